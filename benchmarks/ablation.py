@@ -35,8 +35,8 @@ from auditdp.betting.forecasting.repeats import Repeating
 from auditdp.betting.game import LEADER, Game
 from auditdp.betting.wealth import mixture
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
 from auditdp.evidence.game.support import BitPatterns
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import stream
 from benchmarks import calls
 from benchmarks.ablation_mechanisms import SHAPES

@@ -82,6 +82,12 @@ class WithScore(BlackBox):
         return np.round(np.asarray(outputs, float).reshape(len(outputs), -1)[:, 0])
 
 
+class _Thinned(Schedule):
+    """One view sees everything, and the others a third."""
+
+    whole, part = 1, 3
+
+
 def _forecasters(kind: str, spec: Null) -> list[Any]:
     believed = spec.believed
     known: dict[str, Callable[[], list[Any]]] = {
@@ -94,7 +100,7 @@ def _forecasters(kind: str, spec: Null) -> list[Any]:
         "threefold": lambda: [Threefold()],
         "thinned views": lambda: [
             Overconfident(believed),
-            ViewExperts(schedule=partial(Schedule, whole=1, thinning=3)),
+            ViewExperts(schedule=_Thinned),
         ],
         "replayed ratio": lambda: [ReplayedRatio(Trace(spec.mechanism), spec.claim, seed=1)],
         "replayed ratio of leakier code": lambda: [ReplayedRatio(Trace(believed), spec.claim, seed=1)],

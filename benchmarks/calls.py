@@ -233,7 +233,7 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
         GIVEN[1]: lambda streams: calls_of_game(hidden, claim, [pair], black, streams, cap),
     }
     traced = ReplayedRatio(Trace(hidden), claim, seed=seed)
-    if not case.bits and traced.reads(pair, looked_at(hidden, pair)):
+    if not case.bits and traced.reads_one_of([pair], looked_at(hidden, pair)):
         ways[REPLAYED] = lambda streams: calls_of_game(hidden, claim, [pair], [*black, traced], streams, cap)
     if len(pairs) > 1:
         ways[ALL_PAIRS[0]] = lambda streams: calls_of_game(mechanism, claim, pairs, white, streams, cap)

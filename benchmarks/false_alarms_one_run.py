@@ -16,9 +16,10 @@ import numpy as np
 from auditdp import AccountedDP, ApproxDP, Canaries, GaussianDP, PureDP, ZeroConcentratedDP
 from auditdp.accountants.dp_sgd.poisson import PLDLower
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import DominatingPair, Floats
+from auditdp.claims.dominating import DominatingPair
 from auditdp.evidence.one_run import one_run_evidence
 from auditdp.mechanism.protocol import PerCall
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 from benchmarks.parts import ALPHA, Check, Rng

@@ -17,7 +17,7 @@ from scipy.spatial.distance import pdist
 
 from auditdp import Pair
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 LOOKED_AT = 20
 NEWTON = 2 / (2 - math.log(3))

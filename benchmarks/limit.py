@@ -4,7 +4,8 @@ Ten false claims of ten shapes, each played on one pair that is given, until it 
 (white box), with nothing but its outputs (black box), and with what a trace of its code replays, where that can be read.
 The twin of each, which just meets its claim or another one, is played as a black box as well: it is refuted in at most α of
 the games. The sequential kernel test (`kernel_test.py`) is the peer that can be played where outputs are single numbers and
-few are enough. Games without a verdict at ten times the limit count as more.
+few are enough; those of a fixed sample size (`hindsight.py`) have the best one in hindsight. Games without a verdict at ten
+times the limit count as more.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from auditdp.numerics.randomness import Streams, stream
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, Response
 from auditdp.tracing import Trace
-from benchmarks import calls, kernel_test
+from benchmarks import calls, hindsight, kernel_test
 from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Result, Results, Rng, Table, View, grouped
 from benchmarks.tight_nulls import Product
 from mechanisms.classic import ExponentialMechanism, NoisyHistogram1
@@ -49,7 +50,8 @@ DRAWS = 1 << 17
 CONFIDENCE = 0.999
 PRODUCT, MOST = "sign of a product", 19
 """A row, and how many of its 21 games should end within ``LATE`` times the limit."""
-WAYS = WHITE, BLACK, TRACED, KERNEL = "white box", "black box", "black box with its trace", "kernel test"
+WHITE, BLACK, TRACED, KERNEL = "white box", "black box", "black box with its trace", "kernel test"
+WAYS = WHITE, BLACK, TRACED, KERNEL, hindsight.SPLIT, hindsight.BEST
 TWIN = "twin"
 
 
@@ -178,9 +180,15 @@ def growth(found: Look) -> float:
 
 
 def _odds(found: Look) -> Array:
-    rng = np.random.default_rng(0)
-    outputs = np.concatenate([found.mechanism(x, DRAWS, rng=rng) for x in (found.pair.data, found.pair.neighbour)])
-    return np.asarray(LikelihoodRatio().bind(found.mechanism, found.pair).log_odds(outputs))
+    return np.concatenate(_odds_of_either(found, DRAWS, np.random.default_rng(0)))
+
+
+def _odds_of_either(found: Look, size: int, rng: Rng) -> tuple[Array, Array]:
+    ratio = LikelihoodRatio().bind(found.mechanism, found.pair)
+    first, second = (
+        np.asarray(ratio.log_odds(found.mechanism(x, size, rng=rng))) for x in (found.pair.data, found.pair.neighbour)
+    )
+    return first, second
 
 
 @cache
@@ -205,9 +213,9 @@ def ways(name: str) -> dict[str, Callable[[Streams], int | None]]:
             BlackBox(found.twin), found.met, [found.pair], black, streams, math.ceil(limit(name))
         ),
     }
-    if traced.reads(found.pair, calls.looked_at(hidden, found.pair)):
+    if traced.reads_one_of([found.pair], calls.looked_at(hidden, found.pair)):
         played[TRACED] = refute(hidden, [*black, traced])
-    if limit(name) <= FEW and np.ndim(found.mechanism(found.pair.data, 1, rng=np.random.default_rng(0))) == 1:
+    if limit(name) <= FEW and _single(found):
         played[KERNEL] = lambda streams: kernel_test.refuted_at(
             found.mechanism, found.claim, found.pair, calls=most, alpha=ALPHA, rng=streams("outputs", 0)
         )
@@ -221,10 +229,43 @@ def measure(name: str, way: str, seed: int, games: range) -> Result:
         The claim, the limit, the way, and the calls of each game, None where it was cut off; no calls where a row has no
         such way.
     """
+    if way in (hindsight.SPLIT, hindsight.BEST):
+        rngs = [stream(seed, name, way, k) for k in games]
+        return {
+            "claim": str(look(name).claim),
+            "limit": limit(name),
+            "way": way,
+            "calls": _in_hindsight(name, way, rngs),
+        }
     play = ways(name).get(way)
     # All ways but the twin's see the same coins and outputs.
     calls_of = [] if play is None else [play(partial(stream, seed, name, way == TWIN, k)) for k in games]
     return {"claim": str(look(name).claim), "limit": limit(name), "way": way, "calls": calls_of}
+
+
+def _in_hindsight(name: str, way: str, rngs: Sequence[Rng]) -> list[int | None]:
+    """Return how many calls a peer of a fixed sample size takes, and none where it cannot be played."""
+    found = look(name)
+    epsilon, delta = found.claim.statements()[0]
+    if way == hindsight.BEST:
+        known = _odds_of_either(found, DRAWS, np.random.default_rng(0))
+        bound = partial(hindsight.best_event, delta=float(delta), known=known)
+        return hindsight.calls_of(bound, partial(_odds_of_either, found), float(epsilon), limit(name), rngs)
+    if not _single(found):
+        return []
+
+    def scores(size: int, rng: Rng) -> tuple[Array, Array]:
+        first, second = (
+            np.asarray(found.mechanism(x, size, rng=rng), float) for x in (found.pair.data, found.pair.neighbour)
+        )
+        return first, second
+
+    return hindsight.calls_of(partial(hindsight.split, delta=float(delta)), scores, float(epsilon), limit(name), rngs)
+
+
+def _single(found: Look) -> bool:
+    """Whether outputs are single numbers."""
+    return np.ndim(found.mechanism(found.pair.data, 1, rng=np.random.default_rng(0))) == 1
 
 
 def units(options: Options) -> dict[str, partial[Result]]:
@@ -233,7 +274,7 @@ def units(options: Options) -> dict[str, partial[Result]]:
     twins = options.repeats or (CHUNK if options.quick else TWINS)
     made = {}
     for name in LOOKS:
-        for way in (WHITE, BLACK, TRACED, KERNEL):
+        for way in WAYS:
             made[f"{name}/{way}"] = partial(measure, name, way, options.seed, range(games))
         for first in range(0, twins, CHUNK):
             chunk = range(first, min(first + CHUNK, twins))

@@ -14,8 +14,9 @@ import numpy as np
 
 from auditdp import Pair
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import DominatingPair, Floats
+from auditdp.claims.dominating import DominatingPair
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from benchmarks.parts import Rng
 
 LABELS = 5

@@ -1,5 +1,6 @@
 """What all tests share: one thread, and how often what is random is repeated."""
 
+import gc
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from hypothesis import settings
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits
 
+gc.disable()  # until all tests are collected: what that makes stays, and would be looked through in vain
 settings.register_profile(
     "in short", deadline=None, max_examples=15
 )  # how long one takes is the machine's, and no fault
@@ -40,6 +42,12 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()  # nine thousand tests, which each collection would look through
+    gc.enable()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from flint import arb
 
@@ -14,7 +14,6 @@ from auditdp.accountants.base import (
     Inverted,
     Soundness,
     check_count,
-    check_delta,
     check_epsilon,
     check_positive,
     greatest,
@@ -77,11 +76,30 @@ class GaussianNoise(Description):
         return CompositionPart(self.count, GaussianCurve(self.sigma, self.sensitivity))
 
 
+class GaussianShaped(Inverted):
+    """The exact curve of μ-Gaussian DP, δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), from the μ² of what is described."""
+
+    if TYPE_CHECKING:
+        name: str
+        gaussian: Fraction
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up."""
+        check_epsilon(self.name, epsilon)
+        return min(1.0, above(curve_of(self.gaussian, epsilon)))
+
+
+def curve_of(square: Fraction, epsilon: float) -> arb:
+    """Return δ(ε) of μ-Gaussian DP from μ², enclosed."""
+    with precision():
+        return gaussian_delta(ball(square).sqrt(), arb(epsilon)) if epsilon < math.inf else arb(0)
+
+
 @dataclass(frozen=True)
-class GaussianCurve(GaussianNoise, Inverted):
+class GaussianCurve(GaussianShaped, GaussianNoise):
     """The exact curve of such releases.
 
-    With μ = √count Δ/σ it is δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), attained by neighbours whose queries are Δ apart.
+    It is that of μ = √count Δ/σ, attained by neighbours whose queries are Δ apart.
 
     Source: Balle & Wang (2018), "Improving the Gaussian Mechanism for Differential Privacy", arXiv:1805.06530v2,
     Theorem 8; composition: Dong, Roth & Su (2022), arXiv:1905.02383v3, Corollary 3.3.
@@ -93,15 +111,6 @@ class GaussianCurve(GaussianNoise, Inverted):
     soundness: ClassVar[Soundness] = Soundness.EXACT
     source: ClassVar[str] = "Balle & Wang (2018), arXiv:1805.06530v2, Theorem 8"
 
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up."""
-        check_epsilon(self.name, epsilon)
-        if math.isinf(epsilon):
-            return 0.0
-        with precision():
-            mu = arb(self.count).sqrt() * arb(self.sensitivity) / arb(self.sigma)
-            return min(1.0, above(gaussian_delta(mu, arb(epsilon))))
-
     @classmethod
     def sigma_for(cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1) -> float:
         """Return the smallest σ, rounded up, with which ``count`` releases are (epsilon, delta)-DP."""
@@ -111,8 +120,8 @@ class GaussianCurve(GaussianNoise, Inverted):
 
 
 @dataclass(frozen=True)
-class ClassicGaussian:
-    """(ε, δ)-DP of one release plus N(0, σ² I) by σ = Δ√(2 ln(1.25/δ))/ε, which is proved for ε < 1.
+class ClassicGaussian(GaussianNoise, Inverted):
+    """(ε, δ)-DP of such releases by σ = Δ√(2k ln(1.25/δ))/ε, which is proved for ε < 1; k of them are one of √kΔ.
 
     There it is an upper bound, and at ε = 1 by continuity, so that above 1 the δ of 1 holds as well. ``everywhere``
     uses the formula at every ε, as many do: the noise is then too small for large ε, and the numbers prove nothing.
@@ -120,58 +129,30 @@ class ClassicGaussian:
     Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem A.1.
 
     Args:
-        sigma: Standard deviation of the noise of each coordinate, finite and > 0.
-        sensitivity: Δ, the largest ‖q(x) − q(x′)‖₂ between neighbours, finite and > 0.
-        everywhere: Whether to use the formula where it is not proved.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
+        everywhere: Whether to use the formula where it is not proved; the others are those of ``GaussianNoise``.
     """
 
-    sigma: float
-    sensitivity: float = 1.0
     everywhere: bool = False
-    adjacency: ClassVar[str] = "any with that sensitivity"
-    sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Dwork & Roth (2014), Theorem A.1"
-
-    def __post_init__(self) -> None:
-        check_positive("ClassicGaussian", sigma=self.sigma, sensitivity=self.sensitivity)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        where = ", everywhere=True" if self.everywhere else ""
-        return f"ClassicGaussian(sigma={self.sigma:g}, sensitivity={self.sensitivity:g}{where})"
-
-    @property
-    def describes(self) -> GaussianNoise:
-        """One release."""
-        return GaussianNoise(self.sigma, self.sensitivity)
 
     @property
     def soundness(self) -> Soundness:
         """An upper bound where the theorem speaks, an approximation where it is stretched."""
         return Soundness.APPROXIMATION if self.everywhere else Soundness.UPPER
 
+    @property
+    def largest_loss(self) -> float:
+        """The ε beyond which nothing more is proved."""
+        return math.inf if self.everywhere else 1.0
+
     def delta_at(self, epsilon: float) -> float:
-        """Return 1.25 e^(−(εσ/Δ)²/2), rounded up, at most 1."""
+        """Return 1.25 e^(−(εσ/Δ)²/(2k)), rounded up, at most 1."""
         check_epsilon(self.name, epsilon)
         used = epsilon if self.everywhere else min(epsilon, 1.0)
         if math.isinf(used):
             return 0.0
         with precision():
-            exponent = (arb(used) * arb(self.sigma) / arb(self.sensitivity)) ** 2 / 2
-            return min(1.0, above(arb(1.25) * (-exponent).exp()))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return Δ√(2 ln(1.25/δ))/σ, rounded up; ``inf`` for δ = 0, and above 1 unless ``everywhere``."""
-        check_delta(self.name, delta)
-        if delta in (0, 1):
-            return math.inf if delta == 0 else 0.0
-        with precision():
-            epsilon = above(arb(self.sensitivity) * (2 * (arb(1.25) / arb(delta)).log()).sqrt() / arb(self.sigma))
-        return epsilon if self.everywhere or epsilon <= 1 else math.inf
+            return min(1.0, above(arb(1.25) * (-(arb(used) ** 2) / (2 * ball(self.gaussian))).exp()))
 
     @classmethod
     def sigma_for(cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, everywhere: bool = False) -> float:

@@ -10,6 +10,15 @@ everywhere, and so do adaptive compositions of them: the pair dominates each rel
 & Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function", arXiv:2106.08567v3, Theorem 10). It is
 attained: the composed curve is the true one, which grids bound from either side. A grid has a whole number n of steps w up
 to nw, which replaces ε₀: a larger one above, and a smaller one below.
+
+*zCDP.* A release is (ε₀ − 1 + e^−ε₀)-zCDP, and no less: that is D_1, and D_α <= αD_1 for every α > 1. With t = α − ½,
+
+    (α − 1) D_α = ln(α/(2α−1) e^((α−1)ε₀) + (α−1)/(2α−1) e^(−αε₀)) = ln F(t²) − ε₀/2,  F(w) = cosh ε₀√w + sinh(ε₀√w)/(2√w),
+
+which is 0 at w = ¼, where α = 1. F is entire and of order ½. Where F(−y²) = 0 for a complex y, u(x) = cos xy + sin(xy)/(2y)
+has −u″ = y²u, u(0) = 1, u′(0) = ½ and u(ε₀) = 0, so that y² ∫|u|² = ½ + ∫|u′|² > 0. Hence F(w) = F(0) ∏(1 + w/y_k²) with
+y_k² > 0 (Hadamard), and ln F is concave in w = ¼ + α(α − 1) > 0, below its tangent at ¼, whose rise is α(α − 1) D_1. (The
+constant is that of Harrison & Manurangsi 2025, arXiv:2510.25746.)
 """
 
 from __future__ import annotations
@@ -20,13 +29,15 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from flint import arb
 
-from auditdp.accountants.base import Soundness, check_count, check_epsilon, check_positive
+from auditdp.accountants.base import Soundness, check_count, check_epsilon, check_positive, settle
 from auditdp.accountants.composition.equal import Composition
 from auditdp.accountants.description import CompositionPart, Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.normal import Enclosed
-from auditdp.mechanism.laws.balls import double_above
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.balls import above, double_above
 from auditdp.mechanism.protocol import Array
 
 SOURCE = "the attained pair (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 10)"
@@ -72,6 +83,26 @@ class LaplaceNoise(Description):
     def epsilon(self) -> float:
         """ε₀ of one release, rounded up."""
         return double_above(lambda read: Fraction(read(self.sensitivity)) / Fraction(read(self.scale)))
+
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return D_α/α, which is attained by numbers that are Δ apart; as the supremum, that of α = 1."""
+
+        def of_one() -> arb:
+            epsilon = arb(self.sensitivity) / arb(self.scale)
+            if order is None:
+                return epsilon + (-epsilon).expm1()
+            alpha = arb(order)
+            moment = alpha * ((alpha - 1) * epsilon).expm1() + (alpha - 1) * (-alpha * epsilon).expm1()
+            return (moment / (2 * alpha - 1)).log1p() / ((alpha - 1) * alpha)
+
+        with precision():
+            found = self.count * settle(of_one)
+        return found, found
+
+    @property
+    def zcdp(self) -> Fraction:
+        """ρ, rounded up."""
+        return Fraction(above(self.concentrated(None)[1]))
 
     @property
     def part(self) -> CompositionPart:

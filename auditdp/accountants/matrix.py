@@ -24,20 +24,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
-from flint import arb
-
-from auditdp.accountants.base import (
-    AccountantError,
-    Inverted,
-    Soundness,
-    check_count,
-    check_epsilon,
-    check_positive,
-)
+from auditdp.accountants.base import AccountantError, Soundness, check_count, check_positive
 from auditdp.accountants.description import Description
-from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.balls import above, ball
-from auditdp.mechanism.laws.gaussian import gaussian_delta
+from auditdp.accountants.dp_sgd.parameters import ZERO_OUT
+from auditdp.accountants.gaussian import GaussianShaped
 
 
 @dataclass(frozen=True)
@@ -60,7 +50,7 @@ class MatrixNoise(Description):
     steps: int
     separation: int
     participations: int = 1
-    adjacency: ClassVar[str] = "zero one record out"
+    adjacency: ClassVar[str] = ZERO_OUT
     sampling: ClassVar[str] = "uses of a record apart"
 
     def __post_init__(self) -> None:
@@ -114,7 +104,7 @@ class MatrixNoise(Description):
 
 
 @dataclass(frozen=True)
-class MatrixCurve(MatrixNoise, Inverted):
+class MatrixCurve(GaussianShaped, MatrixNoise):
     """The exact curve, which is that of Gaussian noise with this sensitivity.
 
     >>> round(MatrixCurve(1.0, (1.0, 0.5), 10, 2, 5).epsilon_at(1e-5), 2)
@@ -123,14 +113,6 @@ class MatrixCurve(MatrixNoise, Inverted):
 
     soundness: ClassVar[Soundness] = Soundness.EXACT
     source: ClassVar[str] = "Choquette-Choo et al. (2023), arXiv:2306.08153; Kalinin & Lampert (2024), arXiv:2405.13763"
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up."""
-        check_epsilon(self.name, epsilon)
-        if math.isinf(epsilon):
-            return 0.0
-        with precision():
-            return min(1.0, above(gaussian_delta(ball(self.gaussian).sqrt(), arb(epsilon))))
 
 
 def square_root(bands: int) -> tuple[float, ...]:

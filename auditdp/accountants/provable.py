@@ -27,19 +27,20 @@ post-processing of (``Description.gaussian``).
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import reduce
 
 from flint import arb
 
 from auditdp.accountants.base import Accountant
 from auditdp.accountants.description import Description, around, within
+from auditdp.accountants.gaussian import curve_of
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import GaussianDP
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, ball
-from auditdp.mechanism.laws.gaussian import gaussian_delta
 
 
 def statements(claim: Claim) -> list[tuple[float, float]]:
@@ -53,9 +54,9 @@ def statements(claim: Claim) -> list[tuple[float, float]]:
 def _implied(claim: GaussianDP | ZeroConcentratedDP | RenyiDP, epsilon: float) -> float:
     if isinstance(claim, ZeroConcentratedDP):
         return ZCDP(claim.level).delta_at(epsilon)
+    if isinstance(claim, GaussianDP):
+        return above(curve_of(Fraction(claim.level) ** 2, epsilon))
     with precision():
-        if isinstance(claim, GaussianDP):
-            return above(gaussian_delta(arb(claim.level), arb(epsilon)))
         order = arb(claim.order)
         log = (order - 1) * (arb(claim.level) - arb(epsilon)) + order * (1 - 1 / order).log() - (order - 1).log()
         return min(1.0, above(log.exp()))

@@ -27,7 +27,6 @@ from auditdp.accountants.base import (
     Inverted,
     Soundness,
     check_count,
-    check_delta,
     check_epsilon,
     check_positive,
     epsilon_below,
@@ -150,7 +149,7 @@ class TopKZCDP(TopK, Inverted):
 
 
 @dataclass(frozen=True)
-class _Azuma(TopK):
+class _Azuma(TopK, Inverted):
     """P(total loss > ε) <= e^{−x} for ε = k·mean + spread·√(2kx): a martingale with bounded mean and range 2·spread.
 
     That is Azuma's and Hoeffding's inequality for the losses of adaptive mechanisms, given what came before; a loss that
@@ -174,15 +173,6 @@ class _Azuma(TopK):
             beyond = arb(epsilon) - self.count * self._mean()
             exponent = (beyond / self._spread()) ** 2 / (2 * self.count)
             return min(1.0, above((-exponent).exp())) if beyond > 0 else 1.0
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up."""
-        check_delta(self.name, delta)
-        if delta in (0, 1):
-            return 0.0 if delta else self.largest_loss
-        with precision():
-            root = (-2 * self.count * arb(delta).log()).sqrt()
-            return min(self.largest_loss, above(self.count * self._mean() + self._spread() * root))
 
 
 @dataclass(frozen=True)

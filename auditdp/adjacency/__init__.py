@@ -14,11 +14,11 @@ from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.box import Box
 from auditdp.adjacency.canaries import Canaries
 from auditdp.adjacency.edges import Edges, NeighbourList, NeighbourLists, Relationship
-from auditdp.adjacency.entries import Entries
 from auditdp.adjacency.fields import Fields
 from auditdp.adjacency.nodes import Nodes
 from auditdp.adjacency.offers import is_adjacency
-from auditdp.adjacency.rows import Records, Rows
+from auditdp.adjacency.records import Records
+from auditdp.adjacency.rows import Rows
 from auditdp.adjacency.values import AnyValues, Neighbours
 from auditdp.adjacency.vectors import QueryAnswers
 from auditdp.errors import AdjacencyError, renamed
@@ -31,7 +31,6 @@ __all__ = [
     "Box",
     "Canaries",
     "Edges",
-    "Entries",
     "Fields",
     "NeighbourList",
     "NeighbourLists",

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import strategies as st
-from auditdp.adjacency.base import Pair, different
-from auditdp.adjacency.tabular import Floats, Tabular, by_number, tabular
+from auditdp.adjacency.base import GivenPairs, Pair, different
+from auditdp.adjacency.tabular import Tabular, by_number, tabular
 from auditdp.errors import AdjacencyError
+from auditdp.numerics.arrays import Floats
 
 MOST_LONG, MOST_CORNERS = 3, 8
 """Of the longest records, and of the corners of the ranges, so many are tried."""
@@ -39,7 +40,7 @@ UP_TO = 1e-9
 
 
 @dataclass(frozen=True)
-class Alike:
+class Alike(GivenPairs):
     """Pairs that differ as a given one does, in one record, within what its data shows; see the module.
 
     Args:
@@ -53,7 +54,6 @@ class Alike:
         AdjacencyError: If the first pair does not differ in one record, or its inputs are none of these.
     """
 
-    given: Sequence[Pair]
     wider: float = 1.0
 
     def __post_init__(self) -> None:
@@ -66,16 +66,6 @@ class Alike:
         """How neighbours differ, and where others are looked for."""
         wider = "" if self.wider == 1 else f" {self.wider:g} times"
         return f"pairs as given (adjacency not checked), and others: {self._change[0]}, within{wider} the data's ranges"
-
-    def check(self, pair: Pair) -> None:
-        """Do nothing: pairs that are given are taken at the user's word, and others are made by the same change."""
-
-    def pairs(self) -> list[Pair]:
-        """Return the pairs that are given."""
-        return list(self.given)
-
-    def exhaustive(self) -> None:
-        """Return None: there are too many."""
 
     @cached_property
     def _sides(self) -> tuple[Tabular, Tabular]:

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.alike import Alike
-from auditdp.adjacency.base import Pair, different
-from auditdp.adjacency.tabular import Floats, Tabular, tabular
+from auditdp.adjacency.base import GivenPairs, Pair, different
+from auditdp.adjacency.tabular import Tabular, tabular
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls.inputs import of_tensor
+from auditdp.numerics.arrays import Floats
 
 Arcs = NDArray[np.int64]
 """Edges as they are written, source and target, shape (2, edges)."""
@@ -42,7 +43,7 @@ class GraphData:
 
 
 @dataclass(frozen=True)
-class AlikeGraph:
+class AlikeGraph(GivenPairs):
     """Pairs of graphs that differ as a given one does, in one node; see the module.
 
     Args:
@@ -52,7 +53,6 @@ class AlikeGraph:
         AdjacencyError: If the first pair does not differ in one node.
     """
 
-    given: Sequence[Pair]
     _nodes: Alike = field(init=False, repr=False)
     _like: GraphData = field(init=False, repr=False)
     _what: str = field(init=False, repr=False)
@@ -73,16 +73,6 @@ class AlikeGraph:
     def name(self) -> str:
         """How neighbours differ, and where others are looked for."""
         return f"pairs as given (adjacency not checked), and others: {self._what}, records within the data's ranges"
-
-    def check(self, pair: Pair) -> None:
-        """Do nothing: pairs that are given are taken at the user's word, and others are made by the same change."""
-
-    def pairs(self) -> list[Pair]:
-        """Return the pairs that are given."""
-        return list(self.given)
-
-    def exhaustive(self) -> None:
-        """Return None: there are too many."""
 
     def _pair(self, rows: Floats, arcs: Arcs, name: str = "") -> Pair:
         """Return the pair of a graph and the same without the node, without its edges, or with another in its place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -109,6 +109,23 @@ class UpToOrder(Protocol):
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return a pair with its nodes in another order; whatever changes is the ``number``-th that can."""
+
+
+@dataclass(frozen=True)
+class GivenPairs:
+    """What adjacencies share whose pairs are given, and which make others by the same change."""
+
+    given: Sequence[Pair]
+
+    def check(self, pair: Pair) -> None:
+        """Do nothing: pairs that are given are taken at the user's word, and others are made by the same change."""
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs that are given."""
+        return list(self.given)
+
+    def exhaustive(self) -> None:
+        """Return None: there are too many."""
 
 
 def different(pairs: Iterable[Pair]) -> list[Pair]:

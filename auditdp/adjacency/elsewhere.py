@@ -41,15 +41,6 @@ class PairElsewhere(Pair):
 
 
 @dataclass(frozen=True)
-class ProposedHeld:
-    """Pairs that a search proposes, each with what it promises, and what the search took."""
-
-    pairs: PromisedHeld
-    looked_at: Count
-    spent: Count
-
-
-@dataclass(frozen=True)
 class TraceHeld:
     """What a trace of the code proposes, and whether laws were read off it."""
 
@@ -68,7 +59,7 @@ class TraceElsewhere:
     def reads(self) -> bool:
         """Return whether laws can be read off; they may propose another pair. How outputs look has been decided."""
         found = shaped(_TRACE, self._ask("reads", self.calls.number))
-        self.proposed = promised(self.calls.mechanism.channel, found)
+        self.proposed = promised(self.calls.mechanism.channel, found.pairs)
         return found.reads
 
     def recorded(self, *, played: bool, abstained: int) -> Any:
@@ -80,18 +71,9 @@ class TraceElsewhere:
         return mechanism.channel.ask(what, mechanism.number, *arguments)[0]
 
 
-@record(frozen=True)
-class Proposed:
-    """The same, for a game."""
-
-    pairs: Sequence[tuple[Pair, float]]
-    looked_at: int
-    spent: int
-
-
-def promised(channel: Channel, found: TraceHeld | ProposedHeld) -> list[tuple[Pair, float]]:
+def promised(channel: Channel, pairs: PromisedHeld) -> list[tuple[Pair, float]]:
     """Return the pairs that are proposed in a process, each with what it promises."""
-    return [(_named(channel, held), promise) for held, promise in found.pairs]
+    return [(_named(channel, held), promise) for held, promise in pairs]
 
 
 def _named(channel: Channel, held: PairHeld) -> Pair:
@@ -100,7 +82,7 @@ def _named(channel: Channel, held: PairHeld) -> Pair:
 
 
 _PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(Annotated[list[PairHeld], Field(min_length=1)])
-_PROPOSED: TypeAdapter[ProposedHeld] = TypeAdapter(ProposedHeld)
+_PROPOSED: TypeAdapter[tuple[PromisedHeld, int, int]] = TypeAdapter(tuple[PromisedHeld, Count, Count])
 _SMALLER: TypeAdapter[tuple[PairHeld | None, int]] = TypeAdapter(tuple[PairHeld | None, Count])
 _EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None)
 _TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
@@ -133,26 +115,31 @@ class AdjacencyElsewhere:
 
     def can_search(self) -> bool:
         """Return whether it generates pairs that it does not list."""
-        return shaped(_TRUTH, self._channel.ask("can search")[0])
+        return shaped(_TRUTH, self._channel.ask("can_search")[0])
 
     def traced(self, calls: Any, played: Sequence[Pair], most: int, seed: int, *, search: bool) -> TraceElsewhere:
         """Have the code traced, on the pairs that are played and, in a search, on others."""
         assert isinstance(calls, CallsElsewhere)
         asked = calls.mechanism.number, [pair.data.pair for pair in played], most, seed, search
-        return TraceElsewhere(calls, promised(self._channel, shaped(_TRACE, self._channel.ask("trace", *asked)[0])))
+        found = shaped(_TRACE, self._channel.ask("trace", *asked)[0])
+        return TraceElsewhere(calls, promised(self._channel, found.pairs))
 
-    def proposed(self, calls: Any, played: Sequence[Pair], most: int, *, first: int) -> Proposed:
+    def proposed(
+        self, calls: Any, played: Sequence[Pair], most: int, *, first: int
+    ) -> tuple[list[tuple[Pair, float]], int, int]:
         """Have pairs searched for beside those that are played, with about so many calls.
+
+        Return them, each with what it promises, how many were looked at, and how many calls that took.
 
         Raises:
             LostError: If that took more than twice as many.
         """
         assert isinstance(calls, CallsElsewhere)
         asked = calls.mechanism.number, calls.number, [pair.data.pair for pair in played], first, most
-        found = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
-        if found.spent > 2 * most:
-            raise LostError(f"a search for pairs by {most:,} calls took {found.spent:,}")
-        return Proposed(promised(self._channel, found), found.looked_at, found.spent)
+        found, looked_at, spent = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
+        if spent > 2 * most:
+            raise LostError(f"a search for pairs by {most:,} calls took {spent:,}")
+        return promised(self._channel, found), looked_at, spent
 
     def smaller(self, calls: Any, pair: Pair, refuted_at: int, alpha: float) -> tuple[Pair | None, int]:
         """Have the smallest pair looked for that refutes the claim as one did; return it, if any, and the calls."""

@@ -47,6 +47,8 @@ MOST_ELEMENTS = 8
 
 ODD = "0z Aß\u200b\n\0'😀"
 """Characters at which code breaks: a digit, ends of the alphabet, white space, what has no width, ends of texts, quotes."""
+FIRST = 4
+"""Characters that a text of an alphabet has, beside those: it may have none of them, or nothing but white space."""
 LONGEST = 16
 """Elements, or characters, that a long list or text has where the strategy allows as many or more."""
 MOST_CROSSED = 8
@@ -191,8 +193,10 @@ def values_of(part: StrategyPart) -> list[Any]:
         case Characters(allowed=allowed):
             return [odd for odd in ODD if ord(odd) in allowed]
         case Texts(characters=characters, least=least, most=most):
-            some, long = values(characters), int(min(most, max(least, LONGEST)))
-            return [some[0] * least, some[0] * long, *(one * max(least, 1) for one in some if long)]
+            some, long = [*values(characters), *first_values(characters, FIRST)], int(min(most, max(least, LONGEST)))
+            letter = next((one for one in some if not one.isspace()), some[0])
+            words = [((letter + space) * long)[:long] for space in some if space.isspace()]  # as many as fit
+            return [letter * least, *words[:1], letter * long, *(one * max(least, 1) for one in some if long)]
     return []
 
 

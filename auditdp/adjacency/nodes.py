@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb
 from typing import Any, Literal
 
 import numpy as np
 
 from auditdp.adjacency import strategies as st
-from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
+from auditdp.adjacency.base import Pair, sides
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import Array, brief
 
 EdgeList = list[tuple[int, int]]
+MOST_REPLACED, MOST_REMOVED = 4, 5
+"""Ids up to which there are at most ``MAX_EXHAUSTIVE`` pairs."""
 
 
 @dataclass(frozen=True)
@@ -130,19 +131,10 @@ class Nodes:
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair, or None above the limit."""
-        if self.nodes > 6 or self._count() > MAX_EXHAUSTIVE:
+        if self.nodes > (MOST_REPLACED if self.change == "replaced" else MOST_REMOVED):
             return None
         found = list(self._replaced() if self.change == "replaced" else self._removed())
         return sorted(found, key=lambda pair: int(pair.data.sum() + pair.neighbour.sum()))
-
-    def _count(self) -> int:
-        """How many pairs there are, those that differ in a single edge counted for both of its ends."""
-        n = self.nodes
-        if self.change == "removed" and self.loops:
-            return sum(k * comb(n, k) * (1 << comb(k, 2)) for k in range(1, n + 1))
-        if self.change == "removed":
-            return n * (1 << comb(n - 1, 2)) * ((1 << n - 1) - 1)
-        return n * (1 << comb(n - 1, 2)) * comb(1 << n - 1, 2)
 
     def _replaced(self) -> Iterator[Pair]:
         everybody = set(range(self.nodes))

@@ -15,7 +15,6 @@ import numpy as np
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Pair, different, places, sides
 from auditdp.adjacency.drawing import first_values
-from auditdp.adjacency.entries import Entries
 from auditdp.adjacency.extremes import ends, with_extremes
 from auditdp.adjacency.row_corners import DISTINCT, RowCorners
 from auditdp.errors import AdjacencyError
@@ -40,8 +39,8 @@ class Rows:
 
     Args:
         row: A Hypothesis strategy of one row, such as ``st.integers(0, 1000)`` or
-            ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``. Or ``Entries``, as in ``Records``:
-            a line of a matrix, of a few values; then all pairs can be listed.
+            ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``. Of matrices
+            of a few values ``Records`` lists all pairs.
         change: "add/remove" or "replace".
         least: Fewest rows of an input.
         most: Most rows of an input, >= 1.
@@ -54,7 +53,7 @@ class Rows:
         AdjacencyError: If an argument is out of range.
     """
 
-    row: st.SearchStrategy[Any] | Entries
+    row: st.SearchStrategy[Any]
     change: Change
     least: int = 0
     most: int = 20
@@ -62,31 +61,20 @@ class Rows:
     called: str = "row"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.row, st.SearchStrategy | Entries):
+        if not isinstance(self.row, st.SearchStrategy):
             raise AdjacencyError(
-                f"{self._kind}: expected row, a Hypothesis strategy such as hypothesis.strategies.integers(0, 9), got "
+                f"Rows: expected row, a Hypothesis strategy such as hypothesis.strategies.integers(0, 9), got "
                 f"{brief(self.row)}"
             )
         if self.change not in ("add/remove", "replace"):
-            raise AdjacencyError(f"{self._kind}: expected change='add/remove' or 'replace', got {self.change!r}")
+            raise AdjacencyError(f"Rows: expected change='add/remove' or 'replace', got {self.change!r}")
         if not 0 <= self.least <= self.most or self._fewest > self.most:
             raise AdjacencyError(
-                f"{self._kind}: expected 0 <= least <= most with room for a change, got {self.least!r} and {self.most!r}"
+                f"Rows: expected 0 <= least <= most with room for a change, got {self.least!r} and {self.most!r}"
             )
         if self.into not in CONTAINERS:
             names = ", ".join(kind if isinstance(kind, str) else kind.__name__ for kind in CONTAINERS)
-            raise AdjacencyError(f"{self._kind}: expected into, one of {names}, got {self.into!r}")
-        fixed = self.change == "replace" and self.least == self.most and self.into is np.ndarray
-        if isinstance(self.row, Entries) and not fixed:
-            raise AdjacencyError(
-                f"{self._kind}: of {self.row!r} expected change='replace', least=most and into=np.ndarray, got "
-                f"{self.change!r}, {self.least!r}, {self.most!r} and {self._container}; for anything else give a "
-                "strategy of one row"
-            )
-
-    @property
-    def _kind(self) -> str:
-        return type(self).__name__
+            raise AdjacencyError(f"Rows: expected into, one of {names}, got {self.into!r}")
 
     @property
     def _fewest(self) -> int:
@@ -96,8 +84,6 @@ class Rows:
     @property
     def name(self) -> str:
         """The convention, the sizes and what a row is."""
-        if isinstance(self.row, Entries):
-            return f"one of {self.most} {self.called}s replaced ({self.row.described})"
         what = f"one {self.called} added or removed" if self.change == "add/remove" else f"one {self.called} replaced"
         fewest = self.least if self.change == "add/remove" else self._fewest
         sizes = f"{fewest} to {self.most}" if fewest < self.most else f"{self.most}"
@@ -114,12 +100,6 @@ class Rows:
 
     def check(self, pair: Pair) -> None:
         """Raise unless both are such collections and differ in one row; that rows are of a strategy is not checked."""
-        if isinstance(self.row, Entries):
-            for which, data in sides(pair):
-                if not self.row.holds(data, self.most):
-                    raise AdjacencyError(f"{self.name}: {which} is not such a population: {brief(data)}")
-            self._only_one(int((pair.data != pair.neighbour).any(axis=1).sum()), pair)
-            return
         a, b = ([(key, identity_key(row)) for key, row in self._items(which, data)] for which, data in sides(pair))
         if self.change == "add/remove" and abs(len(a) - len(b)) != 1:
             raise AdjacencyError(
@@ -129,10 +109,7 @@ class Rows:
             raise AdjacencyError(
                 f"{self.name}: the inputs have {len(a)} and {len(b)} {self.called}s, expected equally many: {pair}"
             )
-        self._only_one(self._changes(a, b), pair)
-
-    def _only_one(self, differ: int, pair: Pair) -> None:
-        if differ != 1:
+        if (differ := self._changes(a, b)) != 1:
             raise AdjacencyError(f"{self.name}: the inputs differ in {differ} {self.called}s, expected one: {pair}")
 
     def _changes(self, a: list[Item], b: list[Item]) -> int:
@@ -183,9 +160,9 @@ class Rows:
                 return importlib.import_module(str(self.into)).DataFrame(columns).head(-1)
             return np.array([tuple(row[name] for name in like) for row in rows], self._dtype)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise AdjacencyError(f"{self._kind}: cannot make a {self._container} of {brief(rows)}: {error}") from error
+            raise AdjacencyError(f"Rows: cannot make a {self._container} of {brief(rows)}: {error}") from error
         except ModuleNotFoundError as error:
-            raise AdjacencyError(f"{self._kind}: into='{self.into}' needs it: pip install {self.into}") from error
+            raise AdjacencyError(f"Rows: into='{self.into}' needs it: pip install {self.into}") from error
 
     @cached_property
     def _dtype(self) -> np.dtype[Any] | None:
@@ -202,20 +179,14 @@ class Rows:
             return Pair(self._made(items), self._made(items[:place] + items[place + 1 :]), name)
         return Pair(self._made([*items[:place], (place, other), *items[place + 1 :]]), self._made(items), name)
 
-    @property
-    def _one(self) -> st.SearchStrategy[Any]:
-        """The strategy of one row; asked for where rows are not ``Entries``."""
-        assert isinstance(self.row, st.SearchStrategy)
-        return self.row
-
     @cached_property
     def _ends(self) -> tuple[Any, Any]:
-        return ends(self._one)
+        return ends(self.row)
 
     @cached_property
     def _distinct(self) -> list[Any]:
         """A few rows that differ from each other, the simplest first; of arrays, those that fit into their type."""
-        return [row for row in first_values(self._one, 2 * DISTINCT) if self._fits(row)][:DISTINCT] or [self._ends[0]]
+        return [row for row in first_values(self.row, 2 * DISTINCT) if self._fits(row)][:DISTINCT] or [self._ends[0]]
 
     def _fits(self, row: Any) -> bool:
         with suppress(AdjacencyError):
@@ -230,12 +201,7 @@ class Rows:
         return [self._distinct[k % len(self._distinct)] for k in range(count)]
 
     def pairs(self) -> list[Pair]:
-        """Return a change of the only row, of one among duplicates, of one unlike all others, and of one of several.
-
-        Of ``Entries``, those of the last row from end to end.
-        """
-        if isinstance(self.row, Entries):
-            return self.row.pairs(self.most)
+        """Return a change of the only row, of one among duplicates, of one unlike all others, and of one of several."""
         low, high = self._ends
         few = min(max(self._fewest, 3), self.most)
         several = self._several
@@ -255,9 +221,8 @@ class Rows:
         """Return the row that is there or not, or the one that another takes the place of."""
         return added if self.change == "add/remove" else replaced
 
-    def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair of ``Entries`` where they are few, else None: nobody counts the rows of a strategy."""
-        return self.row.exhaustive(self.most) if isinstance(self.row, Entries) else None
+    def exhaustive(self) -> None:
+        """Return None: nobody counts the rows of a strategy."""
 
     def corner_cases(self) -> list[Pair]:
         """Return pairs at which code breaks, of each kind by turns.
@@ -269,10 +234,8 @@ class Rows:
 
     @cached_property
     def _corner_cases(self) -> list[Pair]:
-        if isinstance(self.row, Entries):
-            return self.row.corner_cases(self.most)
         found = []
-        corners = RowCorners(self._one, self._ends, self._several, self.change == "add/remove", self._fewest, self.most)
+        corners = RowCorners(self.row, self._ends, self._several, self.change == "add/remove", self._fewest, self.most)
         for corner in filter(None, chain.from_iterable(zip_longest(*corners.of_each_kind()))):
             rows, place, other = corner
             with suppress(AdjacencyError):  # rows that do not fit into the type of an array
@@ -281,11 +244,11 @@ class Rows:
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return collections of any rows; the simplest have few, simple ones."""
-        return self.row.strategy(self.most) if isinstance(self.row, Entries) else self._generated(self.row)
+        return self._generated(self.row)
 
-    def wide(self) -> st.SearchStrategy[Pair] | None:
-        """Return collections with many of the rows at which code breaks, and with duplicates; None of ``Entries``."""
-        return None if isinstance(self.row, Entries) else self._generated(with_extremes(self.row))
+    def wide(self) -> st.SearchStrategy[Pair]:
+        """Return collections with many of the rows at which code breaks, and with duplicates."""
+        return self._generated(with_extremes(self.row))
 
     def _generated(self, row: st.SearchStrategy[Any]) -> st.SearchStrategy[Pair]:
         sizes, either = st.integers(self._fewest, self.most), st.booleans()
@@ -314,26 +277,6 @@ class Rows:
                 st.reject()
 
         return pairs()
-
-
-def Records(users: int, values: Sequence[float] | Sequence[str], dimension: int = 1) -> Rows:  # noqa: N802 - as Relationship
-    """Return the ``Rows`` of matrices of shape (users, dimension), of which one is replaced, with values of a whole domain.
-
-    Args:
-        users: Number of rows, >= 1.
-        values: What each entry may be; see ``Entries``.
-        dimension: Entries of a row, >= 1.
-
-    Raises:
-        AdjacencyError: If an argument is out of range.
-
-    >>> Records(2, (0, 1)).name
-    'one of 2 records replaced (1 feature of 0, 1)'
-    """
-    if users < 1:
-        raise AdjacencyError(f"Records: expected users >= 1, got {users!r}")
-    row = Entries(values, dimension)
-    return Rows(row, "replace", least=users, most=users, into=np.ndarray, called="record")
 
 
 def _number_type(values: list[Any]) -> np.dtype[Any] | None:

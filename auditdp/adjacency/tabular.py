@@ -10,13 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.mechanism.protocol import brief
-
-Floats = NDArray[np.float64]
+from auditdp.numerics.arrays import Floats
 
 
 @dataclass(frozen=True)

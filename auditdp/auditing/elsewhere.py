@@ -177,7 +177,7 @@ class AuditElsewhere(Audit):
 
     def mutation(self, settings: Any, exact: Evidence | None) -> Mutation:
         """Have its mutants audited there."""
-        return shaped(MUTATION, self.channel.ask("mutation", settings, exact)[0])
+        return shaped(MUTATION, self.channel.ask("mutants", settings, exact)[0])
 
     def compared(self, settings: Any) -> tuple[AuditElsewhere, VersionsResult]:
         """Have its mechanism compared with another revision there; return the audit with the pairs that this adds, too."""
@@ -207,7 +207,7 @@ class DeclaredElsewhere(Declared):
     @classmethod
     def of(cls, channel: Channel, name: str, expect: str, overrides: Mapping[str, str]) -> Self:
         """Return what is declared under an id; what a run planned with is as it was planned."""
-        held = shaped(DECLARED, channel.ask("declared", dict(overrides))[0])
+        held = shaped(DECLARED, channel.ask("told", dict(overrides))[0])
         return cls(
             _no_factory,
             source=held.source,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,15 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasting.batch import Batch
 from auditdp.betting.forecasting.forecasters import player
 from auditdp.betting.forecasting.replayed import ReplayedRatio
-from auditdp.betting.policies import Following, PairStatistics, Policy
+from auditdp.betting.policies import next_pair
 from auditdp.betting.tables import PairTable
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.inputs import difference
 from auditdp.mechanism.protocol import Mechanism, brief
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
 FIRST_BATCH = 4
@@ -47,25 +46,6 @@ MOST_RANKED = 4
 """Levels from the lowest open one on for which views are ranked."""
 
 
-@dataclass(frozen=True)
-class GameConfiguration:
-    """What a game is played with, which its confirmation shares.
-
-    Attributes:
-        calls: Calls of the mechanism.
-        claim: The claim to play against.
-        forecasters: Templates, bound or copied once per pair.
-        pairs: The pairs that it begins with.
-        policy: Chooses the pair to play next.
-    """
-
-    calls: Calls
-    claim: Claim
-    forecasters: Sequence[Any]
-    pairs: Sequence[Pair]
-    policy: Policy
-
-
 class Game:
     """The state of one game: its wealth, and for every pair what has been seen and learned.
 
@@ -84,7 +64,10 @@ class Game:
 
     Attributes:
         looked_at: Pairs that a search looked at.
+        choose: Returns the place of the pair to play next; see ``next_pair``.
     """
+
+    choose = staticmethod(next_pair)
 
     def __init__(
         self,
@@ -98,7 +81,7 @@ class Game:
     ) -> None:
         calls = mechanism if isinstance(mechanism, Calls) else Calls(mechanism)
         calls.look((data for pair in pairs for data in (pair.data, pair.neighbour)), streams("shape", 0))
-        self.configuration = GameConfiguration(calls, claim, tuple(forecasters), pairs, Following())
+        self.calls, self.claim, self.pairs, self.forecasters = calls, claim, pairs, tuple(forecasters)
         tables = [self.seat(pair) for pair in pairs]
         shares = [share for p in tables[0].players for share in p.shares]
         wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
@@ -109,28 +92,12 @@ class Game:
         players = tables[0].players
         self.names = [name for p in players for name in p.names]
         self._prior = np.log(np.asarray([share for p in players for share in p.shares]))[:, None]
-        self.alpha = 0.05
         self._batch = 0
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.bounds: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
         self._refuting: PairTable | None = None
         self.looked_at = 0
-
-    @property
-    def calls(self) -> Calls:
-        """Calls of the mechanism."""
-        return self.configuration.calls
-
-    @property
-    def claim(self) -> Claim:
-        """What is bet against."""
-        return self.configuration.claim
-
-    @property
-    def forecasters(self) -> Sequence[Any]:
-        """Templates of those that bet."""
-        return self.configuration.forecasters
 
     def add(self, pair: Pair, *, promise: float = 1.0) -> None:
         """Add a pair to those that are played; ``promise`` says how many times as much as others it may gain."""
@@ -143,7 +110,7 @@ class Game:
         players = [player(f, self.calls.offering, pair) for f in forecasters or self.forecasters]
         assert self.calls.like is not None  # they were looked at
         for each in players:
-            each.open(self.calls.like, self.configuration.pairs, self.calls.labels)
+            each.open(self.calls.like, self.pairs, self.calls.labels)
         return PairTable(pair, players)
 
     def play(
@@ -160,7 +127,7 @@ class Game:
         Only the pairs from place ``first`` on are played.
         ``going_on`` is asked after every batch, with the calls made and those to make: a game may stop at any time.
         """
-        self.alpha = self.wealth.alpha = alpha
+        self.wealth.alpha = alpha
         while self.wealth.calls < calls and not (stop_when_refuted and self.wealth.refuted(alpha)):
             self._play_batch(calls - self.wealth.calls, first)
             if self.refuted_at is None and self.wealth.refuted(alpha):
@@ -170,8 +137,7 @@ class Game:
 
     def _play_batch(self, most: int, first: int) -> None:
         rng = self.streams("game", self._batch)
-        statistics = PairStatistics(self.tables[first:], self.wealth, self.alpha, self._batch, most)
-        place = first + self.configuration.policy.choose(statistics, rng)
+        place = first + self.choose(self.tables[first:], self.wealth, batch=self._batch, remaining=most, rng=rng)
         table = self.tables[place]
         self._batch += 1
         batch = self.draw(table.pair, self._size(table, most), rng)
@@ -185,7 +151,7 @@ class Game:
         if table.calls >= table.next_ranking:
             self._rank(table)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
-        if (bound := self.wealth.lower_bound(self.alpha)) > self.bounds[-1][1]:
+        if (bound := self.wealth.lower_bound(self.wealth.alpha)) > self.bounds[-1][1]:
             self.bounds.append((self.wealth.calls, bound))
 
     def _size(self, table: PairTable, most: int) -> int:
@@ -205,7 +171,7 @@ class Game:
 
     def _nearly_there(self) -> int:
         """Return how many calls the next batch should not exceed, so that few are made beyond the verdict."""
-        gained, needed = self.wealth.log_wealth, math.log(1 / self.alpha)
+        gained, needed = self.wealth.log_wealth, math.log(1 / self.wealth.alpha)
         if self.refuted_at is not None or gained <= 0 or (gained >= needed and not self._reads):
             return LARGEST_BATCH
         growth = max(LANDING * (needed - gained) / gained, FINEST_GROWTH)
@@ -224,7 +190,7 @@ class Game:
     def _rank(self, table: PairTable) -> None:
         """Tell the players who of them gains, against the claim and against the levels that the bound may reach next."""
         table.next_ranking = 2 * table.calls
-        first = max(self.wealth.anchor(self.wealth.open_level(self.alpha)) - 1, 0)
+        first = max(self.wealth.anchor(self.wealth.open_level(self.wealth.alpha)) - 1, 0)
         live = [self._claim_anchor, *range(first, len(self.wealth.anchors))[:MOST_RANKED]]
         for each, score in table.by_player(table.score(live)):
             each.rank(score, table.calls)
@@ -238,7 +204,7 @@ class Game:
     def best(self) -> PairTable:
         """The pair that has lately gained most against the claim; if that is little, the one that did when that fell."""
         best = max(self.tables, key=self.gained)
-        if self._refuting is not None and self.gained(best) < math.log(1 / self.alpha):
+        if self._refuting is not None and self.gained(best) < math.log(1 / self.wealth.alpha):
             return self._refuting
         return best
 
@@ -270,8 +236,8 @@ class Game:
         table = copy.copy(self.best)
         if table.recent is not None:
             table.recent = table.recent[:, [self._claim_anchor]]
-        fresh = Game.__new__(Game)
-        fresh.configuration = replace(self.configuration, calls=self.calls.singly())
+        fresh = copy.copy(self)
+        fresh.calls = self.calls.singly()
         fresh._begin(streams, [table], self.wealth.fresh())
         return fresh
 

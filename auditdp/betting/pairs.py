@@ -39,9 +39,9 @@ from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.forecasting.views import as_rows
 from auditdp.betting.game import Game
 from auditdp.betting.watching import is_stopped
-from auditdp.claims.dominating import Floats
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
 if TYPE_CHECKING:
@@ -120,6 +120,14 @@ def attempted(look: Callable[[], Result]) -> Result | None:
     return None
 
 
+def is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
+    """Return whether a candidate is a pair of neighbours."""
+    with suppress(Exception, SystemExit):
+        adjacency.check(pair)
+        return True
+    return False
+
+
 def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """Add the pairs whose outputs tell the inputs apart best to a game, and return how many calls that took.
 
@@ -131,13 +139,11 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     if calls < FEWEST_CALLS:
         return 0
     if isinstance(adjacency, AdjacencyElsewhere):
-        proposed = adjacency.proposed(
-            game.calls, [table.pair for table in game.tables], calls, first=len(game.configuration.pairs)
-        )
-        for pair, promise in proposed.pairs:
+        played = [table.pair for table in game.tables]
+        proposed, game.looked_at, spent = adjacency.proposed(game.calls, played, calls, first=len(game.pairs))
+        for pair, promise in proposed:
             game.add(pair, promise=promise)
-        game.looked_at = proposed.looked_at
-        return proposed.spent
+        return spent
     few = 2 if calls < FEW_CALLS else 1
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=FIRST // few)

@@ -11,7 +11,7 @@ import numpy as np
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.forecasters import Player, Single
 from auditdp.betting.forecasting.memory import Memory
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 FIRST_RANKING = 20_000
 """Calls of a pair before its players are told for the first time who gains."""

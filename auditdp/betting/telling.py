@@ -15,8 +15,8 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.normal import FINEST, MOST_CORRELATED, SUREST
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.leaves import leaves
+from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace
 
 RUNS = 6

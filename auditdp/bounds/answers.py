@@ -126,15 +126,14 @@ def guessed(
     """Bound from (right, guesses) for several numbers of guesses, with an equal share of alpha for each."""
     shared = question._replace(alpha=question.alpha / len(pairs))
     answers = [guessing.answer(method, right, number, canaries, shared) for right, number in pairs]
-    p_values = [answer.p_value for answer in answers if answer.p_value is not None]
     more = [] if method == "binomial" else [FIXED_GUESSES]
     if len(pairs) == 1:
         seen = f"{pairs[0][0]:,} of {pairs[0][1]:,} guesses right"
     else:
         surest = ", ".join(f"{right:,} of the {number:,} surest" for right, number in pairs)
         seen = f"guesses right: {surest}, each tested with alpha/{len(pairs)}"
-    answer = Answer(max(answer.lower for answer in answers), len(pairs) * min(p_values) if p_values else None)
-    return certified(question, answer, method, canaries, f"{seen}; {canaries:,} canaries", [*assumptions, *more])
+    best, statistic = Answer.shared(answers), f"{seen}; {canaries:,} canaries"
+    return certified(question, best, method, canaries, statistic, [*assumptions, *more])
 
 
 def observed(labels: Labels, known: Floats, numbers: list[int], guess: str, question: Question) -> Bound:
@@ -149,11 +148,8 @@ def observed(labels: Labels, known: Floats, numbers: list[int], guess: str, ques
             propensities.answer(guessed_in, right, known[rows], question.alpha / len(numbers), question.claim)
         )
         seen.append(f"{right:,} of the {number:,} surest")
-    p_values = [answer.p_value for answer in answers if answer.p_value is not None]
-    best = Answer(max(answer.lower for answer in answers), len(numbers) * min(p_values) if p_values else None)
     statistic = (
         f"guesses right: {', '.join(seen)}; {len(labels):,} rows, {known.sum():,.0f} of them in by their propensities"
     )
-    return certified(
-        question, best, "propensities", len(labels), statistic, [PROPENSITIES, BLIND, ONE_RUN, FIXED_GUESSES]
-    )
+    assumptions = [PROPENSITIES, BLIND, ONE_RUN, FIXED_GUESSES]
+    return certified(question, Answer.shared(answers), "propensities", len(labels), statistic, assumptions)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from auditdp.bounds.levels import HIGHEST, highest_rejected
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.dominating import DominatingPair
@@ -21,8 +22,6 @@ from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.numerics.arrays import Floats
 
-HIGHEST, HALVINGS = 64.0, 60
-"""The highest level that is looked at, and steps of a bisection."""
 LEAST_LEVEL = 1e-6
 """Lower levels of a claim's curve are taken for this one, which allows more."""
 
@@ -136,13 +135,8 @@ class OfClaim:
         """Return the infimum of the levels that allow P(A) = p and Q(A) = q, by bisection; 0 and infinity included."""
 
         def lowest(p: float, q: float) -> float:
-            low, high = 0.0, HIGHEST
-            if self.most(q, high) < p:
-                return math.inf
-            for _ in range(HALVINGS):
-                middle = (low + high) / 2
-                low, high = (low, middle) if self.most(q, middle) >= p else (middle, high)
-            return low
+            rejected = highest_rejected(lambda levels: self.most(q, levels) < p, parts=2)
+            return rejected if rejected < HIGHEST else math.inf
 
         return np.asarray(np.vectorize(lowest, otypes=[float])(p, q))
 

@@ -17,20 +17,20 @@ from auditdp.numerics.arrays import Booleans, Floats
 HIGHEST = 64.0
 LOWEST = 1e-3
 PARTS = 32
-ROUNDS = 8
+HALVINGS = 40
 SMALLEST = 1e-300
 
 
-def highest_rejected(rejected: Callable[[Floats], Booleans]) -> float:
+def highest_rejected(rejected: Callable[[Floats], Booleans], parts: int = PARTS) -> float:
     """Return the largest level that is rejected, where a test that rejects a level rejects all lower ones; 0 if none.
 
     If the result is >= t then t is rejected, which has probability at most alpha. The result is itself rejected.
 
-    ``rejected`` says which of an array of levels are rejected at alpha.
+    ``rejected`` says which of an array of levels are rejected at alpha; it is asked about ``parts`` - 1 of them at once.
     """
     if bool(rejected(np.array([HIGHEST]))[0]):
         return HIGHEST
-    return _last_true(rejected, 0.0, HIGHEST)[0]
+    return _last_true(rejected, 0.0, HIGHEST, parts)[0]
 
 
 def highest_chain(
@@ -76,10 +76,10 @@ def smallest_alpha(refuted: Callable[[Floats], Booleans]) -> float:
     return math.exp(_last_true(lambda logs: ~refuted(np.exp(logs)), math.log(SMALLEST), 0.0)[1])
 
 
-def _last_true(holds: Callable[[Floats], Booleans], low: float, high: float) -> tuple[float, float]:
+def _last_true(holds: Callable[[Floats], Booleans], low: float, high: float, parts: int = PARTS) -> tuple[float, float]:
     """Return an interval in which a property that holds at ``low`` and then no more ends, to 1e-12 of the whole."""
-    for _ in range(ROUNDS):
-        points = np.linspace(low, high, PARTS + 1)
+    for _ in range(math.ceil(HALVINGS / math.log2(parts))):
+        points = np.linspace(low, high, parts + 1)
         last = int(np.searchsorted(~holds(points[1:-1]), True))
         low, high = float(points[last]), float(points[last + 1])
     return low, high

@@ -26,14 +26,13 @@ import math
 import numpy as np
 from scipy.special import expit, logit, ndtr
 
-from auditdp.bounds.levels import HIGHEST
+from auditdp.bounds.levels import highest_rejected
 from auditdp.bounds.result import Answer
 from auditdp.errors import ConfigurationError
 from auditdp.numerics.arrays import Booleans, Floats, Labels
 
 SOURCE = "arXiv:2605.14591, with the law of right guesses of auditdp.bounds.propensities"
 LEAST_P = 0.01
-HALVINGS = 40
 
 
 def answer(guessed_in: Booleans, right: int, propensities: Floats, alpha: float, claim: float | None) -> Answer:
@@ -51,11 +50,8 @@ def answer(guessed_in: Booleans, right: int, propensities: Floats, alpha: float,
     def p_value(epsilon: float) -> float:
         return _at_least(right, expit(epsilon + towards))
 
-    low, high = 0.0, HIGHEST
-    for _ in range(HALVINGS if p_value(0.0) <= alpha else 0):
-        middle = (low + high) / 2
-        low, high = (middle, high) if p_value(middle) <= alpha else (low, middle)
-    return Answer(low, None if claim is None else p_value(claim))
+    lower = highest_rejected(lambda levels: np.array([p_value(float(each)) <= alpha for each in levels]), parts=2)
+    return Answer(lower, None if claim is None else p_value(claim))
 
 
 def check_fit(labels: Labels, propensities: Floats) -> None:

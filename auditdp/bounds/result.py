@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
@@ -98,6 +99,12 @@ class Answer(NamedTuple):
 
     lower: float
     p_value: float | None
+
+    @classmethod
+    def shared(cls, answers: Sequence[Answer]) -> Answer:
+        """Return the best of several, each of which had an equal share of alpha."""
+        p_values = [answer.p_value for answer in answers if answer.p_value is not None]
+        return cls(max(answer.lower for answer in answers), len(answers) * min(p_values) if p_values else None)
 
 
 def rounded_down(value: float) -> str:

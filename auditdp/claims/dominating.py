@@ -22,11 +22,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.errors import ClaimError
-
-Floats = NDArray[np.float64]
+from auditdp.numerics.arrays import Floats
 
 LARGEST_EPSILON = 700.0
 """Statements at a larger epsilon are left out, which promises less: e^ε would overflow."""

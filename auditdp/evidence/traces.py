@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.elsewhere import TraceElsewhere
-from auditdp.betting.traced_pairs import TraceLook
+from auditdp.betting.trace_look import TraceLook
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
 from auditdp.mechanism.calls.channel import shaped

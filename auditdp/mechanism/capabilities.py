@@ -20,7 +20,7 @@ from auditdp.errors import AuditError, MechanismError
 from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.mechanism.calls.representation import Representation, SeenAs
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
-from auditdp.mechanism.protocol import Array, brief, is_seeded, name_of
+from auditdp.mechanism.protocol import Array, brief, name_of
 
 Law = FiniteLaw | StepLaw | LaplaceLaw | GaussianLaw
 LawOf = Callable[[Any], Law]
@@ -60,11 +60,6 @@ class Capabilities:
     def name(self) -> str:
         """What reports call the mechanism."""
         return name_of(self.mechanism)
-
-    @property
-    def seeded(self) -> bool:
-        """Whether it draws from the generator that it is given."""
-        return is_seeded(self.mechanism)
 
     @cached_property
     def law_of_output(self) -> LawOf | None:

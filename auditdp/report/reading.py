@@ -8,6 +8,7 @@ from auditdp.record.details import GameDetails
 from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, Place, Verdict, details
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.report.numbers import MISSING, as_float, count, level, number, symbol
+from auditdp.report.text import shorten
 
 MOST = 3
 """Findings of a trace that are said of one audit."""
@@ -36,21 +37,31 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
 def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     """Return what a trace says that no bet has shown, each with how it is known: proposals, and no evidence of a loss.
 
-    Where the claim is not refuted that is what was read off the code, and what got round the noise of code that is understood
-    whatever records were drawn; always, where the run differs from what the accountant was told.
+    Where the claim is not refuted that is what was read off the code, but for losses, which a notice says, and what got
+    round the noise of code that is understood. Where the run differs from what the accountant was told is said always.
     """
     trace = traced(result)
     found = [] if trace is None else trace.findings
     full = trace is not None and trace.extent == "full"
-    read = [("not shown", each) for each in found if each.read_off or (full and each.kind == "round")]
-    read = read if result.verdict is Verdict.NOT_REFUTED else []
+    other = [each for each in found if each.kind != "loss" and (each.read_off or (full and each.kind == "round"))]
+    read = [("not shown", each) for each in other if result.verdict is Verdict.NOT_REFUTED]
     told = [("not as told", each) for each in found if each.kind == "steps"]
     return [*told[:MOST], *read[:MOST]]
 
 
-def said(finding: TracedFinding) -> str:
+def sentence_of(finding: TracedFinding) -> str:
     """Return a finding as a sentence with its file."""
     return f"{finding.file}: {finding.sentence}" if finding.file else finding.sentence
+
+
+def said(result: AuditResult) -> list[str]:
+    """Return what was read off as sentences, with their files and with the pair where it is not the counterexample's."""
+    shown = result.counterexample
+    return [
+        sentence_of(each)
+        + ("" if shown is None or shown.pair == each.pair else f"; on the pair {shorten(each.pair, LONG)}")
+        for each in read_off(result)
+    ]
 
 
 def line_of(result: AuditResult) -> Place | None:

@@ -46,7 +46,7 @@ from auditdp.tracing.exploring import Outcomes
 from auditdp.tracing.findings import Finding
 from auditdp.tracing.pair import PairTrace, compare, replayed
 from auditdp.tracing.run import TracedRun
-from auditdp.tracing.trace import Trace, record, replay, watching
+from auditdp.tracing.trace import Trace
 from auditdp.tracing.versions import VersionChange, VersionsTrace, compare_versions
 
 __all__ = [
@@ -59,8 +59,5 @@ __all__ = [
     "VersionsTrace",
     "compare",
     "compare_versions",
-    "record",
-    "replay",
     "replayed",
-    "watching",
 ]

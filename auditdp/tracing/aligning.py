@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -96,7 +95,6 @@ def _assigned(mine: Sequence[Release], theirs: Sequence[Release]) -> list[int | 
 
 def _distance(one: Release, other: Release) -> float:
     """Return how far apart two locations are."""
-    locations: list[Any] = [0.0 if each.location is None else each.location for each in (one, other)]
-    if np.shape(locations[0]) != np.shape(locations[1]):
+    if np.shape(one.centre) != np.shape(other.centre):
         return FAR
-    return min(float(np.abs(moves(*locations)).sum()), FAR)
+    return min(float(np.abs(moves(one.centre, other.centre)).sum()), FAR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -17,14 +17,13 @@ from auditdp.mechanism.protocol import PerCall
 from auditdp.tracing.conversions import converted, own_names
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.run import Active
 from auditdp.tracing.sites import _is_callers
 
 GENERATOR, STATE = np.random.Generator, np.random.RandomState
 """The classes themselves: while code is watched, others have their names."""
 MOST_FUNCTIONS = 2000
 """Functions that are followed, at most."""
-Active = Callable[[], WatchedRun | None]
 
 
 @dataclass

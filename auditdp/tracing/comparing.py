@@ -23,10 +23,13 @@ COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
     "greater_equal": (operator.ge, False, True),
 }
 """By the name of numpy's function: the operator, whether small noise makes it true, and whether equality counts as large."""
+MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
 
-def compare(noise: Form, other: Any, name: str) -> Any:
+def compare(noise: Any, other: Any, name: str) -> Any:
     """Return the result of a comparison by the name of numpy's function: an event where its probability is known."""
+    if not isinstance(noise, Form):
+        noise, other, name = other, noise, MIRRORED[name]
     compute, small, strict = COMPARISONS[name]
     if isinstance(other, Form):
         found = _tournament(noise, other, compute, small)

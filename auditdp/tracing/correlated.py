@@ -36,12 +36,11 @@ Row = Mapping[int, tuple[float, Any]]
 """By a draw, its coefficient and the places of its entries."""
 
 
-def left_of(first: Release, second: Release, before: Iterable[OnBoth]) -> tuple[float, Any, Any] | None:
+def left_of(first: Release, second: Release, before: Iterable[OnBoth]) -> tuple[float, Any] | None:
     """Return what is left of the noise of a release that shares draws with earlier ones; None where that is not known.
 
     Returns:
-        The scale of what is left, the move of the value less what the moves of the earlier ones tell of it, and by how much
-        the result is off what is expected on the one input.
+        The scale of what is left, and the move of the value less what the moves of the earlier ones tell of it.
     """
     row, again = _row(first), _row(second)
     if row is None or again is None or _coefficients(row) != _coefficients(again):
@@ -66,11 +65,10 @@ def left_of(first: Release, second: Release, before: Iterable[OnBoth]) -> tuple[
     theirs = np.array([[other.get(name, (0.0,))[0] for name in names] for _, other in found])
     share = np.linalg.lstsq(theirs.T, mine, rcond=None)[0]
     scale = float(np.linalg.norm(mine - share @ theirs))
-    moved, off = _move(first, second), np.real(first.result) - np.asarray(first.location)
+    moved = _move(first, second)
     for part, (pair, _) in zip(share, found, strict=True):
         moved = moved - part * _move(pair.first, pair.second)
-        off = off - part * (np.real(pair.first.result) - np.asarray(pair.first.location))
-    return (scale if scale > NOTHING_LEFT * np.linalg.norm(mine) else 0.0), moved, off
+    return (scale if scale > NOTHING_LEFT * np.linalg.norm(mine) else 0.0), moved
 
 
 def _row(release: Release) -> Row | None:
@@ -101,4 +99,4 @@ def _alike(row: Row, other: Row) -> bool:
 
 
 def _move(first: Release, second: Release) -> Any:
-    return np.asarray(second.location, float) - np.asarray(first.location, float)
+    return np.asarray(second.centre, float) - np.asarray(first.centre, float)

@@ -170,6 +170,11 @@ class Release:
         return shape_of(self.result)
 
     @property
+    def centre(self) -> Any:
+        """The value that the noise is added to; 0 where there is none."""
+        return 0.0 if self.location is None else self.location
+
+    @property
     def is_known(self) -> bool:
         """Whether the trace knows the law, or the draw is one that the code treats as public, such as an order of rows."""
         public = self.kind == ALONE and not self.why

@@ -63,35 +63,36 @@ class Family:
     is_whole: bool = False
     is_released_at_once: bool = False
 
+    def log_densities(self, values: Any, location: Any, scale: Any, parameter: Any) -> Any:
+        """Return the log density, or log probability, of values: of draws that are scaled and moved, entry by entry."""
+        assert self.log_density is not None  # asked of families that have one
+        logs = self.log_density((values - location) / scale, parameter)
+        return np.asarray(logs) - (0.0 if self.is_whole else np.log(np.abs(scale)))
+
 
 def _sum_of(moves: Any) -> float:
     return abs(float(moves)) if ndim(moves) == 0 else float(np.abs(moves).sum())
 
 
-def _linear(moves: Any, parameter: Any) -> Loss:
-    del parameter
+def _linear(moves: Any, _: Any) -> Loss:
     return Loss(_sum_of(moves))
 
 
-def _gaussian(moves: Any, parameter: Any) -> Loss:
-    del parameter
+def _gaussian(moves: Any, _: Any) -> Loss:
     return Loss(squared_mu=float(moves) ** 2 if ndim(moves) == 0 else float(np.square(moves).sum()))
 
 
-def _shown(moves: Any, parameter: Any) -> Loss:
-    del parameter
+def _shown(moves: Any, _: Any) -> Loss:
     return UNBOUNDED if any_of(moves) else NOTHING
 
 
-def _not_known(moves: Any, parameter: Any) -> Loss | None:
+def _not_known(moves: Any, _: Any) -> Loss | None:
     """Neither a statement nor the loss of a Gaussian pair: nobody has to know it where nothing moves."""
-    del parameter
     return None if any_of(moves) else NOTHING
 
 
-def _uniform(moves: Any, parameter: Any) -> Loss:
+def _uniform(moves: Any, _: Any) -> Loss:
     """Intervals that overlap: what lies in both has one density, and what lies in one of them occurs on one input alone."""
-    del parameter
     overlap = float(np.prod(np.maximum(1 - np.abs(np.atleast_1d(moves)), 0.0)))
     return Loss(0.0, 1 - overlap)
 
@@ -103,14 +104,12 @@ def _geometric_moves(moves: Any, parameter: Any) -> Loss:
     return Loss(float(np.sum(np.abs(np.rint(moves)) * -np.log1p(-np.asarray(parameter, float)))))
 
 
-def _laplace_distribution(z: Any, parameter: Any) -> Any:
-    del parameter
+def _laplace_distribution(z: Any, _: Any) -> Any:
     half = np.exp(-np.abs(z)) / 2
     return np.where(np.asarray(z) < 0, half, 1 - half)
 
 
-def _normal_distribution(z: Any, parameter: Any) -> Any:
-    del parameter
+def _normal_distribution(z: Any, _: Any) -> Any:
     from scipy.special import ndtr  # slow to load: only where it is needed
 
     return ndtr(z)
@@ -304,10 +303,10 @@ class NoiseLaw:
         if known is None or known.log_density is None:
             return math.nan
         with np.errstate(all="ignore"):
-            scale = np.asarray(self.scale, float)
-            z = (np.real(np.asarray(result)).astype(float) - np.asarray(location, float)) / scale
-            logs = np.asarray(known.log_density(z, self.parameter)) - (0.0 if known.is_whole else np.log(np.abs(scale)))
-            return float(np.broadcast_to(logs, z.shape).sum())
+            values = np.real(np.asarray(result)).astype(float)
+            at, scale = np.asarray(location, float), np.asarray(self.scale, float)
+            logs = known.log_densities(values, at, scale, self.parameter)
+            return float(np.broadcast_to(logs, np.broadcast_shapes(values.shape, at.shape, scale.shape)).sum())
 
 
 def same(a: Any, b: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -87,10 +86,7 @@ def of_loss(trace: PairTrace) -> list[Finding]:
     values = [pair for pair in rest if not is_by_chance(pair.first)]
     if not ComposedLoss.of([pair.loss for pair in values]).satisfies(claim):
         rest = values  # whatever chance decides
-    lines: dict[CodeLine, list[Moved]] = defaultdict(list)
-    for pair in rest:
-        lines[pair.first.site].append(pair)
-    order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
+    order = sorted(trace.by_line(rest).items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
     said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
     if len(order) > 1 and math.isfinite(level := ComposedLoss.of([pair.loss for pair in rest]).level(claim)):
         said += f"; together they lose {claim.parameter} = {level:.6g}"

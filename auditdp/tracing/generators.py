@@ -12,9 +12,9 @@ import numpy as np
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
-from auditdp.tracing.noise import Noise
+from auditdp.tracing.noise import noise_of, settled
 from auditdp.tracing.plain import any_of, ndim, shape_of
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.run import Active, WatchedRun
 from auditdp.tracing.sites import here
 
 Perform = Callable[..., Any]
@@ -48,8 +48,6 @@ OTHERS = {
     "gamma": ("shape", "scale"),
 }
 """Samplers whose law is a parameter of the release, and that are not followed further."""
-LARGEST = 2**24
-"""Integers of a wider range are seeds and names, not noise."""
 PERMUTING = ("permutation", "permuted", "shuffle")
 
 
@@ -71,8 +69,7 @@ def watched_draw(
         keywords: Its keyword arguments.
         origin: See ``WatchedRun.draw``.
     """
-    arguments = [value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in arguments]
-    keywords = {k: v.settle("is a parameter of a draw") if isinstance(v, Noise) else v for k, v in keywords.items()}
+    arguments, keywords = settled(arguments), dict(zip(keywords, settled([*keywords.values()]), strict=True))
     if method == "choice":
         return _choice(run, perform, arguments, keywords, origin)
     if method in PERMUTING:
@@ -96,14 +93,9 @@ def watched_draw(
     if method == "multivariate_normal" and size is not None:
         shape = (*shape, len(location))
     draw = run.draw(method, draw_it, law, site, location=location, shape=shape, origin=origin)
-    value = draw.value
     if any_of(location):
         run.located.add(site)
-    noise = Noise(run, value, (Term(draw, places_of(value)),), location if site in run.located else None)
-    if family == "integer" and any_of(law.parameter > LARGEST):
-        return noise.settle("")
-    settled = noise.offset is not None and law.known is not None and law.known.is_released_at_once
-    return noise.settle("") if settled else noise
+    return noise_of(run, draw, location if site in run.located else None)
 
 
 def _law(
@@ -140,12 +132,6 @@ def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
 
-def places_of(value: Any) -> Any:
-    """Return the places of the entries of a draw, counted flat, in its shape."""
-    shape = tuple(shape_of(value))
-    return np.arange(math.prod(shape)).reshape(shape) if shape else 0
-
-
 def _other(run: WatchedRun, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """Draw by a sampler that is not followed: a number whose law has a name alone."""
     site = here()
@@ -155,7 +141,7 @@ def _other(run: WatchedRun, method: str, perform: Perform, arguments: Sequence[A
     draw = run.draw(method, perform, NoiseLaw(method, 1.0, parameter), site)
     if not isinstance(draw.value, int | float | np.generic | np.ndarray):
         return run.release(ALONE, draw.law, None, draw.value, site, why="is drawn")
-    return Noise(run, draw.value, (Term(draw, places_of(draw.value)),))
+    return noise_of(run, draw)
 
 
 def _events(run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
@@ -250,7 +236,7 @@ class WatchedGenerator(np.random.Generator):
         seed: What generators share that have the same seed; None where it is not known.
     """
 
-    def __init__(self, plain: np.random.Generator, active: Callable[[], WatchedRun | None], seed: Any = None) -> None:
+    def __init__(self, plain: np.random.Generator, active: Active, seed: Any = None) -> None:
         super().__init__(plain.bit_generator)
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
 
@@ -273,7 +259,7 @@ class WatchedGenerator(np.random.Generator):
 class WatchedState(np.random.RandomState):
     """The same for numpy's older generator."""
 
-    def __init__(self, plain: np.random.RandomState, active: Callable[[], WatchedRun | None], seed: Any = None) -> None:
+    def __init__(self, plain: np.random.RandomState, active: Active, seed: Any = None) -> None:
         super().__init__(plain._bit_generator)
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ class Moved:
         distance: How far the value moved, in the norm of its noise and in units of the value; of events and choices the
             largest |ln p/p′|.
         loss: What it loses on this pair; None where the law is not known.
-        known_ratio: ``log_ratio`` where the loss says it; None where the densities do, once they are asked for.
         why: What is wrong with the noise itself: 'scale' where it depends on the data, 'reuse' where the same draw was used
             before or for several entries, 'whole' where a value between whole numbers has whole noise, 'number' where the
             value is none; else empty.
@@ -38,14 +38,8 @@ class Moved:
     second: Release
     distance: float
     loss: Loss | None
-    known_ratio: float | None
     why: str = ""
     only: str = ""
-
-    @property
-    def log_ratio(self) -> float:
-        """Ln p(R | v)/p(R | v′) of the recorded result; NaN where a law is not known."""
-        return _log_ratio(self.first, self.second) if self.known_ratio is None else self.known_ratio
 
     @property
     def apart(self) -> float:
@@ -57,10 +51,9 @@ class Moved:
         law, other = self.first.law, self.second.law
         if law.known is None or law.family != other.family or self.why not in ("", "scale"):
             return 1.0
-        start, end = (0.0 if each.location is None else each.location for each in (self.first, self.second))
         scales = np.abs(law.scale), np.abs(other.scale)
         with np.errstate(all="ignore"):
-            far = np.linalg.norm(np.ravel(moves(start, end) / np.maximum(*scales)))
+            far = np.linalg.norm(np.ravel(moves(self.first.centre, self.second.centre) / np.maximum(*scales)))
             sizes = np.linalg.norm(np.ravel(np.log(scales[0] / scales[1])))
         return float(np.nan_to_num(1 - 1 / (1 + math.hypot(far, sizes)), nan=1.0))
 
@@ -79,13 +72,11 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         return _declared(first, second)
     if first.shape != second.shape:
         first, second = _common(first, second)
-    moved = moves(
-        0.0 if first.location is None else first.location, 0.0 if second.location is None else second.location
-    )
+    moved = moves(first.centre, second.centre)
     law, other = first.law, second.law
     unmoved = ndim(moved) == 0 and moved == 0.0 and not first.earlier and law.known is not None
     if unmoved and law.family == other.family and same(law.scale, other.scale) and same(law.parameter, other.parameter):
-        return Moved(first, second, 0.0, NOTHING, 0.0)
+        return Moved(first, second, 0.0, NOTHING)
     if ndim(moved) and shape_of(moved) != first.shape and first.shape:
         moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
     if first.earlier and law.known is not None:
@@ -94,7 +85,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
     if first.groups is not None and shape_of(moved) == shape_of(first.groups):
         moved, alike = _of_groups(first.groups, moved, law)
         if not alike:
-            return Moved(first, second, _distance(moved, law), UNBOUNDED, math.inf, "reuse")
+            return Moved(first, second, _distance(moved, law), UNBOUNDED, "reuse")
         scale = other = NoiseLaw(
             law.family, np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))[0], law.parameter
         )
@@ -108,7 +99,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         finite = bool(all_of(np.isfinite(moved)))
         whole = law.known is not None and law.known.is_whole and law.known.is_released_at_once
         why = "number" if not finite else "whole" if whole else ""
-    return Moved(first, second, _distance(moved, law), loss, None, why)
+    return Moved(first, second, _distance(moved, law), loss, why)
 
 
 def _declared(first: Release, second: Release) -> Moved:
@@ -117,8 +108,8 @@ def _declared(first: Release, second: Release) -> Moved:
     assert declared is not None
     moved = declared.distance(first.location, second.location)
     if not same(first.law.parameter, second.law.parameter):
-        return Moved(first, second, moved, UNBOUNDED, math.inf, "scale")
-    return Moved(first, second, moved, declared.loss(moved) if moved else NOTHING, math.nan if moved else 0.0)
+        return Moved(first, second, moved, UNBOUNDED, "scale")
+    return Moved(first, second, moved, declared.loss(moved) if moved else NOTHING)
 
 
 def _common(first: Release, second: Release) -> tuple[Release, Release]:
@@ -155,15 +146,14 @@ def _given(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved | N
     """Return the loss of a release given earlier ones that share Gaussian draws; None where that is not known."""
     if (left := left_of(first, second, pairs)) is None:
         return None
-    scale, moved, off = left
+    scale, moved = left
     if not scale:
         hidden = bool(all_of(np.abs(moved) <= TOLERANCE * np.max(np.abs(first.law.scale))))
-        loss, ratio = (NOTHING, 0.0) if hidden else (UNBOUNDED, math.inf)
-        return Moved(first, second, _distance(moved, first.law), loss, ratio, "" if hidden else "reuse")
+        loss, why = (NOTHING, "") if hidden else (UNBOUNDED, "reuse")
+        return Moved(first, second, _distance(moved, first.law), loss, why)
     law = NoiseLaw("Gaussian", scale)
-    ratio = float(np.sum(np.square(off - moved) - np.square(off))) / (2 * scale**2)
     first, second = replace(first, law=law), replace(second, law=law)
-    return Moved(first, second, _distance(moved, law), location_loss(law, law, moved), ratio)
+    return Moved(first, second, _distance(moved, law), location_loss(law, law, moved))
 
 
 def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved]) -> Moved:
@@ -176,9 +166,8 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
         if before.kind in (COIN, CHOICE, MAXIMUM):
             shift = pair.distance
         else:
-            start = 0.0 if before.location is None else before.location
-            end = 0.0 if pair.second.location is None else pair.second.location
-            shift = moves(start, end) / before.factor if ndim(before.factor) == 0 else moves(start, end)
+            shift = moves(before.centre, pair.second.centre)
+            shift = shift / before.factor if ndim(before.factor) == 0 else shift
         mine = moved / first.factor if ndim(first.factor) == 0 else moved
         if none_moved and not any_of(shift):
             continue
@@ -187,9 +176,9 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
         except ValueError:  # of other shapes
             together = False
         if not together:
-            return Moved(first, second, _distance(moved, first.law), UNBOUNDED, math.inf, "reuse")
+            return Moved(first, second, _distance(moved, first.law), UNBOUNDED, "reuse")
     unmoved_scale = same(first.law.scale, second.law.scale)
-    return Moved(first, second, _distance(moved, first.law), NOTHING if unmoved_scale else UNBOUNDED, 0.0)
+    return Moved(first, second, _distance(moved, first.law), NOTHING if unmoved_scale else UNBOUNDED)
 
 
 def _distance(moved: Any, law: NoiseLaw) -> float:
@@ -199,29 +188,16 @@ def _distance(moved: Any, law: NoiseLaw) -> float:
     return float(np.linalg.norm(np.ravel(moved), 2 if norm == "L2" else 1))
 
 
-def _log_ratio(first: Release, second: Release) -> float:
-    """Return ln p(R | v)/p(R | v′); of entries that share a draw, as if each had its own."""
-    start = 0.0 if first.location is None else first.location
-    end = 0.0 if second.location is None else second.location
-    try:
-        one, two = first.law.log_likelihood(start, first.result), second.law.log_likelihood(end, first.result)
-    except (TypeError, ValueError):
-        return math.nan
-    return one - two if math.isfinite(one) or math.isfinite(two) else math.nan
-
-
 def _of_tables(first: Release, second: Release) -> Moved:
     """Return the loss of an event, a choice or a maximum: the largest over its outcomes, not that of the one that came."""
     if first.kind == COIN and ndim(first.location) == 0 and ndim(second.location) == 0:
         p, q = float(first.location), float(second.location)
         if p == q:
-            return Moved(first, second, 0.0, NOTHING, 0.0)
-    tables = tuple(tables_of(release) for release in (first, second))
-    if first.names != second.names and first.names is not None and second.names is not None:
-        tables = _by_name(first, second)
-    if tables[0].shape != tables[1].shape:
-        return Moved(first, second, math.inf, UNBOUNDED, math.nan)
-    p, q = tables
+            return Moved(first, second, 0.0, NOTHING)
+    renamed = first.names != second.names and None not in (first.names, second.names)
+    p, q = _by_name(first, second) if renamed else map(tables_of, (first, second))
+    if p.shape != q.shape:
+        return Moved(first, second, math.inf, UNBOUNDED)
     with np.errstate(all="ignore"):
         ratios = np.where(p == q, 0.0, np.log(p) - np.log(q))
         both = (p > 0) & (q > 0)
@@ -229,28 +205,17 @@ def _of_tables(first: Release, second: Release) -> Moved:
         only = np.maximum(np.where(q <= 0, p, 0.0).sum(axis=-1), np.where(p <= 0, q, 0.0).sum(axis=-1))
     times = max(1, int(np.prod(first.shape))) if first.kind == CHOICE else 1
     delta = float(-np.expm1(times * np.log1p(-np.minimum(only, 1.0)).sum())) if only.max() < 1 else 1.0
-    results = np.atleast_1d(np.asarray(first.result, int)).ravel()
-    rows = ratios.reshape(-1, ratios.shape[-1])
-    ratio = math.fsum(float(rows[k if len(rows) > 1 else 0][r]) for k, r in enumerate(results))
     epsilon = float(largest.sum()) * times
-    return Moved(first, second, math.inf if delta else epsilon, Loss(epsilon, delta), ratio)
+    return Moved(first, second, math.inf if delta else epsilon, Loss(epsilon, delta))
 
 
-def _by_name(first: Release, second: Release) -> tuple[Any, Any]:
-    """Return the probabilities of every name that either table has, the recorded one's in their places."""
-    assert first.names is not None
-    assert second.names is not None
-    places: dict[Any, int] = {}
-    for name in (*first.names, *second.names):
-        places.setdefault(name, len(places))
-    tables = []
-    for release in (first, second):
-        table = np.zeros(len(places) + len(first.names))
-        assert release.names is not None
-        for name, p in zip(release.names, np.ravel(release.location), strict=True):
-            table[places[name]] += p
-        tables.append(np.atleast_2d(table))
-    return tables[0], tables[1]
+def _by_name(*releases: Release) -> list[Any]:
+    """Return the probabilities of every name that any of the tables has, shape (1, names) for each release."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(chain(*(r.names or () for r in releases))))}
+    tables = np.zeros((len(releases), 1, len(places)))
+    for table, release in zip(tables, releases, strict=True):
+        np.add.at(table[0], [places[name] for name in release.names or ()], np.ravel(release.location))
+    return list(tables)
 
 
 def tables_of(release: Release) -> Any:

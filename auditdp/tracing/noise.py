@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from auditdp.tracing.comparing import compare, largest
-from auditdp.tracing.draws import NOISY, Term
+from auditdp.tracing.draws import NOISY, Term, WatchedDraw
 from auditdp.tracing.families import FAMILIES
 from auditdp.tracing.folding import folded, rounded, signed
 from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
-from auditdp.tracing.plain import all_of, ndim, shape_of, size_of
-from auditdp.tracing.run import law_and_groups
+from auditdp.tracing.plain import all_of, any_of, ndim, shape_of, size_of
+from auditdp.tracing.run import WatchedRun, law_and_groups
 from auditdp.tracing.shapes import ShapedForm
 from auditdp.tracing.sites import called_by_builtin, here
 
 LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
 """Attributes of an array by which code can change its numbers in place."""
+LARGEST = 2**24
+"""Integers of a wider range are seeds and names, not noise."""
 
 
 class Noise(ShapedForm):
@@ -325,3 +327,44 @@ for _name, _function in _ENDING.items():
 
 def _itself(value: Any) -> Any:
     return value
+
+
+ARITHMETIC: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("add",), operator.add),
+    **dict.fromkeys(("subtract", "sub"), operator.sub),
+    **dict.fromkeys(("multiply", "mul"), operator.mul),
+    **dict.fromkeys(("divide", "true_divide", "div"), operator.truediv),
+    "negative": operator.neg,
+    "positive": operator.pos,
+}
+"""By the names of functions of numpy, of torch and of jax."""
+REFLECTED: dict[Callable[..., Any], str] = {
+    operator.add: "__radd__",
+    operator.sub: "__rsub__",
+    operator.mul: "__rmul__",
+    operator.truediv: "__rtruediv__",
+}
+
+
+def operated(compute: Callable[..., Any], first: Any, *second: Any) -> Any:
+    """Apply an operator by the method of the noise, so that whose function it is is not asked again."""
+    return compute(first, *second) if isinstance(first, Noise) else getattr(second[0], REFLECTED[compute])(first)
+
+
+def places_of(value: Any) -> Any:
+    """Return the places of the entries of a draw, counted flat, in its shape."""
+    shape = tuple(shape_of(value))
+    return np.arange(math.prod(shape)).reshape(shape) if shape else 0
+
+
+def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
+    """Return what the caller's code is to see of a draw: noise, or the release that it is where a location was added."""
+    noise, known = Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location), draw.law.known
+    if draw.law.family == "integer" and any_of(draw.law.parameter > LARGEST):
+        return noise.settle("")
+    return noise.settle("") if location is not None and known is not None and known.is_released_at_once else noise
+
+
+def settled(values: Sequence[Any]) -> list[Any]:
+    """Return the arguments of a draw, ordinary numbers where they are noise."""
+    return [value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in values]

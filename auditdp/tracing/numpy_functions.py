@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from auditdp.tracing.comparing import COMPARISONS, compare, searched
 from auditdp.tracing.draws import Term, WatchedDraw
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.folding import clipped, logarithm, rounded, sign_of
-from auditdp.tracing.noise import Noise
+from auditdp.tracing.noise import ARITHMETIC, Noise, operated
 from auditdp.tracing.plain import shape_of
 
 ROUNDINGS = ("rint", "round", "around", "round_")
@@ -23,15 +22,6 @@ LAYING = ("reshape", "ravel", "transpose", "squeeze", "split", "array_split", "e
 """Functions that lay entries out in another way, in one array or several."""
 MOST_JOINED = 100_000
 """Entries of noise that are followed one by one where arrays are joined, at most."""
-ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "true_divide": operator.truediv,
-    "negative": operator.neg,
-    "positive": operator.pos,
-}
 
 
 def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -39,9 +29,9 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
     name, out = function.__name__, keywords.get("out")
     plain_call = method == "__call__" and set(keywords) <= {"out"}
     if plain_call and name in ARITHMETIC:
-        return _into(out, arithmetic(name, inputs))
+        return _into(out, operated(ARITHMETIC[name], *inputs))
     if plain_call and name in COMPARISONS and len(inputs) == 2:
-        return _into(out, _compared(name, *inputs))
+        return _into(out, compare(inputs[0], inputs[1], name))
     if plain_call and name == "rint" and out is None:
         return rounded(inputs[0], np.rint(inputs[0].value)) or np.rint(inputs[0].settle("is rounded"))
     log = plain_call and name in LOGARITHMS and out is None
@@ -51,25 +41,7 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
         return abs(inputs[0])
     if plain_call and name == "sign" and out is None and (found := sign_of(inputs[0])) is not None:
         return found
-    return getattr(function, method)(*plain(inputs, f"is used by {name}"), **_plain_keywords(keywords, name))
-
-
-def arithmetic(name: str, inputs: Sequence[Any]) -> Any:
-    """Apply an operator by the method of the noise, so that numpy is not asked again."""
-    if len(inputs) == 1:
-        return ARITHMETIC[name](inputs[0])
-    first, second = inputs
-    if isinstance(first, Noise):
-        return ARITHMETIC[name](first, second)
-    reflected = {"add": second.__radd__, "subtract": second.__rsub__, "multiply": second.__rmul__}
-    return reflected.get(name, second.__rtruediv__)(first)
-
-
-def _compared(name: str, first: Any, second: Any) -> Any:
-    if isinstance(first, Noise):
-        return compare(first, second, name)
-    mirrored = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
-    return compare(second, first, mirrored[name])
+    return plainly(getattr(function, method), inputs, keywords, name)
 
 
 def _into(out: Any, result: Any) -> Any:
@@ -114,7 +86,7 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         found = searched(arguments[1], plain((first,), "is a table")[0], side)
         if found is not None:
             return found
-    return function(*plain(arguments, f"is used by {name}"), **_plain_keywords(keywords, name))
+    return plainly(function, arguments, keywords, name)
 
 
 class Stacked(WatchedDraw):
@@ -177,5 +149,7 @@ def _plain(value: Any, why: str) -> Any:
     return value
 
 
-def _plain_keywords(keywords: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return {key: _plain(value, f"is used by {name}") for key, value in keywords.items()}
+def plainly(function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any], name: str) -> Any:
+    """Call a function of a library with ordinary numbers in place of noise."""
+    why = f"is used by {name}"
+    return function(*plain(arguments, why), **{key: _plain(value, why) for key, value in keywords.items()})

@@ -22,8 +22,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from auditdp.numerics.arrays import Floats
 from auditdp.tracing.draws import NOISY
 from auditdp.tracing.families import NOTHING, Loss, moves, same
 from auditdp.tracing.losses import Moved
@@ -35,7 +35,6 @@ from auditdp.tracing.trace import Trace
 TRIALS = 4
 """Other values in the same order that are tried."""
 LARGEST, ABOVE = "which is largest", "which are above another one"
-Floats = NDArray[np.float64]
 
 
 def ordered(trace: Trace, recorded: TracedRun, moved: Sequence[Moved]) -> list[Moved]:

@@ -1,4 +1,4 @@
-"""What a trace says of a pair of inputs: likelihood ratio, what moved, what it loses, and what got round the noise."""
+"""What a trace says of a pair of inputs: what moved, what it loses, and what got round the noise."""
 
 from __future__ import annotations
 
@@ -60,11 +60,6 @@ class PairTrace(Printed):
     repeats: bool | None = None
     doubt: str = ""
     fixed: frozenset[int] = frozenset()
-
-    @property
-    def log_ratio(self) -> float:
-        """Ln p(R | v)/p(R | v′) of all recorded results; NaN where a law is not known or the releases parted."""
-        return math.nan if self.second.parted else math.fsum(pair.log_ratio for pair in self.moved)
 
     @property
     def is_visible(self) -> bool:
@@ -214,10 +209,10 @@ class PairTrace(Printed):
         """Whether the trace proposes that the claim fails on this pair, for a reason that it understands."""
         return any(finding.is_read_off for finding in self.findings)
 
-    def by_line(self) -> dict[CodeLine, list[Moved]]:
-        """Return the releases by their line."""
+    def by_line(self, moved: Sequence[Moved] | None = None) -> dict[CodeLine, list[Moved]]:
+        """Return the releases, or some of them, by their line."""
         lines: dict[CodeLine, list[Moved]] = defaultdict(list)
-        for pair in self.moved:
+        for pair in self.moved if moved is None else moved:
             lines[pair.first.site].append(pair)
         return dict(lines)
 

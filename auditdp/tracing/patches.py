@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -10,14 +9,14 @@ MISSING: Any = object()
 
 
 class Patches:
-    """Replacements that are undone in reverse order; used as a context manager.
+    """Replacements that are undone in reverse order.
 
     Attributes:
         replaced: By the identity of an original, what took its place: for names that the caller's modules imported.
     """
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
+        self._undo = ExitStack()
         self.replaced: dict[int, tuple[Any, Any]] = {}
 
     def attribute(self, owner: Any, name: str, value: Any) -> None:
@@ -25,7 +24,7 @@ class Patches:
         before = vars(owner).get(name, MISSING)
         if before is not MISSING:
             self.replaced[id(before)] = (before, value)
-        self._undo.append(lambda: delattr(owner, name) if before is MISSING else setattr(owner, name, before))
+        self._undo.callback(lambda: delattr(owner, name) if before is MISSING else setattr(owner, name, before))
         setattr(owner, name, value)
 
     def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
@@ -40,7 +39,7 @@ class Patches:
             else:
                 owner[name] = before
 
-        self._undo.append(undo)
+        self._undo.callback(undo)
         owner[name] = value
 
     def cell(self, cell: Any, value: Any) -> None:
@@ -51,33 +50,21 @@ class Patches:
             if cell.cell_contents is value:
                 cell.cell_contents = before
 
-        self._undo.append(undo)
+        self._undo.callback(undo)
         cell.cell_contents = value
 
     def code(self, function: Any, code: Any) -> None:
         """Set the code of a function."""
-        before = function.__code__
-
-        def undo() -> None:
-            function.__code__ = before
-
-        self._undo.append(undo)
+        self._undo.callback(setattr, function, "__code__", function.__code__)
         function.__code__ = code
 
     def context(self, manager: AbstractContextManager[Any]) -> None:
         """Enter a context."""
-        entered = ExitStack()
-        entered.enter_context(manager)
-        self._undo.append(entered.close)
+        self._undo.enter_context(manager)
 
     def undo(self) -> None:
         """Put everything back."""
-        while self._undo:
-            self._undo.pop()()
-        self.replaced.clear()
-
-    def __enter__(self) -> Patches:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undo()
+        try:
+            self._undo.close()
+        finally:
+            self.replaced.clear()

@@ -145,16 +145,15 @@ class WatchedRun:
             value = expected.value if expected.drawn is None else _copied(expected.drawn)
         else:
             value = perform() if expected.law.known is None else _moved(expected, law, location)
-        if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
-            same_draw = WatchedDraw(len(traced.draws), method, law, value, site, location, used=earlier.used)
-            traced.draws.append(same_draw)
-            return same_draw
         made = WatchedDraw(len(traced.draws), method, law, value, site, location)
+        traced.draws.append(made)
+        if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
+            made.used = earlier.used
+            return made
         if hasattr(value, "detach") or (self.record is None and isinstance(value, np.ndarray)):
             made.drawn = _copied(value)
         if origin is not None:
             self._origins[origin] = made
-        traced.draws.append(made)
         return made
 
     def _expected_draw(self, key: tuple[CodeLine, str]) -> WatchedDraw | None:
@@ -288,6 +287,20 @@ class WatchedRun:
 def _copied(value: Any) -> Any:
     """Return a copy of an array or a tensor, which code may go on to change."""
     return value.copy() if isinstance(value, np.ndarray) else value.detach().clone()
+
+
+Active = Callable[[], WatchedRun | None]
+"""Returns the run under way; None where there is none, or in another thread."""
+
+
+def in_run(function: Callable[..., Any], active: Active, draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what takes the place of a function: in a run ``draw(run, …)`` with a call's arguments, else itself."""
+
+    def replaced(*arguments: Any, **keywords: Any) -> Any:
+        run = active()
+        return function(*arguments, **keywords) if run is None else draw(run, *arguments, **keywords)
+
+    return replaced
 
 
 def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:

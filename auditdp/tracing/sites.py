@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -41,6 +42,14 @@ def _is_callers(code: CodeType) -> bool:
     return not code.co_filename.startswith((*ELSEWHERE, "<frozen", "<__array_function__"))
 
 
+def _frames() -> Iterator[FrameType]:
+    """Yield the frames of whatever is under way, from this room's own out to what calls the code that is watched."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != OUTERMOST:
+        yield frame
+        frame = frame.f_back
+
+
 def called_by_builtin() -> bool:
     """Return whether the caller's code is in a call of a function in C, such as ``sum``, not at an operator."""
     frame: FrameType | None = sys._getframe(1)
@@ -51,25 +60,21 @@ def called_by_builtin() -> bool:
 
 def here() -> CodeLine:
     """Return the caller's line; where libraries alone are on the stack, the innermost line outside this room."""
-    frame: FrameType | None = sys._getframe(1)
-    fallback = None
-    while frame is not None and frame.f_code.co_filename != OUTERMOST:
+    fallback = NOWHERE
+    for frame in _frames():
         code = frame.f_code
         if _is_callers(code):
             return CodeLine(code.co_filename, frame.f_lineno, code.co_name)
-        if fallback is None and not code.co_filename.startswith(HERE):
-            fallback = frame
-        frame = frame.f_back
-    return CodeLine(fallback.f_code.co_filename, fallback.f_lineno, fallback.f_code.co_name) if fallback else NOWHERE
+        if fallback is NOWHERE and not code.co_filename.startswith(HERE):
+            fallback = CodeLine(code.co_filename, frame.f_lineno, code.co_name)
+    return fallback
 
 
 def label() -> str:
     """Return the texts among the local variables of the caller's code: in a loop over keys they tell its passes apart."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename != OUTERMOST and not _is_callers(frame.f_code):
-        frame = frame.f_back
+    frame = next((frame for frame in _frames() if _is_callers(frame.f_code)), None)
     return (
         ""
-        if frame is None or not _is_callers(frame.f_code)
+        if frame is None
         else "\n".join(f"{name}={value}" for name, value in frame.f_locals.items() if type(value) is str)
     )

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from auditdp.tracing.comparing import compare
-from auditdp.tracing.noise import Noise
-from auditdp.tracing.numpy_functions import plain, stacked
+from auditdp.tracing.noise import ARITHMETIC, Noise, operated
+from auditdp.tracing.numpy_functions import plain, plainly, stacked
 
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "subtract": operator.sub,
-    "mul": operator.mul,
-    "multiply": operator.mul,
-    "div": operator.truediv,
-    "divide": operator.truediv,
-    "true_divide": operator.truediv,
-}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
-MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 COPYING = (
-    "bfloat16",
-    "clone",
-    "contiguous",
-    "cpu",
-    "cuda",
-    "detach",
-    "double",
-    "float",
-    "half",
-    "to",
-    "type",
-    "type_as",
+    *("bfloat16", "clone", "contiguous", "cpu", "cuda", "detach", "double", "float", "half", "to", "type", "type_as"),
 )
 """What gives the same entries, up to rounding."""
 LAYING = (
@@ -50,7 +27,7 @@ LAYING = (
 JOINING = ("cat", "concat", "hstack", "stack", "vstack")
 WRITING = ("copy", "set")
 """What writes numbers into a tensor; noise that is written into a parameter is how that is initialised, and public."""
-METHODS = (*COPYING, *LAYING, *(f"{name}_" for name in OPERATORS))
+METHODS = (*COPYING, *LAYING, *(f"{name}_" for name in ARITHMETIC))
 """Methods of a tensor after which it is still noise."""
 
 
@@ -64,13 +41,10 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             second = second * keywords["alpha"]
         if name == "rsub":
             name, first, second = "sub", second, first
-        if name in OPERATORS:
-            return _into(first if in_place else None, _operated(OPERATORS[name], first, second))
+        if name in ARITHMETIC:
+            return _into(first if in_place else None, operated(ARITHMETIC[name], first, second))
         if name in COMPARISONS and not in_place:
-            which = COMPARISONS[name]
-            return (
-                compare(first, second, which) if isinstance(first, Noise) else compare(second, first, MIRRORED[which])
-            )
+            return compare(first, second, COMPARISONS[name])
     first = next(iter(arguments), None)
     if (
         name in JOINING
@@ -78,13 +52,12 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     ):
         return made
     if type(first) is Noise and first.settled is None and not in_place and name in (*COPYING, *LAYING):
-        others = [
-            other.value if type(other) is Noise else other for other in arguments[1:]
-        ]  # what has the shape, or type
+        others = [other.value if type(other) is Noise else other for other in arguments[1:]]
         change = partial(_changed, function, others, keywords)
         return first.copied(change(first.value)) if name in COPYING else first.laid(change)
-    why = "" if name in WRITING and first.requires_grad else f"is used by {name}"
-    return function(*plain(arguments, why), **dict(zip(keywords, plain([*keywords.values()], why), strict=True)))
+    if name in WRITING and first.requires_grad:
+        return function(*plain(arguments, ""), **keywords)
+    return plainly(function, arguments, keywords, name)
 
 
 def named(function: Any) -> tuple[str, bool]:
@@ -93,19 +66,6 @@ def named(function: Any) -> tuple[str, bool]:
     in_place = (marked.endswith("_") and not marked.endswith("__")) or marked.startswith("__i")
     name = marked.strip("_")
     return {"iadd": "add", "isub": "sub", "radd": "add", "imul": "mul", "rmul": "mul"}.get(name, name), in_place
-
-
-def _operated(compute: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
-    """Apply an operator by the method of the noise, so that torch is not asked again."""
-    if isinstance(first, Noise):
-        return compute(first, second)
-    reflected = {
-        operator.add: "__radd__",
-        operator.sub: "__rsub__",
-        operator.mul: "__rmul__",
-        operator.truediv: "__rtruediv__",
-    }
-    return getattr(second, reflected[compute])(first)
 
 
 def _changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], entries: Any) -> Any:

@@ -7,8 +7,7 @@ import inspect
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -295,14 +294,14 @@ def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
         if takes_size(single):
             return lambda data, rng: single(data, size=1)
         if len(positional) == 1 or all(p.default is not p.empty for p in positional[1:]):
-            return lambda data, rng: single(_swapped(data, rng))
+            return lambda data, rng: single(_swapped(data))
     mechanism = as_mechanism(function)
     if isinstance(mechanism, PerCall):
         return lambda data, rng: single(data, rng=rng)
     return lambda data, rng: mechanism(data, 1, rng=rng)
 
 
-def _swapped(data: Any, rng: Any) -> Any:
+def _swapped(data: Any) -> Any:
     """Return an input in which a generator, where it holds one, is watched."""
     active = _sources.active
     if type(data) is GENERATOR:
@@ -310,24 +309,7 @@ def _swapped(data: Any, rng: Any) -> Any:
     if type(data) is STATE:
         return WatchedState(data, active)
     if type(data) in (list, tuple):
-        return type(data)(_swapped(item, rng) for item in data)
+        return type(data)(_swapped(item) for item in data)
     if type(data) is dict:
-        return {key: _swapped(item, rng) for key, item in data.items()}
+        return {key: _swapped(item) for key, item in data.items()}
     return data
-
-
-@contextmanager
-def watching(functions: Sequence[Any]) -> Iterator[list[Trace]]:
-    """Watch several functions at once, for runs of each in turn."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(Trace(function)) for function in functions]
-
-
-def record(function: Any, data: Any, rng: np.random.Generator) -> TracedRun:
-    """Run a function on an input and keep every release; see ``Trace.record``."""
-    return Trace(function).record(data, rng)
-
-
-def replay(function: Any, neighbour: Any, recorded: TracedRun) -> TracedRun:
-    """Run a function on another input with the recorded draws and results; see ``Trace.replay``."""
-    return Trace(function).replay(neighbour, recorded)

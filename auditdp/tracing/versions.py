@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -12,10 +13,11 @@ import numpy as np
 from auditdp.claims.base import Claim
 from auditdp.tracing import sentences
 from auditdp.tracing.draws import CHOICE, COIN, Release
+from auditdp.tracing.exploring import MOST_RUNS
 from auditdp.tracing.families import moves, same
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.outputs import brief, where_differ
-from auditdp.tracing.pair import PairTrace, replayed
+from auditdp.tracing.pair import PairTrace, compare
 from auditdp.tracing.plain import any_of, shape_of
 from auditdp.tracing.printing import Printed
 from auditdp.tracing.run import TracedRun
@@ -60,9 +62,8 @@ class VersionsTrace(Printed):
     @classmethod
     def of(cls, old: PairTrace, new: PairTrace) -> VersionsTrace:
         """Return what differs between two versions that were traced on the same pair with the same generator."""
-        first, second, pairs = old.first, new.first, (old, new)
-        changes = list(_changes(first.releases, second.releases, pairs))
-        return cls(first, second, changes, where_differ(first.output, second.output), pairs)
+        changes = list(_changes(old, new))
+        return cls(old.first, new.first, changes, where_differ(old.first.output, new.first.output), (old, new))
 
     @property
     def differs(self) -> bool:
@@ -96,27 +97,19 @@ def compare_versions(
         neighbour: Where it is given, both versions are compared on this pair, and values that move further are said.
         claim: What both are to satisfy; for the pair.
     """
-    again = np.random.Generator(type(rng.bit_generator)(0))
-    again.bit_generator.state = rng.bit_generator.state
-    traces = Trace(old), Trace(new)
-    with traces[0]:
-        first = traces[0].record(data, rng)
-        pair_of_old = None if neighbour is None else replayed(traces[0], first, neighbour, claim=claim)
-    with traces[1]:
-        second = traces[1].record(data, again)
-        pair_of_new = None if neighbour is None else replayed(traces[1], second, neighbour, claim=claim)
-    if pair_of_old is not None and pair_of_new is not None:
-        return VersionsTrace.of(pair_of_old, pair_of_new)
-    changes = list(_changes(first.releases, second.releases, None))
-    return VersionsTrace(first, second, changes, where_differ(first.output, second.output))
+    other, outcomes = (data, 0) if neighbour is None else (neighbour, MOST_RUNS)
+    generators = rng, copy.deepcopy(rng)
+    one, two = (
+        compare(Trace(version), data, other, generator, claim=claim, outcomes=outcomes)
+        for version, generator in zip((old, new), generators, strict=True)
+    )
+    found = VersionsTrace.of(one, two)
+    return replace(found, pairs=None) if neighbour is None else found
 
 
-def _changes(
-    old: Sequence[Release], new: Sequence[Release], pairs: tuple[PairTrace, PairTrace] | None
-) -> Iterator[VersionChange]:
-    moved: list[dict[int, Moved]] = [{}, {}]
-    if pairs is not None:
-        moved = [{pair.first.number: pair for pair in one.moved} for one in pairs]
+def _changes(*pairs: PairTrace) -> Iterator[VersionChange]:
+    moved = [{pair.first.number: pair for pair in one.moved} for one in pairs]
+    old, new = (one.first.releases for one in pairs)
     keys = [[(release.kind, release.law.family, release.site.function) for release in side] for side in (old, new)]
     for tag, a, b, c, d in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
         common = min(b - a, d - c) if tag in ("equal", "replace") else 0

@@ -49,7 +49,7 @@ accountants = st.one_of(
     selections,
     unequal,
     st.builds(GaussianCurve, each, each, counts),
-    st.builds(ClassicGaussian, each, each, st.booleans()),
+    st.builds(ClassicGaussian, each, each, everywhere=st.booleans()),
     st.builds(ZCDP, each),
 )
 

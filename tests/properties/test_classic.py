@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import QueryAnswers
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.evidence.exact.noise_loss import laplace_loss
 from auditdp.mechanism.capabilities import capabilities
 from mechanisms.classic import (
@@ -111,7 +111,7 @@ def test_prefix_sums_are_sums(data, seed):
 def test_proved_bounds_hold(mechanism, bound, change):
     @given(QueryAnswers(4, change, shortest=1).strategy())
     def holds(pair):
-        loss = finite_loss(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
+        loss = pair_loss(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
         assert loss.upper <= bound * (1 + 1e-12)
 
     holds()

@@ -13,8 +13,7 @@ from auditdp.adjacency import AnyValues
 from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.evidence.exact.listed_loss import finite_loss
-from auditdp.evidence.exact.losses import delta_curve
+from auditdp.evidence.exact.losses import delta_curve, pair_loss
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.record.results import Verdict
 
@@ -59,7 +58,7 @@ def verdict(p, q, claim):
 
 @given(laws, laws)
 def test_epsilon_is_the_largest_log_ratio(p, q):
-    loss, truth = finite_loss(finite(p), finite(q)), exact_epsilon(p, q)
+    loss, truth = pair_loss(finite(p), finite(q)), exact_epsilon(p, q)
     if math.isinf(truth):
         assert loss.lower == loss.upper == math.inf
     else:
@@ -68,13 +67,13 @@ def test_epsilon_is_the_largest_log_ratio(p, q):
 
 @given(laws, laws, levels)
 def test_delta_is_the_hockey_stick_of_the_worse_order(p, q, epsilon):
-    loss = finite_loss(finite(p), finite(q), epsilon=epsilon)
+    loss = pair_loss(finite(p), finite(q), epsilon=epsilon)
     assert float(loss.delta.mid()) == pytest.approx(exact_delta(p, q, epsilon), abs=1e-12)
 
 
 @given(laws, laws, st.floats(1e-9, 0.999))
 def test_the_epsilon_needed_for_a_delta_is_where_the_hockey_stick_comes_down_to_it(p, q, delta):
-    lower, upper = finite_loss(finite(p), finite(q), delta=delta).needed
+    lower, upper = pair_loss(finite(p), finite(q), delta=delta).needed
     if upper == math.inf:
         assert lower == math.inf
         assert max(sum(a for a, b in zip(*order, strict=True) if b == 0) for order in ((p, q), (q, p))) > delta
@@ -135,7 +134,7 @@ def test_balls_never_certify_what_is_false_nor_violate_what_is_true(one, other, 
 @given(wrapped(), wrapped())
 def test_the_bounds_of_balls_enclose_the_truth(one, other):
     (p, p_balls), (q, q_balls) = one, other
-    loss, truth = finite_loss(finite(p_balls), finite(q_balls)), exact_epsilon(p, q)
+    loss, truth = pair_loss(finite(p_balls), finite(q_balls)), exact_epsilon(p, q)
     assert loss.lower <= truth + 1e-12
     assert loss.upper >= truth - 1e-12
 

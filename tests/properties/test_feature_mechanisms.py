@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import envelope_losses, finite_loss
+from auditdp.evidence.exact.listed_loss import envelope_losses
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import precision
 from mechanisms.backend import backend_of
 from mechanisms.edges.graph_pub import GraphPub, counts
@@ -145,7 +146,7 @@ def test_estimates_are_unbiased(drawn):
 @given(encoders_and_records(2))
 def test_any_two_records_are_within_the_budget(drawn):
     encoder, first, second = drawn
-    loss = finite_loss(encoder.distribution(first), encoder.distribution(second))
+    loss = pair_loss(encoder.distribution(first), encoder.distribution(second))
     assert loss.upper <= encoder.epsilon
     assert max(each.upper for each in envelope_losses(encoder.envelope())) >= loss.lower
 
@@ -154,7 +155,7 @@ def test_any_two_records_are_within_the_budget(drawn):
 def test_budgets_of_features_and_label_add_up(features, label, classes):
     mechanism = FeaturesAndLabel(OneBit(features, 2), LabelRR(label, classes))
     ends = (np.array([0.0, 0.0, 0.0]), np.array([1.0, 1.0, classes - 1.0]))
-    loss = finite_loss(*map(mechanism.distribution, ends))
+    loss = pair_loss(*map(mechanism.distribution, ends))
     assert Fraction(loss.upper) <= (Fraction(features) + Fraction(label)) * (1 + Fraction(1, 2**50))
     assert loss.lower == pytest.approx(features + label, rel=1e-8)
 
@@ -228,7 +229,7 @@ def test_groups_of_records_add_up(group, epsilon):
     first, second = np.zeros((3, 1)), np.zeros((3, 1))
     second[:group] = 1
     public = PublicBounds(OneBit(epsilon, 1), 3)
-    loss = finite_loss(public.distribution(first), public.distribution(second))
+    loss = pair_loss(public.distribution(first), public.distribution(second))
     assert loss.upper <= group * epsilon * (1 + 1e-12)
     assert loss.lower == pytest.approx(group * epsilon, rel=1e-8)
 
@@ -238,7 +239,7 @@ def test_a_part_of_the_release_loses_no_more_than_all_of_it(first, second, epsil
     size = min(len(first), len(second))
     mechanism = FeatureRR(epsilon, (1.0,) * size, 3)
     laws = [mechanism.distribution(z[:size]) for z in (first, second)]
-    whole = finite_loss(*laws)
+    whole = pair_loss(*laws)
     parts = [
         [sum(p for y, p in zip(law.outcomes, law.probabilities, strict=True) if y[0] == u) for u in (1, 2, 3)]
         for law in laws

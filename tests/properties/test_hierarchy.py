@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Edges
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from mechanisms.hierarchy import DendrogramStep, PrivHRG, Thresholds
 from mechanisms.hierarchy.dendrogram import Dendrogram, Layer, uniform
 from mechanisms.hierarchy.likelihood import acceptance_rate, most_pairs, sensitivity, term
@@ -128,9 +128,9 @@ def test_k_edges_lose_at_most_k_epsilon_at_the_stationary_law(matrix, epsilon, d
     for i, j in changed:
         other[i, j] = other[j, i] = 1 - other[i, j]
     step = DendrogramStep(epsilon, nodes)
-    assert finite_loss(step.distribution(matrix), step.distribution(other)).upper <= len(changed) * epsilon
+    assert pair_loss(step.distribution(matrix), step.distribution(other)).upper <= len(changed) * epsilon
     release = PrivHRG(epsilon, epsilon, nodes)
-    assert finite_loss(release.distribution(matrix), release.distribution(other)).upper <= 2 * len(changed) * epsilon
+    assert pair_loss(release.distribution(matrix), release.distribution(other)).upper <= 2 * len(changed) * epsilon
 
 
 @given(EPSILONS, EPSILONS, st.sampled_from(Edges(4).exhaustive()))
@@ -138,7 +138,7 @@ def test_k_edges_lose_at_most_k_epsilon_at_the_stationary_law(matrix, epsilon, d
 def test_counts_of_one_dendrogram_lose_more_with_a_larger_budget(one, two, pair):
     """The graph of a given dendrogram; its likelihood's weight is another matter, since laws concentrate as ε grows."""
     small, large = (
-        finite_loss(*(PrivHRG(1.0, e, 4, steps=0, **NEVER).distribution(x) for x in (pair.data, pair.neighbour))).upper
+        pair_loss(*(PrivHRG(1.0, e, 4, steps=0, **NEVER).distribution(x) for x in (pair.data, pair.neighbour))).upper
         for e in sorted((one, two))
     )
     assert small <= large * (1 + 1e-9)

@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import finite_loss
 from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import FiniteLaw
 from mechanisms.numeric import (
@@ -87,7 +86,7 @@ def test_features_that_agree_cost_nothing(kind, epsilon, record, data):
     d = len(record)
     other = [data.draw(st.one_of(st.just(x), numbers)) for x in record]
     vector, differing = every_feature(kind, epsilon, d), sum(a != b for a, b in zip(record, other, strict=True))
-    loss = finite_loss(vector.law(record), vector.law(other))
+    loss = pair_loss(vector.law(record), vector.law(other))
     assert loss.upper <= differing * vector.one.epsilon + 1e-12
     assert loss.upper <= epsilon
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from auditdp import Nodes
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from mechanisms.pagerank import (
     DPApprEM,
     DPApprGM,
@@ -96,7 +96,7 @@ def test_any_entries_keep_corollary_1(row, data, epsilon):
     k = data.draw(st.integers(1, len(row)))
     other = data.draw(st.lists(st.sampled_from((0.0, CLIP / 2, CLIP)), min_size=len(row), max_size=len(row)))
     mechanism = DPApprEM(epsilon, k, GivenRows(len(row)), ordered=True)
-    exact = finite_loss(mechanism.distribution(row), mechanism.distribution(np.array(other)))
+    exact = pair_loss(mechanism.distribution(row), mechanism.distribution(np.array(other)))
     assert exact.upper <= row_epsilon(epsilon, k, 1e-300)
 
 
@@ -107,7 +107,7 @@ def test_the_order_costs_no_less_than_the_set(row, data, epsilon):
     losses = []
     for ordered in (False, True):
         mechanism = DPApprEM(epsilon, k, GivenRows(len(row)), ordered=ordered)
-        losses.append(finite_loss(mechanism.distribution(row), mechanism.distribution(CLIP - row), epsilon=0.5))
+        losses.append(pair_loss(mechanism.distribution(row), mechanism.distribution(CLIP - row), epsilon=0.5))
     assert losses[0].lower <= losses[1].upper
     assert float(losses[0].delta.mid()) <= float(losses[1].delta.mid()) + 1e-15
 

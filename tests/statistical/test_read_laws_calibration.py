@@ -60,7 +60,7 @@ def test_bets_by_laws_that_were_read_refute_a_tight_claim_at_most_alpha_of_the_t
         calls = Calls(mechanism)
         calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
         forecaster = ReplayedRatio(Trace(mechanism), claim, seed=1, ways=FEW_WAYS, few=10_000, until=1_000)
-        assert forecaster.reads(pair, calls.form)
+        assert forecaster.reads_one_of([pair], calls.form)
         for game in range(repeats(250)):
             streams = partial(stream, game, train.__name__)
             played = Game(mechanism, claim, [pair], [forecaster], streams)

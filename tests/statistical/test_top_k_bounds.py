@@ -15,7 +15,7 @@ from auditdp import Pair, PureDP
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
 from benchmarks.alarms import Overconfident
@@ -35,7 +35,7 @@ def instance(rng):
     mechanism, believed = (DPApprEM(e, k, GivenRows(n), clip=1.0, ordered=ordered) for e in (epsilon, 3 * epsilon))
     scores = rng.random(n)
     pair = Pair(scores, np.clip(scores + rng.choice([-1, 1], n) * rng.random(n), 0, 1))
-    return mechanism, believed, pair, finite_loss(*map(mechanism.distribution, (pair.data, pair.neighbour))).upper
+    return mechanism, believed, pair, pair_loss(*map(mechanism.distribution, (pair.data, pair.neighbour))).upper
 
 
 def bounds(number, calls=CALLS, *, watching=False, factor=1.0):

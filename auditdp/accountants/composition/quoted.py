@@ -12,14 +12,14 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Soundness, check_count, check_delta, check_epsilon, check_positive
+from auditdp.accountants.base import Inverted, Soundness, check_count, check_delta, check_epsilon, check_positive
 from auditdp.accountants.composition.equal import Composition
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above
 
 
 @dataclass(frozen=True)
-class AdvancedComposition(Composition):
+class AdvancedComposition(Inverted, Composition):
     """(kε(e^ε − 1) + ε√(2k ln(1/δ̃)), kδ + δ̃)-DP for every δ̃ in (0, 1).
 
     Source: Dwork, Rothblum & Vadhan (2010), "Boosting and Differential Privacy", FOCS, Theorem III.3.
@@ -36,26 +36,16 @@ class AdvancedComposition(Composition):
             beyond = arb(epsilon) - self.count * each * each.expm1()
             if not beyond > 0:
                 return 1.0
-            return min(1.0, above(self._own + (-((beyond / each) ** 2) / (2 * self.count)).exp()))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return ε(δ), rounded up; ``inf`` for δ <= kδ of the parts."""
-        check_delta(self.name, delta)
-        if delta == 1:
-            return 0.0
-        with precision():
-            extra, each = arb(delta) - self._own, arb(self.epsilon)
-            if not extra > 0:
-                return math.inf
-            return above(self.count * each * each.expm1() + each * (-2 * self.count * extra.log()).sqrt())
+            return min(1.0, above(self.count * arb(self.delta) + (-((beyond / each) ** 2) / (2 * self.count)).exp()))
 
     @property
-    def _own(self) -> arb:
-        return self.count * arb(self.delta)
+    def largest_loss(self) -> float:
+        """None: the theorem does not say that no loss is above kε."""
+        return math.inf
 
 
 @dataclass(frozen=True)
-class KairouzCorollary(Composition):
+class KairouzCorollary(Composition, Inverted):
     """(ε̃, 1 − (1−δ)^k (1−δ̃))-DP for every δ̃ in [0, 1].
 
     With m = kε(e^ε − 1)/(e^ε + 1),
@@ -79,7 +69,7 @@ class KairouzCorollary(Composition):
             return self.own_delta
         with precision():
             each, root = arb(self.epsilon), arb(self.count).sqrt()
-            beyond = arb(epsilon) - self._mean
+            beyond = arb(epsilon) - self.count * each * (each / 2).tanh()
             if not beyond > 0:
                 return 1.0
             x = (beyond / (each * root)) ** 2 / 2
@@ -88,26 +78,6 @@ class KairouzCorollary(Composition):
                 extra = extra.min(root * each / (x.exp() - arb(1).exp()))
             own = self.any_failure()
             return min(1.0, above(own + (1 - own) * extra))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return ε(δ), rounded up; ``inf`` below 1 − (1−δ)^k."""
-        check_delta(self.name, delta)
-        if delta == 1:
-            return 0.0
-        if delta < self.own_delta:
-            return math.inf
-        with precision():
-            own = self.any_failure()
-            extra = (arb(delta) - own) / (1 - own)
-            if not extra > 0:
-                return self.largest_loss
-            each, root = arb(self.epsilon), arb(self.count).sqrt()
-            log = (arb(1).exp() + root * each / extra).log().min(-extra.log())
-            return min(self.largest_loss, above(self._mean + each * root * (2 * log).sqrt()))
-
-    @property
-    def _mean(self) -> arb:
-        return self.count * arb(self.epsilon) * (arb(self.epsilon) / 2).tanh()
 
 
 def corollary_budget(epsilon: float, delta: float, count: int) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, fro
 from auditdp.accountants.dp_sgd.parameters import REPLACE
 from auditdp.accountants.dp_sgd.poisson import removed_and_added
 from auditdp.accountants.gaussian import GaussianNoise
+from auditdp.accountants.normal import Enclosed
 from auditdp.accountants.renyi import RenyiCurve, dp_accounting
 from auditdp.mechanism.protocol import Array
 
@@ -57,7 +58,7 @@ class FixedSize(Description):
         if self.batch > self.records:
             raise AccountantError(f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}")
 
-    def wider(self) -> tuple[GaussianNoise]:
+    def wider(self) -> tuple[Description, ...]:
         """Return the steps without sampling, in each of which a record that is replaced moves the sum by 2C at most."""
         return (GaussianNoise(self.noise_multiplier, 2.0, self.steps),)
 
@@ -99,15 +100,26 @@ class FixedSizeUpper(FixedSize, GridCurve):
         noise, rate = self.noise_multiplier / 2, self.rate
         last = int(sampled_gaussian.points(noise, rate, negligible, interval)[-1])
         ends = np.arange(last + 1) * interval
-        (low, high), (low_other, high_other) = (
-            [side[1:] for side in both] for both in sampled_gaussian.cells(noise, rate, ends)
-        )
-        first, second = np.concatenate([high_other[::-1], high]), np.concatenate([low[::-1], low_other])
-        # Sums are off by less than 200u.
-        first[last] += 1 - low.sum() - low_other.sum() + 2.0**-44
-        second[last] += max(0.0, 1 - high.sum() - high_other.sum() - 2.0**-44)
-        off = sampled_gaussian.rounding(noise, rate, ends)
-        return [from_above(first, second, -last, interval, rounding=off)]
+        pair = sampled_gaussian.cells(noise, rate, ends)
+        return [joined(pair, pair, interval, sampled_gaussian.rounding(noise, rate, ends))]
+
+
+def joined(
+    one: tuple[Enclosed, Enclosed], other: tuple[Enclosed, Enclosed], interval: float, rounding: float
+) -> OnGrid:
+    """Return a loss on the grid that is that of one pair above zero, the negative one of another below, and else zero.
+
+    Bounds on the probabilities of each pair's cells of losses; the first cell has those below zero, and is left out.
+    """
+    (low, high), (low_second, high_second), (low_mirrored, high_mirrored), (low_below, high_below) = (
+        [side[1:] for side in both] for both in (*one, *other)
+    )
+    first, second = np.concatenate([high_below[::-1], high]), np.concatenate([low_mirrored[::-1], low_second])
+    last = len(low) - 1
+    # Sums are off by less than 200u.
+    first[last] += 1 - low.sum() - low_below.sum() + 2.0**-44
+    second[last] += max(0.0, 1 - high_second.sum() - high_mirrored.sum() - 2.0**-44)
+    return from_above(first, second, -last, interval, rounding=rounding)
 
 
 @dataclass(frozen=True)

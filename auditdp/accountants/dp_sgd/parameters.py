@@ -17,6 +17,7 @@ from auditdp.mechanism.laws.balls import ball
 
 ADD_OR_REMOVE = "add or remove one record"
 REPLACE = "replace one record"
+ZERO_OUT = "zero one record out"
 MOST_ORDER = 1024
 """The largest order of a Rényi divergence whose terms are added up."""
 

@@ -20,18 +20,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from flint import arb
 
 from auditdp.accountants.base import (
     Accountant,
     AccountantError,
     Soundness,
     check_count,
-    check_delta,
     check_epsilon,
     check_positive,
     epsilon_below,
@@ -40,10 +39,8 @@ from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.dp_sgd.mean_exponentials import MeanExponentials, PositiveLaw
 from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE
-from auditdp.accountants.gaussian import GaussianNoise
-from auditdp.mechanism.laws import precision
+from auditdp.accountants.gaussian import GaussianNoise, curve_of
 from auditdp.mechanism.laws.balls import below
-from auditdp.mechanism.laws.gaussian import gaussian_delta
 
 DECADES = 12
 """What is negligible to a law is so many decades apart."""
@@ -164,16 +161,12 @@ class AllocationSum(RandomAllocation):
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε) of that Gaussian pair."""
         check_epsilon(self.name, epsilon)
-        if math.isinf(epsilon):
-            return 0.0
-        with precision():
-            mu = self.participations * (arb(self.epochs) / arb(self.batches)).sqrt() / arb(self.noise_multiplier)
-            return max(0.0, below(gaussian_delta(mu, arb(epsilon))))
+        square = self.participations**2 * Fraction(self.epochs, self.batches) / Fraction(self.noise_multiplier) ** 2
+        return max(0.0, below(curve_of(square, epsilon)))
 
     def epsilon_at(self, delta: float) -> float:
         """Return an ε at which more than δ is lost."""
-        check_delta(self.name, delta)
-        return math.inf if delta == 0 else epsilon_below(self.delta_at, delta)
+        return epsilon_below(self.delta_at, delta)
 
 
 def allocation_accountants(

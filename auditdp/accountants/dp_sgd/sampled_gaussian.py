@@ -77,10 +77,15 @@ def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Enclosed, 
     edges[possible] = output_of(ends[possible], noise_multiplier, rate)
     without = gaussian_cells(edges, 0.0, noise_multiplier)
     shifted = gaussian_cells(edges, 1.0, noise_multiplier)
-    low_with, high_with = ((1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True))
+    return mixture(rate, without, shifted), without
+
+
+def mixture(rate: float, without: Enclosed, shifted: Enclosed) -> Enclosed:
+    """Return bounds on the probabilities of cells where the second law is drawn with probability q, the first otherwise."""
+    low, high = ((1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True))
     # A rate that is a quotient of counts is off by u, and so is the share of the law without the record.
     off = 2.0**-52 * rate * without[1]
-    return (np.maximum(low_with * (1 - 2.0**-50) - off, 0.0), high_with * (1 + 2.0**-50) + off), without
+    return np.maximum(low * (1 - 2.0**-50) - off, 0.0), high * (1 + 2.0**-50) + off
 
 
 def rounding(noise_multiplier: float, rate: float, ends: Array) -> float:

@@ -15,11 +15,10 @@ from auditdp.accountants.base import Accountant, Inverted, Soundness, check_coun
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd import sampled_gaussian
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_below
+from auditdp.accountants.dp_sgd.parameters import ZERO_OUT
 from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
 from auditdp.accountants.normal import Enclosed, log_at_most
 from auditdp.mechanism.protocol import Array
-
-ZERO_OUT = "zero one record out"
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from auditdp.betting.forecasting.partitions import CELLS, QUARTERS, Partition
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 CERTAIN = 0.02
 """Prior count of the certain estimate: small, so that an output which one input cannot give is soon near certain."""
@@ -105,29 +104,6 @@ def _joined(groups: Sequence[NDArray[np.intp]]) -> tuple[NDArray[np.intp], NDArr
     return joined, np.concatenate([np.arange(b - 1, a - 1, -1) for a, b in pairwise(starts)])
 
 
-class Estimator(Protocol):
-    """Makes log-odds of counts.
-
-    Attributes:
-        name: What reports call it, after the name of its view.
-        weight: Its prior weight: more for those that have little to learn, and so are right when calls are few.
-        of_names: Whether it sees anything in cells that are names, of which no order means anything.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def weight(self) -> float: ...  # noqa: D102
-    @property
-    def of_names(self) -> bool: ...  # noqa: D102
-
-    def log_odds(self, counts: CellCounts) -> Floats:
-        """Return the log-odds of coin 1 in every cell, shape (all cells,)."""
-
-    def plausible(self, counts: CellCounts, partition: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Draw the probability of coin 1 in each part of one partition from its posterior; return it with their shares."""
-
-
 def plain(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
     """Return the log-odds of counts, with a prior count of either coin."""
     return np.asarray(np.log((ones + prior) / (zeros + prior)))
@@ -149,7 +125,13 @@ def cautious(ones: Floats, zeros: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Free:
-    """The odds of every part of a resolution from its own counts, or from its own and those of the part opposite to it."""
+    """The odds of every part of a resolution from its own counts, or from its own and those of the part opposite to it.
+
+    Attributes:
+        name: What reports call it, after the name of its view.
+        weight: Its prior weight: more for those that have little to learn, and so are right when calls are few.
+        of_names: Whether it sees anything in cells that are names, of which no order means anything.
+    """
 
     name: str
     resolution: int
@@ -163,7 +145,7 @@ class Free:
         return self.resolution == CELLS
 
     def log_odds(self, counts: CellCounts) -> Floats:
-        """See ``Estimator``."""
+        """Return the log-odds of coin 1 in every cell, shape (all cells,)."""
         zeros, ones = counts.of_parts(self.resolution)
         if self.mirrored:
             mirror = counts.mirror(self.resolution)
@@ -171,7 +153,7 @@ class Free:
         return self.of_counts(ones, zeros)[counts.parts(self.resolution)]
 
     def plausible(self, counts: CellCounts, partition: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """See ``Estimator``."""
+        """Draw the probability of coin 1 in each part of one partition from its posterior; return it with their shares."""
         zeros, ones = counts.of_parts(self.resolution, partition)
         return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
 
@@ -181,7 +163,7 @@ class Nested(Free):
     """The odds of every cell, drawn towards those of the tail around it as if by a few calls of its own."""
 
     def log_odds(self, counts: CellCounts) -> Floats:
-        """See ``Estimator``."""
+        """See ``Free``."""
         zeros, ones = counts.of_tails()
         share = (ones + 0.5) / (ones + zeros + 1)
         return plain(counts.counts[1] + NESTED * share, counts.counts[0] + NESTED * (1 - share), 0.0)
@@ -206,12 +188,12 @@ class Shaped:
     of_names = False
 
     def log_odds(self, counts: CellCounts) -> Floats:
-        """See ``Estimator``."""
+        """See ``Free``."""
         weights, _ = self._fit(counts.shapes[self.shapes], counts.counts, counts.starts, counts.sizes)
         return _sum_of(counts.shapes[self.shapes], weights, counts.sizes)
 
     def plausible(self, counts: CellCounts, partition: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """See ``Estimator``."""
+        """See ``Free``."""
         cells = counts.slices[partition]
         shapes, own = counts.shapes[self.shapes, cells], counts.counts[:, cells]
         (weights,), (curvature,) = self._fit(shapes, own, [0], [shapes.shape[1]])
@@ -243,6 +225,7 @@ def _sum_of(shapes: Floats, weights: Floats, sizes: Sequence[int]) -> Floats:
     return np.asarray(np.einsum("sc,cs->c", shapes, np.repeat(weights, sizes, axis=0)))
 
 
+Estimator = Free | Shaped
 FEW_PARTS = Free("quarters", QUARTERS)
 """No expert's; what a pair may gain is drawn from it while calls are few."""
 NORMAL = Shaped("cells, normal", slice(3, 4), 1.0)

@@ -19,13 +19,13 @@ from auditdp.betting.forecasting.estimators import ESTIMATORS, FEW_PARTS, NORMAL
 from auditdp.betting.forecasting.learners import learned_views
 from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.forecasting.partitions import Names, Partition
-from auditdp.betting.forecasting.schedule import FEW_ROWS, Schedule, counted
+from auditdp.betting.forecasting.schedule import FEW_ROWS, Schedule
 from auditdp.betting.forecasting.views import View, as_rows, by_inputs, fingerprint, views_of
 from auditdp.betting.wealth.caps import growth
 from auditdp.betting.wealth.forecasts import Forecasts
-from auditdp.claims.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 
 FIRST_CUT = 8
 """Calls before views are cut into cells for the first time."""
@@ -48,7 +48,7 @@ class ViewExperts:
         prefix: Put before the names of its views.
         share: Its prior weight in the mixture.
         prepare: Makes one row of numbers of each output, to be looked at in its place.
-        schedule: Makes the schedule from which views are heavy; None for none.
+        schedule: Makes the schedule from which views are heavy.
     """
 
     name = "views"
@@ -59,7 +59,7 @@ class ViewExperts:
         *,
         share: float = 1.0,
         prepare: Callable[[Array], Array] | None = None,
-        schedule: Callable[[Sequence[bool]], Schedule] | None = Schedule,
+        schedule: Callable[[Sequence[bool]], Schedule] = Schedule,
     ) -> None:
         self.prefix, self.share, self.prepare, self.schedule = prefix, share, prepare, schedule
 
@@ -78,7 +78,7 @@ class ViewPlayer:
 
     def __init__(self, pair: Pair, template: ViewExperts) -> None:
         self.pair = pair
-        self.schedule: Schedule | None = None
+        self.schedule = Schedule([])
         self.views: Sequence[View] = []
         self._template = template
         self._no_rows: Array = np.zeros((0, 1))
@@ -114,8 +114,7 @@ class ViewPlayer:
         labels = labels if self._template.prepare is None else ()
         fixed = views_of(rows, self.pair, with_inputs=with_inputs, labels=labels)
         self.views = [*fixed, *learned_views(rows.shape[1])]
-        if self._template.schedule is not None:
-            self.schedule = self._template.schedule([view.heavy for view in self.views])
+        self.schedule = self._template.schedule([view.heavy for view in self.views])
 
     def _rows(self, outputs: Array) -> Array:
         """Return the rows of some outputs, as views see them."""
@@ -144,11 +143,7 @@ class ViewPlayer:
         forecasts = [Forecasts.abstaining(len(ESTIMATORS))] * len(self.views)
         if self._counts is not None:
             sides, views = self._sides(batch), [self.views[k] for k in self._active]
-            self._batch = (
-                counted(views, self._partitions, [sides] * len(views))
-                if self.schedule is None
-                else self.schedule.count(self._active, views, self._partitions, sides)
-            )
+            self._batch = self.schedule.count(self._active, views, self._partitions, sides)
             odds, seen = log_odds_of(self._counts), self._counts.counts.sum(axis=0)
             for k, s in zip(self._active, self._counts.slices, strict=True):
                 forecasts[k] = Forecasts(odds[:, s], self._batch[1, s], self._batch[0, s], (odds[:, s], seen[s]))
@@ -170,7 +165,7 @@ class ViewPlayer:
         before = self._cut_views()
         cut: dict[int, tuple[Partition, Floats]] = {}
         for k, view in enumerate(self.views):
-            if self.schedule is not None and self.schedule.frozen[k] and k in before:
+            if self.schedule.frozen[k] and k in before:
                 cut[k] = before[k]
             elif view.is_ready(memory.calls, stalled) and not (view.names and distinct > RARELY_DISTINCT):
                 values = view.learn(sides)
@@ -178,8 +173,7 @@ class ViewPlayer:
                 cut[k] = partition, np.stack([partition.count(side) for side in values]).astype(np.float64)
         self._active, self._partitions = list(cut), [partition for partition, _ in cut.values()]
         self._counts = CellCounts(self._partitions, np.hstack([counts for _, counts in cut.values()]))
-        if self.schedule is not None:
-            self.schedule.cut(sides, distinct, [self.views[k] for k in self._active], self._partitions)
+        self.schedule.cut(sides, distinct, [self.views[k] for k in self._active], self._partitions)
 
     def _cut_views(self) -> dict[int, tuple[Partition, Floats]]:
         """Return the partitions of the views that are cut, with the counts in their cells."""
@@ -190,9 +184,8 @@ class ViewPlayer:
 
     def rank(self, log_wealth: Floats, calls: int) -> None:
         """Let views that gain little see less; ``log_wealth`` is that of every expert, shape (experts, statements)."""
-        if self.schedule is not None:
-            by_view = log_wealth.reshape(len(self.views), len(ESTIMATORS), -1)
-            self.schedule.rank(by_view.max(axis=1), calls)
+        by_view = log_wealth.reshape(len(self.views), len(ESTIMATORS), -1)
+        self.schedule.rank(by_view.max(axis=1), calls)
 
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
         """Draw odds that the counts leave plausible and return what they would gain.

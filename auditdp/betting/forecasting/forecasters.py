@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
 from auditdp.adjacency import Pair
@@ -27,15 +26,13 @@ from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.forecasting.repeats import Repeating
 from auditdp.betting.wealth.caps import growth, log_cap
 from auditdp.betting.wealth.forecasts import Forecasts, Law
-from auditdp.claims.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.mechanism.protocol import Array, Mechanism
-
-Labels = NDArray[np.int8]
+from auditdp.numerics.arrays import Floats, Labels
 
 
 class Forecaster(Protocol):
@@ -124,9 +121,8 @@ class LikelihoodRatio:
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         if isinstance(able.mechanism, MechanismElsewhere):
             assert able.form is not None  # outputs were looked at
-            law = able.mechanism.law(able.form, pair)
-            bound._log_probs, bound._unlisted = law.log_probs, law.unlisted
-            bound.stated = Law(*law.stated) if law.stated else None
+            bound._log_probs, bound._unlisted, stated = able.mechanism.law(able.form, pair)
+            bound.stated = Law(*stated) if stated else None
         elif (log_prob := able.log_prob) is not None:
 
             def log_probs(outputs: Array) -> list[Any]:
@@ -150,19 +146,11 @@ class LikelihoodRatio:
         odds = np.concatenate([_log_ratio(*(law.log_prob(each.outcomes) for law in laws)) for each in laws])
         return Law(odds, np.concatenate([law.floats for law in laws])).grouped()
 
-    def fit(self, outputs: Array, labels: Labels) -> Self:
-        """Do nothing: the law is known."""
-        return self
-
     def log_odds(self, outputs: Array) -> Floats:
         """Return the log-likelihood ratio; 0 where both laws call the output impossible, or none gives it a number."""
         ones, zeros = (np.asarray(side, dtype=float) for side in self._log_probs(outputs))
         self.unlisted += int((~(ones > self._unlisted) & ~(zeros > self._unlisted)).sum())
         return _log_ratio(ones, zeros)
-
-    def predict_proba(self, outputs: Array) -> Floats:
-        """Return the two posterior probabilities, shape (n, 2)."""
-        return probabilities(self.log_odds(outputs))
 
     stated: Law | None = None
     unlisted: int = 0
@@ -235,10 +223,6 @@ class Classifier:
             return np.zeros(len(outputs))
         p = self.estimator.predict_proba(_features(outputs))[:, 1]
         return np.asarray(logit(np.clip(p, 1e-12, 1 - 1e-12)))
-
-    def predict_proba(self, outputs: Array) -> Floats:
-        """Return the two estimated probabilities, shape (n, 2)."""
-        return probabilities(self.log_odds(outputs))
 
 
 class Single:
@@ -357,8 +341,3 @@ def _features(outputs: Array) -> Floats:
     """Return one row of finite numbers per output, shape (n, d); infinities become very large."""
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
     return np.asarray(np.nan_to_num(rows, nan=0.0, posinf=LARGEST_FEATURE, neginf=-LARGEST_FEATURE))
-
-
-def probabilities(log_odds: Floats) -> Floats:
-    """Return the probabilities of coin 0 and coin 1, shape (n, 2)."""
-    return np.stack([np.exp(-np.logaddexp(0.0, sign * log_odds)) for sign in (1, -1)], axis=1)

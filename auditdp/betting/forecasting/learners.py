@@ -11,18 +11,17 @@ To add a learner, derive a class from ``Learner`` and add it to ``learned_views`
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.betting.forecasting.views import View, signed
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats, Labels
 from auditdp.numerics.threads import one_thread
 
-Labels = NDArray[np.int8]
 CROSSED = 1 << 14
 """Calls up to which each half is counted as the other one sees it."""
 FOR_QUANTILES = 8192
@@ -43,43 +42,33 @@ LARGEST = 1e30
 """Numbers are clipped to it: the squares of their differences are finite."""
 
 
-class Learner(Protocol):
-    """Learns one number per output.
+class Learner(View):
+    """A view that is learned from earlier calls, and has values once it has been.
 
     Attributes:
-        name: What reports call it.
         start: It is first trained when so many calls have been seen, and again whenever they have doubled.
-        weight: The prior weight of its view.
-        heavy: Whether it is trained only as long as the claim has not been refuted without it.
         blind: Whether it ignores the coins.
         most: Rows that it is trained on at most.
     """
 
-    name: str
     start: int
-    weight: float = 1.0
-    heavy: bool = False
     blind: bool = False
     most: int = 1 << 16
 
+    def __init__(self) -> None:
+        self.values = _not_learned
+
+    @abstractmethod
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Learn from rows of shape (n, d) and their coins; return the view."""
 
-
-class LearnedView(View):
-    """A view that is learned from earlier calls by a learner, and has values once it has been."""
-
-    def __init__(self, learner: Learner) -> None:
-        super().__init__(learner.name, _not_learned, learner.weight, heavy=learner.heavy)
-        self.learner = learner
-
     def is_ready(self, calls: int, stalled: bool) -> bool:
         """Return whether it can be learned after so many calls; a heavy one only as long as the claim still stands."""
-        return calls >= self.learner.start and (stalled or not self.heavy)
+        return calls >= self.start and (stalled or not self.heavy)
 
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
         """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from."""
-        if self.learner.blind:
+        if self.blind:
             self.values = self._fit(sides)
             return self.values(sides[0]), self.values(sides[1])
         halves = [(sides[0][k::2], sides[1][k::2]) for k in (0, 1)]
@@ -94,24 +83,21 @@ class LearnedView(View):
         return zeros, ones
 
     def _fit(self, sides: Sequence[Array]) -> Callable[[Array], Floats]:
-        rows = [side[: self.learner.most // 2] for side in sides]
-        return self.learner.fit(
-            np.concatenate(rows), np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows])
-        )
+        rows = [side[: self.most // 2] for side in sides]
+        return self.fit(np.concatenate(rows), np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows]))
 
 
 def _not_learned(rows: Array) -> Floats:
     raise AssertionError("a learned view is asked for values after it was learned")
 
 
-def learned_views(width: int) -> list[LearnedView]:
+def learned_views(width: int) -> list[Learner]:
     """Return the learned views of outputs of ``width`` numbers."""
     if width < 2:
         return []
     screens: list[Learner] = [Screen(rank) for rank in range(4)] if width > 32 else []
     few: list[Learner] = [Interaction(), Smallest()] if width <= MOST_DIFFERENCES else []
-    learners = [*screens, *few, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
-    return [LearnedView(learner) for learner in learners]
+    return [*screens, *few, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
 
 
 class Screen(Learner):
@@ -120,6 +106,7 @@ class Screen(Learner):
     start = 16
 
     def __init__(self, rank: int) -> None:
+        super().__init__()
         self.rank = rank
         self.name = f"telling coordinate {rank + 1}"
 
@@ -141,6 +128,7 @@ class Above(Learner):
     blind = True
 
     def __init__(self, what: str) -> None:
+        super().__init__()
         self.name = f"{what} above their medians"
         self._differences = what == "differences"
 

@@ -16,12 +16,11 @@ from collections.abc import Callable
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from auditdp.betting.wealth.forecasts import Law
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats, Labels
 
 LEAST, OF_EACH = 16, 3
 """Calls before the first fit, and of each number of an output before covariances are learned."""
@@ -42,7 +41,6 @@ WRONG = 0.25
 """Of as many runs on each input, so many are on the wrong side of a threshold, at most."""
 CELLS = 128
 """Log-odds that a law of them is given by."""
-Labels = NDArray[np.int8]
 
 
 class NormalRatio:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 MAX_ATOMS = 64
 """Distinct values up to which each is a cell."""

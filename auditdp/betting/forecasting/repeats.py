@@ -21,8 +21,8 @@ from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.forecasting.views import as_rows, fingerprint, labels_of
 from auditdp.betting.wealth.caps import growth
 from auditdp.betting.wealth.forecasts import Forecasts
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 
 SHARE = 0.03
 """Prior weight beside the 1 of all views: most mechanisms have nothing to see here."""
@@ -37,16 +37,6 @@ NEARLY_ALL = 0.75
 MOST_KEPT = 1 << 18
 """Values that are kept of a number; bounds memory."""
 ONE, ZERO = 1, 2
-
-
-class Repeating:
-    """The forecaster of outputs that were seen before, to be bound to a pair."""
-
-    name = "repeats"
-
-    def player(self, mechanism: Any, pair: Pair) -> Repeats:
-        """Return the player of one pair."""
-        return Repeats()
 
 
 @dataclass(eq=False)
@@ -84,13 +74,19 @@ class _SeenOutputs:
         return math.log((self.agree + PRIOR) / (self.disagree + PRIOR))
 
 
-class Repeats:
-    """Values that were seen before, number by number and as a whole, as a player; see the module's text."""
+class Repeating:
+    """The forecaster of values that were seen before, number by number and as a whole; each pair has a player of its own."""
+
+    name = "repeats"
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._seen: list[_SeenOutputs] = []
         self._batch: list[tuple[Sequence[int], Sequence[int], Floats]] = []
+
+    def player(self, mechanism: Any, pair: Pair) -> Repeating:
+        """Return the player of one pair."""
+        return Repeating()
 
     @property
     def shares(self) -> Sequence[float]:

@@ -19,24 +19,27 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.noise_laws import SPARE, Ratio
 from auditdp.betting.forecasting.normal import by_change, by_threshold
-from auditdp.betting.forecasting.reading import SPARE, Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.forecasting.reading import ratio_of
 from auditdp.betting.forecasting.reused import by_reuse
 from auditdp.betting.forecasting.sampled import ratio_by_parts
+from auditdp.betting.forecasting.seen_runs import SeenRuns
+from auditdp.betting.forecasting.shifts import by_shift
 from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
+from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
 
@@ -73,6 +76,23 @@ VALUE_RUNS, FEW_VALUE_RUNS, OFTEN, MOST_VALUES = 64, 4, 4, 4_096
 most."""
 
 
+@dataclass(eq=False)
+class _KeptRuns:
+    """What is kept of a pair, which is kept itself, so that no other one has its address.
+
+    Attributes:
+        pair: The pair.
+        compared: Traced runs by their number and the outcomes that were tried, where runs are few.
+        outputs: Those of plain runs on either input.
+        law: What was read off it, where it is not to be read again.
+    """
+
+    pair: Pair
+    compared: dict[tuple[int, int], PairTrace] = field(default_factory=dict)
+    outputs: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
+    law: Read | None = None
+
+
 class ReplayedRatio:
     """Forecasts with the laws that a trace read off the code; it abstains where these do not fit an output.
 
@@ -99,8 +119,8 @@ class ReplayedRatio:
         self.trace, self.claim, self.seed, self.few, self.until = trace, claim, seed, few, until
         self.abstained = 0
         self.ways: Sequence[Way] = ways or WAYS
-        self._made: dict[tuple[int, int, int, int], tuple[Pair, PairTrace]] = {}
-        self._read_before: dict[tuple[int, int], Read] = {}  # of pairs that whoever asked keeps
+        self._best: Pair | None = None
+        self._kept: dict[tuple[int, int], _KeptRuns] = {}
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
@@ -109,32 +129,23 @@ class ReplayedRatio:
             bound._ratio, bound.stated = copy.copy(found[0]), found[1]  # it may count what it was asked
         return bound
 
-    def reads(self, pair: Pair, form: Representation) -> bool:
-        """Return whether the laws of a pair can be read off, and tell its inputs apart; other pairs are then read alike."""
-        for way in self.ways:
-            if (found := self._read(pair, form, (way,))) is not None:
-                self.ways, self._known = tuple(dict.fromkeys((self.ways[0], way))), (pair, found)
-                return True
-        return False
-
     def reads_one_of(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
-        """Return the first of some pairs whose laws promise a short game, or else the one by which most is won, if any."""
-        ways, found = self.ways, list[tuple[float, Pair, Sequence[Way], tuple[Pair, Read] | None]]()
+        """Return the first of some pairs whose laws promise a short game, or else the one by which most is won, if any.
+
+        Other pairs are then read in the way in which it was.
+        """
+        self._best, found = None, list[tuple[float, Pair, Way, Read]]()
         for pair in pairs:
-            self.ways, self._known = ways, None
-            if self.reads(pair, form):
-                won = math.inf if self.promised is None else gain(self.claim, self.promised)[0]
-                found.append((won, pair, self.ways, self._known))
-                if won * SHORT > WON:
-                    break
+            read = ((way, law) for way in self.ways if (law := self._read(pair, form, (way,))) is not None)
+            for way, law in islice(read, 1):
+                found.append((math.inf if law[1] is None else gain(self.claim, law[1])[0], pair, way, law))
+            if found and found[-1][0] * SHORT > WON:
+                break
         if not found:
             return None
-        _, best, self.ways, self._known = max(found, key=lambda each: each[0])
-        return best
-
-    def fit(self, outputs: Array, labels: NDArray[np.int8]) -> Self:
-        """Do nothing: the laws are read off the code."""
-        return self
+        _, self._best, way, law = max(found, key=lambda each: each[0])
+        self.ways, self._of(self._best).law = tuple(dict.fromkeys((self.ways[0], way))), law
+        return self._best
 
     def log_odds(self, outputs: Array) -> Floats:
         """Return the log-likelihood ratio of each output; 0 where it does not look like those that were traced."""
@@ -146,12 +157,8 @@ class ReplayedRatio:
 
     def _read(self, pair: Pair, form: Representation, ways: Sequence[Way]) -> Read | None:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
-        if self._known and self._known[0].data is pair.data and self._known[0].neighbour is pair.neighbour:
-            return self._known[1]
-        if (before := self._read_before.get((id(pair.data), id(pair.neighbour)))) is not None:
-            return before
-        if self._known and self.few:
-            return None  # runs are few, and this pair promises most
+        if (law := self._of(pair).law) is not None or (self._best is not None and self.few):
+            return law  # where runs are few, none of a pair that promises less
         try:
             with self.trace:
                 return next(filter(None, (way(self, pair, form) for way in ways)), None)
@@ -191,7 +198,12 @@ class ReplayedRatio:
 
     def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by noise that is not followed."""
-        ratio = by_shift(*self._paired(pair, form, SHIFT_RUNS[is_vectorised(as_mechanism(self.trace.function))]))
+        runs = SHIFT_RUNS[self._together]
+        sides = (
+            self.trace.outputs(data, runs, np.random.default_rng([self.seed, runs]))
+            for data in (pair.data, pair.neighbour)
+        )
+        ratio = by_shift(*(form.rows(side).reshape(runs, -1).astype(float) for side in sides))
         return None if ratio is None else (ratio, None)
 
     def _by_change(self, pair: Pair, form: Representation) -> Read | None:
@@ -229,7 +241,7 @@ class ReplayedRatio:
                 if law is None and not won:
                     break
                 won.append(None if law is None else gain(self.claim, law)[0])
-                self._read_before |= {(id(pair.data), id(pair.neighbour)): found} if found is not None else {}
+                self._of(pair).law = found
             if won:
                 return won
         return []
@@ -253,24 +265,23 @@ class ReplayedRatio:
         """Return whether so many more runs may be traced, whatever they show."""
         return self.trace.runs + runs <= self.until
 
-    def _paired(self, pair: Pair, form: Representation, runs: int) -> tuple[Floats, Floats]:
-        """Return the outputs of so many runs on either input with the same draws."""
-        one, other = (
-            form.rows(self.trace.outputs(data, runs, np.random.default_rng([self.seed, runs]))).reshape(runs, -1)
-            for data in (pair.data, pair.neighbour)
-        )
-        return one.astype(float), other.astype(float)
+    @property
+    def _together(self) -> bool:
+        """Whether many runs make one call."""
+        return is_vectorised(as_mechanism(self.trace.function))
+
+    def _of(self, pair: Pair) -> _KeptRuns:
+        """Return what is kept of a pair."""
+        return self._kept.setdefault((id(pair.data), id(pair.neighbour)), _KeptRuns(pair))
 
     def _outputs(self, pair: Pair, runs: int) -> tuple[list[Any], list[Any]]:
         """Return the outputs of so many plain runs on each input, with the same draws; those that were made count."""
-        together = is_vectorised(as_mechanism(self.trace.function))
-        if self._plain is None or self._plain[0] is not pair:
-            self._plain = pair, ([], [])
-        for side, data in zip(self._plain[1], (pair.data, pair.neighbour), strict=True):
+        ones, zeros = kept = self._of(pair).outputs
+        for side, data in zip(kept, (pair.data, pair.neighbour), strict=True):
             for k in range(len(side), runs):
                 made = self.trace.outputs(data, 1, np.random.default_rng([self.seed, k]))
-                side.append(made if together else made[0])
-        return self._plain[1][0][:runs], self._plain[1][1][:runs]
+                side.append(made if self._together else made[0])
+        return ones[:runs], zeros[:runs]
 
     def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
         """Return traced runs of a pair, so many from each input."""
@@ -286,13 +297,11 @@ class ReplayedRatio:
 
     def _compared(self, pair: Pair, number: int, outcomes: int = MOST_RUNS) -> PairTrace:
         """Return a run on one input and its replay on the other; where runs are few, each is made once."""
-        name = id(pair.data), id(pair.neighbour), number, outcomes
-        if name in self._made:
-            return self._made[name][1]
-        rng = np.random.default_rng([self.seed, number])
-        trace = compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
-        if self.few:
-            self._made[name] = pair, trace  # the pair, too: so that no other one has its address
+        kept = self._of(pair).compared
+        if (trace := kept.get((number, outcomes))) is None:
+            rng = np.random.default_rng([self.seed, number])
+            trace = compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
+            kept |= {(number, outcomes): trace} if self.few else {}
         return trace
 
     def _by_values(self, pair: Pair, seen: PairTrace, form: Representation) -> Read | None:
@@ -328,13 +337,12 @@ class ReplayedRatio:
 
     @property
     def promised(self) -> Law | None:
-        """How often the pair that it was asked about first has which log-odds, where that is known."""
-        return self._known[1][1] if self._known else None
+        """How often the pair that promises most has which log-odds, where that is known."""
+        law = None if self._best is None else self._of(self._best).law
+        return None if law is None else law[1]
 
     stated: Law | None = None
     _ratio: Ratio | None = None
-    _known: tuple[Pair, Read] | None = None
-    _plain: tuple[Pair, tuple[list[Any], list[Any]]] | None = None
 
 
 WAYS: tuple[Way, ...] = (

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 FINE = 2.0**-30
 """Step, relative to the spread, that noise of single precision has except in one call of some 200."""

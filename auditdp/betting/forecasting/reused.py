@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.reading import Ratio, SeenRuns, function_of
+from auditdp.betting.forecasting.noise_laws import Ratio, function_of
+from auditdp.betting.forecasting.seen_runs import SeenRuns
 from auditdp.betting.wealth.forecasts import Law
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from auditdp.tracing import Trace
 from auditdp.tracing.draws import NOISY, Release
 from auditdp.tracing.run import TracedRun
@@ -91,5 +92,4 @@ def _off(run: TracedRun) -> float:
 
 
 def _noise(release: Release) -> Floats:
-    location = 0.0 if release.location is None else release.location
-    return np.asarray((np.asarray(release.result, float) - location) / release.factor)
+    return np.asarray((np.asarray(release.result, float) - release.centre) / release.factor)

@@ -21,10 +21,10 @@ from scipy.special import logsumexp
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
-from auditdp.betting.forecasting.reading import CLOSE, LinearFunction, NoisyNumber, Ratio, function_of, laws_of
+from auditdp.betting.forecasting.noise_laws import CLOSE, LinearFunction, NoisyNumber, Ratio, function_of, laws_of
 from auditdp.betting.wealth.forecasts import Law
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from auditdp.tracing import Trace
 from auditdp.tracing.draws import COIN, NOISY, Release
 from auditdp.tracing.run import TracedRun

@@ -12,8 +12,8 @@ import numpy as np
 
 from auditdp.betting.forecasting.partitions import MOST_NAMES, Names, Partition
 from auditdp.betting.forecasting.views import View, fingerprint
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 
 FEW_ROWS = 1 << 14
 """Rows up to which a batch is looked at in one piece: then most of the time goes into looking at all."""
@@ -34,29 +34,22 @@ class Schedule:
 
     Args:
         heavy: For each view whether it is slow.
-        whole: Views that see whole batches.
-        thinning: Other views see one call of so many.
-        many_calls: From so many calls of a pair on, they see one of ``LATE_THINNING``.
-        distinct: Whether outputs are counted by their distinct values, where these are few.
 
     Attributes:
         thinning: For each view, it sees one call of so many.
         frozen: For each view, whether it is neither learned nor cut again.
+        whole: Views that see whole batches.
+        part: Other views see one call of so many.
+        many_calls: From so many calls of a pair on, they see one of ``LATE_THINNING``.
+        by_output: Whether outputs are counted by their distinct values, where these are few.
     """
 
-    def __init__(
-        self,
-        heavy: Sequence[bool],
-        *,
-        whole: int = WHOLE,
-        thinning: int = THINNING,
-        many_calls: int = MANY_CALLS,
-        distinct: bool = True,
-    ) -> None:
+    whole, part, many_calls, by_output = WHOLE, THINNING, MANY_CALLS, True
+
+    def __init__(self, heavy: Sequence[bool]) -> None:
         self.thinning = [1] * len(heavy)
         self.frozen = [False] * len(heavy)
         self._heavy = np.array(heavy)
-        self._whole, self._others, self._many_calls, self._by_output = whole, thinning, many_calls, distinct
         self._rng = np.random.default_rng(0)
         self._distinct: DistinctOutputs | None = None
 
@@ -72,12 +65,12 @@ class Schedule:
         """
         best = log_wealth
         behind = np.where(best > 0, best.max(axis=0) - best, np.inf).min(axis=1)  # a view that abstained is not behind
-        early = calls < self._many_calls
-        others, ahead = (self._others, 0.0) if early else (LATE_THINNING, BEHIND)
+        early = calls < self.many_calls
+        others, ahead = (self.part, 0.0) if early else (LATE_THINNING, BEHIND)
         lead = (best - best[~self._heavy].max(axis=0)).max(axis=1)
         too_heavy = self._heavy & ((behind > 0) | (lead < ahead))
         place = np.argsort(np.argsort(behind, kind="stable"), kind="stable")
-        whole = (place < self._whole) & (np.isfinite(behind) | early) & ~too_heavy
+        whole = (place < self.whole) & (np.isfinite(behind) | early) & ~too_heavy
         self.thinning = np.where(whole, 1, others).tolist()
         self.frozen = ((best.max() > BEHIND) & (too_heavy | (behind > BEHIND))).tolist()
 
@@ -103,7 +96,7 @@ class Schedule:
             partitions: Their partitions.
         """
         self._distinct = None
-        if self._by_output and sides[0].shape[1] > 1 and distinct <= OFTEN_DISTINCT:
+        if self.by_output and sides[0].shape[1] > 1 and distinct <= OFTEN_DISTINCT:
             rows = np.concatenate(sides)
             prints = fingerprint(rows)
             if len(np.unique(prints)) <= min(MOST_NAMES, len(rows) // 2):

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.residues import residue_of
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 
 MOST_COORDINATES = 32
 """Numbers of an output with a view of their own; of longer ones, learners choose."""
@@ -60,7 +60,7 @@ class View:
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
         """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from.
 
-        There is nothing to learn, but for a ``LearnedView``.
+        There is nothing to learn, but for a ``Learner``.
         """
         return self.values(sides[0]), self.values(sides[1])
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from auditdp.betting.wealth.forecasts import ForecastLine, Forecasts
 from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.results import BatchResult
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 
 def log_cap(epsilon: Any) -> tuple[Any, Any]:
@@ -49,9 +49,12 @@ class Caps:
 
     Args:
         grid: The levels.
+
+    Attributes:
+        shares: The share of each way of betting in what a forecaster has.
     """
 
-    shares = (1.0,)
+    shares: tuple[float, ...] = (1.0,)
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
@@ -59,7 +62,16 @@ class Caps:
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
     ) -> BatchResult:
-        """See ``Bets``."""
+        """Bet on a batch, and return what that has come to; a call on which nothing is bet costs nothing.
+
+        Args:
+            forecasts: The forecasts of all forecasters, from earlier batches only.
+            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
+                first one first, shape (ranks, anchors); None for nobody.
+            calls: Calls in the batch.
+            pair: Which pair of inputs the batch is of.
+            crossed: How many levels need no more bets.
+        """
         line = ForecastLine(forecasts)
         values, claim = self._grid.values, self._grid.claim
         gained, right, wrong = _factors(

@@ -24,7 +24,8 @@ from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.plans import HARD, BettingPlan, Planner
 from auditdp.betting.wealth.results import BatchResult
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import DominatingPair, Floats
+from auditdp.claims.dominating import DominatingPair
+from auditdp.numerics.arrays import Floats
 
 LEARNED_SHARE = 0.7
 """Share of the learned region among the ways of betting."""
@@ -60,7 +61,7 @@ class Curves:
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
     ) -> BatchResult:
-        """See ``Bets``."""
+        """Bet on a batch, and return what that has come to; see ``Caps.settle``."""
         line = ForecastLine(forecasts)
         before = self._calls.get(pair, 0)
         plan = self.plans.get(pair)

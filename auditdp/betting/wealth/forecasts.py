@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 MOST_CELLS = 32
 """Of a law: the time to find the nearest one grows with it."""
@@ -86,12 +86,6 @@ class Forecasts:
         """Return no forecast at all, which counts as abstaining."""
         return cls(np.zeros((forecasters, 0)), np.zeros(0), np.zeros(0))
 
-    def law(self, forecaster: int) -> Law:
-        """Return the law that one of the forecasters expects."""
-        if self.expected is None:
-            return Law(np.zeros(0), np.zeros(0))
-        return Law(self.expected[0][forecaster], self.expected[1])
-
 
 class ForecastLine:
     """The forecasts of one batch in a line, forecaster by forecaster.
@@ -116,7 +110,8 @@ class ForecastLine:
     def law(self, forecaster: int) -> Law:
         """Return the law that a forecaster expects."""
         table, row = self._tables[forecaster]
-        return table.law(row)
+        odds, weights = (np.zeros((row + 1, 0)), np.zeros(0)) if table.expected is None else table.expected
+        return Law(odds[row], weights)
 
     def of(self, forecaster: int) -> tuple[Floats, Floats, Floats]:
         """Return the log-odds of one forecaster, and how many calls of coin 1 and of coin 0 got each."""

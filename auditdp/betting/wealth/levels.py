@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 ANCHORS = 8
 """Levels between two anchors: choosing leaders at every level costs as many times more."""
@@ -81,33 +81,14 @@ class Grid:
         return len(self.values)
 
 
-class Levels:
-    """The highest wealth that there has been against each level.
+def crossed(highest: Floats, alpha: float) -> int:
+    """Return how many levels, counted from the smallest, have been crossed without a gap.
+
+    Rounding goes towards "the claim looks true": a level counts as crossed only 1e-9 above ln(1/alpha).
 
     Args:
-        values: The levels, increasing.
-
-    Attributes:
-        highest: The highest log wealth against each, shape (levels,).
+        highest: The highest log wealth that there has been against each level, shape (levels,).
+        alpha: The level of the test.
     """
-
-    def __init__(self, values: Floats) -> None:
-        self.values = values
-        self.highest = np.zeros(len(values))
-
-    def reach(self, log_wealth: Floats) -> None:
-        """Remember what the wealth is now."""
-        self.highest = np.maximum(self.highest, log_wealth)
-
-    def crossed(self, alpha: float) -> int:
-        """Return how many levels, counted from the smallest, have been crossed without a gap.
-
-        Rounding goes towards "the claim looks true": a level counts as crossed only 1e-9 above ln(1/alpha).
-        """
-        crossed = self.highest >= math.log(1 / alpha) + ROUNDING_SLACK
-        return len(crossed) if crossed.all() else int(np.argmin(crossed))
-
-    def bound(self, alpha: float) -> float:
-        """Return the lower bound at confidence 1 - alpha: 0 where not even the smallest level is crossed."""
-        count = self.crossed(alpha)
-        return float(self.values[count - 1]) if count else 0.0
+    reached = highest >= math.log(1 / alpha) + ROUNDING_SLACK
+    return len(reached) if reached.all() else int(np.argmin(reached))

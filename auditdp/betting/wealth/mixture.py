@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 from auditdp.betting.wealth.caps import Caps
 from auditdp.betting.wealth.curves import Curves
 from auditdp.betting.wealth.forecasts import Forecasts
-from auditdp.betting.wealth.levels import Grid, Levels
-from auditdp.betting.wealth.results import Bets
+from auditdp.betting.wealth.levels import Grid, crossed
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 CLAIM_SHARE = 0.2
 """Part of the wealth below the claim that is bet against the claim itself."""
@@ -79,7 +78,7 @@ class Wealth:
         self.position = int(np.flatnonzero(self.levels == claim.level)[0])
         self._grid = Grid(self.levels, self.position)
         self.anchors = self._grid.anchors
-        self._bets: Bets = Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
+        self._bets: Caps | Curves = Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
         self.right = self.wrong = np.zeros(len(shares))
         total = sum(shares) + leader
         self._log_shares = np.log(np.asarray(shares, dtype=float) / total)
@@ -90,7 +89,7 @@ class Wealth:
         self.log_by_way = np.zeros((len(shares), len(self._bets.shares)))
         self.log_led = np.zeros((len(self._starts), len(self.levels)))
         self.log_by_level = np.zeros(len(self.levels))
-        self._reached = Levels(self.levels)
+        self._highest = np.zeros(len(self.levels))
 
     @property
     def way_shares(self) -> Sequence[float]:
@@ -113,7 +112,7 @@ class Wealth:
     @property
     def highest(self) -> float:
         """The highest that the log wealth against the claim has been."""
-        return float(self._reached.highest[self.position])
+        return float(self._highest[self.position])
 
     @property
     def best(self) -> int:
@@ -164,11 +163,11 @@ class Wealth:
         wealth[claim] = np.logaddexp(wealth[claim] + self._log_leader, at_claim)
         wealth[below] = np.logaddexp(wealth[below] + math.log(1 - CLAIM_SHARE), wealth[claim] + math.log(CLAIM_SHARE))
         self.log_by_level = wealth
-        self._reached.reach(wealth)
+        self._highest = np.maximum(self._highest, wealth)
 
     def crossed(self, alpha: float) -> int:
         """Return how many levels, counted from the smallest, have been crossed without a gap."""
-        return self._reached.crossed(alpha)
+        return crossed(self._highest, alpha)
 
     def open_level(self, alpha: float) -> int:
         """Return the position of the lowest level that the bound has not reached."""
@@ -176,7 +175,8 @@ class Wealth:
 
     def lower_bound(self, alpha: float) -> float:
         """Return ε_L at confidence 1 - alpha: 0 where not even the smallest level is crossed."""
-        return self._reached.bound(alpha)
+        count = self.crossed(alpha)
+        return float(self.levels[count - 1]) if count else 0.0
 
     def refuted(self, alpha: float) -> bool:
         """Return whether the claim is refuted: ε_L reached it."""

@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from auditdp.betting.wealth.regions import Region
-from auditdp.claims.dominating import DominatingPair, Floats
+from auditdp.claims.dominating import DominatingPair
+from auditdp.numerics.arrays import Floats
 
 FIRST_FORCE = 1e-3
 """Of the bounds to begin with."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,8 @@ from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.nearest import excess, nearest_regions
 from auditdp.betting.wealth.regions import Region
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import DominatingPair, Floats, lines
+from auditdp.claims.dominating import DominatingPair, lines
+from auditdp.numerics.arrays import Floats
 
 STRETCH = 1.3
 """Of the log-odds in the stretched region."""
@@ -254,21 +257,8 @@ class _Expected:
     """The laws that forecasters expect, and the highest levels that these exceed, computed where they are asked for."""
 
     def __init__(self, line: ForecastLine, planner: Planner) -> None:
-        self._line, self._planner = line, planner
-        self._cells: dict[int, Cells] = {}
-        self._tops: dict[int, int] = {}
-
-    def cells(self, forecaster: int) -> Cells:
-        """Return the law of a forecaster."""
-        if forecaster not in self._cells:
-            self._cells[forecaster] = self._line.law(forecaster).cells()
-        return self._cells[forecaster]
-
-    def top(self, forecaster: int) -> int:
-        """Return the highest level that it exceeds, -1 for none."""
-        if forecaster not in self._tops:
-            self._tops[forecaster] = self._planner.top(self.cells(forecaster))
-        return self._tops[forecaster]
+        self.cells: Callable[[int], Cells] = cache(lambda forecaster: line.law(forecaster).cells())
+        self.top: Callable[[int], int] = cache(lambda forecaster: planner.top(self.cells(forecaster)))
 
 
 def _expected(region: Region, law: Cells) -> float:

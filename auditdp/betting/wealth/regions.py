@@ -38,7 +38,8 @@ from functools import cached_property
 
 import numpy as np
 
-from auditdp.claims.dominating import DominatingPair, Floats
+from auditdp.claims.dominating import DominatingPair
+from auditdp.numerics.arrays import Floats
 
 ROUNDING = 1e-11
 """Relative; far above what sums of some hundred doubles can be wrong by."""

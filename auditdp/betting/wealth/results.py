@@ -1,16 +1,10 @@
-"""What one batch of bets has come to, and what makes the bets."""
+"""What one batch of bets has come to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from auditdp.betting.wealth.forecasts import Forecasts
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,28 +24,3 @@ class BatchResult:
     at_anchors: Floats
     right: Floats
     wrong: Floats
-
-
-class Bets(Protocol):
-    """Bets against a claim at every level of a grid.
-
-    Attributes:
-        shares: The share of each way of betting in what a forecaster has.
-    """
-
-    @property
-    def shares(self) -> tuple[float, ...]: ...  # noqa: D102
-
-    def settle(
-        self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
-    ) -> BatchResult:
-        """Bet on a batch, and return what that has come to; a call on which nothing is bet costs nothing.
-
-        Args:
-            forecasts: The forecasts of all forecasters, from earlier batches only.
-            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
-                first one first, shape (ranks, anchors); None for nobody.
-            calls: Calls in the batch.
-            pair: Which pair of inputs the batch is of.
-            crossed: How many levels need no more bets.
-        """

@@ -36,6 +36,7 @@ class Sampling(StrEnum):
 
     poisson = "poisson"
     fixed = "fixed"
+    fixed_zeroed = "fixed-zeroed"
     shuffled = "shuffled"
     allocated = "allocated"
 
@@ -139,9 +140,7 @@ def gaussian(
         from auditdp.accountants.zcdp import ZCDP
 
         curve = GaussianCurve(sigma, sensitivity, count)
-        classic = (
-            [ClassicGaussian(sigma, sensitivity, everywhere) for everywhere in (False, True)] if count == 1 else []
-        )
+        classic = [ClassicGaussian(sigma, sensitivity, everywhere=each) for each in (False, True) if count == 1]
         ratio = sensitivity / sigma
         # ρ is rounded up by more than its operations can have rounded it down.
         return [curve, ZCDP(count * ratio * ratio / 2 * (1 + 1e-15)), *classic]
@@ -237,6 +236,7 @@ def dp_sgd(
     """DP-SGD, with batches as they are drawn.
 
     Poisson, of fixed size without replacement, shuffled each epoch, or with each record at random in some of its batches.
+    With 'fixed' neighbours replace a record, with 'fixed-zeroed' they zero one out.
     """
     if participations is not None and sampling is not Sampling.allocated:
         raise ConfigurationError(
@@ -271,14 +271,16 @@ def dp_sgd(
         return Model(parameters, lambda noise: allocation_accountants(noise, per_epoch, passes, uses), free)
     # An epoch of sampled batches is as many as cover the data on average, rounded up for the whole training.
     total = math.ceil((epochs or 0) / rate) if steps is None else steps
-    if sampling is Sampling.fixed:
+    if sampling in (Sampling.fixed, Sampling.fixed_zeroed):
         from auditdp.accountants.dp_sgd.fixed_size import fixed_size_accountants
+        from auditdp.accountants.dp_sgd.zeroed_out import zeroed_out_accountants
 
         if sampling_rate is not None:
             raise ConfigurationError("--sampling-rate: batches of a fixed size take --records and --batch instead")
         n, m = _needed("records", records, "how many there are"), _needed("batch", batch, "how many a batch has")
-        parameters = {"sampling": "fixed", "records": n, "batch": m, "steps": total}
-        return Model(parameters, lambda noise: fixed_size_accountants(noise, n, m, total), free)
+        parameters = {"sampling": sampling.value, "records": n, "batch": m, "steps": total}
+        kinds = fixed_size_accountants if sampling is Sampling.fixed else zeroed_out_accountants
+        return Model(parameters, lambda noise: kinds(noise, n, m, total), free)
     from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
     from auditdp.accountants.dp_sgd.poisson import poisson_accountants
 

@@ -131,9 +131,9 @@ def counting_evidence(
     runs = calls // max(len(inputs), 1)
     if runs < FIRST_RUNS:
         return None
-    made, first = Calls(mechanism), list(inputs.values())[:2]
-    check_calls(made, first, own := prefixed(streams, "counting:"))
-    tally = Tally(made, list(inputs.values()), streams, most=MOST_OUTPUTS)
+    made, listed = Calls(mechanism), list(inputs.values())
+    check_calls(made, listed, own := prefixed(streams, "counting:"))
+    tally = Tally(made, listed, streams, most=MOST_OUTPUTS)
     rows = tally.add(FIRST_RUNS)
     first_counts = tally.counts.copy()
     few = not tally.full and len(tally.outputs) <= FEW and not isinstance(claim, GaussianDP)
@@ -150,7 +150,7 @@ def counting_evidence(
     if losses is None and followed is None:
         return None
     found = _evidence(losses, event, followed, tally, played, adjacency, claim, alpha)
-    return believed(found, made, first, own, calls)
+    return believed(found, made, listed[:2], own, calls)
 
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:

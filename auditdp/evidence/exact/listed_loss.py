@@ -166,11 +166,6 @@ def _needed_of_rows(laws: Aligned, delta: float) -> tuple[float, float]:
     return verified_epsilon(lambda epsilon: hockey_stick(laws, epsilon), delta, float(max(guesses)))
 
 
-def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
-    """Return the loss between two finite laws, with δ(epsilon) and the ε needed for delta where they are asked."""
-    return rows_loss(aligned(p, q), epsilon=epsilon, delta=delta)
-
-
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:
     """Return uses · ln(most/least) for every output of an envelope, as the loss of its pair of inputs."""
     times = f", times {envelope.uses} uses" if envelope.uses > 1 else ""

@@ -25,8 +25,8 @@ from auditdp.errors import ConfigurationError, Timeout
 from auditdp.evidence.believing import believed
 from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.game.opening import PreparedGame, go_on, open_game, play
-from auditdp.evidence.game.power_line import detectable, rarely, same_outputs
-from auditdp.evidence.game.wording import count, explained, notices, shows_nothing, unsearched
+from auditdp.evidence.game.power_line import calls_to_show, detectable, rarely, same_outputs
+from auditdp.evidence.game.wording import count, explained, notices, shows_nothing, suspected, unsearched
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls import Calls
@@ -173,7 +173,12 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     same = same_outputs(game)
     details = replace(
         played.details,
-        notices=[*played.details.notices, *unsearched, *shows_nothing(same)],
+        notices=[
+            *suspected(played.details.trace, calls_to_show(game, played.alpha)),
+            *played.details.notices,
+            *unsearched,
+            *shows_nothing(same),
+        ],
         same_outputs=same,
         detectable_epsilon=level,
         detectable_alternative=alternative,

@@ -12,7 +12,8 @@ from auditdp.betting.forecasting.replayed import ReplayedElsewhere, ReplayedRati
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import propose, search_calls
 from auditdp.betting.power import gain
-from auditdp.betting.traced_pairs import PROMISED, TraceLook, looked_by_trace
+from auditdp.betting.trace_look import PROMISED, TraceLook
+from auditdp.betting.traced_pairs import looked_by_trace
 from auditdp.betting.watching import going_on, is_stopped
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.claims.base import Claim
@@ -118,7 +119,8 @@ def open_game(
 ) -> PreparedGame:
     """Look at how calls draw, decide how many calls there are, and search for further pairs."""
     made, find, calls, chosen = calls_of(mechanism), options.find, options.calls, options.play or ()
-    check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
+    looked_at = chosen[:1] if options.within else chosen
+    check_calls(made, [data for pair in looked_at for data in (pair.data, pair.neighbour)], streams)
     look = _traced(made, claim, adjacency, options, streams)
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
     read = None
@@ -184,7 +186,6 @@ def _replayed(
     """
     if not calls.seeded or capabilities(calls.mechanism).knows_odds:
         return None
-    calls.look((data for pair in options.play or () for data in (pair.data, pair.neighbour)), streams("shape", 0))
     if isinstance(look, TraceElsewhere):
         return ReplayedElsewhere() if look.reads() else None
     if not options.within:

@@ -5,16 +5,20 @@ With several pairs, the calls of the one that was played most are those that cou
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.betting.power import calls_to_find, detectable_level, detectable_rarely
+from auditdp.betting.power import calls_to_find, detectable_level, detectable_rarely, gain
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import Fault
 
 SAME = (8, 32, 128, 512)
 """Calls on each input that are looked at, one after the other, while outputs are the same."""
+SURELY = 3.0
+"""So many times the calls that the best bet takes on average show a loss nearly always, whatever bets with it."""
 MOST_CALLS = 10**9
 """Calls that are spent to find a fault, at most."""
 
@@ -53,6 +57,14 @@ def rarely(game: Game, alpha: float) -> tuple[float, float]:
     """Return how rare what tells may be for a black box to refute the claim by it nine times in ten."""
     share = _share(game, white_box=False)
     return detectable_rarely(game.claim, calls=_most_played(game), alpha=alpha, share=share)
+
+
+def calls_to_show(game: Game, alpha: float) -> int | None:
+    """Return how many calls would refute the claim by the laws that were read off the pairs; None where none would."""
+    of_players = (getattr(player, "forecaster", None) for table in game.tables for player in table.players)
+    laws = [law for each in of_players if (law := getattr(each, "stated", None)) is not None]
+    won = max((gain(game.claim, law)[0] for law in laws), default=0.0)
+    return math.ceil(SURELY * math.log(1 / alpha) / won) if won * MOST_CALLS > SURELY * math.log(1 / alpha) else None
 
 
 def same_outputs(game: Game) -> int | None:

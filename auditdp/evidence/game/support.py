@@ -17,14 +17,14 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import Labels, Player
+from auditdp.betting.forecasting.forecasters import Player
 from auditdp.betting.forecasting.views import as_rows, fingerprint
-from auditdp.claims.dominating import Floats
 from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import prefixed
 from auditdp.record.results import Evidence
 
@@ -72,10 +72,6 @@ class Possible:
 
         bound._possible = possible
         return bound
-
-    def fit(self, outputs: Array, labels: Labels) -> Self:
-        """Do nothing: the support is known."""
-        return self
 
     def log_odds(self, outputs: Array) -> Floats:
         """Return plus or minus infinity where only one of the inputs can give the output, else 0."""

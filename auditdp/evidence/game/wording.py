@@ -16,6 +16,7 @@ from auditdp.mechanism.calls.calls import Shown
 from auditdp.mechanism.calls.leaves import Raised, row_keys
 from auditdp.mechanism.calls.representation import short_keys
 from auditdp.record.results import Counterexample
+from auditdp.record.traces import GameTrace
 
 MOST_WRITTEN = 10**9
 """Odds up to this are written out."""
@@ -189,6 +190,19 @@ def _not_audited(shown: Shown) -> list[str]:
     depends = f", and what it {verb} depends on the input" if shown.depends else ""
     many = f"{verb} {count(shown.many, one)} a call{depends}"
     return [f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"]
+
+
+def suspected(trace: GameTrace | None, calls: int | None) -> list[str]:
+    """Return what a trace read off the code of a claim that no calls refute; nothing where it read no more than is claimed.
+
+    ``calls`` would show it, if that is known.
+    """
+    read = [each for each in trace.findings if each.kind == "loss" and each.read_off] if trace else []
+    if trace is None or not trace.is_bound or not read:
+        return []
+    line = f"{read[0].file}: {read[0].sentence}" if read[0].file else read[0].sentence
+    enough = "" if calls is None else f"; some {odds(math.log(calls))} calls would show it"
+    return [f"more than is claimed was read off the code: {line}. A trace decides nothing{enough}"]
 
 
 def shows_nothing(same: int | None) -> list[str]:

@@ -20,7 +20,7 @@ import numpy as np
 from auditdp.adjacency import Pair
 from auditdp.adjacency.drawing import draws
 from auditdp.adjacency.offers import offers
-from auditdp.betting.pairs import attempted, generated
+from auditdp.betting.pairs import attempted, generated, is_adjacent
 from auditdp.errors import AuditError
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.evidence.sensitivity.query import ROUNDING_TOLERANCE, ROUNDING_UNITS, evidence_of
@@ -121,14 +121,7 @@ def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
     offered, most = offers(adjacency), request.generated(EXAMPLES)
     corners = (offered.corner_cases or [])[: most // 2]
     drawn = [] if offered.generated is None else islice(draws(generated(adjacency), seed=seed), most - len(corners))
-    for pair in (*corners, *(one.value for one in drawn)):
-        if attempted(partial(_checked, request, pair)):
-            yield pair
-
-
-def _checked(request: EvidenceRequest, pair: Pair) -> bool:
-    request.adjacency.check(pair)
-    return True
+    yield from (pair for pair in (*corners, *(one.value for one in drawn)) if is_adjacent(adjacency, pair))
 
 
 def _moved(pair: Pair, seen: PairTrace, order: float) -> _Move | None:

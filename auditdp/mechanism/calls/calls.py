@@ -7,19 +7,19 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
 from auditdp.mechanism.calls.inputs import Inputs, difference, of_tensor
 from auditdp.mechanism.calls.leaves import NUMERIC, Raised
-from auditdp.mechanism.calls.representation import Array, Outputs, Representation, SeenAs, stacked
+from auditdp.mechanism.calls.representation import Outputs, Representation, SeenAs, stacked
 from auditdp.mechanism.calls.showing import STREAMS, showing
-from auditdp.mechanism.protocol import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
+from auditdp.mechanism.protocol import Array, Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
 
 PROBES = 8
-"""Calls on each input that show what outputs look like."""
+"""Calls on each of two inputs that show what outputs look like; what these look like on others, a single call shows."""
 MOST_PROBED = 32
 """Inputs that are probed, at most."""
 Result = TypeVar("Result")
@@ -81,7 +81,9 @@ class Calls:
         probed = list(islice(inputs, MOST_PROBED))
         before, same = rng.bit_generator.state, copy.deepcopy(rng)
         with showing() as seen:
-            self._represent(self.outcomes(lambda: [self.outputs(data, PROBES, rng) for data in probed]))
+            self._represent(
+                self.outcomes(lambda: [self.outputs(x, 1 if k > 1 else PROBES, rng) for k, x in enumerate(probed)])
+            )
         self.drew = rng.bit_generator.state != before
         if seen:
             self.shown = self._shown(probed, same)
@@ -221,7 +223,7 @@ class Calls:
     def decided(self, decided: tuple[Representation | None, bool, Counter[str]]) -> None:
         self._representation, self.raising, self.raised = decided
 
-    def anew(self) -> Calls:
+    def anew(self) -> Self:
         """Return the same calls, with nothing decided about how outputs are represented."""
         fresh = copy.copy(self)
         fresh.like = fresh._representation = None

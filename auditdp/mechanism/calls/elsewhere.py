@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from pydantic.dataclasses import dataclass
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calls import MOST_PROBED, Calls, Run, Shown
 from auditdp.mechanism.calls.channel import Channel, LostError, shaped
-from auditdp.mechanism.calls.inputs import Inputs
-from auditdp.mechanism.calls.representation import Array, Representation
+from auditdp.mechanism.calls.representation import Representation
+from auditdp.mechanism.protocol import Array
 
 MOST_SPAWNED = 1 << 20
 """Generators that calls of one question may spawn from theirs."""
@@ -185,11 +185,24 @@ class MechanismElsewhere:
         """Return calls of it, nothing decided about how outputs are represented."""
         return CallsElsewhere(self, self.new("calls", self.number))
 
-    def law(self, form: Representation, pair: Any) -> LawElsewhere:
-        """Return what it states of how likely outputs are on a pair."""
+    def law(
+        self, form: Representation, pair: Any
+    ) -> tuple[Callable[[Array], list[Array]], float, list[NDArray[np.float64]]]:
+        """Return what it states of how likely outputs are on a pair.
+
+        That is a function of the log probabilities, or densities, of outputs on both inputs, each shape (outputs,); the
+        largest log probability of an output that the law does not list; and the log-odds that it gives and how often,
+        where it is finite: two arrays, or none.
+        """
         value, arrays = self.channel.ask("law", self.number, form, pair.data.pair)
         number, unlisted = shaped(_UNLISTED, value)
-        return LawElsewhere(self.channel, number, unlisted, self._stated(arrays))
+        return partial(self._log_probs, number), unlisted, self._stated(arrays)
+
+    def _log_probs(self, number: int, outputs: Array) -> list[Array]:
+        _, arrays = self.channel.ask("log_probs", number, outputs)
+        if [array.shape for array in arrays] != [(len(outputs),)] * 2:
+            raise MechanismError(f"expected two log probabilities of each of {len(outputs):,} outputs")
+        return arrays
 
     def _stated(self, arrays: Sequence[Array]) -> list[Array]:
         """Return how often which log-odds are given, two arrays or none."""
@@ -234,45 +247,18 @@ def _is_law(log_odds: Array, weights: Array, *more: Array) -> bool:
     return bool(one and not np.isnan(log_odds).any() and (weights >= 0).all() and 0 < weights.sum() < np.inf)
 
 
-class LawElsewhere:
-    """What a mechanism in another process states of how likely outputs are on one pair.
-
-    Attributes:
-        unlisted: The largest log probability of an output that the law does not list.
-        stated: The log-odds that it gives and how often, where it is finite: two arrays, or none.
-    """
-
-    def __init__(self, channel: Channel, number: int, unlisted: float, stated: Sequence[NDArray[np.float64]]) -> None:
-        self.unlisted, self.stated = unlisted, stated
-        self._channel, self._number = channel, number
-
-    def log_probs(self, outputs: Array) -> list[Array]:
-        """Return the log probabilities, or densities, of outputs on both inputs, each shape (outputs,)."""
-        _, arrays = self._channel.ask("log_probs", self._number, outputs)
-        if [array.shape for array in arrays] != [(len(outputs),)] * 2:
-            raise MechanismError(f"expected two log probabilities of each of {len(outputs):,} outputs")
-        return arrays
-
-
 class CallsElsewhere(Calls):
     """Asks another process for the outputs of a mechanism, as rows.
 
     The number is that of these calls there.
     """
 
+    mechanism: Any
+
     def __init__(self, mechanism: MechanismElsewhere, number: int) -> None:
-        self.mechanism: Any = mechanism
-        self.number = number
-        self.name, self.seeded = mechanism.name, mechanism.seeded
-        self.inputs = Inputs()
-        self.like: Array | None = None
-        self.labels: list[str] = []
+        super().__init__(mechanism)
+        self.number, self._singly = number, False
         self.raising = mechanism.held.per_call
-        self.raised: Counter[str] = Counter()
-        self.drew = True
-        self.shown = []
-        self._representation: Representation | None = None
-        self._singly = False
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
         """Have it decided there how outputs are represented, unless that is decided."""
@@ -316,12 +302,10 @@ class CallsElsewhere(Calls):
         _, arrays = self._ask("runs", sent(wanted), self._singly, most=self._bytes(size))
         return self.checked(arrays, [size])[0]
 
-    def anew(self) -> CallsElsewhere:
+    def anew(self) -> Self:
         """Return the same calls, with nothing decided about how outputs are represented."""
-        fresh: CallsElsewhere = copy.copy(self)
+        fresh = super().anew()
         fresh.number = self.mechanism.new("anew", self.number)
-        fresh.like = fresh._representation = None
-        fresh.labels = []
         return fresh
 
     def singly(self) -> CallsElsewhere:
@@ -355,7 +339,7 @@ class CallsElsewhere(Calls):
     ) -> tuple[Any, list[Array]]:
         seed = None if rng is None else Seed.of(rng)
         value, arrays = self.mechanism.channel.ask(
-            "of calls", self.number, what, self.raising, seed, *arguments, **options
+            "of_calls", self.number, what, self.raising, seed, *arguments, **options
         )
         after, value = shaped(_ANSWERED, value)
         self.raising |= after.raising

@@ -29,9 +29,8 @@ from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calls import Calls, Run
-from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.calls.untouched import Untouched, untouched
-from auditdp.mechanism.protocol import is_vectorised
+from auditdp.mechanism.protocol import Array, is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
@@ -72,15 +71,15 @@ class Look:
 
 
 def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams) -> None:
-    """Raise where calls on these one or two inputs do not draw their randomness from the given generator, or share it all.
+    """Raise where calls on the first two inputs do not draw their randomness from the given generator, or share it all.
 
-    How outputs are represented is decided here.
+    How outputs are represented is decided here, by what they look like on all of these inputs.
 
     Raises:
         MechanismError: If they are not as evidence assumes.
     """
     untouched(calls.mechanism).start()
-    for number, data in enumerate(inputs):
+    for number, data in enumerate(inputs[:2]):
         seed = int(streams("same generator", number).integers(2**63))
         calls.outcomes(partial(check_seeded, calls, data, seed))
     calls.look(inputs, streams("shape", 0))

@@ -16,7 +16,8 @@ import numpy as np
 
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism.calls.calls import Calls
-from auditdp.mechanism.calls.representation import Array, Representation
+from auditdp.mechanism.calls.representation import Representation
+from auditdp.mechanism.protocol import Array
 
 MOST_BYTES = 1 << 26
 """Outputs of more bytes than this are not kept."""

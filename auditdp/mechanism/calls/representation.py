@@ -40,8 +40,8 @@ from auditdp.mechanism.calls.leaves import (
     places,
     row_keys,
 )
+from auditdp.mechanism.protocol import Array
 
-Array = NDArray[Any]
 Outputs = Array | list[Any]
 """Outputs of one call: an array with one row each, or a list of what a function of one output a call returned."""
 MOST_SEEN = 4096

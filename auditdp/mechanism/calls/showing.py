@@ -14,7 +14,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,14 @@ def showing(streams: Sequence[str] = STREAMS, *, quiet: bool = False) -> Iterato
         sys.addaudithook(_hears)
         _installed.append(_hears)
     seen = Showing(_Printed(None if quiet else sys.stdout))
-    with _printing(seen, streams), _logging(seen, streams, quiet=quiet), _writing(seen, streams):
+    with ExitStack() as watched:
+        if "stdout" in streams:
+            watched.enter_context(redirect_stdout(seen.printed))
+            watched.enter_context(redirect_stderr(seen.printed))
+        if "logging" in streams:
+            watched.enter_context(_logging(seen, quiet=quiet))
+        if "files" in streams:
+            watched.enter_context(_writing(seen))
         yield seen
 
 
@@ -95,20 +102,8 @@ _installed: list[Any] = []
 
 
 @contextmanager
-def _printing(seen: Showing, streams: Sequence[str]) -> Iterator[None]:
-    if "stdout" not in streams:
-        yield
-        return
-    with redirect_stdout(seen.printed), redirect_stderr(seen.printed):
-        yield
-
-
-@contextmanager
-def _logging(seen: Showing, streams: Sequence[str], *, quiet: bool) -> Iterator[None]:
+def _logging(seen: Showing, *, quiet: bool) -> Iterator[None]:
     """Take what is logged before any handler has it, and what is warned of before it is printed."""
-    if "logging" not in streams:
-        yield
-        return
     enabled, handled = logging.Logger.isEnabledFor, logging.Logger.callHandlers
 
     def is_enabled(self: logging.Logger, level: int) -> bool:
@@ -136,10 +131,7 @@ def _logging(seen: Showing, streams: Sequence[str], *, quiet: bool) -> Iterator[
 
 
 @contextmanager
-def _writing(seen: Showing, streams: Sequence[str]) -> Iterator[None]:
-    if "files" not in streams:
-        yield
-        return
+def _writing(seen: Showing) -> Iterator[None]:
     folder = Path.cwd()
 
     def opened(name: str) -> None:

@@ -19,9 +19,8 @@ import numpy as np
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, MechanismElsewhere, sent
 from auditdp.mechanism.calls.forked import ForkedProcess
-from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.ending import die_with_parent
-from auditdp.mechanism.protocol import Mechanism
+from auditdp.mechanism.protocol import Array, Mechanism
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
@@ -76,7 +75,7 @@ class UntouchedElsewhere(Untouched):
         """Return the rows of some calls; None where that was not possible."""
         assert isinstance(calls, CallsElsewhere)
         number, asked = self.mechanism.number, [sent(part) for part in parts]
-        _, found = self.mechanism.channel.ask("in untouched", number, calls.number, calls.raising, asked, seconds)
+        _, found = self.mechanism.channel.ask("in_untouched", number, calls.number, calls.raising, asked, seconds)
         sizes = [sum(run.size for run in part) for part in parts]
         return calls.checked(found, sizes) if found else None
 

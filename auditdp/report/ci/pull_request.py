@@ -9,7 +9,7 @@ from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
 from auditdp.report.numbers import bounds, count, number
-from auditdp.report.reading import read_off, said
+from auditdp.report.reading import said
 from auditdp.report.standing import detectable, run_meaning, self_reported
 from auditdp.report.text import markdown, markdown_code, shell, shorten
 from auditdp.report.wording import SIGNS
@@ -110,7 +110,7 @@ def _whole(item: Judged) -> list[str]:
             lines.append(
                 f"- claim: {markdown(result.claim.text)} ({markdown(result.claim.adjacency)}); found: {bounds(result)}"
             )
-        lines += [f"- read off the code: {markdown(shorten(said(each), LONG))}" for each in read_off(result)]
+        lines += [f"- read off the code: {markdown(shorten(each, LONG))}" for each in said(result)]
         if (found := result.counterexample) is not None:
             lines += [f"- in short: {markdown(sentence)}"] if (sentence := guessing(result)) else []
             shown = found.python.splitlines() or [shorten(found.pair, LONG)]

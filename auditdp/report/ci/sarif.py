@@ -17,7 +17,7 @@ from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
-from auditdp.report.reading import read_off, said
+from auditdp.report.reading import said
 from auditdp.report.standing import reasons, self_reported
 from auditdp.report.text import printable, shell
 from auditdp.report.text import sarif as text_of
@@ -135,7 +135,7 @@ def message(item: Judged) -> str:
             parts.append(f"Claim: {result.claim.text} ({result.claim.adjacency}).")
         parts += [sentence] if (sentence := guessing(result)) else []
         parts += ["Self-reported: the verdict rests on what code of the audit computed."] * result.is_self_reported
-        parts += [f"Read off the code: {said(finding)}." for finding in read_off(result)]
+        parts += [f"Read off the code: {sentence}." for sentence in said(result)]
         if result.counterexample is not None:
             found = result.counterexample
             pair = f"Pair, as Python:\n{found.python}\n" if found.python else f"Pair: {found.pair}. "

@@ -19,7 +19,7 @@ from auditdp.report.html.drawings import Drawing, DrawnPair, drawing, inputs
 from auditdp.report.html.facts import Table, facts, pairs, says, tables
 from auditdp.report.html.intervals import Interval, interval_of
 from auditdp.report.numbers import as_float, level, number
-from auditdp.report.reading import at_most, read_off, said
+from auditdp.report.reading import at_most, said
 from auditdp.report.standing import Standing, reasons, refuting, standing, verdict_label
 
 WEALTH = (
@@ -120,7 +120,7 @@ def audit_view(result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]]
         inputs=inputs(found.pair) if found else None,
         output=drawing(found.output) if found and found.output else None,
         instead=[*_repaired(repairs.get(result.id, [])), *_bounded(result)],
-        read=[f"Read off the code, {said(finding)}." for finding in read_off(result)]
+        read=[f"Read off the code, {sentence}." for sentence in said(result)]
         + [f"Read off the code, it loses {sentence}." for sentence in [at_most(result)] if sentence],
         interval=interval_of(result),
         refuting=refuting(result),

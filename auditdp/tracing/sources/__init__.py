@@ -12,10 +12,9 @@ import sys
 from collections.abc import Callable
 
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.run import Active
 from auditdp.tracing.sources import numpy_random, of_diffprivlib, of_jax, of_opendp, of_pydp, standard, torch_tensors
 
-Active = Callable[[], WatchedRun | None]
 Watch = Callable[[Patches, Active], None]
 SOURCES: tuple[Watch, ...] = (numpy_random.watch, standard.watch)
 ADAPTERS: dict[str, Watch] = {

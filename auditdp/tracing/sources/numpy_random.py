@@ -12,10 +12,8 @@ from auditdp.tracing.generators import UNWATCHED, WatchedGenerator, WatchedState
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.numpy_functions import stacked
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
-
-Active = Callable[[], WatchedRun | None]
 
 
 def watch(patches: Patches, active: Active) -> None:
@@ -30,19 +28,16 @@ def watch(patches: Patches, active: Active) -> None:
     patches.attribute(module, "default_rng", _default_rng(module.default_rng, active))
     patches.attribute(module, "RandomState", _class(np.random.RandomState, WatchedState, active))
     patches.attribute(module, "Generator", _class(np.random.Generator, WatchedGenerator, active))
-    patches.attribute(module, "seed", _seed(module.seed, active))
+    patches.attribute(module, "seed", in_run(module.seed, active, _seed(module.seed)))
     for name in ("array", "asarray"):
         patches.attribute(np, name, _array(getattr(np, name), active))
 
 
 def _function(name: str, function: Callable[..., Any], active: Active) -> Callable[..., Any]:
-    def draw(*arguments: Any, **keywords: Any) -> Any:
-        run = active()
-        return (
-            function(*arguments, **keywords) if run is None else watched_draw(run, name, function, arguments, keywords)
-        )
+    def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
+        return watched_draw(run, name, function, arguments, keywords)
 
-    return draw
+    return in_run(function, active, draw)
 
 
 def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
@@ -73,23 +68,18 @@ def seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
 
 
 def _default_rng(default_rng: Callable[..., Any], active: Active) -> Callable[..., Any]:
-    def make(seed: Any = None) -> Any:
-        run = active()
-        if run is None or isinstance(seed, WatchedGenerator):
+    def make(run: WatchedRun, seed: Any = None) -> Any:
+        if isinstance(seed, WatchedGenerator):
             return default_rng(seed)
         seed, key = seeded(run, seed)
         made = default_rng(seed)
         return WatchedGenerator(made, active, key) if isinstance(made, np.random.Generator) else made
 
-    return make
+    return in_run(default_rng, active, make)
 
 
-def _seed(seed_all: Callable[..., Any], active: Active) -> Callable[..., Any]:
-    def seed(value: Any = None) -> Any:
-        run = active()
-        return seed_all(value if run is None else seeded(run, value)[0])
-
-    return seed
+def _seed(seed_all: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda run, seed=None: seed_all(seeded(run, seed)[0])
 
 
 class _Instances(type):

@@ -12,8 +12,9 @@ import numpy as np
 from auditdp.tracing.draws import CHOICE, COIN
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.patches import Patches
+from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
-from auditdp.tracing.sources.primitives import Active, Library, apart, declared, of_groups, unlike
+from auditdp.tracing.sources.primitives import Library, apart, declared, of_groups, unlike
 
 Law = tuple[NoiseLaw, Any]
 
@@ -99,10 +100,7 @@ def watch(patches: Patches, active: Active) -> None:
 def _exponential(randomise: Callable[..., Any], active: Active) -> Callable[..., Any]:
     """Return a choice by a table, which is made of the utilities when the mechanism is."""
 
-    def choose(mechanism: Any, value: Any = None) -> Any:
-        run = active()
-        if run is None:
-            return randomise(mechanism, value)
+    def choose(run: WatchedRun, mechanism: Any, value: Any = None) -> Any:
         names = mechanism.candidates or list(range(len(mechanism.utility)))
         result, site = run.unwatched(randomise, mechanism, value)(), here()
         table = np.diff(np.asarray(mechanism._probabilities, float), prepend=0.0)
@@ -112,16 +110,13 @@ def _exponential(randomise: Callable[..., Any], active: Active) -> Callable[...,
         chosen = run.release(CHOICE, law, np.maximum(table, 0), place, site, names=texts, why=LIBRARY.why)
         return names[min(chosen, len(names) - 1)]
 
-    return choose
+    return in_run(randomise, active, choose)
 
 
 def _binary(randomise: Callable[..., Any], active: Active) -> Callable[..., Any]:
     """Return randomised response between two texts."""
 
-    def respond(mechanism: Any, value: Any) -> Any:
-        run = active()
-        if run is None:
-            return randomise(mechanism, value)
+    def respond(run: WatchedRun, mechanism: Any, value: Any) -> Any:
         result, site = run.unwatched(randomise, mechanism, value)(), here()
         kept = (math.exp(mechanism.epsilon) + mechanism.delta) / (math.exp(mechanism.epsilon) + 1)
         chance = kept if value == mechanism.value1 else 1 - kept
@@ -129,4 +124,4 @@ def _binary(randomise: Callable[..., Any], active: Active) -> Callable[..., Any]
         is_one = run.release(COIN, NoiseLaw("coin"), chance, draw.value, site, why=LIBRARY.why)
         return mechanism.value1 if is_one else mechanism.value0
 
-    return respond
+    return in_run(randomise, active, respond)

@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import ALONE, COIN, Term
+from auditdp.tracing.draws import ALONE, COIN
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
-from auditdp.tracing.generators import places_of
-from auditdp.tracing.noise import Noise
-from auditdp.tracing.numpy_functions import ARITHMETIC, arithmetic, plain
+from auditdp.tracing.noise import ARITHMETIC, Noise, noise_of, operated
+from auditdp.tracing.numpy_functions import plainly
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
 
-Active = Callable[[], WatchedRun | None]
 FAMILIES = {
     "normal": "Gaussian",
     "laplace": "Laplace",
@@ -82,10 +80,8 @@ def _sampler(name: str, function: Callable[..., Any], active: Active) -> Callabl
         with jax.disable_jit(False):
             return function(*arguments, **keywords)
 
-    @functools.wraps(function)
-    def draw(*arguments: Any, **keywords: Any) -> Any:
-        run = active()
-        if run is None or any(isinstance(value, jax.core.Tracer) for value in (*arguments, *keywords.values())):
+    def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
+        if any(isinstance(value, jax.core.Tracer) for value in (*arguments, *keywords.values())):
             return function(*arguments, **keywords)
         given = signature.bind(*arguments, **keywords)
         given.apply_defaults()
@@ -104,9 +100,9 @@ def _sampler(name: str, function: Callable[..., Any], active: Active) -> Callabl
         )
         origin = (np.asarray(key).tobytes(), name, tuple(np.shape(of["shape"])) and tuple(of["shape"]))
         made = run.draw(name, perform, law, site, location=low, origin=origin)
-        return Noise(run, made.value, (Term(made, places_of(made.value)),), low if np.any(low) else None)
+        return noise_of(run, made, low if np.any(low) else None)
 
-    return draw
+    return functools.wraps(function)(in_run(function, active, draw))
 
 
 def _computing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,9 +113,7 @@ def _computing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if not any(type(value) is Noise for value in (*arguments, *keywords.values())):
             return function(*arguments, **keywords)
         if name in ARITHMETIC and not keywords:
-            return arithmetic(name, arguments)
-        why = f"is used by {name}"
-        others = {key: plain([value], why)[0] for key, value in keywords.items()}
-        return function(*plain(arguments, why), **others)
+            return operated(ARITHMETIC[name], *arguments)
+        return plainly(function, arguments, keywords, name)
 
     return compute

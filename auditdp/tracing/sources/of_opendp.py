@@ -14,7 +14,8 @@ import numpy as np
 
 from auditdp.tracing.families import Loss, NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.sources.primitives import Active, Library, apart, declared, rows_apart, unlike
+from auditdp.tracing.run import Active
+from auditdp.tracing.sources.primitives import Library, apart, declared, rows_apart, unlike
 
 
 def _norm(order: float) -> Callable[[Any, Any], float]:

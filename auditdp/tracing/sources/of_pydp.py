@@ -8,7 +8,8 @@ from typing import Any
 
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.sources.primitives import Active, Library, declared, of_groups, rows_apart
+from auditdp.tracing.run import Active, WatchedRun, in_run
+from auditdp.tracing.sources.primitives import Library, declared, of_groups, rows_apart
 
 ENTRIES = "_watched_entries"
 """The attribute of an algorithm that keeps what it was given in a run."""
@@ -53,9 +54,8 @@ def watch(patches: Patches, active: Active) -> None:
 
 
 def _kept(add: Callable[..., Any], rows_of: Callable[[Any], list[Any]], active: Active) -> Callable[..., Any]:
-    def added(algorithm: Any, entries: Any) -> Any:
-        if active() is not None:
-            vars(algorithm).setdefault(ENTRIES, []).extend(rows_of(entries))
+    def added(run: WatchedRun, algorithm: Any, entries: Any) -> Any:
+        vars(algorithm).setdefault(ENTRIES, []).extend(rows_of(entries))
         return add(algorithm, entries)
 
-    return added
+    return in_run(add, active, added)

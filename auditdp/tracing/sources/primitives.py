@@ -16,13 +16,11 @@ import numpy as np
 from auditdp.tracing.draws import NOISY, Term
 from auditdp.tracing.families import DeclaredLoss, Loss, NoiseLaw
 from auditdp.tracing.forms import is_numeric, number
-from auditdp.tracing.generators import places_of
-from auditdp.tracing.noise import Noise
+from auditdp.tracing.noise import Noise, places_of
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
 
-Active = Callable[[], WatchedRun | None]
 Read = Callable[..., tuple[NoiseLaw, Any]]
 """From the arguments of a primitive, the object first: the law of its noise, and the value."""
 
@@ -62,11 +60,7 @@ class Library:
 
 
 def _released(path: str, function: Callable[..., Any], read: Read, why: str, active: Active) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        run = active()
-        if run is None:
-            return function(*arguments, **keywords)
+    def call(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
         arguments = tuple(a.settle("is given to a library") if isinstance(a, Noise) else a for a in arguments)
         result, site = run.unwatched(function, *arguments, **keywords)(), here()
         law, value = read(*arguments, **keywords)
@@ -83,7 +77,7 @@ def _released(path: str, function: Callable[..., Any], read: Read, why: str, act
             return run.release(NOISY, law, value, result, site, terms, why=why)
         return run.release(NOISY, law, value, np.asarray(result), site, terms, why=why).tolist()
 
-    return call
+    return functools.wraps(function)(in_run(function, active, call))
 
 
 def declared(

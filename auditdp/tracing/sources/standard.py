@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import ALONE, CHOICE, Term
+from auditdp.tracing.draws import ALONE, CHOICE
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.folding import logarithm, sign_of
 from auditdp.tracing.forms import number
-from auditdp.tracing.generators import LARGEST
-from auditdp.tracing.noise import Noise
+from auditdp.tracing.noise import Noise, noise_of, settled
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
 
-Active = Callable[[], WatchedRun | None]
 Samplers = dict[str, Callable[..., tuple[NoiseLaw, Any]]]
 SAMPLERS: Samplers = {
     "random": lambda: (NoiseLaw("uniform"), 0.0),
@@ -85,21 +83,15 @@ def _copied_sign(copysign: Callable[..., float]) -> Callable[..., Any]:
 
 
 def _watched(name: str, function: Callable[..., Any], active: Active, *, is_method: bool) -> Callable[..., Any]:
-    def draw(*arguments: Any, **keywords: Any) -> Any:
-        run = active()
-        if run is None:
-            return function(*arguments, **keywords)
+    def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
         before, given = (arguments[:1], arguments[1:]) if is_method else ((), arguments)
 
         def perform(*those: Any, **others: Any) -> Any:
             return run.unwatched(function, *before, *those, **others)()
 
-        given = tuple(
-            value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in given
-        )
-        return drawn(run, name, perform, given, keywords)
+        return drawn(run, name, perform, settled(given), keywords)
 
-    return draw
+    return in_run(function, active, draw)
 
 
 def drawn(
@@ -112,11 +104,7 @@ def drawn(
     law, location = SAMPLERS[name](*given, **keywords) if name in SAMPLERS else (NoiseLaw(name), 0.0)
     law, location = NoiseLaw(law.family, number(law.scale), law.parameter), number(location)
     draw = run.draw(name, lambda: perform(*given, **keywords), law, site, location=location, shape=())
-    noise = Noise(run, draw.value, (Term(draw, 0),), location if location else None)
-    if law.family == "integer" and law.parameter > LARGEST:
-        return noise.settle("")
-    settled = noise.offset is not None and law.known is not None and law.known.is_released_at_once
-    return noise.settle("") if settled else noise
+    return noise_of(run, draw, location or None)
 
 
 def _items(run: WatchedRun, name: str, perform: Callable[..., Any], items: Any, *rest: Any, **keywords: Any) -> Any:

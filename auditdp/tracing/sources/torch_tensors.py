@@ -8,27 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
+from auditdp.tracing.draws import ALONE, CHOICE, COIN
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
-from auditdp.tracing.noise import Noise
+from auditdp.tracing.noise import ARITHMETIC, Noise, noise_of
 from auditdp.tracing.numpy_functions import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.plain import any_of, shape_of
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
-from auditdp.tracing.torch_functions import (
-    COMPARISONS,
-    COPYING,
-    JOINING,
-    LAYING,
-    OPERATORS,
-    fill,
-    named,
-    torch_function,
-)
+from auditdp.tracing.torch_functions import COMPARISONS, COPYING, JOINING, LAYING, fill, named, torch_function
 
-Active = Callable[[], WatchedRun | None]
 Parameters = Callable[..., tuple[NoiseLaw, Any]]
 FUNCTIONS: dict[str, Parameters] = {
     "randn": lambda *_, **__: (NoiseLaw("Gaussian"), 0.0),
@@ -66,7 +56,7 @@ DESCRIBING = (
     *("numel", "requires_grad", "shape", "size", "stride"),
 )
 """What may be asked of a tensor without a look at its entries."""
-FOLLOWED = (*OPERATORS, *COMPARISONS, *COPYING, *LAYING, *JOINING, "rsub")
+FOLLOWED = (*ARITHMETIC, *COMPARISONS, *COPYING, *LAYING, *JOINING, "rsub")
 """Functions of noise that may be noise again, or a release; any other ends it."""
 TRANSFORMS = ("grad", "grad_and_value", "jacrev", "vmap")
 OVERWRITING = ("zero", "fill")
@@ -172,16 +162,12 @@ def _noise(
     run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any, shape: Any = None
 ) -> Any:
     draw = run.draw(name, perform, law, here(), location=location, shape=shape)
-    index: Any = np.arange(draw.value.numel()).reshape(tuple(draw.value.shape)) if draw.value.ndim else 0
-    noise = Noise(run, draw.value, (Term(draw, index),), location if any_of(location) else None)
-    at_once = law.known is not None and law.known.is_released_at_once
-    return noise.settle("") if noise.offset is not None and at_once else noise
+    return noise_of(run, draw, location if any_of(location) else None)
 
 
 def _function(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
-    def draw(*arguments: Any, **keywords: Any) -> Any:
-        run = active()
-        if run is None or keywords.get("out") is not None:
+    def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
+        if keywords.get("out") is not None:
             return function(*arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
         is_parameter = keywords.pop("requires_grad", False)
@@ -189,33 +175,29 @@ def _function(name: str, function: Callable[..., Any], parameters: Parameters, a
         noise = _noise(run, name, run.unwatched(function, *arguments, **keywords), law, location, shape)
         return noise.requires_grad_() if is_parameter else noise
 
-    return draw
+    return in_run(function, active, draw)
 
 
 def _public(family: str, function: Callable[..., Any], active: Active) -> Callable[..., Any]:
     """Return a sampler of orders or places that do not depend on the data, as public randomness."""
 
-    def draw(*arguments: Any, **keywords: Any) -> Any:
-        run = active()
-        if run is None:
-            return function(*arguments, **keywords)
+    def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
         site, count = here(), float(max(number for number in arguments if isinstance(number, int)))
         made = run.draw(family, run.unwatched(function, *arguments, **keywords), NoiseLaw(family, 1.0, count), site)
         return run.release(ALONE, NoiseLaw(family, 1.0, count), None, made.value, site)
 
-    return draw
+    return in_run(function, active, draw)
 
 
 def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., Any]:
-    def draw(chances: Any, *arguments: Any, **keywords: Any) -> Any:
-        run = active()
-        if run is None or arguments:
+    def draw(run: WatchedRun, chances: Any, *arguments: Any, **keywords: Any) -> Any:
+        if arguments:
             return function(chances, *arguments, **keywords)
         site = here()
         made = run.draw("bernoulli", run.unwatched(function, chances, **keywords), NoiseLaw("coin"), site)
         return run.release(COIN, NoiseLaw("coin"), number(chances), made.value, site)
 
-    return draw
+    return in_run(function, active, draw)
 
 
 def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
@@ -279,10 +261,7 @@ def _parameter(make: Callable[..., Any]) -> Any:
 def _distribution(patches: Patches, kind: Any, name: str, method: str, active: Active) -> None:
     function = getattr(kind, method)
 
-    def draw(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        run = active()
-        if run is None:
-            return function(self, *arguments, **keywords)
+    def draw(run: WatchedRun, self: Any, *arguments: Any, **keywords: Any) -> Any:
         perform = run.unwatched(function, self, *arguments, **keywords)
         if name in DISTRIBUTIONS:
             family, loc, scale = DISTRIBUTIONS[name]
@@ -293,4 +272,4 @@ def _distribution(patches: Patches, kind: Any, name: str, method: str, active: A
         made = run.draw(name, perform, NoiseLaw(TABLES[name]), site)
         return run.release(TABLES[name], NoiseLaw(TABLES[name]), number(self.probs), made.value, site)
 
-    patches.attribute(kind, method, draw)
+    patches.attribute(kind, method, in_run(function, active, draw))

@@ -10,8 +10,11 @@ from scipy.integrate import quad
 
 from auditdp.accountants.base import Accountant, AccountantError
 from auditdp.accountants.composition.equal import OptimalComposition
+from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.description import narrowest
 from auditdp.accountants.laplace import LaplaceLower, LaplaceNoise, LaplaceUpper
+from auditdp.claims.curves import ZeroConcentratedDP
+from auditdp.record.results import Verdict
 
 
 def one_release(epsilon, whole):
@@ -69,3 +72,21 @@ def test_parameters_are_checked():
             LaplaceUpper(*wrong)
     assert isinstance(LaplaceUpper(1.0), Accountant)
     assert LaplaceLower(1.0).name == "LaplaceLower(scale=1, sensitivity=1, count=1)"
+
+
+@pytest.mark.parametrize("whole", [1e-6, 0.3, 2.0, 15.0])
+def test_its_zcdp_is_the_divergence_of_order_1_which_no_order_exceeds(whole):
+    """Divergences by integrals: half the mass has the loss ε₀, the rest has the density e^((x − ε₀)/2)/4."""
+    noise = LaplaceNoise(1 / whole, count=3)
+    rho = float(noise.zcdp)
+    assert rho == pytest.approx(3 * (whole - 1 + math.exp(-whole)) if whole > 1e-3 else 1.5 * whole**2, rel=1e-5)
+    for order in (1.0001, 1.5, 2.0, 10.0, 300.0):
+        low, high = (float(each) for each in noise.concentrated(order))
+        assert low == high <= rho
+        if 0.1 < whole < 3 and order < 20:
+            inner = quad(lambda x, o=order: math.exp((o - 1) * x + (x - whole) / 2) / 4, -whole, whole)[0]
+            moment = math.exp((order - 1) * whole) / 2 + math.exp(-order * whole) / 2 + inner
+            assert high == pytest.approx(3 * math.log(moment) / ((order - 1) * order), rel=1e-6)
+    about = [LaplaceUpper(1 / whole, count=3)]
+    assert cross_check(ZeroConcentratedDP(rho), about).verdict is Verdict.CERTIFIED
+    assert cross_check(ZeroConcentratedDP(rho * 0.999), about).verdict is Verdict.VIOLATED

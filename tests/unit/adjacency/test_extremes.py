@@ -65,6 +65,12 @@ def test_ends_differ_where_nobody_can_say_what_they_are(strategy):
     assert low != high
 
 
+def test_a_long_text_has_as_many_words_as_fit():
+    assert ends(st.text("ab c", max_size=12)) == ("", "a a a a a a ")
+    assert ends(st.text("xy", min_size=1, max_size=3)) == ("x", "xxx")
+    assert ends(st.text(" ", max_size=3)) == ("", "   ")
+
+
 def test_nothing_has_no_ends():
     with pytest.raises(AdjacencyError, match="generates something"):
         ends(st.nothing())

@@ -179,7 +179,7 @@ def test_a_mistake_in_an_audit_costs_that_audit_alone_and_names_its_line(tmp_pat
     assert isinstance(good.build({})[0], Audit)
     for declared, shown in (
         (misspelt, "^line 8: .*'expect'"),
-        (unreadable, r"^line 15: Entries: expected values, .*\[None, 'b'\]; .*Rows"),
+        (unreadable, r"^line 15: Records: expected values, .*\[None, 'b'\]; .*Rows"),
         (twice, "^line 22: the file has another function of this name in line 18"),
     ):
         with pytest.raises(CollectionError, match=shown):

@@ -52,7 +52,7 @@ def test_what_is_counted():
         "Laplace/twin 0": {**unit, "way": limit.TWIN, "calls": [None, 80, None, None]},
     }
     view = limit.view(results)
-    assert view.tables[0].rows == [["Laplace", "1-DP", "100", "–", "2.00, > 10", "–", "–", "1 of 4"]]
+    assert view.tables[0].rows == [["Laplace", "1-DP", "100", "–", "2.00, > 10", "–", "–", "–", "–", "1 of 4"]]
     assert [bar.met for bar in view.bars] == [None, False]
 
 

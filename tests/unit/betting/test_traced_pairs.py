@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency import Alike, Pair, Rows
 from auditdp.adjacency.search import key
-from auditdp.betting.traced_pairs import PROMISED, looked_by_trace, trace_runs
+from auditdp.betting.trace_look import PROMISED
+from auditdp.betting.traced_pairs import looked_by_trace, trace_runs
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls import Calls

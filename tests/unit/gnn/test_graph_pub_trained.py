@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_batch
 from gnn.gcn import GCN
@@ -233,7 +233,7 @@ def test_a_public_l_keeps_what_a_trained_one_gives_away(chosen):
     for seed in range(10):
         mechanism = GraphPub(1.0, 5, RNG(seed).random((5, 5)), rounding="floor")
         laws = [mechanism.distribution(fives(chosen, edge)) for edge in (True, False)]
-        assert finite_loss(*laws).upper == 0
+        assert pair_loss(*laws).upper == 0
 
 
 def test_a_trained_l_tells_of_an_edge_elsewhere():

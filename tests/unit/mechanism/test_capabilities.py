@@ -6,7 +6,7 @@ import pytest
 from auditdp.errors import AuditError, MechanismError
 from auditdp.mechanism.capabilities import ARGUMENTS, capabilities
 from auditdp.mechanism.laws import FiniteLaw
-from auditdp.mechanism.protocol import as_mechanism, unseeded
+from auditdp.mechanism.protocol import as_mechanism
 from auditdp.testing import LaplaceMechanism, Response
 
 
@@ -45,7 +45,6 @@ def test_the_law_of_the_output_comes_before_those_before_post_processing():
 def test_a_function_of_one_output_keeps_what_it_offers_when_it_is_adapted():
     offered = coin(distribution=lambda data: FiniteLaw([0, 1], [0.5, 0.5]))
     assert capabilities(as_mechanism(offered)).offered() == ["distribution(data)"]
-    assert not capabilities(unseeded(coin())).seeded
 
 
 def test_what_is_offered_is_listed_as_it_is_called():

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from auditdp import GaussianDP, QueryAnswers
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.evidence.exact.noise_loss import laplace_loss
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import LaplaceLaw
@@ -51,7 +51,7 @@ def epsilon(mechanism, a, b):
     a, b = (np.array(x, float) for x in (a, b))
     if isinstance(capabilities(mechanism).law(a), LaplaceLaw):
         return laplace_loss(*map(capabilities(mechanism).law, (a, b)))
-    return finite_loss(mechanism.distribution(a), mechanism.distribution(b))
+    return pair_loss(mechanism.distribution(a), mechanism.distribution(b))
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.7, 3.0])
@@ -302,7 +302,7 @@ def test_thresholded_gaussian_shows_the_whole_delta():
     """The best event is a half line, so one bit has the δ(ε) of the noise (Balle & Wang 2018, Theorem 8)."""
     gaussian = Gaussian(10.0, 0.01, "classic")
     bit = GaussianAbove(gaussian)
-    loss = finite_loss(bit.distribution(np.ones(1)), bit.distribution(np.zeros(1)), epsilon=10.0)
+    loss = pair_loss(bit.distribution(np.ones(1)), bit.distribution(np.zeros(1)), epsilon=10.0)
     assert float(loss.delta.mid()) == pytest.approx(GaussianDP(1 / gaussian.sigma).delta_at(10.0), rel=1e-9)
     assert float(loss.delta.mid()) > 0.04
 

@@ -9,7 +9,8 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import envelope_losses, finite_loss
+from auditdp.evidence.exact.listed_loss import envelope_losses
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import precision
 from mechanisms.backend import backend_of
 from mechanisms.features import ExtractedFeatureRR, FeatureRR, LinearExtractor, RecordFeatureRR, safe_budget, worst_loss
@@ -30,7 +31,7 @@ def scale_records(inputs):
 
 def largest_loss(mechanism, records):
     laws = [mechanism.distribution(record) for record in records]
-    return max((finite_loss(p, q) for i, p in enumerate(laws) for q in laws[:i]), key=lambda each: each.lower)
+    return max((pair_loss(p, q) for i, p in enumerate(laws) for q in laws[:i]), key=lambda each: each.lower)
 
 
 def test_bins():

@@ -9,7 +9,7 @@ from flint import arb
 
 from auditdp.adjacency import Edges, NeighbourList
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import ball, precision
 from mechanisms.edges.graph_pub import GraphPub, counts, linear_scores, noisy_degree_law, score_matrix
 from mechanisms.edges.graph_pub_response import GraphPubList, GraphPubResponse, publishing_rates
@@ -27,7 +27,7 @@ def flat(nodes):
 def largest_loss(mechanism, adjacency):
     return max(
         (
-            finite_loss(mechanism.distribution(p.data), mechanism.distribution(p.neighbour))
+            pair_loss(mechanism.distribution(p.data), mechanism.distribution(p.neighbour))
             for p in adjacency.exhaustive()
         ),
         key=lambda each: each.lower,
@@ -106,7 +106,7 @@ def test_the_most_favourable_reading_by_hand():
     assert hidden[(0,)] == pytest.approx(((1 - math.exp(-0.25) / 2) * flip) ** 2, rel=1e-12)
     shown = {tuple(y): float(p.mid()) for y, p in zip(without.outcomes.tolist(), without.probabilities, strict=True)}
     assert shown[(1,)] == pytest.approx(1 - (1 - (1 - math.exp(-0.75) / 2) * flip) ** 2, rel=1e-12)
-    assert finite_loss(with_edge, without).lower == pytest.approx(3.15326, abs=1e-5)
+    assert pair_loss(with_edge, without).lower == pytest.approx(3.15326, abs=1e-5)
 
 
 def test_noisy_degree_law():

@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import ball, precision
 from mechanisms.features import MultiBit
 from mechanisms.labels import FeaturesAndLabel, LabelRR
@@ -29,7 +29,7 @@ def test_known_law():
 @pytest.mark.parametrize("classes", [2, 3, 10])
 def test_exact_epsilon_is_the_claimed_one(epsilon, classes):
     response = LabelRR(epsilon, classes)
-    exact = finite_loss(response.distribution(0), response.distribution(classes - 1))
+    exact = pair_loss(response.distribution(0), response.distribution(classes - 1))
     assert exact.upper <= epsilon
     assert exact.lower == pytest.approx(epsilon, rel=1e-9)
 
@@ -69,12 +69,12 @@ def test_features_and_label_add_up():
     law = mechanism.distribution(np.array([0.0, 0.0, 0.0]))
     other = mechanism.distribution(np.array([1.0, 1.0, 2.0]))
     assert all(isinstance(p, Fraction) for p in law.probabilities)
-    assert finite_loss(law, other).lower == pytest.approx(1.1, rel=1e-9)
-    assert finite_loss(law, other).upper <= 1.1
+    assert pair_loss(law, other).lower == pytest.approx(1.1, rel=1e-9)
+    assert pair_loss(law, other).upper <= 1.1
     same_label = mechanism.distribution(np.array([1.0, 1.0, 0.0]))
     same_features = mechanism.distribution(np.array([0.0, 0.0, 1.0]))
-    assert finite_loss(law, same_label).lower == pytest.approx(0.7, rel=1e-9)
-    assert finite_loss(law, same_features).lower == pytest.approx(0.4, rel=1e-9)
+    assert pair_loss(law, same_label).lower == pytest.approx(0.7, rel=1e-9)
+    assert pair_loss(law, same_features).lower == pytest.approx(0.4, rel=1e-9)
     data = np.array([0.5, 1.0, 2.0])
     outputs = mechanism(data, 9, rng=RNG(0))
     np.testing.assert_allclose(

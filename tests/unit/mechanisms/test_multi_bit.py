@@ -9,7 +9,8 @@ import pytest
 from scipy.optimize import brentq
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import envelope_losses, finite_loss
+from auditdp.evidence.exact.listed_loss import envelope_losses
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import FiniteLaw
 from mechanisms.features import (
     Everybody,
@@ -27,7 +28,7 @@ RNG = np.random.default_rng
 
 
 def loss(mechanism, a, b):
-    return finite_loss(mechanism.distribution(np.array(a, float)), mechanism.distribution(np.array(b, float)))
+    return pair_loss(mechanism.distribution(np.array(a, float)), mechanism.distribution(np.array(b, float)))
 
 
 def mean(law, of):

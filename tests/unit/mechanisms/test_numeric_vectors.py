@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import envelope_losses, finite_loss
+from auditdp.evidence.exact.listed_loss import envelope_losses
+from auditdp.evidence.exact.losses import pair_loss
 from mechanisms.numeric import (
     Duchi,
     Feature,
@@ -59,7 +60,7 @@ def test_enumerated_budget_of_records(kind, dimension, sampled):
     """Every pair of records on a grid, every outcome: the largest loss is that of the envelope, at opposite corners."""
     vector = NumericVector(kind, 1.2, dimension, sampled)
     laws = [vector.law(x) for x in product((-1.0, 0.0, 1.0), repeat=dimension)]
-    largest = max(finite_loss(p, q).upper for p, q in combinations(laws, 2))
+    largest = max(pair_loss(p, q).upper for p, q in combinations(laws, 2))
     assert largest == pytest.approx(exact_epsilon(vector), abs=1e-12)
     assert 1.2 - 1e-9 <= largest <= 1.2
 
@@ -68,7 +69,7 @@ def test_enumerated_budget_of_records(kind, dimension, sampled):
 def test_the_whole_budget_for_each_feature_is_spent_k_times(sampled):
     vector = NumericVector(Duchi, 0.8, 3, sampled, split=False)
     assert exact_epsilon(vector) == pytest.approx(0.8 * sampled, abs=1e-12)
-    assert finite_loss(vector.law([1.0] * 3), vector.law([-1.0] * 3)).upper == pytest.approx(0.8 * sampled, abs=1e-12)
+    assert pair_loss(vector.law([1.0] * 3), vector.law([-1.0] * 3)).upper == pytest.approx(0.8 * sampled, abs=1e-12)
 
 
 @pytest.mark.parametrize("rescaled", [True, False])

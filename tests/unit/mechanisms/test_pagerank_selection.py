@@ -8,7 +8,7 @@ from flint import arb
 
 from auditdp import Nodes, Pair, QueryAnswers
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.evidence.exact.noise_loss import laplace_loss
 from auditdp.mechanism.laws import precision
 from mechanisms.graphs import Graph
@@ -62,7 +62,7 @@ def test_one_selection_loses_nearly_twice_epsilon():
     epsilon, m = 0.7, 8
     mechanism = DPApprEM(epsilon, 1, GivenRows(m + 1))
     low = CLIP * (np.arange(m + 1) == 0)
-    exact = finite_loss(mechanism.distribution(low), mechanism.distribution(CLIP - low))
+    exact = pair_loss(mechanism.distribution(low), mechanism.distribution(CLIP - low))
     growth = math.exp(epsilon)
     assert exact.lower == pytest.approx(math.log(growth * (m * growth + 1) / (m + growth)), rel=1e-9)
     assert epsilon < exact.upper < 2 * epsilon
@@ -78,7 +78,7 @@ def test_rows_are_clipped_and_compared_by_indices_only():
 def test_all_pairs_of_entries_keep_corollary_1():
     mechanism = DPApprEM(0.4, 2, GivenRows(3), ordered=True)
     losses = [
-        finite_loss(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
+        pair_loss(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
         for pair in QueryAnswers(3, "all", CLIP, largest=1).exhaustive()
     ]
     assert max(loss.upper for loss in losses) <= row_epsilon(0.4, 2, 1e-9)
@@ -136,7 +136,7 @@ def test_a_released_node_is_there():
     """M/N for the sample and (1 − M/N)·K/N for the other rows: with K = 2 more than 2M/N."""
     full, without = np.eye(4, dtype=np.int8), np.diag([1, 1, 1, 0]).astype(np.int8)
     mechanism = DPApprEM(1e-6, 2, SampledRows(4, 1), candidates="present")
-    exact = finite_loss(mechanism.distribution(full), mechanism.distribution(without), epsilon=1.0)
+    exact = pair_loss(mechanism.distribution(full), mechanism.distribution(without), epsilon=1.0)
     assert float(exact.delta.mid()) == pytest.approx(1 / 4 + 3 / 4 * 2 / 4, abs=1e-5)
 
 
@@ -223,4 +223,4 @@ def test_bounded_work_of_laws():
         assert total.contains(1)
         assert float(total.rad()) < 1e-60
     pair = Pair(np.zeros(9), np.full(9, CLIP))
-    assert finite_loss(*(mechanism.distribution(x) for x in (pair.data, pair.neighbour))).upper < 1e-12
+    assert pair_loss(*(mechanism.distribution(x) for x in (pair.data, pair.neighbour))).upper < 1e-12

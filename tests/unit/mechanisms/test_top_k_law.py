@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from auditdp.accountants.top_k import TopKPure
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import precision
 from mechanisms.top_k_law import plackett_luce, set_epsilon, unordered_top_k
 
@@ -94,7 +94,7 @@ def test_the_worst_pair_of_clipped_scores_is_found_among_all_corners(n, k):
     """No pair of scores in {0, Δ}ⁿ shows more than the closed form, and one of them shows it."""
     eta = 0.8
     laws = [unordered_top_k([eta / 2 * bit for bit in bits], k) for bits in product((0, 1), repeat=n)]
-    worst = max(finite_loss(p, q).upper for p in laws for q in laws)
+    worst = max(pair_loss(p, q).upper for p in laws for q in laws)
     assert set_epsilon(n, k, eta) == pytest.approx(worst, rel=1e-13)
     assert set_epsilon(n, k, eta) < TopKPure(k, eta).epsilon_at(0.0) == pytest.approx(k * eta)
     assert set_epsilon(10**9, k, eta) == pytest.approx(k * eta, rel=1e-8)

@@ -15,7 +15,7 @@ from auditdp.report.ci.pull_request import pull_request
 from auditdp.report.ci.sarif import sarif
 from auditdp.report.formats import render
 from auditdp.report.html.cards import audit_view, evidence_views
-from auditdp.report.reading import at_most, line_of, looked_at, proposed, read_off
+from auditdp.report.reading import at_most, line_of, looked_at, proposed, read_off, said
 from auditdp.report.terminal import run as terminal
 from auditdp.tracing import Trace, compare, compare_versions
 
@@ -41,7 +41,10 @@ def with_trace(result, **fields):
 @pytest.fixture
 def broken(audit):
     found = with_trace(audit("feature_rr"), share=3.0, findings=[ROUND, FINDING, LOOK])
-    return replace(found, mechanism_at=Place("src/ages.py", 25), audit_at=Place("audits/audit_f.py", 7))
+    shown = replace(found.counterexample, pair=FINDING.pair)
+    return replace(
+        found, counterexample=shown, mechanism_at=Place("src/ages.py", 25), audit_at=Place("audits/audit_f.py", 7)
+    )
 
 
 @pytest.fixture
@@ -61,10 +64,16 @@ def test_a_proposal_that_no_evidence_confirmed_is_not_said_of_clean_code(broken)
 def test_what_no_bet_has_shown_is_said_as_that_and_what_was_not_run_as_told_always(broken, clean):
     assert proposed(broken) == proposed(clean) == []
     unshown = replace(broken, verdict=Verdict.NOT_REFUTED)
-    assert proposed(unshown) == [("not shown", ROUND), ("not shown", FINDING)]
+    assert proposed(unshown) == [("not shown", ROUND)]
     steps = replace(LOOK, kind="steps")
     assert proposed(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [("not as told", steps)]
-    assert f"not shown src/ages.py: {SENTENCE[:20]}" in " ".join(terminal.line(unshown).split())
+    assert f"not shown {ROUND.sentence}" in " ".join(terminal.line(unshown).split())
+
+
+def test_the_pair_is_said_where_the_counterexample_is_on_another(broken):
+    other = with_trace(broken, findings=[replace(FINDING, pair="[4] | [0]"), ROUND])
+    assert said(other) == [f"src/ages.py: {SENTENCE}; on the pair [4] | [0]", ROUND.sentence]
+    assert "; on the pair [4] | [0]" in " ".join(terminal.line(other).split())
 
 
 def test_the_line_is_the_location_and_the_fingerprint_is_that_of_the_audit(record, broken):

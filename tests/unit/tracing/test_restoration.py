@@ -9,13 +9,17 @@ import threading
 import numpy as np
 import pytest
 
-from auditdp.tracing import Trace, record, sources, watching
+from auditdp.tracing import Trace, sources
 from auditdp.tracing.conversions import FUNCTIONS
 from auditdp.tracing.generators import WatchedGenerator
 
 GENERATOR = np.random.default_rng(0)
 LAPLACE = np.random.laplace
 gauss = random.gauss
+
+
+def record(function, data, rng):
+    return Trace(function).record(data, rng)
 
 
 def snapshot():
@@ -102,7 +106,7 @@ def test_after_an_error_while_it_is_installed(monkeypatch):
 
 
 def test_after_nested_and_several_traces():
-    with watching([converting, module_state]) as (one, other), one:
+    with Trace(converting) as one, Trace(module_state) as other, one:
         one.record(1, np.random.default_rng(0))
         other.record(1, np.random.default_rng(0))
         assert type(np.random.default_rng(1)) is not WatchedGenerator  # no run is under way

@@ -10,7 +10,7 @@ from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.batch import Batch
 from auditdp.betting.forecasting.estimators import ESTIMATORS
 from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.learners import LearnedView
+from auditdp.betting.forecasting.learners import Learner
 from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.forecasting.partitions import Names, Partition
 
@@ -80,7 +80,7 @@ def test_forecasts_of_fixed_views_are_odds_of_all_calls_so_far_in_cells_of_the_k
             for part in (kept, later, now)]  # fmt: skip
     checked = 0
     for view, forecast in zip(player.views, forecasts, strict=True):
-        if isinstance(view, LearnedView) or not forecast.log_odds.shape[1]:
+        if isinstance(view, Learner) or not forecast.log_odds.shape[1]:
             continue
         checked += 1
         ones, zeros, new = (

@@ -22,9 +22,9 @@ from auditdp.betting.forecasting.forecasters import (
     Single,
     default_forecasters,
     player,
-    probabilities,
 )
 from auditdp.betting.forecasting.memory import Memory
+from auditdp.betting.wealth.forecasts import ForecastLine
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
@@ -52,7 +52,6 @@ def test_before_anything_is_seen_a_classifier_abstains():
     outputs = np.arange(5.0)
     forecaster = Classifier(LogisticRegression())
     assert forecaster.log_odds(outputs).tolist() == [0.0] * 5
-    assert (forecaster.predict_proba(outputs) == 0.5).all()
 
 
 def test_outputs_that_are_infinite_or_no_number_do_not_break_a_classifier():
@@ -80,7 +79,6 @@ def test_impossible_outputs_are_certain_on_one_side_and_nothing_on_both():
     forecaster = LikelihoodRatio().bind(Support(), PAIR)
     odds = forecaster.log_odds(np.array([1, 0, 7, 5]))
     assert odds.tolist() == [math.inf, -math.inf, 0.0, 0.0]
-    assert forecaster.predict_proba(np.array([1, 0, 7])).tolist() == [[0, 1], [1, 0], [0.5, 0.5]]
 
 
 def test_binding_leaves_the_template_alone():
@@ -213,13 +211,6 @@ def test_what_is_played_unless_an_audit_says_otherwise():
     assert names(lambda: 0) == ["views", "repeats"]
 
 
-def test_probabilities_are_the_logistic_function_without_rounding_away_the_small_one():
-    odds = np.array([-800.0, -40.0, -1.0, 0.0, 1.0, 40.0, np.inf, -np.inf])
-    both = probabilities(odds)
-    assert both[:, 1] == pytest.approx(expit(odds), rel=1e-14)
-    assert both[:, 0] == pytest.approx(expit(-odds), rel=1e-14)
-
-
 class Says:
     """Says one thing of everything."""
 
@@ -288,5 +279,5 @@ def test_what_comes_outweighs_a_law_that_is_stated_and_wrong():
     outputs = np.zeros(2_000, np.int8)
     for _ in range(2):
         message = player.forecast(Batch(outputs, outputs[:0], np.random.default_rng(0)))
-    law = message[0].law(0)
+    law = ForecastLine(message).law(0)
     assert law.weights[law.log_odds < -0.9].sum() > 0.75 * law.weights.sum()

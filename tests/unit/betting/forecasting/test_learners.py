@@ -12,7 +12,7 @@ from auditdp.betting.forecasting.learners import (
     Above,
     Additive,
     Interaction,
-    LearnedView,
+    Learner,
     Linear,
     Screen,
     Smallest,
@@ -23,10 +23,6 @@ from auditdp.betting.forecasting.learners import (
 from auditdp.betting.forecasting.views import views_of
 
 ROWS = 400
-
-
-def learners_for(width):
-    return [view.learner for view in learned_views(width)]
 
 
 def rng(seed=0):
@@ -64,7 +60,7 @@ def test_whatever_outputs_are_made_of_there_is_a_number_per_row_and_no_warning(w
     rows = outputs(width)[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for learner in learners_for(width):
+        for learner in learned_views(width):
             view = learner.fit(rows, labels())
             values = view(rows)
             assert values.shape == (ROWS,), learner.name
@@ -82,14 +78,14 @@ def test_what_starts_early_may_see_calls_of_one_coin_only_and_prefers_nothing(le
     assert values.tolist() == (rows[:, learner.rank] if isinstance(learner, Screen) else np.zeros(16)).tolist()
 
 
-@pytest.mark.parametrize("learner", learners_for(40), ids=lambda learner: learner.name)
+@pytest.mark.parametrize("learner", learned_views(40), ids=lambda learner: learner.name)
 def test_two_rows_one_of_each_side_are_enough(learner):
     rows = rng().normal(size=(2, 40))
     view = learner.fit(rows, np.array([0, 1], np.int8))
     assert np.isfinite(view(rows)).all()
 
 
-@pytest.mark.parametrize("learner", learners_for(40), ids=lambda learner: learner.name)
+@pytest.mark.parametrize("learner", learned_views(40), ids=lambda learner: learner.name)
 def test_a_view_does_not_change_when_its_learner_learns_again_and_is_the_same_every_time(learner):
     rows, other = rng().normal(size=(ROWS, 40)), rng(9).normal(size=(ROWS, 40))
     view = learner.fit(rows, labels())
@@ -100,12 +96,12 @@ def test_a_view_does_not_change_when_its_learner_learns_again_and_is_the_same_ev
 
 
 def test_one_number_needs_no_learner_and_screens_are_for_long_outputs():
-    assert learners_for(0) == learners_for(1) == []
-    assert {Linear, Additive, Trees} <= {type(learner) for learner in learners_for(2)}
-    assert Screen not in {type(learner) for learner in learners_for(32)}
-    assert [type(learner) for learner in learners_for(33)].count(Screen) == 4
-    assert [type(learner) for learner in learners_for(2) if learner.heavy] == [Trees]
-    names = [learner.name for learner in learners_for(50)]
+    assert learned_views(0) == learned_views(1) == []
+    assert {Linear, Additive, Trees} <= {type(learner) for learner in learned_views(2)}
+    assert Screen not in {type(learner) for learner in learned_views(32)}
+    assert [type(learner) for learner in learned_views(33)].count(Screen) == 4
+    assert [type(learner) for learner in learned_views(2) if learner.heavy] == [Trees]
+    names = [learner.name for learner in learned_views(50)]
     assert len(set(names)) == len(names)
 
 
@@ -225,10 +221,10 @@ def test_the_smallest_is_of_numbers_scaled_and_turned_the_way_in_which_they_tell
     assert values[1:].max() < -1
 
 
-class Memoriser:
+class Memoriser(Learner):
     """Learns by heart: 1 for the rows that it was fitted on, and 0 for all others."""
 
-    name, start, weight, heavy, most = "memoriser", 8, 1.0, False, 1 << 20
+    name, start, most = "memoriser", 8, 1 << 20
 
     def __init__(self, blind=False):
         self.blind = blind
@@ -243,10 +239,10 @@ class Memoriser:
 def test_no_call_is_counted_by_what_was_learned_from_it(size):
     """Else whatever a learner makes up would look like odds; only who ignores the coins may look twice."""
     sides = tuple(np.arange(size * coin, size * coin + size, dtype=float)[:, None] for coin in (0, 1))
-    values = LearnedView(Memoriser()).learn(sides)
+    values = Memoriser().learn(sides)
     assert not np.concatenate(values).any()
     assert all(size // 2 <= len(side) <= size for side in values)
-    view = LearnedView(Memoriser(blind=True))
+    view = Memoriser(blind=True)
     assert np.concatenate(view.learn(sides)).all()
     assert view.values(sides[0]).all()
 

@@ -222,7 +222,7 @@ def test_each_game_may_ask_as_often_what_noise_that_is_used_twice_was_added_to()
     calls = Calls(mechanism)
     calls.look((1.0, 0.0), np.random.default_rng(0))
     made = ReplayedRatio(Trace(mechanism), PureDP(1.0), seed=1)
-    assert made.reads(pair, calls.form)
+    assert made.reads_one_of([pair], calls.form)
     for _ in range(2):
         forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
         assert np.isinf(forecaster.log_odds(calls(1.0, MOST, np.random.default_rng(3)))).all()

@@ -21,11 +21,25 @@ pytestmark = pytest.mark.dear
 PAIR = Pair(1, 0)
 
 
+def schedule_of(**options):
+    """A schedule with other numbers."""
+    return type("Other", (Schedule,), options)
+
+
+class Everything(Schedule):
+    """No schedule: every view sees every call, and is always learned and cut again."""
+
+    by_output = False
+
+    def rank(self, log_wealth, calls):
+        pass
+
+
 @pytest.mark.parametrize("kind", ["bits", "matrix", "half new", "constant", "vector"])
 def test_counting_distinct_outputs_is_counting_calls(kind):
     """Few different outputs are counted once each; those that were never seen are looked at one by one."""
     found = []
-    for schedule in (Schedule, partial(Schedule, distinct=False), None):
+    for schedule in (Schedule, schedule_of(by_output=False), Everything):
         forecasts = play(opened(kind, schedule=schedule), Memory(), batches(kind, SIZES))
         found.append([[(f.log_odds.tolist(), f.ones.tolist(), f.zeros.tolist()) for f in each] for each in forecasts])
     assert found[0] == found[1] == found[2]
@@ -44,7 +58,7 @@ def noisy_numbers(data, size, *, rng):
 def test_a_game_with_a_schedule_wins_as_much_as_without(mechanism, claim):
     """The same until views are ranked; always the same where outputs are counted by their distinct values."""
     games = []
-    for schedule in (Schedule, None):
+    for schedule in (Schedule, Everything):
         game = Game(mechanism, claim, [PAIR], [ViewExperts(schedule=schedule)], partial(stream, 1))
         game.tables[0].next_ranking = 2_000
         game.play(5_000, alpha=0.05)
@@ -56,9 +70,9 @@ def test_a_game_with_a_schedule_wins_as_much_as_without(mechanism, claim):
     assert games[0].refuted_at == games[1].refuted_at is not None
 
 
-def ranked(heavy, best, calls=100, **options):
+def ranked(heavy, best, calls=100):
     """A schedule of views of which those at the places ``best`` gained, in this order."""
-    schedule = Schedule(heavy, **options)
+    schedule = Schedule(heavy)
     gained = np.full((len(heavy), 3), -1.0)
     for place, view in enumerate(best):
         gained[view] = 100.0 - place
@@ -89,7 +103,7 @@ def test_views_that_are_clearly_behind_are_frozen_and_nobody_where_nothing_was_e
 
 
 def test_a_view_that_sees_a_part_forecasts_and_counts_that_part_alone():
-    player, memory = opened("vector", schedule=partial(Schedule, whole=1, thinning=8)), Memory()
+    player, memory = opened("vector", schedule=schedule_of(whole=1, part=8)), Memory()
     play(player, memory, batches("vector", [300]))
     before = player.forecast(batch(*next(batches("vector", [4]))))
     gained = np.zeros((len(player.names), 1))
@@ -104,7 +118,7 @@ def test_a_view_that_sees_a_part_forecasts_and_counts_that_part_alone():
 
 
 def test_a_new_cut_counts_everything_that_is_kept():
-    player, memory = opened("number", schedule=partial(Schedule, whole=0)), Memory()
+    player, memory = opened("number", schedule=schedule_of(whole=0)), Memory()
     play(player, memory, batches("number", [300]))
     player.rank(np.zeros((len(player.names), 1)), 300)
     *_, last = play(player, memory, batches("number", [50, 400, 8], seed=6))

@@ -7,14 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Nodes, Pair, PureDP, QueryAnswers, Records, Rows
+from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Nodes, Pair, PureDP, QueryAnswers, Records
 from auditdp.adjacency import NeighbourList, NeighbourLists
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import default_forecasters
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.exact.evidence import exact_evidence, has_exact_law
-from auditdp.evidence.exact.listed_loss import finite_loss
 from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
@@ -207,7 +206,7 @@ def lacking(lack, first=0.5):
 def test_missing_mass_counts_as_delta(side):
     laws = [FiniteLaw(np.array([0, 1]), [Fraction(1, 2)] * 2)] * 2
     laws[side] = lacking(LACK)
-    loss = finite_loss(*laws, epsilon=1.0, delta=1e-10)
+    loss = pair_loss(*laws, epsilon=1.0, delta=1e-10)
     assert 0 <= max(0.0, float(loss.delta.lower())) <= 1e-10
     assert float(loss.delta.upper()) >= LACK
     assert (loss.upper, loss.needed[1]) == (math.inf, math.inf)
@@ -231,7 +230,7 @@ def test_an_output_that_a_lacking_law_does_not_list_may_have_what_is_missing():
     """1e-6 against at most 5e-10, and what floats are off by: a factor of 660 at least, and no infinite one, is shown."""
     most = LACK + 1e-9 + 1e-12
     one = FiniteLaw(np.array([0, 1]), [1 - Fraction(1, 10**6), Fraction(1, 10**6)])
-    loss = finite_loss(one, FiniteLaw(np.array([0]), [1 - LACK]), epsilon=1.0, delta=1e-7)
+    loss = pair_loss(one, FiniteLaw(np.array([0]), [1 - LACK]), epsilon=1.0, delta=1e-7)
     assert loss.lower == pytest.approx(math.log(1e-6 / most), rel=1e-3)
     assert loss.upper == math.inf
     assert math.isfinite(loss.needed[0])
@@ -250,7 +249,7 @@ def test_what_floats_may_lack_counts_as_delta_unless_their_list_is_taken_for_com
     bit = AnyValues((0, 1))
     assert exact_evidence(Floats(), PureDP(0.5), bit).verdict is Verdict.CERTIFIED
     assert exact_evidence(Floats(), ApproxDP(0.5, 1e-13), bit).verdict is Verdict.CERTIFIED
-    delta = finite_loss(*map(Floats().distribution, (0, 1)), epsilon=0.5).delta
+    delta = pair_loss(*map(Floats().distribution, (0, 1)), epsilon=0.5).delta
     assert 1e-9 < float(delta.upper()) < 3e-9
     for claim in (PureDP(0.5), ApproxDP(0.5, 1e-13)):
         assumed = exact_evidence(Floats(), claim, bit).assumptions
@@ -320,7 +319,7 @@ class OfNames:
 def test_a_law_that_depends_on_the_names_of_nodes_is_not_certified_up_to_their_order(what, among):
     adjacency = Edges(4, unlabelled=True, among=among)
     truth = max(
-        finite_loss(OfNames(what).distribution(p.data), OfNames(what).distribution(p.neighbour)).upper
+        pair_loss(OfNames(what).distribution(p.data), OfNames(what).distribution(p.neighbour)).upper
         for p in Edges(4, among=among).exhaustive()
     )
     found = exact_evidence(OfNames(what), PureDP(20.0), adjacency)
@@ -358,10 +357,9 @@ def every_input(adjacency):
     if isinstance(adjacency, QueryAnswers):
         levels = itertools.product(range(adjacency.largest + 1), repeat=adjacency.length)
         return [adjacency.sensitivity * np.array(x, float) for x in levels]
-    if isinstance(adjacency, Rows):
-        row, users = adjacency.row, adjacency.most
-        rows = itertools.product(row.values, repeat=users * row.dimension)
-        return [np.array(x).reshape(users, row.dimension) for x in rows]
+    if isinstance(adjacency, Records):
+        rows = itertools.product(adjacency.values, repeat=adjacency.users * adjacency.dimension)
+        return [np.array(x).reshape(adjacency.users, adjacency.dimension) for x in rows]
     if isinstance(adjacency, AnyValues):
         return list(adjacency.values)
     size = adjacency.nodes

@@ -12,8 +12,7 @@ from auditdp.adjacency import AnyValues, NeighbourList, Neighbours, Pair
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.exact.evidence import exact_evidence, has_exact_law
-from auditdp.evidence.exact.listed_loss import finite_loss
-from auditdp.evidence.exact.losses import delta_curve
+from auditdp.evidence.exact.losses import delta_curve, pair_loss
 from auditdp.evidence.exact.noise_loss import laplace_loss
 from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw, precision
 from auditdp.record.results import Verdict
@@ -83,7 +82,7 @@ def test_the_loss_of_a_response_row_depends_on_the_number_of_differing_bits():
     for differ in range(6):
         other = zeros.copy()
         other[:differ] = 1
-        loss = finite_loss(row.distribution(zeros), row.distribution(other))
+        loss = pair_loss(row.distribution(zeros), row.distribution(other))
         assert (loss.lower, loss.upper) == pytest.approx((differ * math.log(3),) * 2, abs=1e-12)
 
 
@@ -134,7 +133,7 @@ def test_outcomes_that_one_law_does_not_list_count_as_impossible():
 def test_the_order_of_outcomes_and_their_type_do_not_matter():
     one = FiniteLaw(np.array([0, 1, 2]), [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)])
     other = FiniteLaw(np.array([2.0, 0.0, 1.0]), [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)])
-    assert finite_loss(one, other).upper == 0.0
+    assert pair_loss(one, other).upper == 0.0
 
 
 def brute_delta(p, q, e):
@@ -146,7 +145,7 @@ def test_delta_is_the_hockey_stick_of_the_worse_order(epsilon):
     p = [Fraction(6, 10), Fraction(3, 10), Fraction(1, 10), Fraction(0)]
     q = [Fraction(1, 10), Fraction(2, 10), Fraction(1, 2), Fraction(2, 10)]
     expected = float(brute_delta(p, q, Fraction(math.exp(epsilon))))
-    loss = finite_loss(FiniteLaw(np.arange(4), p), FiniteLaw(np.arange(4), q), epsilon=epsilon)
+    loss = pair_loss(FiniteLaw(np.arange(4), p), FiniteLaw(np.arange(4), q), epsilon=epsilon)
     assert float(loss.delta.mid()) == pytest.approx(expected, rel=1e-13)
     assert float(loss.delta.rad()) < 1e-60
     for share, expected_verdict in ((1 + 1e-9, Verdict.CERTIFIED), (1 - 1e-9, Verdict.VIOLATED)):
@@ -305,8 +304,8 @@ def test_a_wide_ratio_is_bounded_in_both_directions(swap):
 
 def test_the_upper_bound_of_a_wide_ratio_bounds_every_law_inside():
     one, other = (FiniteLaw(np.arange(3), law) for law in WIDE)
-    assert finite_loss(one, other).upper >= math.log(5) - 1e-9
-    assert finite_loss(other, one).upper >= math.log(5) - 1e-9
+    assert pair_loss(one, other).upper >= math.log(5) - 1e-9
+    assert pair_loss(other, one).upper >= math.log(5) - 1e-9
 
 
 @pytest.mark.parametrize("width", [1e-3, 0.05, 0.2])

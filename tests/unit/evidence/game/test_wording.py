@@ -127,6 +127,36 @@ def test_a_lower_bound_of_nothing_is_not_spoken_of():
     assert "nine times in ten they would have refuted ε = " in found.statement
 
 
+def test_a_loss_that_was_read_off_and_that_no_calls_show_is_said_with_the_calls_that_show_it():
+    def halved(data, rng):
+        return data + rng.laplace(scale=1 / 1.3)
+
+    def play(calls, claim):
+        options = GameOptions(alpha=0.05, calls=calls, stop_when_refuted=True)
+        return play_game(as_mechanism(halved), PureDP(claim), Neighbours([(0, 1)]), options, streams=streams)
+
+    found = play(100, 1.0)
+    assert found.verdict is Verdict.NOT_REFUTED
+    said = re.search(
+        r"scale 0\.769.* moves by 1; 1-DP needs scale 1\. A .* some ([\d,]+) calls", found.details.notices[0]
+    )
+    assert said is not None, found.details.notices
+    assert play(int(said[1].replace(",", "")), 1.0).verdict is Verdict.VIOLATED
+    assert not any("read off" in notice for notice in play(100, 1.3).details.notices)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_outputs_as_long_as_their_input_are_seen_whichever_pair_comes_first(order):
+    """Of the shorter pair alone one would think that an output is one number."""
+
+    def running(bits, rng):
+        return np.cumsum(bits) + rng.laplace(size=len(bits))
+
+    pairs = Neighbours([([1], [0]), ([1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0])][::order])
+    options = GameOptions(alpha=0.05, calls=300, stop_when_refuted=True)
+    assert play_game(as_mechanism(running), PureDP(1.0), pairs, options, streams=streams).verdict is Verdict.VIOLATED
+
+
 def raises_on_one(data, rng):
     if data and rng.random() < 0.9:
         raise ValueError(data)

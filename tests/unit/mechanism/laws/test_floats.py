@@ -20,7 +20,6 @@ from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.errors import ClaimError, MechanismError
 from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.evidence.exact.listed_loss import finite_loss
 from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
 from auditdp.record.results import Verdict
@@ -150,7 +149,7 @@ def formula(request):
     with precision():
         truth = [listed(function(exactly, **each)) for each in inputs]
     heavy = max(abs(math.log(a / b)) for a, b in zip(*(law.floats for law in truth), strict=True) if min(a, b) > 1e-5)
-    return [listed(function(number, **each)) for each in inputs], finite_loss(*truth), heavy, truth
+    return [listed(function(number, **each)) for each in inputs], pair_loss(*truth), heavy, truth
 
 
 def test_a_true_claim_is_not_violated_by_what_floats_lose_and_a_false_one_not_certified(formula):
@@ -160,7 +159,7 @@ def test_a_true_claim_is_not_violated_by_what_floats_lose_and_a_false_one_not_ce
     for factor in (1 - 1e-12, 1 - 1e-6, 0.9):
         assert verdict(laws, PureDP(loss.lower * factor)) is not Verdict.CERTIFIED
     assert verdict(laws, PureDP(heavy * 0.99)) is Verdict.VIOLATED
-    found = finite_loss(*laws)
+    found = pair_loss(*laws)
     assert found.lower <= loss.lower
     assert found.upper >= loss.upper
 
@@ -168,14 +167,14 @@ def test_a_true_claim_is_not_violated_by_what_floats_lose_and_a_false_one_not_ce
 @pytest.mark.parametrize("delta", [1e-13, 1e-6, 0.01])
 def test_the_same_of_claims_with_a_delta(formula, delta):
     laws, _, _, truth = formula
-    lower, upper = finite_loss(*truth, delta=delta).needed
+    lower, upper = pair_loss(*truth, delta=delta).needed
     for factor in (1.0, 1 + 1e-6):
         assert verdict(laws, ApproxDP(max(upper, 1e-9) * factor, delta)) is not Verdict.VIOLATED
     if lower > 0.01:
         assert verdict(laws, ApproxDP(lower * (1 - 1e-6), delta)) is not Verdict.CERTIFIED
         assert delta < 1e-6 or verdict(laws, ApproxDP(lower * 0.9, delta)) is Verdict.VIOLATED
     epsilon = max(lower * 0.9, 0.01)
-    found, true = (finite_loss(*each, epsilon=epsilon).delta for each in (laws, truth))
+    found, true = (pair_loss(*each, epsilon=epsilon).delta for each in (laws, truth))
     assert found.contains(true) or found.overlaps(true)
 
 
@@ -199,7 +198,7 @@ def test_exact_numbers_are_judged_exactly():
     tiny = Fraction(1, 10**300)
     one, other = listed([1 - tiny, tiny]), listed([Fraction(1), Fraction(0)])
     assert verdict([one, other], PureDP(1.0)) is Verdict.VIOLATED
-    assert finite_loss(one, other).lower == math.inf
+    assert pair_loss(one, other).lower == math.inf
     assert verdict([one, listed([1 - 2 * tiny, 2 * tiny])], PureDP(0.7)) is Verdict.CERTIFIED
     assert verdict([one, listed([1 - 2 * tiny, 2 * tiny])], PureDP(0.69)) is Verdict.VIOLATED
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from auditdp import Pair, Records, Rows
-from auditdp.adjacency import Entries
+from auditdp import Pair, Records
 from auditdp.adjacency.offers import offers
 from auditdp.errors import AdjacencyError
 
@@ -75,25 +74,7 @@ def test_what_is_no_population_is_refused(arguments):
         Records(*arguments)
 
 
-def test_records_are_rows_of_entries_that_are_replaced():
+def test_records_have_corner_cases_and_nothing_wide():
     records = Records(3, (0.0, 1.0), 2)
-    assert isinstance(records, Rows)
-    assert records == Rows(Entries((0.0, 1.0), 2), "replace", least=3, most=3, into=np.ndarray, called="record")
     assert offers(records).wide is None
     assert len(offers(records).corner_cases) > 3
-
-
-@pytest.mark.parametrize(
-    ("changed", "shown"),
-    [
-        ({"change": "add/remove", "most": 3}, "got 'add/remove', 2, 3 and ndarray"),
-        ({"most": 3}, "got 'replace', 2, 3 and ndarray"),
-        ({"into": list}, "got 'replace', 2, 2 and list"),
-    ],
-)
-def test_rows_of_entries_are_arrays_of_one_size(changed, shown):
-    arguments = {"change": "replace", "least": 2, "most": 2, "into": np.ndarray} | changed
-    with pytest.raises(
-        AdjacencyError, match=rf"expected change='replace', least=most .*{shown}; .*strategy of one row"
-    ):
-        Rows(Entries((0, 1)), **arguments)

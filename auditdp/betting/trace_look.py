@@ -1,0 +1,119 @@
+"""What a trace saw of pairs before a game, and the forecaster by laws that are read off the pair that promises most."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from auditdp.adjacency import Pair
+from auditdp.adjacency.elsewhere import MOST_PROMISED
+from auditdp.adjacency.search import key
+from auditdp.betting.forecasting.replayed import ReplayedRatio, ways_of
+from auditdp.betting.trace_ranks import TracedPair
+from auditdp.claims.base import Claim
+from auditdp.mechanism.calls.representation import Representation
+from auditdp.tracing import Trace
+from auditdp.tracing.steps import is_sample
+
+FULL = 6
+"""Pairs that are looked at with other outcomes of chance at the end, at most."""
+MOST_BROKEN = 2
+"""Pairs that are proposed for a reason that the trace understood."""
+BETTER = 1.05
+"""A pair is worth its calls if it loses so many times what the listed ones lose."""
+PROMISED, NOTABLE = MOST_PROMISED, 4.0
+"""What a call of a pair promises to gain, relative to a listed one: where the trace understood why, and where it did not."""
+
+
+@dataclass
+class TraceLook:
+    """What a trace saw before a game.
+
+    Attributes:
+        trace: Of the mechanism.
+        seed: Of the runs.
+        most: Runs that it may have.
+        pairs: Pairs that were looked at.
+        is_bound: Whether the loss of the releases bounds that of the output on all of them, as far as a trace shows.
+        share: The largest loss, as a multiple of the claim.
+        looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
+        failed: Why the trace ended early; empty where it did not.
+        proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
+        candidates: Pairs that are compared by what is read off them, for what two runs do not tell.
+        listed: So many of these are listed ones, the first.
+    """
+
+    trace: Trace
+    seed: int
+    most: int
+    pairs: int = 0
+    is_bound: bool = False
+    share: float = 0.0
+    looked: list[TracedPair] = field(default_factory=list)
+    failed: str = ""
+    proposed: list[tuple[Pair, float]] = field(default_factory=list)
+    candidates: list[Pair] = field(default_factory=list)
+    listed: int = 0
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether records are drawn, so that two runs do not tell what a pair loses, and nothing else is broken."""
+        drawn = any(is_sample(release) for each in self.looked for release in each.trace.first.releases)
+        return drawn and not self.is_broken
+
+    @property
+    def runs(self) -> int:
+        """Runs of the mechanism so far."""
+        return self.trace.runs
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the trace understands all of the code on some pair; else it says too little to choose pairs by."""
+        return any(each.trace.extent == "full" for each in self.looked)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
+        return any(each.is_broken for each in self.looked)
+
+    def replayed(
+        self, form: Representation, claim: Claim, *, few: int = 0, until: float = math.inf
+    ) -> ReplayedRatio | None:
+        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most.
+
+        With ``few``, which are the runs of all kinds at most, in few runs; see there for ``until``.
+        """
+        ways = ways_of(understood=self.is_traced, runs=self.most, few=few > 0)
+        if not self.looked or not ways:
+            return None
+        best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
+        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways, few=few, until=until)
+        if not few and (won := self._most_won(made, form)) is not None:
+            best = won
+        if few and self.is_sampled and (told := made.told_by_parts(self.candidates, form)) is not None:
+            best = told
+            if told is not self.candidates[0]:
+                self.proposed = [(told, PROMISED)]
+        read = made.reads_one_of([pair for pair, _ in self.proposed] if few and self.proposed else [best], form)
+        if few and self.proposed:
+            self.proposed = [(best if read is None else read, PROMISED)]
+        return None if read is None else made
+
+    def _most_won(self, made: ReplayedRatio, form: Representation) -> Pair | None:
+        """Propose the pair on which a call wins most by the laws that are read off, in the place of those that win little.
+
+        Return it, or None where these laws say nothing.
+        """
+        won = {place: gain for place, gain in enumerate(made.won(self.candidates, form)) if gain is not None}
+        place = max(won, key=won.__getitem__, default=None)
+        if place is None or won[place] <= 0:
+            return None
+        best = self.candidates[place]
+        less = {key(self.candidates[k]) for k, gain in won.items() if gain <= won[place] / BETTER}
+        others = [each for each in self.proposed if key(each[0]) not in less]
+        if place < self.listed:
+            self.proposed = others
+        else:
+            self.proposed = [(best, PROMISED), *(each for each in others if key(each[0]) != key(best))][:MOST_BROKEN]
+            self.looked.append(TracedPair(best, made._compared(best, 0, FULL)))
+        return best
