@@ -11,6 +11,7 @@ and, by the data, what records look like. Within that these pairs stay:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
@@ -20,7 +21,7 @@ import numpy as np
 
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import GivenPairs, Pair, different
-from auditdp.adjacency.tabular import Tabular, tabular
+from auditdp.adjacency.tabular import Tabular, by_number, tabular
 from auditdp.errors import AdjacencyError
 from auditdp.numerics.arrays import Floats
 
@@ -44,8 +45,9 @@ class Alike(GivenPairs):
 
     Args:
         given: The pairs to play; the first one says how neighbours differ, and what records look like. An input is a
-            sequence of records, which are numbers or sequences of numbers; an array or a tensor of them; or a tuple, a dict
-            or a ``TensorDataset`` of arrays of one length, such as features and labels.
+            sequence of records, which are numbers or sequences of numbers; or of any kind, such as users with examples, in
+            whose place others of the data are tried; an array or a tensor of them; or a tuple, a dict or a
+            ``TensorDataset`` of arrays of one length, such as features and labels.
         wider: How many times as wide ranges and lengths may be, >= 1.
 
     Raises:
@@ -67,11 +69,17 @@ class Alike(GivenPairs):
 
     @cached_property
     def _sides(self) -> tuple[Tabular, Tabular]:
-        pair = self.given[0]
-        made = [None if _is_empty(data) else tabular(data) for data in (pair.data, pair.neighbour)]
+        both = self.given[0].data, self.given[0].neighbour
+        try:
+            made = [None if _is_empty(data) else tabular(data) for data in both]
+        except AdjacencyError as error:
+            try:
+                made = [*by_number(*both)]
+            except AdjacencyError:
+                raise error from None
         like = made[0] or made[1]
         if like is None:
-            raise AdjacencyError(f"Alike: both inputs are empty: {pair}")
+            raise AdjacencyError(f"Alike: both inputs are empty: {self.given[0]}")
         none = replace(like, rows=like.rows[:0])
         return made[0] or none, made[1] or none
 
@@ -88,10 +96,15 @@ class Alike(GivenPairs):
             elif len(first) == len(second):
                 places = [k for k in range(len(first)) if not _same(first[k], second[k])]
                 if len(places) == 1:
-                    absent = [row[places[0]] for row in (second, first) if not np.nan_to_num(row[places[0]]).any()]
+                    both = second[places[0]], first[places[0]]
+                    absent = [row for row in both if not np.nan_to_num(np.where(self._kept(both), 0, row)).any()]
                     named = "one record replaced" if not absent else f"one record put to {absent[0].flat[0]:g}"
                     return named, places[0], absent[0] if absent else None
         raise AdjacencyError(f"Alike: the inputs do not differ in one record: {self.given[0]}")
+
+    def _kept(self, rows: Sequence[Floats]) -> Any:
+        """Return which columns of two records are labels that are the same, as where features alone are put to 0."""
+        return self._labels & _same_entries(*rows) if not self._labels.all() else np.zeros_like(self._labels)
 
     @cached_property
     def _rows(self) -> Floats:
@@ -126,10 +139,10 @@ class Alike(GivenPairs):
 
     @cached_property
     def candidates(self) -> list[Floats]:
-        """Records to change: the longest, corners of the ranges, one turned round, and one with an unlikely last number."""
+        """Records to change: the longest and shortest, corners of the ranges, one turned round, an unlikely last number."""
         rows, (low, high) = self._rows, self._ranges
         by_length = rows[np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")]
-        found = [*by_length[:MOST_LONG]]
+        found = [*by_length[:MOST_LONG], *by_length[-1:]]
         if 1 < rows.shape[1] <= MOST_FOLLOWED:
             known = np.column_stack([rows[:, :-1], np.ones(len(rows))])
             odd = np.abs(known @ np.linalg.lstsq(known, rows[:, -1], rcond=None)[0] - rows[:, -1])
@@ -165,9 +178,10 @@ class Alike(GivenPairs):
 
     @property
     def quiet(self) -> Floats:
-        """The shortest record."""
+        """Zeros where they are within, else the shortest record."""
         shortest: Floats = self._rows[int(np.argmin(np.linalg.norm(self._rows, axis=1)))]
-        return shortest
+        zeros = self._within(np.where(self._labels, shortest, 0.0))
+        return shortest if zeros is None else zeros
 
     def opposite(self, row: Floats) -> Floats:
         """Return the record that is most unlike one: it turned round where that is within, else the farthest there is."""
@@ -184,7 +198,10 @@ class Alike(GivenPairs):
         full = np.insert(rest, place, row, axis=0)
         if what == "one record added or removed":
             return Pair(like.made(full), like.made(rest), name)
-        other = absent if absent is not None else self.opposite(row)
+        if absent is None:
+            other = self.opposite(row)
+        else:
+            other = np.where(self._kept([side.rows[self._change[1]] for side in self._sides]), row, absent)
         return Pair(like.made(full), like.made(np.insert(rest, place, other, axis=0)), name)
 
     def corner_cases(self) -> list[Pair]:
@@ -237,6 +254,10 @@ def _is_empty(data: Any) -> bool:
         return len(data) == 0
     except TypeError:  # of what has no records
         return False
+
+
+def _same_entries(one: Floats, other: Floats) -> Any:
+    return (one == other) | (np.isnan(one) & np.isnan(other))
 
 
 def _same(one: Any, other: Any) -> bool:

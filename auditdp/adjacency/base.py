@@ -28,7 +28,8 @@ class Pair:
 
     def __str__(self) -> str:
         one, other = brief(self.data), brief(self.neighbour)
-        text = f"{one} | {other}{_where(self.data, self.neighbour) if one == other else ''}"
+        where = _where(self.data, self.neighbour) if one == other or " of shape (" in one else ""
+        text = f"{one} | {other}{f' ({where})' if where else ''}"
         return f"{self.name}: {text}" if self.name else text
 
     @property
@@ -41,13 +42,31 @@ class Pair:
         return Pair(self.neighbour, self.data, self.name)
 
 
-def _where(data: Any, neighbour: Any) -> str:
-    """Say in which item two inputs differ that look the same in short."""
+def _where(data: Any, neighbour: Any, at: str = "") -> str:
+    """Say in which item or row two inputs differ first."""
+    if all(getattr(each, "shape", ()) and not isinstance(each, np.generic) for each in (data, neighbour)):
+        return _in_row(np.asarray(data), np.asarray(neighbour), at)
     if not isinstance(data, list | tuple | str | dict) or len(data) != len(neighbour):
         return ""
     keys = data if isinstance(data, dict) else range(len(data))
     differ = [k for k in keys if identity_key(data[k]) != identity_key(neighbour[k])]
-    return f" ([{differ[0]!r}] is {brief(data[differ[0]], 30)} | {brief(neighbour[differ[0]], 30)})" if differ else ""
+    if not differ:
+        return ""
+    one, other, at = data[differ[0]], neighbour[differ[0]], f"{at}[{differ[0]!r}]"
+    return _where(one, other, at) or f"{at} is {brief(one, 30)} | {brief(other, 30)}"
+
+
+def _in_row(one: Any, other: Any, at: str) -> str:
+    """Say the same of two arrays that differ in a row, or of which one has a row more; else nothing."""
+    if one.ndim == 0 or one.shape[1:] != other.shape[1:] or abs(len(one) - len(other)) > 1 or one.dtype == object:
+        return ""
+    few = min(len(one), len(other))
+    differ = (one[:few] != other[:few]).reshape(few, -1).any(axis=1)
+    row = int(np.argmax(differ)) if differ.any() else few
+    if row == max(len(one), len(other)):
+        return ""
+    sides = [brief(side[row]) if len(side) >= max(len(one), len(other)) else "absent" for side in (one, other)]
+    return f"{at}[{row}] is {' | '.join(sides)}"
 
 
 class Adjacency(Protocol):

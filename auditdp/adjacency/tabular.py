@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -56,6 +58,37 @@ def tabular(data: Any) -> Tabular:
         raise AdjacencyError(
             f"expected records of numbers: a sequence or array of them, or features and labels, got {brief(data)}: {error}"
         ) from error
+
+
+def by_number(*inputs: Any) -> list[Tabular]:
+    """Return inputs whose records are of any kind, such as users with examples each, as rows of one whole number.
+
+    It is the place of the record among all there are, the smallest first by the length of its numbers.
+
+    Raises:
+        AdjacencyError: If an input is no sequence of records with numbers.
+    """
+    if not all(isinstance(data, list | tuple) for data in inputs):
+        raise AdjacencyError(f"expected sequences of records, got {brief(inputs[0])}")
+    try:
+        lengths = {pickle.dumps(record): (_length(record), record) for data in inputs for record in data}
+    except Exception as error:  # of a record that is no data
+        raise AdjacencyError(f"expected records that can be stored, and numbers in them: {error}") from error
+    known = sorted(lengths, key=lambda stored: lengths[stored][0])
+
+    def made(rows: Floats) -> Any:
+        return type(inputs[0])(lengths[known[int(number)]][1] for number in rows[:, 0])
+
+    places = {stored: place for place, stored in enumerate(known)}
+    numbers = [np.array([places[pickle.dumps(record)] for record in data], float).reshape(-1, 1) for data in inputs]
+    return [Tabular(rows, [slice(0, 1)], np.array([True]), made) for rows in numbers]
+
+
+def _length(record: Any) -> float:
+    parts = record.values() if isinstance(record, Mapping) else record
+    if isinstance(record, Mapping | list | tuple):
+        return math.hypot(*map(_length, parts))
+    return float(np.linalg.norm(np.nan_to_num(np.asarray(of_tensor(record), float))))
 
 
 def _is_array(data: Any) -> bool:

@@ -47,7 +47,7 @@ class TraceLook:
     seed: int
     most: int
     pairs: int = 0
-    is_bound: bool = True
+    is_bound: bool = False
     share: float = 0.0
     looked: list[TracedPair] = field(default_factory=list)
     failed: str = ""

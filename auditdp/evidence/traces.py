@@ -13,6 +13,7 @@ from auditdp.adjacency import Pair
 from auditdp.adjacency.elsewhere import TraceElsewhere
 from auditdp.betting.trace_look import TraceLook
 from auditdp.claims.base import Claim
+from auditdp.claims.curves import AccountedDP
 from auditdp.mechanism.calls.channel import shaped
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.tracing import Finding, PairTrace, Trace
@@ -23,6 +24,7 @@ from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.sentences import moved_by, needed_scale, scale_of, size
 from auditdp.tracing.sites import CodeLine
+from auditdp.tracing.steps import as_run
 from auditdp.tracing.whence import made_at
 
 Traced = Sequence[tuple[Pair, PairTrace]]
@@ -118,7 +120,7 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
     for pair, trace in found:
         for finding in trace.findings:
             by_place.setdefault((finding.kind, finding.site), []).append((pair, trace, finding))
-    made, opaque = [], []
+    made, opaque = list[TracedFinding](), list[str]()
     for (kind, site), seen in by_place.items():
         pair, trace, finding = max(seen, key=lambda each: (each[2].is_read_off, each[1].share))
         if kind == "opaque":
@@ -129,6 +131,8 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
         if (kind == "flow" or (kind == "round" and not site.line)) and (maker := made_at(code, trace)).line:
             does = "goes another way on the other input" if trace.second.parted else "makes what gets round the noise"
             site, sentence = maker, f"line {maker.line} {does}: {sentence}"
+        if kind == "steps" and not any(row.kind == kind for row in made):
+            sentence += _cost_as_run(trace, claim)
         file = _file(site, root)
         row = TracedFinding(
             kind=kind,
@@ -142,6 +146,20 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
         )
         made.append(row)
     return sorted(made, key=lambda each: not each.read_off), opaque
+
+
+def _cost_as_run(trace: PairTrace, claim: Claim) -> str:
+    """Return what the steps as they were run cost at least by an accountant; empty where that is no more than the claim."""
+    ran = as_run(trace)
+    if ran is None or not isinstance(claim, AccountedDP):
+        return ""
+    from auditdp.accountants.dp_sgd.poisson import PLDLower
+
+    lower = PLDLower(ran.noise_multiplier, ran.rate, ran.steps).epsilon_at(claim.quoted)
+    if lower <= claim.level:
+        return ""
+    words = ran.words.format(self=ran)
+    return f"; ASSUMING that every step is released and can move as far, {words} has ε ≥ {lower:.3g} at δ = {claim.quoted:g}"
 
 
 def _noise_of(moves: Sequence[Moved], claim: Claim) -> dict[str, Any]:

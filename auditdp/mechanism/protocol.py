@@ -33,6 +33,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import math
 import re
 from collections.abc import Callable
 from datetime import date, time, timedelta
@@ -267,10 +268,20 @@ def _is_graph(data: Any) -> bool:
 
 def _runs(data: list[Any] | tuple[Any, ...]) -> str:
     """Return how many items a sequence has, and the items, those that follow each other and look the same as one."""
-    runs = [(text, len(list(same))) for text, same in itertools.groupby(map(repr, data))]
+    runs = [(text, len(list(same))) for text, same in itertools.groupby(map(_item, data))]
     return f"{len(data)} items: {', '.join(f'{count} × {text}' if count > 1 else text for text, count in runs)}"
 
 
+def _item(value: Any) -> str:
+    """Return an item of a sequence; an array or tensor of many entries by its shape."""
+    shape = getattr(value, "shape", ())
+    if not isinstance(shape, tuple) or math.prod(shape) <= MOST_ENTRIES:
+        return repr(value)
+    return f"{type(value).__name__.lower().removeprefix('nd')} of shape {tuple(shape)}"
+
+
+MOST_ENTRIES = 20
+"""Entries of an array in a sequence that is rendered in short, which are all listed."""
 _ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from auditdp.record.details import GameDetails
@@ -15,6 +14,8 @@ MOST = 3
 """Findings of a trace that are said of one audit."""
 NEARLY = 0.95
 """A share of the claim from which on nothing is said to be left."""
+WHOLE = 1 + 1e-5
+"""The share of all of the claim, up to rounding in single precision."""
 LONG = 300
 """Characters of a sentence of a trace."""
 
@@ -33,12 +34,31 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
     return found[:MOST]
 
 
+def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
+    """Return what a trace says that no bet has shown, each with how it is known: proposals, and no evidence of a loss.
+
+    Where the claim is not refuted that is what was read off the code, but for losses, which a notice says, and what got
+    round the noise of code that is understood. Where the run differs from what the accountant was told is said always.
+    """
+    trace = traced(result)
+    found = [] if trace is None else trace.findings
+    full = trace is not None and trace.extent == "full"
+    other = [each for each in found if each.kind != "loss" and (each.read_off or (full and each.kind == "round"))]
+    read = [("not shown", each) for each in other if result.verdict is Verdict.NOT_REFUTED]
+    told = [("not as told", each) for each in found if each.kind == "steps"]
+    return [*told[:MOST], *read[:MOST]]
+
+
+def sentence_of(finding: TracedFinding) -> str:
+    """Return a finding as a sentence with its file."""
+    return f"{finding.file}: {finding.sentence}" if finding.file else finding.sentence
+
+
 def said(result: AuditResult) -> list[str]:
     """Return what was read off as sentences, with their files and with the pair where it is not the counterexample's."""
     shown = result.counterexample
     return [
-        (f"{each.file}: " if each.file else "")
-        + each.sentence
+        sentence_of(each)
         + ("" if shown is None or shown.pair == each.pair else f"; on the pair {shorten(each.pair, LONG)}")
         for each in read_off(result)
     ]
@@ -72,7 +92,7 @@ def at_most(result: AuditResult) -> str:
     share = as_float(trace.share) if trace is not None else None
     if trace is None or result.verdict is not Verdict.NOT_REFUTED or not trace.is_bound or share is None:
         return ""
-    if not 0 <= share < math.inf:
+    if not 0 <= share <= WHOLE:  # where records are drawn the loss is smaller than that of a run
         return ""
     alone = claimed is not None and result.claim is not None and not result.claim.delta  # else a share is no level
     most = f"{symbol(result.claim)} = {number(share * (claimed or 0))}" if alone else f"{number(share)} of the claim"

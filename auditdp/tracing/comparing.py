@@ -44,10 +44,8 @@ def compare(noise: Any, other: Any, name: str) -> Any:
     happened = noise.run.release(COIN, NoiseLaw("coin"), probability, compute(noise.value, other), here(), ())
     if term.draw.used:  # noise that went into a release is compared as well
         noise.run.traced.releases[-1].earlier = tuple(term.draw.earlier(term.index))
-    is_below = (
-        happened if small == bool(all_of(number(term.factor) * term.draw.law.scale > 0)) else np.logical_not(happened)
-    )
-    is_below = is_below.numpy() if hasattr(is_below, "detach") else is_below
+    seen = happened.numpy() if hasattr(happened, "detach") else happened
+    is_below = seen if small == bool(all_of(number(term.factor) * term.draw.law.scale > 0)) else np.logical_not(seen)
     low, high = limits
     term.draw.limits[term.index if isinstance(term.index, int) else WHOLE] = (
         np.where(is_below, low, np.maximum(low, below))[()],

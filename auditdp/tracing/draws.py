@@ -146,6 +146,7 @@ class Release:
         names: What the places of a choice stand for; None where they stand for themselves.
         label: What tells the passes of a loop apart, where that was seen.
         recorded: On a replay the number of the recorded release whose result it got; None where it got none.
+        terms: The draws, of Gaussian noise.
     """
 
     number: int
@@ -161,6 +162,7 @@ class Release:
     names: tuple[Any, ...] | None = None
     label: str = ""
     recorded: int | None = None
+    terms: tuple[Term, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -54,9 +56,10 @@ class Form:
             law, groups = law_and_groups(self.terms, shape_of(self.value))
             if law.family == "integer" or why in SEEN or (kind == NOISY and law.family not in LAZY):
                 why = ""  # a choice among as many, what is shown as it is, or a value with noise, which is what is released
-            self.settled = (
-                self.run.release(kind, law, self.offset, self.value, site, self.terms, groups=groups, why=why),
-            )
+            with outside_of_transforms(self.value):
+                self.settled = (
+                    self.run.release(kind, law, self.offset, self.value, site, self.terms, groups=groups, why=why),
+                )
         return self.settled[0]
 
     @property
@@ -68,6 +71,11 @@ class Form:
             for term in self.terms
         )
         return whole and (self.offset is None or bool(np.all(self.offset == np.rint(self.offset))))
+
+
+def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
+    """Return a context in which a tensor is what it is outside of transforms of ``torch.func`` that are under way."""
+    return sys.modules["torch"]._C._DisableFuncTorch() if hasattr(value, "detach") else nullcontext()
 
 
 def derived(draw: WatchedDraw, law: NoiseLaw, value: Any = None) -> WatchedDraw:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.tracing.correlated import left_of
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.families import NOTHING, UNBOUNDED, Loss, NoiseLaw, location_loss, moves, same
 from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
@@ -79,7 +80,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
     if ndim(moved) and shape_of(moved) != first.shape and first.shape:
         moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
     if first.earlier and law.known is not None:
-        return _reused(first, second, moved, pairs)
+        return _given(first, second, pairs) or _reused(first, second, moved, pairs)
     why, scale = "", law
     if first.groups is not None and shape_of(moved) == shape_of(first.groups):
         moved, alike = _of_groups(first.groups, moved, law)
@@ -139,6 +140,20 @@ def _of_groups(groups: Any, moved: Any, law: NoiseLaw) -> tuple[Any, bool]:
         kept.append(of_group[0])
         alike = alike and bool(all_of(np.abs(of_group - of_group[0]) <= TOLERANCE * np.max(np.abs(law.scale))))
     return (np.array(kept), True) if alike else (moved, False)
+
+
+def _given(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved | None:
+    """Return the loss of a release given earlier ones that share Gaussian draws; None where that is not known."""
+    if (left := left_of(first, second, pairs)) is None:
+        return None
+    scale, moved = left
+    if not scale:
+        hidden = bool(all_of(np.abs(moved) <= TOLERANCE * np.max(np.abs(first.law.scale))))
+        loss, why = (NOTHING, "") if hidden else (UNBOUNDED, "reuse")
+        return Moved(first, second, _distance(moved, first.law), loss, why)
+    law = NoiseLaw("Gaussian", scale)
+    first, second = replace(first, law=law), replace(second, law=law)
+    return Moved(first, second, _distance(moved, law), location_loss(law, law, moved))
 
 
 def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved]) -> Moved:

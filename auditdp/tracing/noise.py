@@ -39,6 +39,15 @@ class Noise(ShapedForm):
     __slots__ = ()
 
     @property
+    def requires_grad(self) -> Any:
+        """Whether it is a tensor that has a gradient."""
+        return self.value.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self.settle("").requires_grad = wanted
+
+    @property
     def __class__(self) -> Any:
         """The type that code sees which asks ``isinstance(x, float)``."""
         kind = type(self.value)
@@ -154,6 +163,15 @@ class Noise(ShapedForm):
     def __pos__(self) -> Any:
         return self
 
+    def become(self, result: Any) -> Any:
+        """Return it after it was changed in place into a result, which is noise or what was released."""
+        if type(result) is Noise:
+            self.value, self.terms, self.offset, self.site = result.value, result.terms, result.offset, result.site
+            self.settled = result.settled
+        else:
+            self.value, self.settled = result, (result,)
+        return self
+
     # -- comparisons --------------------------------------------------------------------------------------------------
 
     def __lt__(self, other: Any) -> Any:
@@ -204,9 +222,9 @@ class Noise(ShapedForm):
     def astype(self, dtype: Any, *arguments: Any, **keywords: Any) -> Any:
         """Return it as another type that holds the same numbers; else it is an array from there on."""
         target = np.dtype(dtype)
-        same_numbers = target == np.float64 or (target.kind == "i" and target.itemsize == 8 and self.is_whole)
+        same_numbers = target.kind == "f" or (target.kind == "i" and target.itemsize == 8 and self.is_whole)
         if self.settled is None and not arguments and not keywords and same_numbers:
-            return Noise(self.run, self.value.astype(target), self.terms, self.offset, self.site)
+            return self.copied(self.value.astype(target))
         return self.settle("is converted").astype(dtype, *arguments, **keywords)
 
     def __float__(self) -> float:
@@ -240,7 +258,13 @@ class Noise(ShapedForm):
             return getattr(self.value, name)
         if name == "clip":
             return lambda low=None, high=None: np.clip(self, low, high)
-        settled = self.settle(f"is used by .{name}")
+        if hasattr(self.value, "detach") and self.settled is None:
+            from auditdp.tracing.torch_functions import METHODS, torch_function
+
+            if name in METHODS:
+                method = getattr(type(self.value), name)
+                return lambda *arguments, **keywords: torch_function(method, (self, *arguments), keywords)
+        settled = self.settle("" if name == "requires_grad_" else f"is used by .{name}")  # parameters are public
         if name in LENDING:
             for term in self.terms:
                 term.draw.is_lent = True

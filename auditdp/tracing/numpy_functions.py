@@ -12,11 +12,16 @@ from auditdp.tracing.draws import Term, WatchedDraw
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.folding import clipped, logarithm, rounded, sign_of
 from auditdp.tracing.noise import ARITHMETIC, Noise, operated
-from auditdp.tracing.plain import ndim
+from auditdp.tracing.plain import shape_of
 
 ROUNDINGS = ("rint", "round", "around", "round_")
 LOGARITHMS = {"log": 0.0, "log1p": 1.0}
 """Logarithms, and what they add before."""
+JOINING = ("concatenate", "stack", "vstack", "hstack", "column_stack")
+LAYING = ("reshape", "ravel", "transpose", "squeeze", "split", "array_split", "expand_dims", "broadcast_to", "tile")
+"""Functions that lay entries out in another way, in one array or several."""
+MOST_JOINED = 100_000
+"""Entries of noise that are followed one by one where arrays are joined, at most."""
 
 
 def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -56,15 +61,22 @@ def _into(out: Any, result: Any) -> Any:
 def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Apply a function of numpy: what ``Noise.__array_function__`` does."""
     name = function.__name__
-    first = arguments[0] if arguments else None
+    first: Any = arguments[0] if arguments else None
     if isinstance(first, Noise):
         is_array = isinstance(first.value, np.ndarray)
-        if name in ("reshape", "ravel", "transpose", "squeeze") or (is_array and name in ("sum", "argmax")):
+        if is_array and name in ("sum", "argmax"):
             return getattr(first, name)(*arguments[1:], **keywords)
+        if is_array and name in LAYING:
+            return first.laid(lambda array: function(array, *arguments[1:], **keywords))
         if name in ROUNDINGS and len(arguments) == 1 and not keywords and first.settled is None:
             found = rounded(first, np.round(first.value))
             if found is not None:
                 return found
+    if (
+        name in JOINING
+        and (made := stacked(first, lambda parts: function(parts, *arguments[1:], **keywords))) is not None
+    ):
+        return made
     if name == "clip" and isinstance(first, Noise) and first.settled is None and len(arguments) == 3 and not keywords:
         _, low, high = arguments
         if (found := clipped(first, low, high, np.clip(first.value, low, high))) is not None:
@@ -95,25 +107,31 @@ class Stacked(WatchedDraw):
             self.parts[k][0].use(self.parts[k][1], release)
 
 
-def stacked(items: Sequence[Any], array: Callable[..., Any]) -> Noise | None:
-    """Return an array of noise whose entries are of one family; None where it is none."""
+def stacked(items: Sequence[Any], join: Callable[[list[Any]], Any]) -> Noise | None:
+    """Return noise of one family that a function joins of several; None where it is none, or of too many entries."""
     if not all(type(item) is Noise and len(item.terms) == 1 and item.settled is None for item in items):
         return None
     terms = [item.terms[0] for item in items]
     families = {term.draw.law.family for term in terms}
-    plain_ones = all(
-        ndim(i.value) == 0 and i.offset is None and not t.draw.limits for i, t in zip(items, terms, strict=True)
-    )
-    if len(families) > 1 or not plain_ones or any(term.draw.law.parameter is not None for term in terms):
+    plain_ones = all(i.offset is None and not t.draw.limits for i, t in zip(items, terms, strict=True))
+    if len(families) != 1 or not plain_ones or any(term.draw.law.parameter is not None for term in terms):
         return None
-    value = array([item.value for item in items])
-    scales = np.array([term.factor * term.draw.law.scale for term in terms])
-    scale = float(scales[0]) if (scales == scales[0]).all() else scales
-    draw = Stacked(
-        terms[0].draw.number, terms[0].draw.method, NoiseLaw(families.pop(), scale), value, terms[0].draw.site
-    )
-    draw.parts = [(term.draw, term.index) for term in terms]
-    return Noise(items[0].run, value, (Term(draw, np.arange(len(items))),))
+    parts: list[tuple[WatchedDraw, Any]] = []
+    scales, numbers = [], []
+    for item, term in zip(items, terms, strict=True):
+        shape = shape_of(item.value)
+        index = np.broadcast_to(term.index, shape).ravel().tolist()
+        numbers.append(np.arange(len(parts), len(parts) + len(index)).reshape(shape))
+        scales += np.broadcast_to(term.factor * term.draw.law.scale, shape).ravel().tolist()
+        parts += [(term.draw, k) for k in index]
+        if len(parts) > MOST_JOINED:
+            return None
+    value, places = join([item.value for item in items]), np.asarray(join(numbers))
+    one = len(set(scales)) == 1
+    law = NoiseLaw(families.pop(), scales[0] if one else np.array(scales)[places])
+    draw = Stacked(terms[0].draw.number, terms[0].draw.method, law, value, terms[0].draw.site)
+    draw.parts = [parts[k] for k in places.ravel().tolist()]
+    return Noise(items[0].run, value, (Term(draw, np.arange(len(parts)).reshape(places.shape)),))
 
 
 def plain(values: Sequence[Any], why: str) -> list[Any]:
@@ -124,6 +142,8 @@ def plain(values: Sequence[Any], why: str) -> list[Any]:
 def _plain(value: Any, why: str) -> Any:
     if isinstance(value, Noise):
         return value.settle(why)
+    if type(value) is dict:
+        return {key: _plain(item, why) for key, item in value.items()}
     if isinstance(value, list | tuple) and any(isinstance(item, Noise) for item in value):
         return type(value)(_plain(item, why) for item in value)
     return value

@@ -294,11 +294,14 @@ def replayed(
         differ, moved = where_differ(recorded.output, second.output), _together(recorded, second)
         second, differ, moved = _best_order(trace, recorded, (second, differ, moved), neighbour, claim)
         doubt = ""
-        if differ is not None and outcomes and (still := _still(moved)):
+        still = _still(moved) if differ is not None else frozenset()
+        if still and (outcomes or still not in trace.tried):
+            trace.tried.add(still)
             again = trace.again(recorded, still)
             other = trace.replay(neighbour, again)
             if where_differ(again.output, other.output) is None:
                 recorded, second, moved, differ = again, other, _together(again, other), None
+                trace.constants |= still  # for searches, which look at two runs of a pair
             elif _same_form(recorded.output, second.output):
                 doubt = _hiding(still, _together(again, other), again.output)
         fixed: frozenset[int] = frozenset()

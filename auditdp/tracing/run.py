@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import NOISY, Release, Term, WatchedDraw, law_of
+from auditdp.adjacency import Pair
+from auditdp.adjacency.alike import changed_record
+from auditdp.tracing.draws import COIN, NOISY, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.plain import PLAIN, ndim, shape_of
 from auditdp.tracing.sites import CodeLine, label
@@ -94,6 +96,7 @@ class WatchedRun:
         self.filled: dict[int, tuple[Any, Any]] = {}
         """Tensors that hold noise, which was written into them, by their identity; with that noise."""
         self._origins: dict[Any, WatchedDraw] = {}
+        self._changed: list[tuple[int, tuple[int, int]] | None] = []
         self._draws: dict[Any, list[WatchedDraw]] = {}
         self._releases: dict[Key, list[Release | None]] = {}
         if record is not None:
@@ -128,11 +131,18 @@ class WatchedRun:
         """
         traced = self.traced
         earlier = self._origins.get(origin) if origin is not None else None
-        expected = self._expected_draw((site, method), shape)
+        expected = self._expected_draw((site, method))
         if expected is None:
             value = perform()
+        elif shape is not None and shape_of(expected.value) != shape:
+            value = perform()
+            of_records = self._of_records(expected.value, value) if law.family == "uniform" else None
+            if of_records is None:
+                drawn = f"{tuple(shape_of(expected.value))} on one input and {shape} on the other"
+                self._part(site, f"{method} draws numbers of shape {drawn}")
+            value = value if of_records is None else of_records
         elif same(expected.law.scale, law.scale) and same(expected.location, location):
-            value = expected.value if expected.drawn is None else expected.drawn.copy()
+            value = expected.value if expected.drawn is None else _copied(expected.drawn)
         else:
             value = perform() if expected.law.known is None else _moved(expected, law, location)
         made = WatchedDraw(len(traced.draws), method, law, value, site, location)
@@ -140,26 +150,36 @@ class WatchedRun:
         if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
             made.used = earlier.used
             return made
-        if self.record is None and isinstance(value, np.ndarray):
-            made.drawn = value.copy()
+        if hasattr(value, "detach") or (self.record is None and isinstance(value, np.ndarray)):
+            made.drawn = _copied(value)
         if origin is not None:
             self._origins[origin] = made
         return made
 
-    def _expected_draw(self, key: tuple[CodeLine, str], shape: tuple[int, ...] | None) -> WatchedDraw | None:
+    def _expected_draw(self, key: tuple[CodeLine, str]) -> WatchedDraw | None:
         if self.record is None:
             return None
         waiting = self._draws.get(key)
         if not waiting:
             self._part(key[0], f"{key[1]} is drawn more often")
             return None
-        found = waiting.pop()
-        if shape is not None and shape_of(found.value) != shape:
-            self._part(
-                key[0], f"{key[1]} draws numbers of shape {shape_of(found.value)} on one input and {shape} on the other"
-            )
+        return waiting.pop()
+
+    def _of_records(self, recorded: Any, plain: Any) -> Any:
+        """Return what is recorded of each record for an input with one more, or less; None where it is of something else."""
+        mine, theirs = shape_of(recorded), shape_of(plain)
+        if not (mine and theirs and mine[1:] == theirs[1:] and abs(mine[0] - theirs[0]) == 1):
             return None
-        return found
+        if not self._changed and self.record is not None:
+            self._changed.append(changed_record(Pair(self.record.data, self.traced.data)))
+        if (changed := self._changed[0]) is None or changed[1] != (mine[0], theirs[0]):
+            return None
+        place, values = changed[0], _array_of(recorded)
+        if mine[0] > theirs[0]:
+            values = np.delete(values, place, axis=0)
+        else:
+            values = np.insert(values, place, _array_of(plain)[place], axis=0)
+        return plain.new_tensor(values) if hasattr(plain, "detach") else values
 
     def release(
         self,
@@ -183,7 +203,7 @@ class WatchedRun:
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
         expected = self._expected_release((site, law.family), kind, plain)
-        result = plain if expected is None else forced_result(plain, _renamed(expected, names))
+        result = plain if expected is None else self._forced(expected, kind, plain, names)
         if number in self.forced:
             result = _like(plain, self.forced[number])
         kept = result if type(result) in PLAIN else _array_of(result)
@@ -202,6 +222,7 @@ class WatchedRun:
                 names,
                 label() if kind == NOISY else "",
                 None if expected is None else expected.number,
+                terms if law.family == "Gaussian" else (),
             )
         )
         return result
@@ -216,12 +237,17 @@ class WatchedRun:
         found = waiting.pop()
         if found is None:
             return None
-        if shape_of(found.result) != shape_of(plain):
-            self._part(
-                key[0],
-                f"{kind} ({key[1]}) has shape {shape_of(found.result)} on one input and {shape_of(plain)} on the other",
-            )
         return found
+
+    def _forced(self, expected: Release, kind: str, plain: Any, names: tuple[Any, ...] | None) -> Any:
+        """Return the recorded result as it is on this input."""
+        recorded = _renamed(expected, names)
+        if shape_of(recorded) != shape_of(plain):
+            if kind == COIN and (of_records := self._of_records(recorded, plain)) is not None:
+                return of_records
+            shapes = f"{tuple(shape_of(recorded))} on one input and {tuple(shape_of(plain))} on the other"
+            self._part(expected.site, f"{kind} ({expected.law.family}) has shape {shapes}")
+        return forced_result(plain, recorded)
 
     def _part(self, site: CodeLine, sentence: str) -> None:
         self.traced.parted.append((site, sentence))
@@ -258,6 +284,11 @@ class WatchedRun:
         return self.traced
 
 
+def _copied(value: Any) -> Any:
+    """Return a copy of an array or a tensor, which code may go on to change."""
+    return value.copy() if isinstance(value, np.ndarray) else value.detach().clone()
+
+
 Active = Callable[[], WatchedRun | None]
 """Returns the run under way; None where there is none, or in another thread."""
 
@@ -278,7 +309,7 @@ def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
         ratio = (
             1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
         )
-        moved = location + ((_array_of(draw.value) if draw.drawn is None else draw.drawn) - draw.location) * ratio
+        moved = location + (_array_of(draw.value if draw.drawn is None else draw.drawn) - draw.location) * ratio
     if hasattr(draw.value, "detach"):
         return draw.value.new_tensor(moved)
     if hasattr(draw.value, "aval"):
@@ -305,7 +336,8 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         named = {"name": plain.name} if hasattr(plain, "name") else {"columns": plain.columns}
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
-        return plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+        made = plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+        return made.requires_grad_() if plain.requires_grad else made
     if hasattr(plain, "aval"):  # of jax
         return plain.at[...].set(forced_result(np.asarray(plain), recorded))
     if isinstance(plain, np.ndarray):

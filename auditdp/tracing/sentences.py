@@ -61,6 +61,7 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
     first = max(pairs, key=size)
     release, distance = first.first, moved_by(pairs)
     times = f", {len(pairs)} times" if len(pairs) > 1 else ""
+    moves = f"{times}: the values move by {distance:.6g} together" if times else f" that moves by {distance:.6g}"
     doing = what_it_does(release)
     if any(pair.why == "reuse" for pair in pairs):
         said = "with noise that is used before or for another entry: the difference has no noise, and it moves"
@@ -72,7 +73,7 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
         values = f"{brief(release.location)} on one input and {brief(first.second.location)} on the other"
         return f"{doing}{times} that is {values}"
     if any(pair.why == "whole" for pair in pairs):
-        return f"{doing}{times} that moves by {distance:.6g}: whole noise does not hide what is no whole number"
+        return f"{doing}{moves}: whole noise does not hide what is no whole number"
     if release.kind in (COIN, CHOICE, MAXIMUM):
         changes = (
             f"whose logarithms move by {distance:.6g}"
@@ -82,10 +83,10 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
         return f"{doing}{times}, {changes}" if distance else f"{doing}{times}, the same on both inputs"
     if first.only and size(first):
         loss = math.fsum(pair.loss.epsilon for pair in pairs if pair.loss is not None)
-        return f"{doing}{times} that moves by {distance:.6g}; the output shows only {first.only}, for ε = {loss:.6g}"
+        return f"{doing}{moves}; the output shows only {first.only}, for ε = {loss:.6g}"
     if not distance:
-        return f"{doing}{times} that does not move"
-    return f"{doing}{times} that moves by {distance:.6g}{_enough(release, distance, claim)}"
+        return f"{doing}{f'{times}, none of which moves' if times else ' that does not move'}"
+    return f"{doing}{moves}{_enough(release, distance, claim)}"
 
 
 def _enough(release: Release, distance: float, claim: Claim | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,17 @@ class ShapedForm(Form):
         offset = self.offset if self.offset is None or not shape else change(np.broadcast_to(self.offset, shape))
         value = self.value if hasattr(self.value, "reshape") else np.asarray(self.value)
         return type(self)(self.run, change(value), tuple(terms), offset, self.site)
+
+    def laid(self, change: Callable[[Any], Any]) -> Any:
+        """Return it in one part or in several, as a function lays entries out."""
+        parts = change(self.value)
+        if not isinstance(parts, list | tuple):
+            return self.shaped(change)
+        return type(parts)(self.shaped(partial(_part_of, change, k)) for k in range(len(parts)))
+
+    def copied(self, value: Any) -> Any:
+        """Return the same noise as another type."""
+        return type(self)(self.run, value, self.terms, self.offset, self.site)
 
     def __getitem__(self, key: Any) -> Any:
         key = key.settle("is an index") if isinstance(key, Form) else key
@@ -102,3 +114,7 @@ class ShapedForm(Form):
             offset = None if self.offset is None else np.broadcast_to(self.offset, shape_of(self.value)).sum()
             return type(self)(self.run, self.value.sum(), terms, offset)
         return self.settle("is summed").sum(*arguments, **keywords)
+
+
+def _part_of(change: Callable[[Any], Any], number: int, array: Any) -> Any:
+    return change(array)[number]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,6 +53,27 @@ def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:
     yield from _batches([release for release in trace.first.releases if is_sample(release)], told)
 
 
+def as_run(trace: PairTrace) -> Poisson | None:
+    """Return what an accountant of Poisson batches is to be told of a run whose every step moves as far as one on the pair.
+
+    None where batches are others, or lines add noise different numbers of times.
+    """
+    rates: list[Any] = [r.location if r.kind == COIN else None for r in trace.first.releases if is_sample(r)]
+    parts = [part for pairs in trace.by_line().values() for part in _by_shape(_gaussian(pairs))]
+    if not rates or not parts or len({len(part) for part in parts}) > 1:
+        return None
+    if any(rate is None or np.ndim(rate) or rate != rates[0] for rate in rates) or not 0 < rates[0] <= 1:
+        return None
+    ratios = [[pair.distance / float(np.min(np.abs(pair.first.law.scale))) for pair in part] for part in parts]
+    farthest = float(np.linalg.norm(ratios, axis=0).max())
+    return Poisson(1 / farthest, float(rates[0]), len(parts[0])) if farthest else None
+
+
+def _by_shape(pairs: Sequence[Moved]) -> list[list[Moved]]:
+    shapes = dict.fromkeys(pair.first.shape for pair in pairs)
+    return [[pair for pair in pairs if pair.first.shape == shape] for shape in shapes]
+
+
 def _gaussian(pairs: Sequence[Moved]) -> list[Moved]:
     return [pair for pair in pairs if pair.first.kind == NOISY and pair.first.law.family == "Gaussian"]
 
@@ -65,8 +86,9 @@ def _batches(samples: Sequence[Release], told: Poisson) -> Iterator[tuple[CodeLi
         if release.kind != COIN:
             yield (
                 site,
-                f"line {site.line} draws {release.law.family}s of records; {batches}, each record by its own coin",
+                f"line {site.line} draws records by {release.law.family}; {batches}, each record by its own coin",
             )
         elif not np.allclose(np.asarray(release.location, float), told.rate, rtol=CLOSE):
             rates = np.unique(np.asarray(release.location, float))
-            yield site, f"line {site.line} takes records with probability {rates[0]:.6g} to {rates[-1]:.6g}; {batches}"
+            chance = f"{rates[0]:.6g}" + f" to {rates[-1]:.6g}" * (len(rates) > 1)
+            yield site, f"line {site.line} takes records with probability {chance}; {batches}"

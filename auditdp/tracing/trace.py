@@ -99,6 +99,10 @@ class Trace:
         self._inputs = Inputs()
         self._fixed: set[tuple[CodeLine, str]] | None = None
         self.located: set[CodeLine] = set()
+        self.constants: frozenset[CodeLine] = frozenset()
+        """Lines at which what is added to noise was seen to be part of the noise: see ``TracedRun``."""
+        self.tried: set[frozenset[CodeLine]] = set()
+        """Lines of which that was tried."""
 
     def __enter__(self) -> Trace:
         _sources.enter()
@@ -141,7 +145,8 @@ class Trace:
             The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
         """
         state, located = rng.bit_generator.state, len(self.located)
-        traced = self._watched(WatchedRun(data, None, forced, None, constants, self.located), data, rng)
+        known = constants | self.constants
+        traced = self._watched(WatchedRun(data, None, forced, None, known, self.located), data, rng)
         if len(self.located) > located:  # what the run drew there before is a value as well
             rng.bit_generator.state = state
             return self.record(data, rng, forced=forced, constants=constants)
@@ -265,7 +270,7 @@ def _ends_in_copy(process: int) -> None:
 
 def _number(draw: WatchedDraw) -> tuple[CodeLine, str, bytes]:
     """Return a draw as its line, sampler and bits."""
-    return draw.site, draw.method, np.asarray(draw.value).tobytes()
+    return draw.site, draw.method, np.asarray(draw.value if draw.drawn is None else draw.drawn).tobytes()
 
 
 def _generator(recorded: TracedRun) -> np.random.Generator:

@@ -137,7 +137,7 @@ def test_of_an_audit_that_tries_several_sizes_the_first_is_shown_at_which_anythi
     """As a run tries them: one round keeps the claim, and two do not."""
     shown = lines_of(functions("trace", "audits/audit_it.py::rounds"))
     assert shown[1] == "claim 1-DP at rounds = 2; 2 listed and 0 generated pairs"
-    assert any("2 times that moves by 2; 1-DP needs scale 2" in line for line in shown)
+    assert any("2 times: the values move by 2 together; 1-DP needs scale 2" in line for line in shown)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ ROOMS = {
     "mechanism": {"errors", "doors", "numerics"},
     "adjacency": {"errors", "numerics", "mechanism"},
     "accountants": {"errors", "claims", "mechanism", "record"},
-    "tracing": {"errors", "numerics", "claims", "accountants", "mechanism"},
+    "tracing": {"errors", "numerics", "claims", "accountants", "adjacency", "mechanism"},
     "history": {"errors", "doors", "numerics", "record"},
     "report": {"errors", "doors", "numerics", "record", "claims", "history"},
     "betting": {*CORE, "tracing"},

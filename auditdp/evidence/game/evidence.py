@@ -96,7 +96,8 @@ def play_game(
         among = adjacency if options.search and not (options.stop_when_refuted or options.within) else None
         found = _refuted(played, streams, smaller_among=among)
     else:
-        found = _not_refuted(played, unsearched(game, adjacency, searched=options.search))
+        compared = played.details.trace.pairs if played.details.trace is not None else 0
+        found = _not_refuted(played, unsearched(game, adjacency, searched=options.search, compared=compared))
     budget = opened.calls if opened.limit is None else opened.used - opened.checked
     return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, budget)
 

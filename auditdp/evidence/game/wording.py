@@ -48,6 +48,7 @@ LOOKED_AT = {
     "trees": SEVERAL,
     "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
     "replayed ratio": "how likely the output is on either input, by the noise that a trace of the code saw",
+    "normal ratio": "how likely the output is on either input, by two normal laws that earlier calls told",
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
 }
@@ -214,8 +215,11 @@ def shows_nothing(same: int | None) -> list[str]:
     ]
 
 
-def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]:
-    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played."""
+def unsearched(game: Game, adjacency: Adjacency, *, searched: bool, compared: int) -> list[str]:
+    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
+
+    ``compared`` says how many pairs a trace compared.
+    """
     every, pairs = adjacency.exhaustive(), len(game.tables)
     if every is not None and len(every) <= pairs:
         return []
@@ -227,9 +231,10 @@ def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]
             f"has them searched{f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
         ]
     if game.looked_at == 0:
+        trace = f", and {count(compared, 'pair')} compared by a trace" if compared > pairs else ""
         return [
-            f"{played} played, and no other looked for, since the budget has too few calls for a search: other neighbours "
-            "may lose more; --budget quick searches a little, --budget standard more"
+            f"{played} played{trace}; no other was looked for by outputs, for which the calls are too few: others may lose "
+            "more, and more calls look for some (calls=…, or --budget quick and standard)"
         ]
     if game.looked_at < MANY_PAIRS:
         return [

@@ -371,3 +371,14 @@ def test_unlabelled_pairs_of_more_nodes_are_as_many_as_counting_orbits_says():
             fixed += sum(e == f for e, f in image.items()) * 2 ** max(cycles - 1, 0)
         assert len(Edges(nodes, unlabelled=True).exhaustive()) == fixed / math.factorial(nodes)
     assert Edges(8, unlabelled=True).exhaustive() is None
+
+
+def test_a_pair_of_large_arrays_says_their_shapes_and_the_row_that_differs():
+    rows, labels = np.arange(60.0).reshape(30, 2), np.zeros(30, int)
+    other = rows.copy()
+    other[3] = 0
+    shapes = "2 items: array of shape (30, 2), array of shape (30,)"
+    assert str(Pair((rows, labels), (other, labels))) == f"{shapes} | {shapes} ([0][3] is [6.,7.] | [0.,0.])"
+    assert str(Pair((rows, labels), (rows, labels + 1))).endswith("([1][0] is 0 | 1)")
+    assert str(Pair((other[1:], labels[1:]), (other, labels))).endswith("([0][0] is absent | [0.,1.])")
+    assert str(Pair((rows, labels), (rows[:29], labels[:29]))).endswith("([0][29] is [58.,59.] | absent)")

@@ -92,3 +92,32 @@ def test_one_kind_of_neighbours_turns_majorities_round():
     pairs = Alike([Pair(rows, [*rows[:7], 12.0, *rows[8:]])]).corner_cases()
     votes = [[sum(np.median(data[k::5]) > 0 for k in range(5)) for data in (p.data, p.neighbour)] for p in pairs]
     assert {2, 3} in map(set, votes)
+
+
+USERS = [(np.arange(2.0 * k).reshape(k, 2), np.ones(k)) for k in (3, 1, 2)]
+
+
+def test_records_of_any_kind_are_others_of_the_data():
+    adjacency = Alike([Pair(USERS, USERS[:1] + USERS[2:])])
+    assert adjacency.name.endswith("one record added or removed, within the data's ranges")
+    cases = adjacency.corner_cases()
+    largest, smallest = USERS[0], USERS[1]
+    assert [len(case.data) for case in cases] == [3] * len(cases)
+    assert all(any(record is user for user in USERS) for case in cases for record in case.data)
+    assert any(case.data[1] is largest and case.data[0] is case.data[2] is smallest for case in cases)
+    assert all(len(each.neighbour) == 2 for each in made(adjacency))
+
+
+def test_features_that_are_put_to_zero_keep_their_label():
+    features, labels = np.array([[1.0, 2.0], [3.0, -4.0], [0.5, 1.0]]), np.array([0, 1, 1])
+    adjacency = Alike([Pair((features, labels), (features * [[1], [0], [1]], labels))])
+    assert "one record put to 0" in adjacency.name
+    for each in made(adjacency):
+        assert np.array_equal(each.data[1], each.neighbour[1])
+        assert not each.neighbour[0][(each.data[0] != each.neighbour[0]).any(axis=1)].any()
+
+
+def test_other_records_are_quiet_where_zeros_are_within_the_ranges():
+    features, labels = np.array([[1.0, 2.5], [-3.0, -4.0], [0.5, 1.0]]), np.array([0.5, -2.0, 1.0])
+    adjacency = Alike([Pair((features, labels), (features[1:], labels[1:]))])
+    assert any(not np.any(each.neighbour[0]) and not np.any(each.neighbour[1]) for each in made(adjacency))

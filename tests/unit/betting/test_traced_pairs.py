@@ -155,3 +155,13 @@ def test_of_code_that_is_not_understood_the_pair_is_proposed_whose_outputs_are_f
     ((pair, _),) = look.proposed
     assert not look.is_traced
     assert abs(np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()) == pytest.approx(1.0)
+
+
+def test_a_trace_that_understands_nothing_bounds_nothing():
+    def code(value, rng):
+        return value + rng.standard_t(3)
+
+    look = looked_by_trace(code, PureDP(1.0), [Pair(0.0, 1.0)], None, calls=400, seed=0, enough=3.0)
+    assert look.looked
+    assert not look.is_traced
+    assert not look.is_bound

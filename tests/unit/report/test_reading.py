@@ -15,7 +15,7 @@ from auditdp.report.ci.pull_request import pull_request
 from auditdp.report.ci.sarif import sarif
 from auditdp.report.formats import render
 from auditdp.report.html.cards import audit_view, evidence_views
-from auditdp.report.reading import at_most, line_of, looked_at, read_off, said
+from auditdp.report.reading import at_most, line_of, looked_at, proposed, read_off, said
 from auditdp.report.terminal import run as terminal
 from auditdp.tracing import Trace, compare, compare_versions
 
@@ -59,6 +59,15 @@ def test_what_is_read_off_comes_with_the_line_first_and_where_to_look_is_left_ou
 
 def test_a_proposal_that_no_evidence_confirmed_is_not_said_of_clean_code(broken):
     assert read_off(replace(broken, verdict=Verdict.NOT_REFUTED)) == []
+
+
+def test_what_no_bet_has_shown_is_said_as_that_and_what_was_not_run_as_told_always(broken, clean):
+    assert proposed(broken) == proposed(clean) == []
+    unshown = replace(broken, verdict=Verdict.NOT_REFUTED)
+    assert proposed(unshown) == [("not shown", ROUND)]
+    steps = replace(LOOK, kind="steps")
+    assert proposed(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [("not as told", steps)]
+    assert f"not shown {ROUND.sentence}" in " ".join(terminal.line(unshown).split())
 
 
 def test_the_pair_is_said_where_the_counterexample_is_on_another(broken):
@@ -129,7 +138,7 @@ def test_clean_code_says_what_it_uses_and_what_is_left(clean):
     assert "src/ages.py:31  Laplace  2      1.04           0.52    0.52" in shown
 
 
-@pytest.mark.parametrize("fields", [{"share": 0.5}, {"share": float("inf"), "is_bound": True}, {"is_bound": True}])
+@pytest.mark.parametrize("fields", [{"share": 0.5}, {"share": 1.4, "is_bound": True}, {"is_bound": True}])
 def test_a_share_that_bounds_nothing_is_not_said(audit, fields):
     result = with_trace(audit("::dprr"), **fields)
     assert at_most(result) == ""

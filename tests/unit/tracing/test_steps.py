@@ -1,11 +1,16 @@
 """What a run did beside what the accountant of its claim was told."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from auditdp import AccountedDP, GaussianDP
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.evidence.traces import findings_of
 from auditdp.tracing import Trace, compare
+from auditdp.tracing.steps import as_run
 
 CLAIM = AccountedDP(PLDUpper(1.0, 0.5, 2))
 RECORDS = np.array([2.0, -0.5, 0.3, 0.1])
@@ -49,8 +54,8 @@ def said(train, claim=CLAIM):
 @pytest.mark.parametrize(
     ("train", "shown"),
     [
-        (trainer(shuffled), "draws permutations of records; the accountant was told of Poisson batches at rate 0.5"),
-        (trainer(at_another_rate), "takes records with probability 0.75 to 0.75"),
+        (trainer(shuffled), "draws records by permutation; the accountant was told of Poisson batches at rate 0.5"),
+        (trainer(at_another_rate), "takes records with probability 0.75; the accountant"),
         (trainer(all_of_them), "no line draws which records are in a batch"),
         (trainer(once_more), "adds noise 3 times; the accountant was told of 2 steps"),
         (trainer(poisson, norm=2.0), "a value that moves by 2, a multiplier of 0.5; the accountant was told of 1"),
@@ -61,6 +66,43 @@ def test_a_difference_is_named_and_is_no_loss_that_is_read_off(train, shown):
     assert shown in sentence
 
 
+def by_torch(rng, records):
+    torch = sys.modules["torch"]
+    return [(torch.rand(len(records)) < 0.5).numpy() for _ in range(2)]
+
+
+@pytest.mark.parametrize("batches", [poisson, by_torch])
+@pytest.mark.parametrize("way", [0, 1])
+def test_the_coins_of_other_records_are_the_same_where_one_is_added_or_removed(batches, way):
+    if batches is by_torch:
+        pytest.importorskip("torch")
+    pair = [RECORDS, RECORDS[[0, 2, 3]]]
+    for seed in range(2):
+        trace = compare(Trace(trainer(batches)), *pair[:: 1 - 2 * way], np.random.default_rng(seed), claim=CLAIM)
+        assert all(moved.distance in (0, pytest.approx(0.5)) for moved in trace.noisy)
+        assert [finding for finding in trace.findings if finding.kind in ("steps", "flow")] == []
+
+
 def test_nothing_is_said_of_what_was_run_as_it_was_told_or_of_a_claim_that_tells_nothing():
     assert said(trainer(poisson)) == set()
     assert said(trainer(shuffled), GaussianDP(1.0)) == set()
+
+
+@pytest.mark.parametrize(
+    ("train", "ran"),
+    [
+        (trainer(poisson, norm=2.0), (0.5, 0.5, 2)),
+        (trainer(at_another_rate), (1.0, 0.75, 2)),
+        (trainer(once_more), (1.0, 0.5, 3)),
+        (trainer(shuffled), None),
+    ],
+)
+def test_what_was_run_is_told_to_an_accountant(train, ran):
+    code = Trace(train)
+    seen = [compare(code, RECORDS, RECORDS * [0, 1, 1, 1], np.random.default_rng(k), claim=CLAIM) for k in range(4)]
+    moved = [trace for trace in seen if any(each.distance for each in trace.noisy)]
+    found = as_run(moved[0])
+    assert (found and (found.noise_multiplier, found.rate, found.steps)) == ran
+    findings, _ = findings_of([((RECORDS, RECORDS), moved[0])], CLAIM, Path(), code)
+    (steps,) = [finding.sentence for finding in findings if finding.kind == "steps"]
+    assert ("ASSUMING that every step is released and can move as far" in steps) == (ran is not None)

@@ -122,3 +122,85 @@ def test_after_a_run_torch_is_as_before():
         (owner.__name__, name): id(value) for owner in (torch, torch.Tensor) for name, value in vars(owner).items()
     }
     assert before == after
+
+
+def scaled_in_place(v):
+    noise = torch.randn(2)
+    noise.mul_(4.0).div_(2)
+    return v + noise
+
+
+def as_parameters(v):
+    vector = torch.nn.utils.parameters_to_vector([v[:1], v[1:]]) + 2 * torch.randn(2)
+    return torch.cat([part.clone() for part in torch.split(vector, 1)])
+
+
+LAID_OUT = {
+    "to": lambda v: v + 2 * torch.randn(2).to("cpu", torch.float64),
+    "copies": lambda v: v + 2 * torch.randn(2).float().clone().detach().cpu(),
+    "view as": lambda v: v + 2 * torch.randn(2, 1).view_as(v),
+    "axes": lambda v: (v[None] + 2 * torch.randn(2).unsqueeze(0)).flatten(),
+    "parts": lambda v: v + 2 * torch.split(torch.randn(6), [3, 2, 1])[1],
+    "chunks": lambda v: v + 2 * torch.randn(4).chunk(2)[1],
+    "joined": lambda v: v + 2 * torch.cat([torch.randn(1), torch.randn(1)]),
+    "stacked": lambda v: v + torch.stack([2 * torch.randn(()) for _ in range(2)]),
+    "in place": scaled_in_place,
+    "of an array": lambda v: v + torch.from_numpy(np.random.normal(size=2)).float() * 2,  # noqa: NPY002
+    "a tensor of an array": lambda v: v + torch.tensor(np.random.normal(0, 2, 2), dtype=torch.float32),  # noqa: NPY002
+    "as parameters": as_parameters,
+}
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_noise_that_is_laid_out_or_copied_is_noise(name):
+    def code(v, rng):
+        return LAID_OUT[name](torch.tensor(v))
+
+    pair = compare(Trace(code), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
+    assert (pair.extent, pair.opaque, pair.differ) == ("full", [], None)
+    assert pair.level == pytest.approx(0.5)
+
+
+def by_module():
+    return torch.nn.Sequential(torch.nn.Conv1d(1, 2, 2), torch.nn.Flatten(), torch.nn.Linear(4, 1, bias=False))
+
+
+def by_attribute():
+    weights = torch.randn(3, 1)
+    weights.requires_grad = True
+    return weights
+
+
+def in_a_filled_tensor():
+    weights = torch.empty(3, 1)
+    torch.nn.init.trunc_normal_(weights)
+    return weights.requires_grad_()
+
+
+INITIALISED = {
+    "module": by_module,
+    "xavier": lambda: torch.nn.init.xavier_uniform_(torch.nn.Parameter(torch.empty(3, 1))),
+    "parameter": lambda: torch.nn.Parameter(0.1 * torch.randn(3, 1)),
+    "keyword": lambda: torch.randn(3, 1, requires_grad=True),
+    "method": lambda: (0.1 * torch.randn(3, 1)).requires_grad_(),
+    "attribute": by_attribute,
+    "filled": in_a_filled_tensor,
+}
+
+
+@pytest.mark.parametrize("name", INITIALISED)
+def test_random_weights_are_public_and_have_gradients(name):
+    def train(data, rng):
+        made = INITIALISED[name]()
+        weights, forward = (
+            (list(made.parameters()), lambda x: made(x[:, None]))
+            if name == "module"
+            else ([made], lambda x: (x @ made).sum(1))
+        )
+        (gradient, *_) = torch.autograd.grad(forward(data).sum(), weights)
+        return weights[0].detach() - 0.1 * (gradient / gradient.norm() + 2 * torch.randn_like(gradient))
+
+    data = torch.tensor(np.random.default_rng(1).normal(size=(5, 3)), dtype=torch.float32)
+    pair = compare(Trace(train), data, data[1:] + 1, np.random.default_rng(0), claim=GaussianDP(2.0))
+    assert (pair.extent, pair.opaque, pair.differ) == ("full", [], None)
+    assert [moved.first.law.scale for moved in pair.noisy if moved.distance] == [2.0]

@@ -1,0 +1,70 @@
+"""Gaussian noise that releases share in part loses what its matrix says, and is no noise that is used twice."""
+
+import math
+
+import numpy as np
+import pytest
+
+from auditdp import GaussianDP
+from auditdp.adjacency import Pair
+from auditdp.betting.traced_pairs import looked_by_trace
+from auditdp.tracing import Trace, compare
+
+STEPS = 5
+MOVED = np.zeros((STEPS, 2))
+MOVED[1], MOVED[2] = (3.0, 4.0), (-1.0, 2.0)
+
+
+def by_matrix(matrix):
+    def code(data, rng):
+        noise = [rng.normal(scale=2.0, size=2) for _ in matrix]
+        return [
+            data[t] + sum(row[k] * noise[k] for k in range(len(row)) if row[k])
+            for t, row in enumerate(np.array(matrix))
+        ]
+
+    return code
+
+
+def of(matrix, moved=MOVED):
+    return compare(Trace(by_matrix(matrix)), 0 * moved, moved, np.random.default_rng(0), claim=GaussianDP(1.0))
+
+
+BAND = np.eye(STEPS) + 0.5 * np.eye(STEPS, k=-1) + 0.25 * np.eye(STEPS, k=-2)
+
+
+@pytest.mark.parametrize("matrix", [BAND, np.tri(STEPS), np.tri(STEPS) + np.eye(STEPS), np.eye(STEPS)])
+def test_shared_noise_loses_what_is_left_after_its_matrix_is_inverted(matrix):
+    trace = of(matrix)
+    expected = np.linalg.norm(np.linalg.solve(2 * matrix, MOVED))
+    assert trace.level == pytest.approx(expected)
+    assert [finding.kind for finding in trace.findings] == ["loss"]
+
+
+def test_noise_of_which_nothing_is_left_is_used_again_where_the_value_moves_otherwise():
+    twice = np.array([[1.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
+    alike, apart = np.array([[1.0, 0.0], [0.0, 3.0], [1.0, 3.0]]), np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 3.0]])
+    assert of(twice, alike).level < math.inf
+    assert [finding.kind for finding in of(twice, apart).findings if finding.kind == "reuse"] == ["reuse"]
+
+
+def by_tree(data, rng):
+    """Prefix sums with noise of a tree, which is filled into zeros."""
+    nodes, released = {}, []
+    for t in range(1, 5):
+        noise, start = np.zeros(2), 0
+        for level in (4, 2, 1):
+            if t & level:
+                if (level, start) not in nodes:
+                    nodes[level, start] = rng.normal(scale=2.0, size=2)
+                noise += nodes[level, start]
+                start += level
+        released.append(data[:t].sum(0) + noise)
+    return released
+
+
+def test_noise_of_a_tree_that_is_filled_into_zeros_is_known_from_the_first_pair_on():
+    pair = Pair(MOVED[:4], MOVED[:4] * [[1], [0], [1], [1]])
+    look = looked_by_trace(by_tree, GaussianDP(9.0), [pair], None, calls=400, seed=0)
+    assert look.share == pytest.approx(5 * math.sqrt(2) / 2 / 9)
+    assert look.is_bound
