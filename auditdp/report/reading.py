@@ -37,13 +37,12 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
 def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     """Return what a trace says that no bet has shown, each with how it is known: proposals, and no evidence of a loss.
 
-    Where the claim is not refuted that is what was read off the code, but for losses, which a notice says, and what got
-    round the noise of code that is understood. Where the run differs from what the accountant was told is said always.
+    Where the claim is not refuted that is what was read off the code, but for losses, which a notice says. Where the run
+    differs from what the accountant was told is said always.
     """
     trace = traced(result)
     found = [] if trace is None else trace.findings
-    full = trace is not None and trace.extent == "full"
-    other = [each for each in found if each.kind != "loss" and (each.read_off or (full and each.kind == "round"))]
+    other = [each for each in found if each.kind != "loss" and each.read_off]
     read = [("not shown", each) for each in other if result.verdict is Verdict.NOT_REFUTED]
     told = [("not as told", each) for each in found if each.kind == "steps"]
     return [*told[:MOST], *read[:MOST]]

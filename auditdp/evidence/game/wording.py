@@ -195,14 +195,17 @@ def _not_audited(shown: Shown) -> list[str]:
 def suspected(trace: GameTrace | None, calls: int | None) -> list[str]:
     """Return what a trace read off the code of a claim that no calls refute; nothing where it read no more than is claimed.
 
-    ``calls`` would show it, if that is known.
+    ``calls`` would show it, by the laws of outputs that were read off. Without them a trace bounds what outputs lose from
+    above, as where what it saw stays inside.
     """
     read = [each for each in trace.findings if each.kind == "loss" and each.read_off] if trace else []
-    if trace is None or not trace.is_bound or not read:
+    if calls is None or not read:
         return []
     line = f"{read[0].file}: {read[0].sentence}" if read[0].file else read[0].sentence
-    enough = "" if calls is None else f"; some {odds(math.log(calls))} calls would show it"
-    return [f"more than is claimed was read off the code: {line}. A trace decides nothing{enough}"]
+    return [
+        f"more than is claimed was read off the code: {line}. A trace decides nothing; some {odds(math.log(calls))} calls "
+        "would show it"
+    ]
 
 
 def shows_nothing(same: int | None) -> list[str]:
