@@ -69,7 +69,7 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
     known = read_baseline(path)
     found, seen = against_baseline(record, known), assurance(record)
     tell(differences_text(found, known=len(known), against=str(path), found_it=seen, width=columns()))
-    raise typer.Exit(exit_code(found, record))
+    raise typer.Exit(exit_code(found, record, settings(profile).fail_on))
 
 
 @baseline_app.command(short_help="Say whether the baseline can be read.")

@@ -14,9 +14,10 @@ from auditdp.record.details import kind_of
 from auditdp.record.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict
 from auditdp.record.versions import LawChange
 
-SEEN, BLIND, FELL = 1.5, 2.0, 1.25
+SEEN, BLIND, FELL = 1.5, 2.0, 1.5
 """A loss of so many times the claim is what an audit should see; one that misses the second is blind; and its sight has
-fallen where it needs so many times the loss that it needed. What chance decides of the calls of a pair is less."""
+fallen where it needs so many times the loss that it needed. What chance decides of the calls of a pair is less: at most
+1.35 times between two seeds, in six hundred checks of harmless changes."""
 
 
 class Kind(StrEnum):

@@ -306,7 +306,7 @@ def seeing(epsilon, same=None):
 @pytest.mark.parametrize(
     ("then", "now", "weaker"),
     [
-        (seeing(1.4), seeing(1.5), ""),
+        (seeing(1.6), seeing(2.2), ""),
         (seeing(1.4), seeing(2.2), "a loss of 1.4 times the claim was seen in the baseline, only one of 2.2 times now"),
         (seeing(1.4), seeing(1.4, same=512), "both inputs of every pair have the same outputs"),
         (seeing(3.0), seeing(3.2), ""),
