@@ -8,7 +8,7 @@ of the moves A⁻¹ Δ where A is a square matrix. Noise of which nothing is lef
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,27 +16,18 @@ from auditdp.tracing.draws import NOISY, Release
 from auditdp.tracing.families import same
 from auditdp.tracing.plain import ndim
 
+if TYPE_CHECKING:
+    from auditdp.tracing.losses import Moved
+
 NOTHING_LEFT = 1e-9
 """What is left of a row, relative to it, is none below this."""
-
-
-class OnBoth(Protocol):
-    """A release on both inputs."""
-
-    @property
-    def first(self) -> Release:
-        """It on the one input."""
-
-    @property
-    def second(self) -> Release:
-        """It on the other."""
 
 
 Row = Mapping[int, tuple[float, Any]]
 """By a draw, its coefficient and the places of its entries."""
 
 
-def left_of(first: Release, second: Release, before: Iterable[OnBoth]) -> tuple[float, Any] | None:
+def left_of(first: Release, second: Release, before: Iterable[Moved]) -> tuple[float, Any] | None:
     """Return what is left of the noise of a release that shares draws with earlier ones; None where that is not known.
 
     Returns:
@@ -45,28 +36,28 @@ def left_of(first: Release, second: Release, before: Iterable[OnBoth]) -> tuple[
     row, again = _row(first), _row(second)
     if row is None or again is None or _coefficients(row) != _coefficients(again):
         return None
-    found, drawn = [], set(row)
-    for pair in reversed([*before]):  # so that what shares draws with what shares draws is found, too
-        earlier, other = _row(pair.first), _row(pair.second)
-        if earlier is None or other is None:
-            if pair.first.number in first.earlier:
+    rows = {pair: _row(pair.first) for pair in before}
+    if any(earlier is None and pair.first.number in first.earlier for pair, earlier in rows.items()):
+        return None
+    found: dict[Moved, Row] = {}
+    places = {name: place for name, (_, place) in row.items()}
+    while fresh := {
+        pair: each for pair, each in rows.items() if each and pair not in found and places.keys() & each.keys()
+    }:
+        for pair, earlier in fresh.items():  # and what shares draws with these
+            other = _row(pair.second)
+            if other is None or _coefficients(earlier) != _coefficients(other) or pair.first.shape != first.shape:
                 return None
-        elif drawn & set(earlier):
-            if (
-                pair.first.shape != first.shape
-                or _coefficients(earlier) != _coefficients(other)
-                or not _alike(row, earlier)
-            ):
+            if not all(same(places.setdefault(name, place), place) for name, (_, place) in earlier.items()):
                 return None
-            found.append((pair, earlier))
-            drawn |= set(earlier)
-    names = sorted(drawn)
+            found[pair] = earlier
+    names = sorted(places)
     mine = np.array([row.get(name, (0.0,))[0] for name in names])
-    theirs = np.array([[other.get(name, (0.0,))[0] for name in names] for _, other in found])
+    theirs = np.array([[other.get(name, (0.0,))[0] for name in names] for other in found.values()])
     share = np.linalg.lstsq(theirs.T, mine, rcond=None)[0]
     scale = float(np.linalg.norm(mine - share @ theirs))
     moved = _move(first, second)
-    for part, (pair, _) in zip(share, found, strict=True):
+    for part, pair in zip(share, found, strict=True):
         moved = moved - part * _move(pair.first, pair.second)
     return (scale if scale > NOTHING_LEFT * np.linalg.norm(mine) else 0.0), moved
 
@@ -91,11 +82,6 @@ def _row(release: Release) -> Row | None:
 
 def _coefficients(row: Row) -> list[float]:
     return [scale for scale, _ in row.values()]
-
-
-def _alike(row: Row, other: Row) -> bool:
-    """Return whether draws that both have have the same entries at the same places."""
-    return all(same(row[name][1], other[name][1]) for name in row.keys() & other.keys())
 
 
 def _move(first: Release, second: Release) -> Any:

@@ -48,6 +48,13 @@ def test_noise_of_which_nothing_is_left_is_used_again_where_the_value_moves_othe
     assert [finding.kind for finding in of(twice, apart).findings if finding.kind == "reuse"] == ["reuse"]
 
 
+def test_what_shares_draws_with_what_shares_them_counts():
+    chain = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])  # the first two show what the third has
+    moved = np.array([[0.0, 1.0], [0.0, 0.5], [0.0, 0.5]])
+    assert of(chain, moved).level == pytest.approx(np.linalg.norm(np.linalg.solve(2 * chain[:2], moved[:2])))
+    assert "reuse" in [finding.kind for finding in of(chain, 2 * moved - [[0, 1], [0, 0], [0, 0]]).findings]
+
+
 def by_tree(data, rng):
     """Prefix sums with noise of a tree, which is filled into zeros."""
     nodes, released = {}, []
