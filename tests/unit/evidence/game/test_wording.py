@@ -145,18 +145,6 @@ def test_a_loss_that_was_read_off_and_that_no_calls_show_is_said_with_the_calls_
     assert not any("read off" in notice for notice in play(100, 1.3).details.notices)
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_outputs_as_long_as_their_input_are_seen_whichever_pair_comes_first(order):
-    """Of the shorter pair alone one would think that an output is one number."""
-
-    def running(bits, rng):
-        return np.cumsum(bits) + rng.laplace(size=len(bits))
-
-    pairs = Neighbours([([1], [0]), ([1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0])][::order])
-    options = GameOptions(alpha=0.05, calls=300, stop_when_refuted=True)
-    assert play_game(as_mechanism(running), PureDP(1.0), pairs, options, streams=streams).verdict is Verdict.VIOLATED
-
-
 def raises_on_one(data, rng):
     if data and rng.random() < 0.9:
         raise ValueError(data)
