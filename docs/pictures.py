@@ -109,7 +109,7 @@ def levels(axes: Any) -> None:
     game = _played(0.5, 0)
     grid, bound = game.wealth.levels, game.wealth.lower_bound(ALPHA)
     shown = (grid > 0.3) & (grid < 3)
-    axes.plot(grid[shown], game.wealth._reached.highest[shown] / math.log(10), color=FALSE, linewidth=1.6)
+    axes.plot(grid[shown], game.wealth._highest[shown] / math.log(10), color=FALSE, linewidth=1.6)
     axes.axhline(-math.log10(ALPHA), color=LIMIT, linestyle="--", linewidth=1)
     axes.annotate("1/α = 20: crossed", (3, -math.log10(ALPHA)), ha="right", va="bottom", color=LIMIT)
     for at, text in ((1.0, "claim"), (bound, f"bound {math.floor(100 * bound) / 100:.2f}"), (2.0, "truth")):
