@@ -281,6 +281,7 @@ def test_what_is_no_mode_is_refused(honest):
     assert "--sandbox ful: expected auto, required, off" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
 def test_the_network_is_open_where_that_is_asked_for(honest):
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -51,7 +51,7 @@ ROW = {"name", "soundness", "sampling", "adjacency", "source", "finding", "absen
 
 # Each family: its options without the free parameter, the free parameter, and the accountant of the smallest bound.
 FAMILIES = [
-    ("compose --count 30 --part-delta 1e-9", "--part-epsilon .1", OptimalComposition(0.1, 1e-9, 30)),
+    ("compose --count 10 --part-delta 1e-9", "--part-epsilon .1", OptimalComposition(0.1, 1e-9, 10)),
     ("top-k --count 20", "--eta .1", TopKZCDP(20, 0.1)),
     ("gaussian --sensitivity 2 --count 3", "--sigma 5", GaussianCurve(5.0, 2.0, 3)),
     ("laplace --sensitivity 2 --count 3", "--scale 5", LaplaceUpper(5.0, 2.0, 3)),

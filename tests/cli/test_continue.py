@@ -53,6 +53,7 @@ def continued(project, *arguments):
     return project("run", "--continue", *arguments, "--format", "json")
 
 
+@pytest.mark.full
 def test_a_game_goes_on_and_on_with_all_that_it_has_won(recorded):
     project, before, record = recorded
     (project.root / "log.jsonl").write_bytes((project.root / "first.jsonl").read_bytes())

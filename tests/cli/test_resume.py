@@ -124,7 +124,8 @@ def test_a_killed_run_leaves_a_readable_log_and_resumes_to_the_same_record(inter
     assert interruptible.called() == {"second", "third", "control"}
 
 
-@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.full), "2"])
+@pytest.mark.full
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupted_run_ends_with_130_and_resumes_to_the_same_record(interruptible, workers):
     expected = interruptible.uninterrupted()
     process = interruptible.start_and_wait_for_the_second("-n", workers, "--report", "html=partial.html")

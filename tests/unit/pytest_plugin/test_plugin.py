@@ -194,6 +194,7 @@ def test_of_the_marker(auditor):
 """
 
 
+@pytest.mark.full
 def test_the_budget_of_a_session_may_be_a_fault(session, pytester):
     pytester.makepyfile(test_mine=FINDS)
     session("test_mine.py", "--auditdp-budget", "level:2").assert_outcomes(passed=2)

@@ -81,6 +81,7 @@ def service(p, scale=1.0):
     return mechanism
 
 
+@pytest.mark.full
 def test_a_raw_vector_in_one_of_a_thousand_calls_is_found():
     evidence = play_game(
         service(1 / 1000, 4.0),

@@ -194,6 +194,7 @@ def test_a_constant_predictor_is_called_so():
     assert len(row) == len(cost_text.COLUMNS)
 
 
+@pytest.mark.full
 def test_the_figure_and_the_page(tmp_path):
     content = recorded(plain)
     lines = cost.lines(content)

@@ -82,7 +82,8 @@ def calls(folder):
     return Counter(path.read_text().split()) if path.exists() else Counter()
 
 
-@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.full), "2"])
+@pytest.mark.full
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_killed_run_goes_on_with_what_is_missing(start, tmp_path, workers):
     record = tmp_path / "experiments" / "toy.jsonl"
     process = start("-n", workers)
