@@ -220,16 +220,18 @@ class Game:
     @property
     def unlisted(self) -> int:
         """Outputs on which the likelihood ratio abstained, since the law that is stated does not list them."""
-        return self._outputs("unlisted")
+        return sum(self.of_forecasters("unlisted"))
 
     @property
     def abstained(self) -> int:
         """Outputs on which the replayed ratio abstained, since they do not look like those that were traced."""
-        return self._outputs("abstained")
+        return sum(self.of_forecasters("abstained"))
 
-    def _outputs(self, name: str) -> int:
-        """Return how many outputs forecasters with a law count under a name."""
-        return sum(getattr(getattr(p, "forecaster", None), name, 0) for t in self.tables for p in t.players)
+    def of_forecasters(self, name: str) -> list[Any]:
+        """Return what forecasters of all pairs have under a name, those that have it."""
+        players = (player for table in self.tables for player in table.players)
+        single = [p.forecaster for p in players if hasattr(p, "forecaster")]
+        return [getattr(each, name) for each in single if hasattr(each, name)]
 
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""

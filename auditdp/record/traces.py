@@ -58,6 +58,11 @@ class TracedFinding(Row):
     needed: Number | None = None
     """The scale that the claim needs for that move alone, where one number says it."""
 
+    @property
+    def located(self) -> str:
+        """The sentence with its file."""
+        return f"{self.file}: {self.sentence}" if self.file else self.sentence
+
 
 @dataclass(frozen=True, kw_only=True)
 class GameTrace(Row):

@@ -48,17 +48,11 @@ def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     return [*told[:MOST], *read[:MOST]]
 
 
-def sentence_of(finding: TracedFinding) -> str:
-    """Return a finding as a sentence with its file."""
-    return f"{finding.file}: {finding.sentence}" if finding.file else finding.sentence
-
-
 def said(result: AuditResult) -> list[str]:
     """Return what was read off as sentences, with their files and with the pair where it is not the counterexample's."""
     shown = result.counterexample
     return [
-        sentence_of(each)
-        + ("" if shown is None or shown.pair == each.pair else f"; on the pair {shorten(each.pair, LONG)}")
+        each.located + ("" if shown is None or shown.pair == each.pair else f"; on the pair {shorten(each.pair, LONG)}")
         for each in read_off(result)
     ]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 from auditdp.adjacency import Adjacency
 from auditdp.betting.forecasting.replayed import ReplayedRatio
@@ -174,7 +175,7 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     details = replace(
         played.details,
         notices=[
-            *suspected(played.details.trace, calls_to_show(game, played.alpha)),
+            *suspected(played.details.trace, partial(calls_to_show, game, played.alpha)),
             *played.details.notices,
             *unsearched,
             *shows_nothing(same),

@@ -61,10 +61,9 @@ def rarely(game: Game, alpha: float) -> tuple[float, float]:
 
 def calls_to_show(game: Game, alpha: float) -> int | None:
     """Return how many calls would refute the claim by the laws that were read off the pairs; None where none would."""
-    of_players = (getattr(player, "forecaster", None) for table in game.tables for player in table.players)
-    laws = [law for each in of_players if (law := getattr(each, "stated", None)) is not None]
-    won = max((gain(game.claim, law)[0] for law in laws), default=0.0)
-    return math.ceil(SURELY * math.log(1 / alpha) / won) if won * MOST_CALLS > SURELY * math.log(1 / alpha) else None
+    won = max((gain(game.claim, law)[0] for law in game.of_forecasters("stated") if law is not None), default=0.0)
+    needed = SURELY * math.log(1 / alpha) / won if won > 0 else math.inf
+    return math.ceil(needed) if needed < MOST_CALLS else None
 
 
 def same_outputs(game: Game) -> int | None:

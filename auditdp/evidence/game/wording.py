@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 from auditdp.adjacency import Adjacency
 from auditdp.betting.forecasting.estimators import ESTIMATOR_NAMES
@@ -192,19 +193,18 @@ def _not_audited(shown: Shown) -> list[str]:
     return [f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"]
 
 
-def suspected(trace: GameTrace | None, calls: int | None) -> list[str]:
+def suspected(trace: GameTrace | None, calls: Callable[[], int | None]) -> list[str]:
     """Return what a trace read off the code of a claim that no calls refute; nothing where it read no more than is claimed.
 
-    ``calls`` would show it, by the laws of outputs that were read off. Without them a trace bounds what outputs lose from
-    above, as where what it saw stays inside.
+    ``calls`` says how many would show it, by the laws of outputs that were read off; it is asked where something was read.
+    Without them a trace bounds what outputs lose from above, as where what it saw stays inside.
     """
     read = [each for each in trace.findings if each.kind == "loss" and each.read_off] if trace else []
-    if calls is None or not read:
+    if not read or (enough := calls()) is None:
         return []
-    line = f"{read[0].file}: {read[0].sentence}" if read[0].file else read[0].sentence
     return [
-        f"more than is claimed was read off the code: {line}. A trace decides nothing; some {odds(math.log(calls))} calls "
-        "would show it"
+        f"more than is claimed was read off the code: {read[0].located}. A trace decides nothing; some "
+        f"{odds(math.log(enough))} calls would show it"
     ]
 
 

@@ -17,7 +17,7 @@ from auditdp.record.verdict import REMEDY
 from auditdp.report.formats import WIDTH
 from auditdp.report.guessing import guessing
 from auditdp.report.numbers import MISSING, bounds, count, duration, number
-from auditdp.report.reading import at_most, columns, looked_at, proposed, rows, said, sentence_of, traced
+from auditdp.report.reading import at_most, columns, looked_at, proposed, rows, said, traced
 from auditdp.report.standing import (
     ENDED,
     Standing,
@@ -183,7 +183,7 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         if result.verdict is Verdict.VIOLATED and finding and (rest := beside(result)):
             notes.append(("besides", rest, ""))
     notes.extend(("read off", sentence, "") for sentence in said(result))
-    notes.extend((how, sentence_of(found), "yellow") for how, found in proposed(result))
+    notes.extend((how, found.located, "yellow") for how, found in proposed(result))
     if result.verdict is Verdict.MISCALIBRATED and finding:
         notes.append(("means", f"{MEANINGS[result.verdict]} {REMEDY}", ""))
     if result.verdict is Verdict.MISCALIBRATED:
