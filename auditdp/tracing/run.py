@@ -234,10 +234,7 @@ class WatchedRun:
         if not waiting:
             self._part(key[0], f"{kind} ({key[1]}) is released more often")
             return None
-        found = waiting.pop()
-        if found is None:
-            return None
-        return found
+        return waiting.pop()
 
     def _forced(self, expected: Release, kind: str, plain: Any, names: tuple[Any, ...] | None) -> Any:
         """Return the recorded result as it is on this input."""
