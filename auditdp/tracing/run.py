@@ -202,7 +202,7 @@ class WatchedRun:
             earlier += term.draw.earlier(term.index)
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
-        expected = self._expected_release((site, law.family), kind, plain)
+        expected = self._expected_release((site, law.family), kind)
         result = plain if expected is None else self._forced(expected, kind, plain, names)
         if number in self.forced:
             result = _like(plain, self.forced[number])
@@ -227,7 +227,7 @@ class WatchedRun:
         )
         return result
 
-    def _expected_release(self, key: tuple[CodeLine, str], kind: str, plain: Any) -> Release | None:
+    def _expected_release(self, key: tuple[CodeLine, str], kind: str) -> Release | None:
         if self.record is None:
             return None
         waiting = self._releases.get(key)
