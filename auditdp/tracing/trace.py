@@ -231,7 +231,7 @@ class Trace:
     def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
         self.runs += 1
         process = os.getpid()
-        with self, self._inputs.lent(self.name, data) as (lent,):
+        with self, _sources.patches.entered(), self._inputs.lent(self.name, data) as (lent,):
             before, _sources.run = _sources.run, run
             try:
                 run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)), run.filled)

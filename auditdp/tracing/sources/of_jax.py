@@ -64,7 +64,7 @@ OTHERS = (
 def watch(patches: Patches, active: Active) -> None:
     """Replace samplers and what computes with noise; nothing is compiled."""
     jax = sys.modules["jax"]
-    patches.context(jax.disable_jit())
+    patches.around.append(jax.disable_jit)
     for name in (*FAMILIES, *OTHERS, "bernoulli"):
         if (function := getattr(jax.random, name, None)) is not None:
             patches.attribute(jax.random, name, _sampler(name, function, active))

@@ -68,7 +68,8 @@ TEMPORARY = 2
 def watch(patches: Patches, active: Active) -> None:
     """Replace what draws."""
     torch = sys.modules["torch"]
-    patches.context(_filled_tensors(active))
+    mode = _filled_tensors(active)
+    patches.around.append(lambda: mode)
     for name, parameters in FUNCTIONS.items():
         patches.attribute(torch, name, _function(name, getattr(torch, name), parameters, active))
     patches.attribute(torch, "randperm", _public("permutation", torch.randperm, active))

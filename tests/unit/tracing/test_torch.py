@@ -204,3 +204,10 @@ def test_random_weights_are_public_and_have_gradients(name):
     pair = compare(Trace(train), data, data[1:] + 1, np.random.default_rng(0), claim=GaussianDP(2.0))
     assert (pair.extent, pair.opaque, pair.differ) == ("full", [], None)
     assert [moved.first.law.scale for moved in pair.noisy if moved.distance] == [2.0]
+
+
+def test_plain_runs_of_a_trace_are_in_no_mode_of_torch():
+    trace = Trace(lambda v, rng: len(torch.overrides._get_current_function_mode_stack()))
+    with trace:
+        assert trace.record(1.0, np.random.default_rng(0)).output == 1
+        assert list(trace.outputs(1.0, 2, np.random.default_rng(0))) == [0, 0]
