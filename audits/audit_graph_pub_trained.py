@@ -60,7 +60,7 @@ def graph_pub_trained(epsilon=1.0, nodes=4, epochs=50, steps=20):
 def graph_pub_trained_afresh(epsilon=1.0, nodes=4, epochs=50, steps=20):
     """The whole pipeline, trained afresh in every run, provides ε-edge DP."""
     mechanism = gnn().GraphPubTrained(epsilon, training(nodes, epochs, steps))
-    return Audit(mechanism=mechanism, claim=PureDP(epsilon), pairs=Edges(nodes), calls=2_000)
+    return Audit(mechanism=mechanism, claim=PureDP(epsilon), pairs=Edges(nodes), calls=2_000, trace=False)
 
 
 @audit(
@@ -130,7 +130,7 @@ def graph_pub_leaking_scores(epochs=100, steps=100):
 def graph_pub_leaking_scores_afresh(epochs=100, steps=100):
     """L, trained afresh in every run, keeps 1-edge DP where the selection by a public L tells nothing (the triangle)."""
     mechanism = gnn().GraphPubTrained(1.0, training(5, epochs, steps), rounding="floor")
-    return Audit(mechanism=mechanism, claim=PureDP(1.0), pairs=Edges(5), play=unwritten_edges()[:1], calls=600)
+    return Audit(mechanism=mechanism, claim=PureDP(1.0), pairs=Edges(5), play=unwritten_edges()[:1], calls=600, trace=False)
 
 
 @audit(
