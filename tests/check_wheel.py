@@ -69,10 +69,11 @@ def main(folder: str) -> None:
     if extra or "auditdp" not in names:
         sys.exit(f"{wheel.name}: expected auditdp as the only top-level name, found {sorted(names)}")
     with tempfile.TemporaryDirectory() as scratch:
-        venv.create(scratch, with_pip=True)
+        venv.create(scratch)
         python = str(Path(scratch) / "bin" / "python")
         constraints = Path(__file__).parents[1] / "constraints.txt"
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", str(constraints)]
+        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
+        install = [*pip, "--no-compile", "-c", str(constraints)]  # a few runs compile no more than they import
         repository = Path(scratch) / "repository"
         repository.mkdir()
         document = (Path(__file__).parents[1] / "CI.md").read_text(encoding="utf-8")
