@@ -1,7 +1,8 @@
 """Leaves: an output of any structure as numbers in order, without loss, and the way to each of them.
 
 A number stands for itself, ``None`` for "no number here" (NaN), and a text for a number of its own, followed by its length,
-its lines and the numbers in it. What a double does not hold (a large integer, a ``Decimal``) is followed by what is left.
+its lines and the numbers in it; bytes by their length and the first of them. What a double does not hold (a large integer,
+a ``Decimal``) is followed by what is left.
 Containers are read in order: mappings and sets by their sorted keys, tables by columns, objects of a dataclass by fields,
 with the name of their class.
 
@@ -36,6 +37,8 @@ EXACT = 2**53
 EPOCH = datetime.datetime(1970, 1, 1)
 MOST_NUMBERS = 16
 """Numbers that are read in a text, at most."""
+MOST_BYTES = 64
+"""The same of bytes: of a number, high ones tell its size."""
 NAMES = {bool: "truth", np.bool_: "truth", int: "integer", np.int64: "integer", float: "double", np.float64: "double"}
 """What numbers are called by their type; of numpy and of Python those are alike that hold the same."""
 _IN_TEXT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -100,7 +103,7 @@ def _ways(output: Any, count: int) -> list[str]:
     if isinstance(output, str) and not isinstance(output, _Name):
         more = ["the length of", "the number of lines of", *(f"number {k + 1} in" for k in range(count))]
     elif isinstance(output, bytes | bytearray | memoryview):
-        more = ["the length of"]
+        more = ["the length of", *(f"byte {k + 1} of" for k in range(count))]
     elif isinstance(output, Decimal | Fraction):
         more = ["the exact value of"]
     elif isinstance(output, datetime.datetime):
@@ -264,6 +267,7 @@ def _numbers(output: Any) -> Iterator[float]:
     elif isinstance(output, bytes | bytearray | memoryview):
         yield digest(bytes(output))
         yield float(len(output))
+        yield from map(float, bytes(output[:MOST_BYTES]))
     elif isinstance(output, enum.Enum):
         yield digest(str(output))
     elif isinstance(output, BaseException) or (isinstance(output, type) and issubclass(output, BaseException)):

@@ -79,6 +79,12 @@ def test_texts_are_numbers_of_their_own():
     assert next(leaves("yes")) == next(leaves("yes"))
 
 
+def test_bytes_are_read_one_by_one_to_a_limit():
+    assert list(leaves(b"\x00\xff"))[1:] == [2.0, 0.0, 255.0]
+    assert list(paths(b"ab")) == ["output", "the length of output", "byte 1 of output", "byte 2 of output"]
+    assert len(list(leaves(bytearray(10**6)))) == len(list(paths(bytes(10**6)))) < 100
+
+
 def test_dictionaries_are_read_in_the_order_of_their_keys():
     assert list(leaves({"b": 1, "a": 2})) == list(leaves(OrderedDict(a=2, b=1)))
     assert list(leaves({"a": 1})) != list(leaves({"b": 1}))
