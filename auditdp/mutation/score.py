@@ -251,9 +251,6 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
 
     On a pair on which it does what the mechanism does it keeps the claim as well as that, and on one whose inputs it does
     not tell apart it keeps any claim.
-
-    Raises:
-        MechanismError: If the mutant crashes, or returns what is not ``RUNS`` outputs.
     """
     original = as_mechanism(mutant.original)
     everything = [*pairs.played, *pairs.others]

@@ -211,11 +211,7 @@ def scan_log(path: Path) -> Reading:
 
 
 def _header(path: Path, content: Any) -> RunRecord:
-    """Return the header of a log.
-
-    Raises:
-        ConfigurationError: If another version wrote it.
-    """
+    """Return the header of a log."""
     schema = content.get("schema", SCHEMA) if isinstance(content, dict) else SCHEMA
     if schema != SCHEMA:
         versions = content.get("versions")
