@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,17 +92,11 @@ def _coordinates(draw: Draw, value: Any) -> int:
     return int(np.prod(shape[1:])) if len(shape) > 1 and shape[0] == draw.size else 1
 
 
-def _halved(draw: Draw) -> Any:
-    """Draw noise of half the scale, or compare with squared odds."""
-    return _spoiled(draw, 0.5)
-
-
-def _left_out(draw: Draw) -> Any:
-    """Return what is drawn when there is no noise: its location, the likelier outcome, or the first element."""
-    return _spoiled(draw, 0.0)
-
-
 def _spoiled(draw: Draw, factor: float) -> Any:
+    """Draw noise of so much of its scale, or compare with odds to that power; 0 leaves the noise out.
+
+    Then what is drawn is its location, the likelier outcome, or the first element.
+    """
     match draw.method:
         case "choice":
             return _choice(draw, factor)
@@ -188,8 +183,8 @@ def _shared(draw: Draw) -> Any:
 
 
 FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
-    "noise halved": (_halved, "has half its scale, or squared odds"),
-    "noise left out": (_left_out, "is constant"),
+    "noise halved": (partial(_spoiled, factor=0.5), "has half its scale, or squared odds"),
+    "noise left out": (partial(_spoiled, factor=0.0), "is constant"),
     "noise reused": (_reused, "repeats the first one of its kind in the call"),
     "one noise for all coordinates": (_shared, "is the same for all coordinates of a run"),
 }
@@ -227,7 +222,7 @@ class WithoutNoise:
 
 
 def _silent(draw: Draw) -> Any:
-    return _left_out(draw) if draw.method in LEFT_OUT else draw.as_is()
+    return _spoiled(draw, 0.0) if draw.method in LEFT_OUT else draw.as_is()
 
 
 def without_noise(mechanism: Any) -> WithoutNoise:

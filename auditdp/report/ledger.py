@@ -77,17 +77,12 @@ class Line:
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
     """Return the lines of every published mechanism, in the order of the record."""
-    listed = {result.id: result.published for result in record.results if result.published is not None}
-    results = {result.id: result for result in record.results}
-    repairs: dict[str, list[Repair]] = {}
-    for name, published in listed.items():
-        if published.repairs in listed:
-            repairs.setdefault(published.repairs, []).append(_repair(results[name], published))
+    published = {result.id: result.published for result in record.results if result.published is not None}
     rows: dict[str, list[Line]] = {}
-    for name, published in listed.items():
-        repaired = listed.get(published.repairs)
-        if repaired is None or repaired.row != published.row:
-            rows.setdefault(published.row, []).append(_line(results[name], published, repairs.get(name, [])))
+    for line in lines_of(record):
+        repaired = published.get(published[line.audit].repairs)
+        if repaired is None or repaired.row != line.row:
+            rows.setdefault(line.row, []).append(line)
     return rows
 
 
