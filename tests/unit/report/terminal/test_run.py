@@ -95,12 +95,6 @@ def test_names_move_no_cursor(audit):
         assert "\u202e" not in text
 
 
-@pytest.mark.parametrize("width", [80, 100, 140])
-def test_only_what_is_to_be_copied_runs_over(record, width):
-    for row in terminal.report(record, width=width).split("\n"):
-        assert len(row) <= width or "reproduce" in row or "::" in row, row
-
-
 def test_numbers_of_different_audits_stand_in_columns(record):
     rows = [row for row in terminal.report(record).split("\n") if row.endswith(" s") and " call" in row]
     assert len(rows) == sum(result.calls > 0 for result in record.results)  # nothing is said of no calls
@@ -233,7 +227,7 @@ def test_a_run_without_all_its_results_says_how_many_there_are(record):
 
 
 @pytest.mark.parametrize("colour", [False, True])
-@pytest.mark.parametrize("width", range(20, 201))
+@pytest.mark.parametrize("width", [*range(20, 60, 3), *range(60, 201, 20)])
 def test_no_width_crashes_and_only_ids_commands_and_long_words_run_over(record, width, colour):
     text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.report(record, width=width, colour=colour))
     for row in text.split("\n"):
