@@ -191,13 +191,13 @@ FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
 """What each operator does to a draw, and what it does in words."""
 
 
+@dataclass(frozen=True, eq=False)
 class Spoiled:
     """A mechanism that draws as it should, except at one site."""
 
-    def __init__(self, mechanism: Any, site: Site, operator: str) -> None:
-        self.mechanism = mechanism
-        self.site = site
-        self.fault = FAULTS[operator][0]
+    mechanism: Any
+    site: Site
+    operator: str
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` outputs with the spoiled noise."""
@@ -206,7 +206,7 @@ class Spoiled:
 
     def _listen(self, draw: Draw) -> Any:
         here = draw.key == self.site.key and draw.method == self.site.method
-        return self.fault(draw) if here else draw.as_is()
+        return FAULTS[self.operator][0](draw) if here else draw.as_is()
 
 
 class WithoutNoise:
@@ -242,11 +242,11 @@ def without_noise(mechanism: Any) -> WithoutNoise:
     return WithoutNoise(mechanism)
 
 
+@dataclass(frozen=True, eq=False)
 class Seeded:
     """A mechanism that sets its own seed: every run of it is the same one."""
 
-    def __init__(self, mechanism: Any) -> None:
-        self.mechanism = mechanism
+    mechanism: Any
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return the output of the run with seed 0, ``size`` times."""

@@ -30,12 +30,12 @@ HEADINGS = {
 COLUMNS = ("audit", "claim", "verdict", "found", "power")
 
 
-def pull_request(record: RunRecord, differences: Sequence[Difference] | None = None, *, most: int = MOST) -> str:
+def pull_request(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
     """Return the comment, in GitHub's Markdown."""
     audits = judged(record, differences)
     parts = [MARK, f"### {_title(audits, record, differences is not None)}", ""]
     end = ["", _footer(record)]
-    room = most - sum(len(part) + 1 for part in (*parts, *end)) - 200  # for what says that something was left out
+    room = MOST - sum(len(part) + 1 for part in (*parts, *end)) - 200  # for what says that something was left out
     body: list[str] = []
     left_out = 0
     for lines in _sections(audits, differences, record):
