@@ -13,7 +13,8 @@ from pydantic.dataclasses import dataclass
 
 from auditdp.adjacency.base import Pair
 from auditdp.adjacency.elsewhere import AdjacencyElsewhere
-from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.decorator import Declared
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
 from auditdp.betting.forecasting.repeats import Repeating
