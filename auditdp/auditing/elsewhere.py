@@ -23,7 +23,8 @@ from auditdp.claims.statements import CLAIMS
 from auditdp.errors import CollectionError, Skip
 from auditdp.mechanism.calls.channel import Channel, ForeignError, LostError, shaped
 from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
-from auditdp.record.results import ClaimRecord, Evidence, Mutation, Place
+from auditdp.record.mutation import Mutation
+from auditdp.record.results import ClaimRecord, Evidence, Place
 from auditdp.record.rows import Plain
 from auditdp.record.versions import VersionsResult
 

@@ -42,7 +42,8 @@ from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import clear_caches
 from auditdp.numerics.threads import one_thread
-from auditdp.record.results import REFUTATIONS, Evidence, Fate, MutantResult, Mutation, Verdict
+from auditdp.record.mutation import Fate, MutantResult, Mutation
+from auditdp.record.results import REFUTATIONS, Evidence, Verdict
 from auditdp.record.verdict import beyond_its_law
 
 RUNS = 64

@@ -9,14 +9,13 @@ from enum import StrEnum
 from auditdp.numerics.rounding import confidence
 from auditdp.record.budgets import BUDGETS
 from auditdp.record.details import CountingDetails, GameDetails
+from auditdp.record.mutation import Fate, Mutation
 from auditdp.record.results import (
     DECLARABLE,
     REFUTATIONS,
     AuditResult,
     ControlResult,
     Evidence,
-    Fate,
-    Mutation,
     RunRecord,
     Verdict,
     details,

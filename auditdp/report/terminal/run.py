@@ -12,7 +12,8 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from auditdp.record.results import REFUTATIONS, AuditResult, Counterexample, Fate, RunRecord, Verdict
+from auditdp.record.mutation import Fate
+from auditdp.record.results import REFUTATIONS, AuditResult, Counterexample, RunRecord, Verdict
 from auditdp.record.verdict import REMEDY
 from auditdp.report.formats import WIDTH
 from auditdp.report.guessing import guessing

@@ -15,7 +15,7 @@ from auditdp.auditing.settings import Settings
 from auditdp.errors import Skip
 from auditdp.evidence.exact.evidence import exact_evidence
 from auditdp.mutation.score import _derived, _pairs, mutation
-from auditdp.record.results import Fate
+from auditdp.record.mutation import Fate
 
 pytestmark = pytest.mark.dear
 
