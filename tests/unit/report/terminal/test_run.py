@@ -87,23 +87,11 @@ def test_a_finding_that_was_not_confirmed_says_so(audit):
     assert "Not confirmed on fresh randomness." in terminal.line(replace(audit("feature_rr"), counterexample=found))
 
 
-def test_names_move_no_cursor(audit):
-    for colour in (False, True):
-        text = terminal.line(audit("nasty"), colour=colour)
-        assert "\x1b[31m \\u202e" not in text
-        assert "\\x1b[31m \\u202e ]]>" in text
-        assert "\u202e" not in text
-
-
 def test_numbers_of_different_audits_stand_in_columns(record):
     rows = [row for row in terminal.report(record).split("\n") if row.endswith(" s") and " call" in row]
     assert len(rows) == sum(result.calls > 0 for result in record.results)  # nothing is said of no calls
     assert {len(row) for row in rows} == {terminal.WIDTH}
     assert {row.index(" call") for row in rows} <= {86, 87}  # 'calls' and, for one, 'call'
-
-
-def test_plain_text_has_no_colour_codes(record):
-    assert "\x1b" not in terminal.report(record)
 
 
 def test_the_summary(record):
