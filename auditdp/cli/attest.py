@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, Source, app, given, read_whole, say, tell
+from auditdp.cli.common import Source, app, given, read_whole, say, tell
+from auditdp.config import DEFAULT_LOG
 from auditdp.doors import MOST_SETTINGS, content_of, json_of, write
 from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
 

@@ -1,6 +1,5 @@
 """Adjacencies: the pairs they list are neighbours, all of them where they say so, and nothing else passes."""
 
-import itertools
 import math
 from itertools import combinations, permutations
 
@@ -27,16 +26,6 @@ from auditdp.errors import AdjacencyError
 
 def identity(data):
     return np.asarray(data).tobytes() if isinstance(data, np.ndarray) else repr(data)
-
-
-def unordered(pair):
-    return frozenset((identity(pair.data), identity(pair.neighbour)))
-
-
-def test_exhaustive_edge_ldp_is_what_brute_force_finds():
-    lists = [np.array(bits, np.int8) for bits in itertools.product((0, 1), repeat=3)]
-    brute = {unordered(Pair(a, b)) for a, b in itertools.combinations(lists, 2) if (a != b).sum() == 1}
-    assert {unordered(pair) for pair in NeighbourList(4).exhaustive()} == brute
 
 
 ZEROS = np.zeros(4, np.int8)
