@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     )
     from auditdp.auditing.assertion import assert_private
     from auditdp.auditing.checking import check
-    from auditdp.auditing.declaration import Audit, audit, data_file
+    from auditdp.auditing.declaration import Audit
+    from auditdp.auditing.decorator import audit, data_file
     from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
     from auditdp.claims.estimates import Unbiased, VarianceAtMost
     from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
@@ -100,7 +101,8 @@ _NAMES = {
     ),
     "auditdp.auditing.assertion": "assert_private",
     "auditdp.auditing.checking": "check",
-    "auditdp.auditing.declaration": "Audit audit data_file",
+    "auditdp.auditing.declaration": "Audit",
+    "auditdp.auditing.decorator": "audit data_file",
     "auditdp.bounds": "bounds",
     "auditdp.claims.curves": "AccountedDP RenyiDP ZeroConcentratedDP",
     "auditdp.claims.estimates": "Unbiased VarianceAtMost",

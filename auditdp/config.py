@@ -23,6 +23,7 @@ PROFILE_VARIABLE = "AUDITDP_PROFILE"
 """Environment variable with the name of the profile, where none is given."""
 FILE = "pyproject.toml"
 SANDBOXES = ("auto", "required", "off")
+DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 FAILURES = ("none", "error", "inconclusive", "skipped", "changed")
 DEFAULT = "default"
 

@@ -67,11 +67,7 @@ def _is_data(node: ast.AST) -> bool:
 
 
 def _written(value: Any) -> str:
-    """Return the Python of a value.
-
-    Raises:
-        TypeError: If it cannot be written.
-    """
+    """Return the Python of a value."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from auditdp.auditing.declaration import Declared, line_in
+from auditdp.auditing.decorator import Declared, line_in
 from auditdp.errors import AuditError, CollectionError, MissingExtraError
 
 

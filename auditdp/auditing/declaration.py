@@ -1,18 +1,12 @@
-"""How an audit is declared: ``Audit``, the ``@audit`` decorator, and where an audit finds its data."""
+"""What an audit consists of: ``Audit``, and what is refused of one."""
 
 from __future__ import annotations
 
-import ast
-import inspect
 import math
-import os
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +14,7 @@ from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.sized import of_size, records
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
-from auditdp.config import DATA_VARIABLE
-from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
+from auditdp.errors import AuditError, CollectionError, ConfigurationError, did_you_mean
 from auditdp.mechanism.calls.observed import Observed
 from auditdp.mechanism.calls.showing import STREAMS
 from auditdp.mechanism.protocol import brief
@@ -232,214 +225,3 @@ def _of_one_size(claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair]
     except Exception as error:
         raise CollectionError(f"claim({size}), for {size} records, raised {type(error).__name__}: {error}") from error
     return settled, of_size(adjacency, size)
-
-
-@dataclass(frozen=True)
-class Declared:
-    """An audit factory with what its decorator says; ``build`` makes the audit for given parameters."""
-
-    factory: Callable[..., Audit]
-    source: str = ""
-    expect: str = "holds"
-    timeout: float | None = None
-    row: str = ""
-    reading: str = ""
-    repairs: str = ""
-    smallest: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    wrong: str = ""
-    """What is wrong with the declaration, and in which line; empty where nothing is. Such an audit is collected like any
-    other, and ``build`` refuses it, so that the other audits of its file are run.
-    """
-    id: str = ""
-    path: str = ""
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The factory's parameters and their defaults."""
-        return {name: p.default for name, p in inspect.signature(self.factory).parameters.items()}
-
-    @property
-    def description(self) -> str:
-        """The factory's docstring."""
-        return inspect.getdoc(self.factory) or ""
-
-    def read(self, overrides: Mapping[str, str]) -> dict[str, Any]:
-        """Return the parameters, with those that are overridden read in the type of their default.
-
-        Raises:
-            ConfigurationError: If an override cannot be read as that type.
-        """
-        if self.wrong:
-            return {}
-        given = {name: text for name, text in overrides.items() if name in self.parameters}
-        return self.parameters | {name: _read(name, text, self.parameters[name]) for name, text in given.items()}
-
-    def sizes(self, overrides: Mapping[str, str]) -> list[dict[str, str]]:
-        """Return the overrides of every size that is tried for the smallest violation, ascending; one where none is."""
-        tried = [{name: str(size)} for name, sizes in self.smallest.items() if name not in overrides for size in sizes]
-        return [dict(overrides) | size for size in tried] or [dict(overrides)]
-
-    def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
-        """Return the audit and its parameters, with command-line overrides read in the type of each default.
-
-        Raises:
-            ConfigurationError: If an override cannot be read as that type.
-            CollectionError: If the declaration is wrong, or the factory does not return an Audit or raises an error of the
-                harness; with the line.
-            Skip: If the factory cannot run here.
-        """
-        if self.wrong:
-            raise CollectionError(self.wrong)
-        parameters = self.read(overrides)
-        try:
-            built = self.factory(**parameters)
-        except AuditError as error:
-            line = line_in(error, self.path)
-            raise CollectionError(f"line {line}: {error}" if line else str(error)) from error
-        if not isinstance(built, Audit):
-            raise CollectionError(f"{_place(self.factory)}returned {type(built).__name__}, expected an Audit")
-        return built, parameters
-
-
-@overload
-def audit(factory: Callable[..., Audit], /) -> Declared: ...
-
-
-@overload
-def audit(
-    *,
-    source: str = ...,
-    expect: str = ...,
-    timeout: float | None = ...,
-    row: str = ...,
-    reading: str = ...,
-    repairs: str = ...,
-    smallest: Mapping[str, Sequence[int]] | None = ...,
-) -> Callable[[Callable[..., Any]], Declared]: ...
-
-
-def audit(*factory: Any, **options: Any) -> Any:
-    """Declare an audit: a factory whose parameters all have defaults and which returns an ``Audit``.
-
-    ``@audit`` alone is ``@audit()``. A mistake, such as an unknown option, a parameter without a default or sizes that do
-    not ascend, costs this audit alone: it is collected, and is an ERROR that names the line.
-
-    Args:
-        factory: The factory, where the decorator is written without parentheses.
-        options: Of these:
-
-            source: Where the claim is stated: paper, theorem, version.
-            expect: 'holds'; 'violation' for a published claim that is known to be false; or 'miscalibration' for a published
-                sensitivity that is known to be too small, whether or not the claim that rests on it holds. Finding what is
-                declared is then success.
-            timeout: Seconds after which it is stopped, unless the command line says otherwise.
-            row: The published mechanism under which the ledger of claims lists it; not listed unless given.
-            reading: For the ledger: which reading is audited, such as 'as stated' or 'as deployed'.
-            repairs: Name of the audit, in the same file, whose violated claim this one repairs.
-            smallest: One parameter and the sizes to try, such as ``{"nodes": range(2, 7)}``, smallest first: the audit ends
-                with the first size that refutes the claim, or the calibration unless a violation is declared, and each size
-                has its share of α.
-
-    Raises:
-        CollectionError: If what is decorated is not callable.
-    """
-    if len(factory) == 1 and callable(factory[0]) and not options:
-        return _declared(factory[0], (), {})
-    return lambda decorated: _declared(decorated, factory, options)
-
-
-TEXTS = ("source", "expect", "row", "reading", "repairs")
-OPTIONS = (*TEXTS, "timeout", "smallest")
-
-
-def _declared(factory: Any, positional: Sequence[Any], options: Mapping[str, Any]) -> Declared:
-    if not callable(factory):
-        raise CollectionError(f"@audit: expected a function that returns an Audit, got {factory!r}")
-    if wrong := _wrong(factory, positional, options):
-        return Declared(factory, wrong=f"{_place(factory)}{wrong}")
-    sizes = {name: list(tried) for name, tried in (options.get("smallest") or {}).items()}
-    return Declared(factory, **{**options, "smallest": sizes})
-
-
-def _undeclarable(expect: Any) -> str:
-    from auditdp.record.results import DECLARABLE
-
-    wanted = f"expected expect='holds', {' or '.join(map(repr, DECLARABLE))}, got {expect!r}"
-    return "" if expect in DECLARABLE else wanted
-
-
-def _wrong(factory: Callable[..., Audit], positional: Sequence[Any], options: Mapping[str, Any]) -> str:
-    """Return the first thing that is wrong with a declaration, or an empty text."""
-    if positional:
-        return f"@audit takes its options by name, such as @audit(source=...), got {', '.join(map(repr, positional))}"
-    for name, value in options.items():
-        if name not in OPTIONS:
-            return f"@audit has no option {name}={value!r}; {did_you_mean(name, OPTIONS)}"
-        if name in TEXTS and not isinstance(value, str):
-            return f"@audit: expected a text, got {name}={value!r}"
-    expect, timeout, smallest = options.get("expect", "holds"), options.get("timeout"), options.get("smallest") or {}
-    if expect != "holds" and (problem := _undeclarable(expect)):
-        return problem
-    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
-        return f"expected timeout, a finite number of seconds > 0, got {timeout!r}"
-    parameters = inspect.signature(factory).parameters
-    for name, parameter in parameters.items():
-        if parameter.default is inspect.Parameter.empty:
-            return f"parameter {name!r} needs a default"
-    if not isinstance(smallest, Mapping) or len(smallest) > 1 or not all(map(_ascending, smallest.values())):
-        return f"expected smallest={{parameter: ascending sizes}}, got {smallest!r}"
-    if unknown := smallest.keys() - parameters.keys():
-        return f"expected smallest={{parameter: ascending sizes}}, and there is no parameter {', '.join(map(repr, unknown))}"
-    return ""
-
-
-def _ascending(sizes: Any) -> bool:
-    if not isinstance(sizes, Sequence) or not all(isinstance(size, int | float) for size in sizes):
-        return False
-    return len(sizes) > 0 and all(a < b for a, b in pairwise(sizes))
-
-
-def _place(factory: Any) -> str:
-    """Return the line in which a factory, or its decorator, begins."""
-    code = getattr(factory, "__code__", None)
-    return f"line {code.co_firstlineno}: " if code is not None else ""
-
-
-def line_in(error: BaseException, filename: str) -> int | None:
-    """Return the line of a file from which an error came, the innermost one, or None where it came from elsewhere."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
-    if isinstance(error, SyntaxError) and error.lineno and error.filename in (None, filename):
-        lines.append(error.lineno)
-    return lines[-1] if lines else None
-
-
-def _read(name: str, text: str, default: Any) -> Any:
-    kind = type(default)
-    try:
-        if kind is bool:
-            return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
-        if kind in (int, float, str):
-            return kind(text)
-        value = ast.literal_eval(text)
-        if not isinstance(value, kind):
-            raise ValueError(text)
-        return value
-    except (KeyError, ValueError, SyntaxError):
-        raise ConfigurationError(
-            f"-P {name}={text}: expected a value of type {kind.__name__}, like {default!r}"
-        ) from None
-
-
-def data_file(name: str) -> Path:
-    """Return a file of the data folder that ``--data`` or ``AUDITDP_DATA`` names.
-
-    Raises:
-        Skip: If no folder is given or it has no such file; the audit is then SKIPPED with this reason.
-    """
-    folder = os.environ.get(DATA_VARIABLE, "")
-    if not folder:
-        raise Skip(f"needs {name}; give its folder with --data or {DATA_VARIABLE}")
-    path = Path(folder) / name
-    if not path.is_file():
-        raise Skip(f"needs {name}, which is not in {folder}")
-    return path

@@ -13,7 +13,8 @@ from pydantic.dataclasses import dataclass
 
 from auditdp.adjacency.base import Pair
 from auditdp.adjacency.elsewhere import AdjacencyElsewhere
-from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.decorator import Declared
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
 from auditdp.betting.forecasting.repeats import Repeating
@@ -22,7 +23,8 @@ from auditdp.claims.statements import CLAIMS
 from auditdp.errors import CollectionError, Skip
 from auditdp.mechanism.calls.channel import Channel, ForeignError, LostError, shaped
 from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
-from auditdp.record.results import ClaimRecord, Evidence, Mutation, Place
+from auditdp.record.mutation import Mutation
+from auditdp.record.results import ClaimRecord, Evidence, Place
 from auditdp.record.rows import Plain
 from auditdp.record.versions import VersionsResult
 

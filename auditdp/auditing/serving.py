@@ -13,7 +13,8 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.elsewhere import MOST_COUNTED
-from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.decorator import Declared
 from auditdp.auditing.elsewhere import (
     AS_DECLARED,
     DECLARED,

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, Source, app, given, read_whole, say, tell
+from auditdp.cli.common import Source, app, given, read_whole, say, tell
+from auditdp.config import DEFAULT_LOG
 from auditdp.doors import MOST_SETTINGS, content_of, json_of, write
 from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
 
@@ -112,12 +113,7 @@ def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
 
 
 def _opened(path: Path, key: Path) -> dict[str, Any]:
-    """Return the statement in an envelope, once its signature is verified.
-
-    Raises:
-        ConfigurationError: If it, or the key, cannot be read.
-        StoppedError: If it was not signed by this key, or is no statement of a run.
-    """
+    """Return the statement in an envelope, once its signature is verified."""
     from auditdp.report.attestation import PAYLOAD, PREDICATE, STATEMENT
 
     public = _key(key, private=False)
@@ -145,12 +141,7 @@ def _opened(path: Path, key: Path) -> dict[str, Any]:
 
 
 def _key(path: Path, *, private: bool) -> Any:
-    """Return a key as securesystemslib has it: one that signs, or a public one.
-
-    Raises:
-        ConfigurationError: If it is none.
-        MissingExtraError: If the libraries are not installed.
-    """
+    """Return a key as securesystemslib has it: one that signs, or a public one."""
     try:
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key

@@ -26,7 +26,7 @@ import typer
 from typer.core import TyperGroup
 
 from auditdp import __version__
-from auditdp.config import SANDBOXES
+from auditdp.config import DEFAULT_LOG, SANDBOXES
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.record.budgets import BUDGETS, FAULTS
 from auditdp.report.formats import FORMATS
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from auditdp.runner.record import Reading
 
 OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
-
-DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
-"""The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
 
 
 class AnswerFormat(StrEnum):
@@ -62,7 +59,7 @@ COMMANDS = {
     "report": "replay",
     "replay": "replay",
     "confirm": "confirm",
-    "mutate": "mutate",
+    "mutate": "run.run",
     "baseline": "baseline",
     "compare": "baseline",
     "nightly": "nightly",

@@ -17,7 +17,8 @@ from auditdp.history.baseline.differences import (
     worst_first,
 )
 from auditdp.history.baseline.entries import Accepted, Entry, covered, entry_of
-from auditdp.record.results import Fate, RunRecord, Verdict
+from auditdp.record.mutation import Fate
+from auditdp.record.results import RunRecord, Verdict
 
 
 def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import CRASHED, DEFAULT_LOG, OK, LogPath, app, coloured, columns, given, say
+from auditdp.cli.common import CRASHED, OK, LogPath, app, coloured, columns, given, say
+from auditdp.config import DEFAULT_LOG
 
 
 @app.command(short_help="Make one run of the logs of its shards.")

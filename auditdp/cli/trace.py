@@ -10,14 +10,15 @@ import typer
 from auditdp.cli.common import NOTHING, AnswerFormat, app, say, tell
 from auditdp.cli.inspect import answer_about
 from auditdp.record.results import SYMBOLS
-from auditdp.report.reading import columns, rows
-from auditdp.report.text import printable, shorten
+from auditdp.report.reading import aligned, columns, rows
 
 if TYPE_CHECKING:
     from auditdp.runner.traced import TracedAudit
 
 PAIRS = 30
 SECONDS = 300.0
+CELL = 60
+"""Characters of a cell of the table of lines."""
 
 
 @app.command(short_help="Read off one mechanism which line loses what.")
@@ -53,14 +54,11 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
         f"{SYMBOLS.get(found.parameter, found.parameter)} lost",
         "share of the claim",
     ]
-    table = [heads, *([printable(shorten(cell, 60)) for cell in row] for row in rows(found.lines))]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     listed = found.pairs - found.generated
     at = f" at {found.size}" * bool(found.size)
     lines = [identifier, f"claim {found.claim}{at}; {listed} listed and {found.generated} generated pairs", ""]
     if found.lines:
-        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
-        lines += [""]
+        lines += [*aligned([heads, *rows(found.lines)], CELL), ""]
     for finding in found.findings:
         kind = "read off" if finding.read_off else "where to look"
         at = f" ({finding.file})" if finding.file else ""

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.evidence.counting.events import Counts, largest_losses, unseen
-from auditdp.evidence.counting.tally import Tally
+from auditdp.evidence.counting.tally import Tally, inputs_of
 from auditdp.mechanism.calls import Calls
-from auditdp.mechanism.protocol import Mechanism, identity_key
+from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.binomial import lower_limit, upper_limit
 from auditdp.numerics.randomness import Streams
 
@@ -98,10 +98,8 @@ def counted(
     pairs = adjacency.exhaustive()
     if not pairs or len(pairs) > MOST_PAIRS:
         return None
-    inputs = {identity_key(data): data for pair in pairs for data in (pair.data, pair.neighbour)}
-    place = {key: k for k, key in enumerate(inputs)}
-    ends = np.array([[place[identity_key(data)] for data in (pair.data, pair.neighbour)] for pair in pairs]).T
-    tally = Tally(Calls(mechanism), list(inputs.values()), streams, most=MOST_OUTPUTS)
+    inputs, ends = inputs_of(pairs)
+    tally = Tally(Calls(mechanism), inputs, streams, most=MOST_OUTPUTS)
     tally.add(FIRST_RUNS)
     first, found = tally.counts.copy(), None
     for look in range(LOOKS):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,17 +92,11 @@ def _coordinates(draw: Draw, value: Any) -> int:
     return int(np.prod(shape[1:])) if len(shape) > 1 and shape[0] == draw.size else 1
 
 
-def _halved(draw: Draw) -> Any:
-    """Draw noise of half the scale, or compare with squared odds."""
-    return _spoiled(draw, 0.5)
-
-
-def _left_out(draw: Draw) -> Any:
-    """Return what is drawn when there is no noise: its location, the likelier outcome, or the first element."""
-    return _spoiled(draw, 0.0)
-
-
 def _spoiled(draw: Draw, factor: float) -> Any:
+    """Draw noise of so much of its scale, or compare with odds to that power; 0 leaves the noise out.
+
+    Then what is drawn is its location, the likelier outcome, or the first element.
+    """
     match draw.method:
         case "choice":
             return _choice(draw, factor)
@@ -188,21 +183,21 @@ def _shared(draw: Draw) -> Any:
 
 
 FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
-    "noise halved": (_halved, "has half its scale, or squared odds"),
-    "noise left out": (_left_out, "is constant"),
+    "noise halved": (partial(_spoiled, factor=0.5), "has half its scale, or squared odds"),
+    "noise left out": (partial(_spoiled, factor=0.0), "is constant"),
     "noise reused": (_reused, "repeats the first one of its kind in the call"),
     "one noise for all coordinates": (_shared, "is the same for all coordinates of a run"),
 }
 """What each operator does to a draw, and what it does in words."""
 
 
+@dataclass(frozen=True, eq=False)
 class Spoiled:
     """A mechanism that draws as it should, except at one site."""
 
-    def __init__(self, mechanism: Any, site: Site, operator: str) -> None:
-        self.mechanism = mechanism
-        self.site = site
-        self.fault = FAULTS[operator][0]
+    mechanism: Any
+    site: Site
+    operator: str
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` outputs with the spoiled noise."""
@@ -211,7 +206,7 @@ class Spoiled:
 
     def _listen(self, draw: Draw) -> Any:
         here = draw.key == self.site.key and draw.method == self.site.method
-        return self.fault(draw) if here else draw.as_is()
+        return FAULTS[self.operator][0](draw) if here else draw.as_is()
 
 
 class WithoutNoise:
@@ -227,7 +222,7 @@ class WithoutNoise:
 
 
 def _silent(draw: Draw) -> Any:
-    return _left_out(draw) if draw.method in LEFT_OUT else draw.as_is()
+    return _spoiled(draw, 0.0) if draw.method in LEFT_OUT else draw.as_is()
 
 
 def without_noise(mechanism: Any) -> WithoutNoise:
@@ -247,11 +242,11 @@ def without_noise(mechanism: Any) -> WithoutNoise:
     return WithoutNoise(mechanism)
 
 
+@dataclass(frozen=True, eq=False)
 class Seeded:
     """A mechanism that sets its own seed: every run of it is the same one."""
 
-    def __init__(self, mechanism: Any) -> None:
-        self.mechanism = mechanism
+    mechanism: Any
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return the output of the run with seed 0, ``size`` times."""

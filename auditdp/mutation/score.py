@@ -42,7 +42,8 @@ from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import clear_caches
 from auditdp.numerics.threads import one_thread
-from auditdp.record.results import REFUTATIONS, Evidence, Fate, MutantResult, Mutation, Verdict
+from auditdp.record.mutation import Fate, MutantResult, Mutation
+from auditdp.record.results import REFUTATIONS, Evidence, Verdict
 from auditdp.record.verdict import beyond_its_law
 
 RUNS = 64
@@ -251,9 +252,6 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
 
     On a pair on which it does what the mechanism does it keeps the claim as well as that, and on one whose inputs it does
     not tell apart it keeps any claim.
-
-    Raises:
-        MechanismError: If the mutant crashes, or returns what is not ``RUNS`` outputs.
     """
     original = as_mechanism(mutant.original)
     everything = [*pairs.played, *pairs.others]

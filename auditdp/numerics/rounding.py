@@ -16,6 +16,15 @@ def confidence(alpha: float) -> str:
     return f"confidence {math.floor(100 * (1 - alpha) * 10**digits + 1e-6) / 10**digits:.{digits}f}%"
 
 
+def count(value: int, noun: str, plural: str = "") -> str:
+    """Return how many there are of something.
+
+    >>> count(1, "audit"), count(2_184, "audit")
+    ('1 audit', '2,184 audits')
+    """
+    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
 SAME = 1e-6
 """Relative difference of two numbers that floating point explains: another processor may compute other digits."""
 

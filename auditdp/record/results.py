@@ -22,6 +22,7 @@ from auditdp.doors import json_of
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import LONGEST, MOST_SEED
 from auditdp.record.details import AnyDetails, Confirmation, Details, EvidenceKind, GameDetails, details_of, kind_of
+from auditdp.record.mutation import Mutation
 from auditdp.record.rows import Count, Number, Plain, Probability, Seconds
 from auditdp.record.versions import VersionsResult
 
@@ -212,62 +213,6 @@ class ControlResult:
     def survived(self) -> bool:
         """Whether the audit saw nothing wrong with it."""
         return self.verdict not in REFUTATIONS
-
-
-class Fate(StrEnum):
-    """What became of a mutant, a broken twin that was derived from the mechanism."""
-
-    KILLED = "killed"
-    """The audit's evidence refuted the claim, or the calibration, for it."""
-    REJECTED = "rejected"
-    """The harness refused its outputs; counts as killed."""
-    SURVIVED = "survived"
-    """Nothing refuted it, and nothing shows that it keeps the claim."""
-    EQUIVALENT = "equivalent"
-    """It keeps the claim, for the reason given; does not count."""
-    INVALID = "invalid"
-    """It crashes, so nobody could overlook it; does not count."""
-
-
-@dataclass(frozen=True)
-class MutantResult:
-    """A mutant and what became of it, with the evidence, or the argument.
-
-    ``id`` is the name with the variables of a function numbered: what ``Audit(equivalent_mutants=...)`` may call it, so
-    that renaming them changes nothing.
-    """
-
-    name: str
-    operator: str
-    description: str
-    fate: Fate
-    statement: str = ""
-    calls: Count = 0
-    id: str = ""
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """How an audit did against the mutants of its mechanism."""
-
-    mutants: list[MutantResult] = field(default_factory=list)
-    """Every mutant."""
-    unread: list[str] = field(default_factory=list)
-    """Functions of the mechanism that were not mutated: no source is at hand, or their values are cached."""
-
-    def of(self, *fates: Fate) -> list[MutantResult]:
-        """Return the mutants with one of these fates."""
-        return [mutant for mutant in self.mutants if mutant.fate in fates]
-
-    @property
-    def killed(self) -> int:
-        """How many mutants were killed or rejected."""
-        return len(self.of(Fate.KILLED, Fate.REJECTED))
-
-    @property
-    def counted(self) -> int:
-        """How many mutants count: those that are neither equivalent nor invalid."""
-        return self.killed + len(self.of(Fate.SURVIVED))
 
 
 @dataclass(frozen=True)

@@ -77,30 +77,31 @@ class Line:
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
     """Return the lines of every published mechanism, in the order of the record."""
-    listed = {result.id: result.published for result in record.results if result.published is not None}
-    results = {result.id: result for result in record.results}
-    repairs: dict[str, list[Repair]] = {}
-    for name, published in listed.items():
-        if published.repairs in listed:
-            repairs.setdefault(published.repairs, []).append(_repair(results[name], published))
+    published = {result.id: result.published for result in record.results if result.published is not None}
     rows: dict[str, list[Line]] = {}
-    for name, published in listed.items():
-        repaired = listed.get(published.repairs)
-        if repaired is None or repaired.row != published.row:
-            rows.setdefault(published.row, []).append(_line(results[name], published, repairs.get(name, [])))
+    for line in lines_of(record):
+        repaired = published.get(published[line.audit].repairs)
+        if repaired is None or repaired.row != line.row:
+            rows.setdefault(line.row, []).append(line)
     return rows
 
 
 def lines_of(record: RunRecord) -> list[Line]:
     """Return the line of every audit that is listed, repairs included, in the order of the record."""
-    repairs: dict[str, list[Repair]] = {}
-    for result in record.results:
-        if result.published is not None and result.published.repairs:
-            repairs.setdefault(result.published.repairs, []).append(_repair(result, result.published))
+    repairs = repairs_of(record)
     return [_line(r, r.published, repairs.get(r.id, [])) for r in record.results if r.published is not None]
 
 
-def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) -> Line:
+def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
+    """Return, by the id of a violated claim's audit, the audits of what holds instead."""
+    found: dict[str, list[AuditResult]] = {}
+    for result in record.results:
+        if result.published is not None and result.published.repairs:
+            found.setdefault(result.published.repairs, []).append(result)
+    return found
+
+
+def _line(result: AuditResult, published: Published, repairs: Sequence[AuditResult]) -> Line:
     leading = result.leading
     lower, upper = (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
     found = result.counterexample
@@ -126,7 +127,7 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) 
         undecided="; ".join(undecided) if result.verdict is Verdict.NOT_REFUTED else "",
         reproduce=shell(result.reproduce),
         parameters=dict(result.parameters),
-        repairs=list(repairs),
+        repairs=[_repair(repair) for repair in repairs],
         audit=result.id,
     )
 
@@ -138,8 +139,9 @@ def _found(result: AuditResult) -> str:
     return interval(lower, None if result.verdict is Verdict.VIOLATED else upper, result.claim)
 
 
-def _repair(result: AuditResult, published: Published) -> Repair:
-    leading = result.leading
+def _repair(result: AuditResult) -> Repair:
+    leading, published = result.leading, result.published
+    assert published is not None  # it says what it repairs
     return Repair(
         statement=_first_paragraph(result.description) or result.id,
         verdict=result.verdict,

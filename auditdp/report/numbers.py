@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
+from auditdp.numerics.rounding import count as count
 from auditdp.numerics.rounding import outward, significant
 from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord
 
@@ -114,11 +115,6 @@ def e_value(log_e_value: object) -> str:
         return f"1.0e{exponent}"
     mantissa = f"{math.exp(log - exponent * math.log(10)):.1f}"
     return f"1.0e{exponent + 1}" if mantissa == "10.0" else f"{mantissa}e{exponent}"
-
-
-def count(value: int, noun: str, plural: str = "") -> str:
-    """Return '1 audit' or '2,184 audits'."""
-    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 
 def duration(seconds: object) -> str:

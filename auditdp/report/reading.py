@@ -8,7 +8,7 @@ from auditdp.record.details import GameDetails
 from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, Place, Verdict, details
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.report.numbers import MISSING, as_float, count, level, number, symbol
-from auditdp.report.text import shorten
+from auditdp.report.text import printable, shorten
 
 MOST = 3
 """Findings of a trace that are said of one audit."""
@@ -96,6 +96,13 @@ def at_most(result: AuditResult) -> str:
 def columns(claim: ClaimRecord | None) -> list[str]:
     """Return what stands above the columns of ``rows``."""
     return ["Line", "Noise", "Scale", "Moved at most", f"{symbol(claim)} lost", "Share of the claim"]
+
+
+def aligned(cells: Sequence[Sequence[str]], longest: int) -> list[str]:
+    """Return the lines of a table in plain text, each cell at most so long."""
+    shown = [[shorten(printable(cell), longest) for cell in row] for row in cells]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
 
 
 def rows(lines: Sequence[TracedLine]) -> list[list[str]]:

@@ -9,14 +9,13 @@ from enum import StrEnum
 from auditdp.numerics.rounding import confidence
 from auditdp.record.budgets import BUDGETS
 from auditdp.record.details import CountingDetails, GameDetails
+from auditdp.record.mutation import Fate, Mutation
 from auditdp.record.results import (
     DECLARABLE,
     REFUTATIONS,
     AuditResult,
     ControlResult,
     Evidence,
-    Fate,
-    Mutation,
     RunRecord,
     Verdict,
     details,
@@ -44,6 +43,7 @@ class Standing(StrEnum):
 
 LONG = 1.0
 """Seconds from which an audit may be listed as slow."""
+MOST_SLOW = 5
 BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """What follows the leaks that a budget would find."""
 RARE = 0.5
@@ -144,9 +144,9 @@ def refuting(result: AuditResult) -> list[Evidence]:
     return [] if result.verdict in REFUTATIONS else [e for e in result.evidence if e.verdict in REFUTATIONS]
 
 
-def slowest(record: RunRecord, most: int = 5) -> list[AuditResult]:
+def slowest(record: RunRecord) -> list[AuditResult]:
     """Return the audits that took longest, where they are few of all and take long enough to be looked at."""
-    long = sorted((r for r in record.results if r.seconds >= LONG), key=lambda r: -r.seconds)[:most]
+    long = sorted((r for r in record.results if r.seconds >= LONG), key=lambda r: -r.seconds)[:MOST_SLOW]
     return long if len(record.results) > len(long) else []
 
 

@@ -13,10 +13,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from auditdp.config import DEFAULT_LOG
 from auditdp.doors import open_new, place_to_write, write
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.record.results import RESULT, AuditResult, RunRecord
-from auditdp.runner.record import DEFAULT_LOG, DIGEST, Reading, chained, now, scan_log
+from auditdp.runner.record import DIGEST, Reading, chained, now, scan_log
 
 
 class RecordingError(StoppedError):

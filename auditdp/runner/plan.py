@@ -6,7 +6,7 @@ import ast
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,8 +69,19 @@ class Against:
     """Where its tree lies, the folder that corresponds to the working folder."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a run asks of all of its audits alike."""
+
+    root_seed: int
+    data: str = ""
+    mutants: bool = False
+    against: Against | None = None
+    trace: bool = True
+
+
 @dataclass(frozen=True)
-class Task:
+class Task(Asked):
     """One audit to run: everything a worker process needs, as plain data.
 
     ``recorded`` is the log wealth that the record has of a game that goes on.
@@ -82,15 +93,10 @@ class Task:
     root: str
     overrides: dict[str, str]
     expect: str
-    root_seed: int
     alpha: float
     budget: str
     timeout: float | None
-    data: str = ""
-    mutants: bool = False
     recorded: float | None = None
-    against: Against | None = None
-    trace: bool = True
 
     @property
     def reproduce(self) -> str:
@@ -106,10 +112,9 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanOptions:
+class PlanOptions(Asked):
     """What a run decides for its audits."""
 
-    root_seed: int
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Parameters by name, as text; an audit takes those that it has."""
     alpha: float = 0.05
@@ -119,10 +124,6 @@ class PlanOptions:
     """Seconds per audit, whatever an audit declares."""
     default_timeout: float | None = None
     """Seconds for audits that declare none."""
-    data: str = ""
-    mutants: bool = False
-    against: Against | None = None
-    trace: bool = True
 
     def check(self) -> None:
         """Raise if an option cannot be used.
@@ -148,14 +149,10 @@ class PlanOptions:
             root=str(Path.cwd()),
             overrides={name: value for name, value in self.overrides.items() if name in audit.parameters},
             expect=audit.expect,
-            root_seed=self.root_seed,
             alpha=share,
             budget=str(Budget.read(self.budget)),
             timeout=next((t for t in (self.timeout, audit.timeout, self.default_timeout) if t is not None), None),
-            data=self.data,
-            mutants=self.mutants,
-            against=self.against,
-            trace=self.trace,
+            **{each.name: getattr(self, each.name) for each in fields(Asked)},
         )
 
 

@@ -32,7 +32,6 @@ from auditdp.errors import ConfigurationError
 from auditdp.record.results import SCHEMA, AuditResult, RunRecord, Verdict, result_of
 from auditdp.runner.plan import Plan
 
-DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
 """The end of a line of a log, and what comes before it."""
 LIBRARIES = (
@@ -211,11 +210,7 @@ def scan_log(path: Path) -> Reading:
 
 
 def _header(path: Path, content: Any) -> RunRecord:
-    """Return the header of a log.
-
-    Raises:
-        ConfigurationError: If another version wrote it.
-    """
+    """Return the header of a log."""
     schema = content.get("schema", SCHEMA) if isinstance(content, dict) else SCHEMA
     if schema != SCHEMA:
         versions = content.get("versions")

@@ -18,6 +18,7 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
+from auditdp.config import DATA_VARIABLE
 from auditdp.errors import ConfigurationError, MechanismError
 from auditdp.numerics.randomness import stream
 from gnn.experiments.experiment import Cell, Curve, Experiment, Parameters
@@ -26,9 +27,6 @@ from gnn.experiments.record import CellRecord, Recorder, environment, read, reco
 
 if TYPE_CHECKING:
     import torch
-
-DATA_VARIABLE = "AUDITDP_DATA"
-"""The variable that names the data folder, as for audits; ``auditdp.auditing.declaration`` takes a second to import."""
 
 
 def data_folder() -> Path:

@@ -16,7 +16,7 @@ from auditdp.runner.processes import workers
 from auditdp.runner.processes.children import Child, Work, WorkAnswer
 from auditdp.runner.processes.workers import CrashError, Workers, result_for
 
-TASK = Task("audits/audit_a.py::leaks", "/a.py", "leaks", "/", {}, "holds", 1, 0.05, "quick", None)
+TASK = Task("audits/audit_a.py::leaks", "/a.py", "leaks", "/", {}, "holds", 0.05, "quick", None, root_seed=1)
 
 
 def certified(name=TASK.id, **more):

@@ -135,13 +135,6 @@ def test_a_log_of_an_earlier_version_is_read_and_said_once_to_have_no_digests(lo
     assert found.problems == ["run.jsonl has no digests, as logs of earlier versions: a change of it would not be seen"]
 
 
-def test_a_log_that_a_kill_cut_short_is_as_it_was(log):
-    content = log.read_bytes()
-    log.write_bytes(content[: content.rindex(b'"digest"')])
-    found = scan_log(log)
-    assert (len(found.record.results), found.problems, found.record.status) == (3, [], "running")
-
-
 def test_who_makes_all_digests_anew_is_not_seen(log):
     """What it is no protection against, as SECURITY.md states."""
     rows = lines_of(log)

@@ -253,7 +253,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_that_is_pasted_runs_the_audit_and_nothing_else(name):
-    task = Task(name, "/a.py", "f", "/", {"p": "$(touch X)`"}, "holds", 1, 0.05, "quick", None, mutants=True)
+    task = Task(name, "/a.py", "f", "/", {"p": "$(touch X)`"}, "holds", 0.05, "quick", None, root_seed=1, mutants=True)
     words = shlex.split(task.reproduce)
     assert words[:2] == ["auditdp", "run"]
     assert words[2].removeprefix("./") == name

@@ -192,32 +192,9 @@ def test_a_keyword_that_matches_nothing_is_nothing_collected(project):
     assert "'hold and nothing'" in outcome.err
 
 
-def test_the_installed_script_ends_with_the_same_code(project):
-    project.audits(PRELUDE + VIOLATED)
-    outcome = project.script("run", "--seed", "1", "--budget", "quick")
-    assert outcome.code == 1
-    assert "VIOLATED" in outcome.out
-    assert "root seed 1" in outcome.out
-
-
 def test_the_version_is_printed(project):
     outcome = project("--version")
     assert (outcome.code, outcome.out) == (0, f"auditdp {__version__}\n")
-
-
-def test_an_error_inside_the_harness_does_not_look_like_a_finding(project):
-    """Python ends with 1 after an uncaught exception, and 1 is what a violation ends with."""
-    project.audits(
-        """
-        @audit()
-        def plotted():
-            bits = AnyValues((0, 1))
-            return Audit(Response(0.5), PureDP(1.0), bits, evidence=["exact"], figure=lambda rng: {"x": object()})
-        """
-    )
-    outcome = project.run()
-    assert outcome.code == 3
-    assert "plotted" in outcome.out + outcome.err
 
 
 @pytest.mark.full

@@ -47,11 +47,6 @@ def broken():
 def skipped():
     raise Skip("no GPU here")
 """
-RUN_FIELDS = {"schema", "root_seed", "alpha_ledger", "versions", "revision", "device", "status"}
-AUDIT_FIELDS = {
-    "id", "verdict", "expected", "claim", "epsilon_lower", "epsilon_upper", "log_e_value", "alpha", "calls",
-    "cpu_seconds", "controls", "counterexample", "reproduce",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -59,25 +54,6 @@ def recorded(shared_project):
     shared_project.audits(AUDITS)
     shared_project.write("audits/audit_worse.py", "import no_such_module")
     return shared_project.run("--report", "json=out/run.json", "--report", "html=out/run.html")
-
-
-def test_the_run_has_every_field(recorded):
-    record = recorded.record
-    assert record.keys() >= RUN_FIELDS
-    assert (record["schema"], record["root_seed"], record["status"]) == (1, 1, "complete")
-    assert record["versions"].keys() >= {"python", "auditdp", "numpy"}
-    assert record["device"]
-    assert record["revision"]
-
-
-def test_every_audit_has_every_field(recorded):
-    results = recorded.record["results"]
-    assert len(results) == 8
-    for result in results:
-        assert result.keys() >= AUDIT_FIELDS
-        assert result["claim"] is None or result["claim"].keys() >= {"kind", "epsilon", "delta", "adjacency", "source"}
-        for control in result["controls"]:
-            assert control.keys() >= {"name", "verdict"}
 
 
 def test_the_ledger_shares_the_whole_alpha_between_the_audits(recorded):
@@ -105,11 +81,6 @@ def test_an_infinite_epsilon_is_the_string_inf(recorded):
     assert (found["epsilon_lower"], found["epsilon_upper"]) == ("inf", "inf")
     exact = next(e for e in found["evidence"] if e["kind"] == "exact")
     assert (exact["epsilon_lower"], exact["epsilon_upper"]) == ("inf", "inf")
-
-
-def test_an_infinite_epsilon_in_the_details_is_the_string_inf(recorded):
-    exact = next(e for e in recorded.audit("infinite")["evidence"] if e["kind"] == "exact")
-    assert exact["details"]["exact_epsilon"] == "inf"
 
 
 def test_a_violation_comes_with_its_counterexample_and_command(recorded):

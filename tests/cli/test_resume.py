@@ -164,13 +164,9 @@ HEADER, FIRST, SECOND, THIRD, END = range(5)
 @pytest.mark.parametrize(
     ("line", "kept", "redone"),
     [
-        (FIRST, 0.0, {"first", "second", "third", "control"}),
         (FIRST, 0.5, {"first", "second", "third", "control"}),
-        (SECOND, 0.0, {"second", "third", "control"}),
-        (SECOND, 0.01, {"second", "third", "control"}),
         (SECOND, 0.99, {"second", "third", "control"}),
         (THIRD, 0.5, {"third", "control"}),
-        (END, 0.0, set()),
         (END, 0.5, set()),
     ],
 )
@@ -179,12 +175,6 @@ def test_a_log_that_was_cut_short_resumes_to_the_same_record(finished, line, kep
     assert finished.resume().untimed == finished.expected
     assert finished.called() == redone
     assert finished.project("report", "-f", "json").untimed == finished.expected
-
-
-@pytest.mark.parametrize("line", [SECOND, THIRD, END])
-def test_a_log_that_was_cut_between_a_line_and_its_end_resumes_to_the_same_record(finished, line):
-    finished.cut(b"".join(finished.whole[: line + 1]).removesuffix(b"\n"))
-    assert finished.resume().untimed == finished.expected
 
 
 def test_a_finished_run_resumes_to_itself_without_a_call(finished):
@@ -235,33 +225,17 @@ def test_another_question_cannot_be_resumed(finished, changed, message):
     assert finished.log.read_bytes() == content
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        "audits/helper.py",
-        *(pytest.param(f"audits/audit_{name}.py", marks=pytest.mark.full) for name in ("it", "other")),
-    ],
-)
-def test_changed_sources_cannot_be_resumed(interruptible, where):
+def test_changed_sources_cannot_be_resumed(interruptible):
     project = interruptible.project
-    project.write("audits/helper.py", "VALUE = 1\n")
-    project.audits("import helper\n", "audits/audit_other.py")
+    helper = project.write("audits/helper.py", "VALUE = 1\n")
+    files = [helper, project.audits("import helper\n", "audits/audit_other.py"), project.root / "audits/audit_it.py"]
     project(*ARGUMENTS)
     interruptible.called()
-    file = project.root / where
-    file.write_text(file.read_text() + "\nCHANGED = 1\n")
-    outcome = project(*ARGUMENTS, "--resume")
-    assert outcome.code == 2
-    assert "cannot resume: revision differs" in outcome.err
+    for file in files:
+        text = file.read_text()
+        file.write_text(f"{text}\nCHANGED = 1\n")
+        outcome = project(*ARGUMENTS, "--resume")
+        assert outcome.code == 2
+        assert "cannot resume: revision differs" in outcome.err
+        file.write_text(text)
     assert interruptible.called() == set()
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"no log\n", b"[1]\n", b"\xff\xfe\x00\xd8\n", b"\x89PNG\r\n\x1a\n\x00\x00", b'{"kind": "end"}\n']
-)
-def test_a_file_that_is_no_log_is_refused(project, content):
-    (project.root / "no.jsonl").write_bytes(content)
-    outcome = project("report", "no.jsonl")
-    assert outcome.code == 2
-    assert "Traceback" not in outcome.err
-    assert "no.jsonl is not the log of a run" in " ".join(outcome.err.split())

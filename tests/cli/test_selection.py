@@ -124,18 +124,9 @@ def test_list_of_nothing(two_files):
     assert (outcome.code, outcome.out) == (5, "")
 
 
-def test_list_of_what_does_not_exist(two_files):
-    assert two_files("list", "no/such").code == 2
-    outcome = two_files("list", "audits/audit_edges.py::dpr")
-    assert outcome.code == 2
-    assert "did you mean 'dprr'?" in outcome.err
-
-
-@pytest.mark.parametrize("identifier", ["audits/audit_edges.py::dprr", "::dprr", "dprr"])
+@pytest.mark.parametrize("identifier", ["audits/audit_edges.py::dprr", "dprr"])
 def test_show_spells_an_audit_out_and_runs_nothing(two_files, identifier):
     (two_files.root / "ran").unlink(missing_ok=True)
-    if identifier.startswith("::"):
-        identifier = identifier[2:]
     outcome = two_files("show", identifier)
     assert outcome.code == 0
     assert outcome.out.startswith("audits/audit_edges.py::dprr\n")

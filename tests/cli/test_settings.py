@@ -155,21 +155,6 @@ def test_a_command_in_a_subfolder_is_that_of_the_project(project):
     assert inside("replay", "more/audit_other.py::fine").code == 0
 
 
-@pytest.mark.full
-def test_a_profile_and_the_environment_stand_between_file_and_options(project):
-    project.write("pyproject.toml", SETTINGS + "[tool.auditdp.profiles.ci]\nseed = 78\nalpha = 0.02\n")
-    project.audits(AUDITS, "privacy/audit_one.py")
-    project.audits(AUDITS, "more/audit_other.py")
-
-    def asked(*arguments, **variables):
-        record = project("run", "--format", "json", *arguments, **variables).record
-        return record["root_seed"], sum(entry["alpha"] for entry in record["alpha_ledger"])
-
-    assert asked("--profile", "ci") == (78, 0.02)
-    assert asked(AUDITDP_PROFILE="ci", AUDITDP_SEED="79") == (79, 0.02)
-    assert asked("--profile", "ci", "--seed", "80", AUDITDP_SEED="79") == (80, 0.02)
-
-
 def test_config_show_says_where_every_value_comes_from(project):
     project.write("pyproject.toml", SETTINGS + "[tool.auditdp.profiles.ci]\nalpha = 0.02\n")
     path = project.root / "pyproject.toml"

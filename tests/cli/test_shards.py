@@ -97,7 +97,8 @@ def test_shards_of_different_runs_are_not_merged(project, shards):
         (("--seed", "1", "--shard", "1/2", "--last-failed"), "does not go with --last-failed"),
     ],
 )
-def test_what_is_no_shard_is_refused(project, shards, arguments, shown):
-    found = project("run", *arguments)
+def test_what_is_no_shard_is_refused(shared_project, arguments, shown):
+    shared_project.audits(AUDITS)
+    found = shared_project("run", *arguments)
     assert found.code == 2
     assert shown in " ".join(found.err.split())

@@ -163,14 +163,6 @@ def test_the_result_names_the_lines_or_says_what_is_not_known(functions, name, s
     assert lines_of(outcome)[-1].startswith(start)
 
 
-@pytest.mark.parametrize("name", ["elsewhere", "cubed"])
-def test_what_is_opaque_is_said_and_nothing_is_read_off_it(functions, name):
-    found = functions("trace", f"of_{name}", "--format", "json").record
-    assert found["opaque"]
-    assert found["bounded"] == 0
-    assert not [finding for finding in found["findings"] if finding["read_off"]]
-
-
 def test_json_holds_the_same_as_data(functions):
     found = functions("trace", "of_leaks", "--format", "json").record
     assert found["id"] == "audits/audit_it.py::of_leaks"

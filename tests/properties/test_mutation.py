@@ -1,10 +1,8 @@
 """The laws of halved noise, for all thresholds and all probabilities."""
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import stats
 
 from auditdp.mutation.draws import Spoiled, sites
 
@@ -23,13 +21,6 @@ def test_a_comparison_with_any_probability_has_squared_odds(epsilon, seed):
     below = halved(lambda data, size, *, rng: rng.random(size) < p)(0, 200, rng=np.random.default_rng(seed))
     clear = np.abs(u - squared) > 1e-12  # rounding may decide either way in between
     assert (below == (u < squared))[clear].all()
-
-
-@given(p=st.floats(0.01, 0.99), k=st.integers(1, 40))
-def test_half_a_geometric_count_is_geometric_with_twice_the_exponent(p, k):
-    """P(⌈x/2⌉ = k) = P(x = 2k-1) + P(x = 2k), which is the geometric law with 1 - p' = (1-p)^2."""
-    half = stats.geom.pmf(2 * k - 1, p) + stats.geom.pmf(2 * k, p)
-    assert half == pytest.approx(stats.geom.pmf(k, 1 - (1 - p) ** 2), rel=1e-9, abs=1e-300)
 
 
 @given(p=st.floats(0.01, 0.99), seed=st.integers(0, 2**32 - 1))

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from auditdp.accountants.base import Accountant, Soundness
 from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
 from auditdp.cli.calculators.account_answer import kind
 from auditdp.doors import write
 from auditdp.errors import ConfigurationError
-from auditdp.report.html.canvas import Point, drawing, log_ticks, new_axes
+from auditdp.report.html.canvas import Point, drawing, log_ticks, new_axes, plain_ticks
 from auditdp.report.html.svg import COLOURS
 from auditdp.report.numbers import number
 
@@ -95,8 +94,7 @@ def _figure(accountants: Sequence[Accountant], curves: dict[str, list[Point]]) -
     axes.set_xlim(0.0, max(epsilon for points in curves.values() for epsilon, _ in points))
     axes.set_ylim(min(deltas) / 1.5, max(deltas) * 1.5)
     log_ticks(axes, "y", min(deltas), max(deltas), number)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    plain_ticks(axes.xaxis, 6)
     axes.set_xlabel("ε")
     axes.set_ylabel("δ(ε)")
     roles = ("not-refuted", "certified", "violated", "inconclusive", "error", "equivalent", "skipped")

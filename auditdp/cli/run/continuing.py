@@ -102,11 +102,7 @@ def continuation(asked: RunOptions) -> Continuation:
 
 
 def _game(chosen: AuditResult) -> Evidence:
-    """Return the game of an audit that may go on.
-
-    Raises:
-        ConfigurationError: If it has none.
-    """
+    """Return the game of an audit that may go on."""
     if (game := chosen.game) is None:
         raise ConfigurationError(f"{chosen.id} ended {chosen.verdict} and has no game that could go on")
     from auditdp.mechanism.protocol import OWN_RANDOMNESS  # slow to load
@@ -120,11 +116,7 @@ def _game(chosen: AuditResult) -> Evidence:
 
 
 def _refuse_others(asked: RunOptions) -> None:
-    """Raise where options are given that the run in the log has decided.
-
-    Raises:
-        ConfigurationError: With their names.
-    """
+    """Raise where options are given that the run in the log has decided."""
     given = {
         "paths": asked.paths,
         "-k": asked.keyword,

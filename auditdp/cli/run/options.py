@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from auditdp.cli.again import data_of, paths_of
-from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, Sandboxed, budget_option
+from auditdp.cli.common import Data, Keyword, LogPath, Paths, Profile, Reports, Sandboxed, budget_option
+from auditdp.config import DEFAULT_LOG
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import LONGEST
 from auditdp.report.formats import FORMATS

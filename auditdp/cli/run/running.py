@@ -6,11 +6,11 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -45,7 +45,6 @@ from auditdp.report.publishing import report_files
 from auditdp.report.standing import run_meaning
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
-from auditdp.runner.events import AuditFinished, Event, Listener, RunStarted
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.machines.shards import Shard
 from auditdp.runner.plan import Against, Plan, PlanOptions, Task, make_plan
@@ -54,7 +53,7 @@ from auditdp.runner.record import header, now, read_log, resumable
 from auditdp.runner.sources.git import checked_out
 
 if TYPE_CHECKING:
-    from auditdp.runner.machines.cluster import Cluster
+    from auditdp.runner.machines.cluster import Remote
 
 
 def carry_out(asked: RunOptions) -> None:
@@ -83,7 +82,11 @@ def carry_out(asked: RunOptions) -> None:
     held = sandbox(configuration, asked.sandbox, network=asked.network)
     limits: dict[str, Any] = {"limit": asked.import_limit, "memory": asked.memory, "sandbox": held}
     with interruptible(), ExitStack() as open_:
-        cluster = open_.enter_context(_cluster(asked.cluster)) if asked.cluster else None
+        cluster = None
+        if asked.cluster:
+            from auditdp.runner.machines.cluster import Cluster
+
+            cluster = open_.enter_context(Cluster(asked.cluster, say=say))
         with Workers(overrides=overrides, count=count, on_print=_say_printed, **limits) as processes:
             against, changed = None, dict[str, Any]()
             if since:
@@ -95,10 +98,7 @@ def carry_out(asked: RunOptions) -> None:
             own = plan.tasks if part is None else part.own(plan.tasks)
             run = _Run(asked, plan, start, going_on, own, part)
             run.begin()
-            executor: Executor = processes
-            if cluster is not None:
-                executor = cluster.executor(run.start, sorted(processes.sources), **limits)
-            run.go_on(executor, [ProgressPrinter(asked, run.durations)])
+            run.go_on(cluster.executor(run.start, sorted(processes.sources), **limits) if cluster else processes)
         found = against_baseline(run.record, known) if known is not None else None
         if known is None and asked.compare:
             found = against_revision(run.record)
@@ -151,25 +151,6 @@ def _plan(
     return plan
 
 
-def _cluster(address: str) -> Cluster:
-    from auditdp.runner.machines.cluster import Cluster
-
-    return Cluster(address, say=say)
-
-
-class Executor(Protocol):
-    """Runs tasks."""
-
-    @property
-    def count(self) -> int:
-        """How many at a time."""
-        ...
-
-    def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
-        """Yield their results as they are finished."""
-        ...
-
-
 @dataclass
 class _Run:
     """A run with its log; verdicts and exit code come from what is in memory, whatever happens to the log."""
@@ -217,23 +198,16 @@ class _Run:
         self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
         self.began = time.perf_counter()
 
-    def go_on(self, executor: Executor, listeners: Sequence[Listener]) -> None:
-        """Run what is not finished, append every result to the log, say what happens to who listens, and close the log."""
+    def go_on(self, executor: Workers | Remote) -> None:
+        """Run what is not finished, append every result to the log, print what happens, and close the log."""
         tasks = [task for task in self.own if task.id not in self.results]
         try:
-            with ExitStack() as listening:
-                entered = [listening.enter_context(listener) for listener in listeners]
-
-                def emit(event: Event) -> None:
-                    for listener in entered:
-                        listener(event)
-
-                waiting = [task.id for task in tasks]
-                emit(RunStarted(self.start, list(self.results.values()), waiting, executor.count))
+            with ProgressPrinter(self.asked, self.durations) as printer:
+                printer.begin(self.start, list(self.results.values()), [task.id for task in tasks], executor.count)
                 for result in executor.run(tasks):
                     self.results[result.id] = result
                     self.log.add(result)
-                    emit(AuditFinished(result))
+                    printer.finished(result)
                     if self.asked.first and (result.is_finding or result.verdict is Verdict.ERROR):
                         self.status = "complete" if all(t.id in self.results for t in self.own) else "interrupted"
                         break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 import typer
@@ -13,18 +13,17 @@ from rich.text import Text
 from auditdp.cli.common import coloured, columns
 from auditdp.cli.ending import on_output
 from auditdp.cli.run.options import RunOptions
-from auditdp.record.results import AuditResult, Verdict
+from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.progress import Watch
 from auditdp.report.text import terminal as safe
-from auditdp.runner.events import AuditFinished, Event, RunStarted
 
 LAST_LINES = 5
 """Lines that are shown of what was printed by an audit that ended in an error."""
 
 
 class ProgressPrinter(ExitStack):
-    """Listens to a run, and prints its results."""
+    """Prints the results of a run until it is left; ``before`` has how long audits took in the run before it."""
 
     def __init__(self, options: RunOptions, before: Mapping[str, float]) -> None:
         super().__init__()
@@ -34,28 +33,23 @@ class ProgressPrinter(ExitStack):
         self._together = not self._silent and sys.stdout.isatty()
         self._console = Console() if self._together else Console(stderr=True)
 
-    def __call__(self, event: Event) -> None:
-        """Print what has happened."""
-        match event:
-            case RunStarted():
-                watch = Watch(event.waiting, self._console, workers=event.workers, before=self._before)
-                self._watch = self.enter_context(watch)
-                self._begin(event)
-            case AuditFinished(result):
-                self._watch.finished(result)
-                self._print(result)
-
-    def _begin(self, started: RunStarted) -> None:
-        """Print the seed, files that could not be collected, and what an interrupted run had found."""
+    def begin(self, record: RunRecord, known: Sequence[AuditResult], waiting: Sequence[str], workers: int) -> None:
+        """Print the seed, files that could not be collected, and the results that an interrupted run had."""
+        self._watch = self.enter_context(Watch(waiting, self._console, workers=workers, before=self._before))
         if self._silent:
             return
         with on_output():
             if not self._options.quiet:
-                typer.echo(f"root seed {started.record.root_seed}")
-            if started.before:
-                typer.echo(f"finished before the interruption: {len(started.before)}")
-        for result in [*started.record.results, *started.before]:
+                typer.echo(f"root seed {record.root_seed}")
+            if known:
+                typer.echo(f"finished before the interruption: {len(known)}")
+        for result in [*record.results, *known]:
             self._print(result)
+
+    def finished(self, result: AuditResult) -> None:
+        """Print an audit that has just been finished."""
+        self._watch.finished(result)
+        self._print(result)
 
     def _print(self, result: AuditResult) -> None:
         ordinary = not (result.is_finding or result.verdict is Verdict.ERROR)

@@ -36,13 +36,13 @@ from auditdp.claims.statements import GaussianDP
 from auditdp.evidence.believing import believed
 from auditdp.evidence.counting.events import largest_losses, told_apart, unseen
 from auditdp.evidence.counting.sampling import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
-from auditdp.evidence.counting.tally import Tally
+from auditdp.evidence.counting.tally import Tally, inputs_of
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_calls
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.laws import FiniteLaw
-from auditdp.mechanism.protocol import Array, Mechanism, brief, identity_key
+from auditdp.mechanism.protocol import Array, Mechanism, brief
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.numerics.rounding import confidence, outwards
@@ -127,30 +127,28 @@ def counting_evidence(
         MechanismError: If the mechanism misbehaves.
     """
     played = checked_pairs(adjacency, play)
-    inputs = {identity_key(data): data for pair in played for data in (pair.data, pair.neighbour)}
+    inputs, ends = inputs_of(played)
     runs = calls // max(len(inputs), 1)
     if runs < FIRST_RUNS:
         return None
-    made, listed = Calls(mechanism), list(inputs.values())
-    check_calls(made, listed, own := prefixed(streams, "counting:"))
-    tally = Tally(made, listed, streams, most=MOST_OUTPUTS)
+    made = Calls(mechanism)
+    check_calls(made, inputs, own := prefixed(streams, "counting:"))
+    tally = Tally(made, inputs, streams, most=MOST_OUTPUTS)
     rows = tally.add(FIRST_RUNS)
     first_counts = tally.counts.copy()
     few = not tally.full and len(tally.outputs) <= FEW and not isinstance(claim, GaussianDP)
-    compare = None if law is None else _comparison([law(data) for data in inputs.values()], made.form)
+    compare = None if law is None else _comparison([law(data) for data in inputs], made.form)
     if not few and compare is None:
         return None
     rows = [np.concatenate(both) for both in zip(rows, tally.add(runs - FIRST_RUNS), strict=True)]
     error = alpha / (few + (compare is not None))
-    place = {same: k for k, same in enumerate(inputs)}
-    ends = np.array([[place[identity_key(data)] for data in (pair.data, pair.neighbour)] for pair in played]).T
     losses = _losses(tally, ends, claim, error) if few and not tally.full else None
     event = told_apart(first_counts, tally.counts, ends, runs - FIRST_RUNS, alpha) if losses is not None else None
     followed = compare(tally, rows, error) if compare is not None else None
     if losses is None and followed is None:
         return None
     found = _evidence(losses, event, followed, tally, played, adjacency, claim, alpha)
-    return believed(found, made, listed[:2], own, calls)
+    return believed(found, made, inputs[:2], own, calls)
 
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:

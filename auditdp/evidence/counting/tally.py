@@ -8,11 +8,13 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.views import as_rows, fingerprint
 from auditdp.evidence.counting.events import Counts
 from auditdp.mechanism.calls import Calls
-from auditdp.mechanism.protocol import Array
+from auditdp.mechanism.protocol import Array, identity_key
 from auditdp.numerics.randomness import Streams
 
 LARGEST_BATCH = 1 << 16
@@ -78,6 +80,14 @@ class Tally:
                 self._counts = np.concatenate([self._counts, more], axis=1)
             self._counts[which, place] += times
         self.full |= len(self._outputs) > self.most
+
+
+def inputs_of(pairs: Sequence[Pair]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the different inputs of pairs, and the places of both inputs of each among them, shape (2, pairs)."""
+    inputs = {identity_key(data): data for pair in pairs for data in (pair.data, pair.neighbour)}
+    place = {key: k for k, key in enumerate(inputs)}
+    ends = [[place[identity_key(data)] for data in (pair.data, pair.neighbour)] for pair in pairs]
+    return list(inputs.values()), np.array(ends, np.intp).T
 
 
 def different(rows: Array) -> tuple[Array, Counts]:

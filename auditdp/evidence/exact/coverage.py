@@ -22,13 +22,14 @@ from auditdp.adjacency.search import key, maximise
 from auditdp.betting.game import checked_pairs
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
-from auditdp.evidence.exact.covers import Coverage, additive, count, enclosed, enumerated, searched
+from auditdp.evidence.exact.covers import Coverage, additive, enclosed, enumerated, searched
 from auditdp.evidence.exact.listed_loss import envelope_losses
 from auditdp.evidence.exact.noise import DeclaredNoise, declared_noise
 from auditdp.evidence.exact.pair_loss import ROUNDING_TOLERANCE, PairLoss
 from auditdp.evidence.exact.stated import Stated, asked_by, size
 from auditdp.mechanism.capabilities import Capabilities
 from auditdp.mechanism.laws import FLOAT_ABSOLUTE_ERROR, Envelope, FiniteLaw
+from auditdp.numerics.rounding import count
 
 EXAMPLES = 100
 """Pairs that a search for the largest loss generates, at most; one for a departure from a model, twice as many."""
@@ -79,7 +80,7 @@ def by_pairs(
         return _enumerated(stated, adjacency, everything, seed)
     pairs = list(checked_pairs(adjacency, given))
     losses = [stated.loss_of(pair) for pair in pairs]
-    seen = count(len(pairs))
+    seen = count(len(pairs), "pair")
     if given is not None:
         return Compared(pairs, losses, searched(adjacency, seen), looked_at=len(pairs))
     noise = declared_noise(able, stated, pairs[0].data)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from auditdp.adjacency import Adjacency, AnyValues
 from auditdp.evidence.exact.noise import DeclaredNoise
 from auditdp.evidence.exact.pair_loss import PairLoss
+from auditdp.numerics.rounding import count
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def enumerated(adjacency: Adjacency, pairs: int, reordered: int = 0, unlike: str
     Where they are listed up to the order of nodes, ``reordered`` of them were compared in another order, and ``unlike`` says
     how one of them lost something else there.
     """
-    many = f"all {count(pairs)}" if pairs > 1 else "the only pair"
+    many = f"all {count(pairs, 'pair')}" if pairs > 1 else "the only pair"
     if unlike:
         return Coverage(f"{many} and {reordered} in another order of the nodes, of {adjacency.name}", unlike)
     assumed = ["scope: these values are the whole domain"] if isinstance(adjacency, AnyValues) else []
@@ -51,11 +52,11 @@ def enclosed(adjacency: Adjacency, most: PairLoss, compared: int = 0, beyond: st
     The law, if one is stated, was compared with it on so many pairs; ``beyond`` says how it loses more on one of them.
     """
     if beyond:
-        return Coverage(f"{count(compared)} of {adjacency.name}", beyond)
+        return Coverage(f"{count(compared, 'pair')} of {adjacency.name}", beyond)
     assumed = "its envelope is the least and the most of every output"
     if compared:
         searched = "and that is searched, not proved, for all others"
-        assumed += f": its law lost no more on {count(compared)}, {searched}"
+        assumed += f": its law lost no more on {count(compared, 'pair')}, {searched}"
     else:
         assumed += ", attained as stated: no law was there to compare"
     return Coverage(f"all pairs of {adjacency.name}", "", most, [assumed])
@@ -86,8 +87,3 @@ def additive(adjacency: Adjacency, noise: DeclaredNoise, most: PairLoss, seen: s
 def searched(adjacency: Adjacency, seen: str, remedy: str = "") -> Coverage:
     """Some pairs, which ``seen`` says in words; ``remedy`` says how all could be covered."""
     return Coverage(f"{seen} of {adjacency.name}", f"not all neighbouring pairs were covered{remedy and f'; {remedy}'}")
-
-
-def count(pairs: int) -> str:
-    """Return '1 pair' or '2,184 pairs'."""
-    return f"{pairs:,} pairs" if pairs != 1 else "1 pair"

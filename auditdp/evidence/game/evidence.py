@@ -27,13 +27,13 @@ from auditdp.evidence.believing import believed
 from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.game.opening import PreparedGame, go_on, open_game, play
 from auditdp.evidence.game.power_line import calls_to_show, detectable, rarely, same_outputs
-from auditdp.evidence.game.wording import count, explained, notices, shows_nothing, suspected, unsearched
+from auditdp.evidence.game.wording import explained, notices, shows_nothing, suspected, unsearched
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import Mechanism, is_seeded, name_of
 from auditdp.numerics.randomness import Streams
-from auditdp.numerics.rounding import confidence, outwards
+from auditdp.numerics.rounding import confidence, count, outwards
 from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
@@ -192,7 +192,7 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
         if math.isfinite(level)
         else "no size of violation is known that they would have refuted nine times in ten"
     )
-    statement = f"{count(played.opened.used)} did not refute the claim{shown}; {power}"
+    statement = f"{count(played.opened.used, 'call')} did not refute the claim{shown}; {power}"
     return played.evidence(Verdict.NOT_REFUTED, statement, details)
 
 
@@ -205,7 +205,7 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     fresh = confirm(game, streams, f"confirmation{part}", alpha, left)
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
-    seen = f"{count(game.refuted_at)} were enough to refute the claim"
+    seen = f"{count(game.refuted_at, 'call')} were enough to refute the claim"
     if not fresh.wealth.refuted(alpha):
         statement = (
             f"{seen}, but {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it: a true claim is refuted "
@@ -227,7 +227,7 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
         more += spent
         if again is not None:
             fresh = again
-            statement += f"; {count(again.wealth.calls)} more confirmed it on the smaller pair that is shown"
+            statement += f"; {count(again.wealth.calls, 'call')} more confirmed it on the smaller pair that is shown"
             details = replace(details, smallest=replace(confirmation_of(again, alpha), outputs=None))
     return played.evidence(Verdict.VIOLATED, statement, details, more=more, counterexample=explained(fresh))
 

@@ -16,6 +16,7 @@ from auditdp.betting.game import Game
 from auditdp.mechanism.calls.calls import Shown
 from auditdp.mechanism.calls.leaves import Raised, row_keys
 from auditdp.mechanism.calls.representation import short_keys
+from auditdp.numerics.rounding import count
 from auditdp.record.results import Counterexample
 from auditdp.record.traces import GameTrace
 
@@ -110,7 +111,7 @@ def _part(name: str) -> str:
 def explained(fresh: Game) -> Counterexample:
     """Spell a finding out: the pair, what all bets won on fresh calls, and what those looked at that won most."""
     wealth = fresh.wealth
-    stake, played = odds(wealth.log_wealth), f"{wealth.calls:,} fresh call{'s' * (wealth.calls != 1)}"
+    stake, played = odds(wealth.log_wealth), count(wealth.calls, "fresh call")
     return Counterexample(
         pair=str(fresh.best.pair),
         python=fresh.best.pair.python,
@@ -149,11 +150,6 @@ def odds(log_wealth: float) -> str:
     return f"{math.floor(value / step) * step:,}"
 
 
-def count(number: int, what: str = "call") -> str:
-    """Return '1 call' or '2,184 calls'."""
-    return f"{number:,} {what}" + "s" * (number != 1)
-
-
 def notices(game: Game) -> list[str]:
     """Return what a person should know of the calls of a game, whatever the verdict."""
     found, made = [], game.calls
@@ -178,7 +174,7 @@ def notices(game: Game) -> list[str]:
             "input, so bets by that law are none on them; list every output"
         )
     if made.raised:
-        kinds = ", ".join(f"{name} in {count(many)}" for name, many in sorted(made.raised.items()))
+        kinds = ", ".join(f"{name} in {count(many, 'call')}" for name, many in sorted(made.raised.items()))
         found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
     return found + [text for shown in made.shown for text in _not_audited(shown)]
 
@@ -213,8 +209,8 @@ def shows_nothing(same: int | None) -> list[str]:
     if same is None:
         return []
     return [
-        f"both inputs of every pair gave the same outputs in {count(same)} with the same randomness, so no loss can be seen "
-        "on them: give pairs on which the outputs differ"
+        f"both inputs of every pair gave the same outputs in {count(same, 'call')} with the same randomness, so no loss can "
+        "be seen on them: give pairs on which the outputs differ"
     ]
 
 

@@ -35,6 +35,7 @@ from auditdp.evidence.sensitivity.query import DRAWS, QueryComparison, QueryDiff
 from auditdp.evidence.sensitivity.traced import traced_sensitivity
 from auditdp.mechanism.protocol import brief
 from auditdp.numerics.randomness import Streams
+from auditdp.numerics.rounding import count
 from auditdp.record.details import SensitivityDetails
 from auditdp.record.results import Evidence
 
@@ -133,12 +134,12 @@ def _search(
 
 def _scope(comparison: QueryComparison, listed: int, *, complete: bool) -> str:
     """Say which pairs were compared, and how."""
-    count = f"{listed:,} pairs" if listed > 1 else "1 pair"
+    pairs = count(listed, "pair")
     if complete:
-        count = f"all {count}" if listed > 1 else "the only pair"
+        pairs = f"all {pairs}" if listed > 1 else "the only pair"
     elif comparison.pairs > listed:
-        count += f" and {comparison.pairs - listed:,} generated ones"
-    scope = f"{count} of {comparison.adjacency.name}"
+        pairs += f" and {comparison.pairs - listed:,} generated ones"
+    scope = f"{pairs} of {comparison.adjacency.name}"
     if comparison.random:
         scope += f", with {DRAWS} draws of the query's own randomness each"
     if comparison.uncoupled:

@@ -11,7 +11,8 @@ from enum import StrEnum
 from auditdp.history.baseline.entries import STRENGTH, Entry, entry_of
 from auditdp.history.claimed import same_text
 from auditdp.record.details import kind_of
-from auditdp.record.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict
+from auditdp.record.mutation import Fate
+from auditdp.record.results import REFUTATIONS, AuditResult, RunRecord, Verdict
 from auditdp.record.versions import LawChange
 
 SEEN, BLIND, FELL = 1.5, 2.0, 1.5

@@ -88,11 +88,7 @@ def _packed(rows: Array) -> str:
 
 
 def _unpacked(text: Any) -> Array:
-    """Return the array that a record holds.
-
-    Raises:
-        ConfigurationError: If it holds none, or one of more bytes than are ever kept.
-    """
+    """Return the array that a record holds."""
     try:
         unpacking = zlib.decompressobj()
         content = unpacking.decompress(base64.b85decode(text), MOST_BYTES + HEADER)

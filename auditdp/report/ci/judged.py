@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind
-from auditdp.record.results import AuditResult, Fate, Place, RunRecord, Verdict
+from auditdp.record.mutation import Fate
+from auditdp.record.results import AuditResult, Place, RunRecord, Verdict
 from auditdp.report.reading import line_of
 from auditdp.report.standing import reasons, undecided
 

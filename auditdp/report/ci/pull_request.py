@@ -8,6 +8,7 @@ from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
+from auditdp.report.markdown import table
 from auditdp.report.numbers import bounds, count, number
 from auditdp.report.reading import said
 from auditdp.report.standing import detectable, run_meaning, self_reported
@@ -29,12 +30,12 @@ HEADINGS = {
 COLUMNS = ("audit", "claim", "verdict", "found", "power")
 
 
-def pull_request(record: RunRecord, differences: Sequence[Difference] | None = None, *, most: int = MOST) -> str:
+def pull_request(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
     """Return the comment, in GitHub's Markdown."""
     audits = judged(record, differences)
     parts = [MARK, f"### {_title(audits, record, differences is not None)}", ""]
     end = ["", _footer(record)]
-    room = most - sum(len(part) + 1 for part in (*parts, *end)) - 200  # for what says that something was left out
+    room = MOST - sum(len(part) + 1 for part in (*parts, *end)) - 200  # for what says that something was left out
     body: list[str] = []
     left_out = 0
     for lines in _sections(audits, differences, record):
@@ -74,24 +75,15 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
         for k, item in enumerate(of):
             sections.append([*([f"#### {heading}", ""] if k == 0 else []), *(_line(item) if short else _whole(item))])
     better = [d for d in differences or () if d.kind in (Kind.STRONGER, Kind.NEW)]
-    for k, difference in enumerate(better):
-        head = ["#### New and stronger audits", ""] if k == 0 else []
-        sections.append(
-            [
-                *head,
-                f"- {markdown_code(difference.audit)}: {markdown(difference.text)}",
-                *([""] if k == len(better) - 1 else []),
-            ]
-        )
+    for k, d in enumerate(better, 1):
+        head = ["#### New and stronger audits", ""] * (k == 1)
+        sections.append([*head, f"- {markdown_code(d.audit)}: {markdown(d.text)}", *[""] * (k == len(better))])
     sections += _other_laws(differences or ())
-    accepted = [item for item in audits if item.level is Level.ACCEPTED]
-    if accepted:
-        rows = [f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}" for item in accepted]
-        sections.append(_folded(f"{count(len(accepted), 'accepted finding')}", rows))
-    rows = [_row(result) for result in record.results]
-    if rows:
-        head = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-        sections.append(_folded(f"All {count(len(rows), 'audit')}", [*head, *rows]))
+    if accepted := [item for item in audits if item.level is Level.ACCEPTED]:
+        lines = [f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}" for item in accepted]
+        sections.append(_folded(f"{count(len(accepted), 'accepted finding')}", lines))
+    if rows := [_row(result) for result in record.results]:
+        sections.append(_folded(f"All {count(len(rows), 'audit')}", table(COLUMNS, rows)))
     return sections
 
 
@@ -131,11 +123,10 @@ def _where(item: Judged) -> str:
     return f" at {markdown_code(f'{found.file}:{found.line}')}" if found is not None else ""
 
 
-def _row(result: AuditResult) -> str:
+def _row(result: AuditResult) -> list[str]:
     claim = markdown(result.claim.text) if result.claim is not None else ""
     verdict = f"{SIGNS[result.verdict]} {result.verdict.value.replace('_', ' ')}"
-    values = [markdown(result.id), claim, verdict, bounds(result), markdown(detectable(result).partition(" (")[0])]
-    return f"| {' | '.join(values)} |"
+    return [markdown(result.id), claim, verdict, bounds(result), markdown(detectable(result).partition(" (")[0])]
 
 
 def _folded(title: str, rows: Sequence[str]) -> list[str]:

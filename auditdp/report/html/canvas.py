@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 import matplotlib
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from auditdp.report.html.svg import COLOURS, FONT_SIZE
 from auditdp.report.numbers import number
@@ -99,6 +100,12 @@ def log_ticks(axes: Axes, name: str, low: float, high: float, write: Callable[[f
     axis.set_major_locator(FixedLocator(inside if len(inside) > 1 else [low, high]))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+
+
+def plain_ticks(axis: Axis, most: int) -> None:
+    """Ticks at round numbers, so many steps at most, written as reports write them."""
+    axis.set_major_locator(MaxNLocator(nbins=most))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
 def power_of_ten(exponent: float) -> str:

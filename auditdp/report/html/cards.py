@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from auditdp.claims.statements import CLAIMS
 from auditdp.record.details import EstimationDetails, ExactDetails, GameDetails
-from auditdp.record.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
+from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
 from auditdp.report import numbers
 from auditdp.report.guessing import guessing
 from auditdp.report.html.drawings import Drawing, DrawnPair, drawing, inputs
@@ -125,15 +125,6 @@ def audit_view(result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]]
         interval=interval_of(result),
         refuting=refuting(result),
     )
-
-
-def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
-    """Return, by the id of a violated claim's audit, the audits of what holds instead."""
-    found: dict[str, list[AuditResult]] = {}
-    for result in record.results:
-        if result.published is not None and result.published.repairs:
-            found.setdefault(result.published.repairs, []).append(result)
-    return found
 
 
 def first_sentence(result: AuditResult) -> str:

@@ -35,31 +35,13 @@ _PAIR = re.compile(rf"(?:(?P<name>.*): )?(?P<first>{_VALUE}) \| (?P<second>{_VAL
 
 
 @dataclass(frozen=True)
-class Node:
-    """A node of a drawn graph, at a place of a square of 100 by 100."""
-
-    name: str
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Edge:
-    """An edge between two places; ``changed`` where the other graph lacks it."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    changed: bool
-
-
-@dataclass(frozen=True)
 class Graph:
-    """A graph on a circle."""
+    """A graph on a circle, in a square of 100 by 100."""
 
-    nodes: Sequence[Node]
-    edges: Sequence[Edge]
+    nodes: Sequence[tuple[float, float]]
+    """The place of each node."""
+    edges: Sequence[tuple[float, float, float, float, bool]]
+    """Both places, and whether the other graph lacks the edge."""
     text: str
 
 
@@ -118,8 +100,7 @@ def _graph(text: str, other: str) -> Graph | None:
         (round(CENTRE + RADIUS * math.sin(k * turn), 1), round(CENTRE - RADIUS * math.cos(k * turn), 1))
         for k in range(nodes)
     ]
-    drawn = [Edge(*at[i], *at[j], changed=(i, j) not in beside) for i, j in edges]
-    return Graph([Node(str(k), *place) for k, place in enumerate(at)], drawn, text)
+    return Graph(at, [(*at[i], *at[j], (i, j) not in beside) for i, j in edges], text)
 
 
 def _parts(text: str) -> tuple[int, list[tuple[int, int]]]:

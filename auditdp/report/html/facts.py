@@ -33,37 +33,13 @@ WON = 0.05  # nats; who gained less has gained nothing that can be seen
 PAIR_LENGTH = 100  # in a list of pairs
 VALUE_LENGTH = 300
 
-_PLACED = (
-    "threshold",
-    "refuted_at",
-    "detectable_epsilon",
-    "detectable_alternative",
-    "growths",
-    "detectable_rarely",
-    "notices",
-    "same_outputs",
-    "exact_epsilon",
-    "worst_pair",
-    "scope",
-    "pairs_enumerated",
-    "margin",
-    "search_calls",
-    "forecasters_played",
-    "sensitivity",
-    "norm",
-    "largest_difference",
-    "claimed_epsilon",
-    "delta",
-    "pairs_compared",
-    "exhaustive",
-    "delta_upper",
-    "delta_at_claim",
-    "confidence",
-    "followed",
-    "law_distance",
-    "law_distance_is",
-    "runs_per_input",
-)
+_PLACED = {
+    *("threshold", "refuted_at", "growths", "notices", "same_outputs", "search_calls", "forecasters_played"),
+    *("detectable_epsilon", "detectable_alternative", "detectable_rarely", "claimed_epsilon", "delta"),
+    *("exact_epsilon", "worst_pair", "scope", "pairs_enumerated", "pairs_compared", "exhaustive", "margin"),
+    *("sensitivity", "norm", "largest_difference", "delta_upper", "delta_at_claim", "confidence", "followed"),
+    *("law_distance", "law_distance_is", "runs_per_input"),
+}
 """Details that have a place of their own or that statements say; any other is listed where it is a plain value."""
 
 

@@ -21,6 +21,7 @@ from auditdp.report.html.canvas import (
     finish,
     log_ticks,
     new_axes,
+    plain_ticks,
     power_of_ten,
     thin,
     thin_evenly,
@@ -94,10 +95,8 @@ def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
             log_ticks(axes, "y", low, high, number)
         else:
             axes.set_ylim(min(0.0, low), high * 1.08 or 1.0)
-            axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+            plain_ticks(axes.yaxis, 4)
+        plain_ticks(axes.xaxis, 6)
         axes.set_xlabel("ε")
         axes.set_ylabel("δ(ε)")
         axes.plot(*zip(*curve, strict=True), color=COLOURS["not-refuted"], linewidth=2.4, label="worst pair")
@@ -136,8 +135,7 @@ def classes(estimation: EstimationDetails) -> Markup | None:
         axes.set_yticks(range(len(rows)), [shorten(printable(name), 18) for name, *_ in rows])
         axes.tick_params(axis="y", labelcolor=COLOURS["ink"])
         axes.grid(False, axis="y")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        plain_ticks(axes.xaxis, 5)
         axes.set_xlabel("variance of the estimates / bound" if ratios else "mean of the estimates − truth")
         what = "Variance over its bound" if ratios else "Bias of the estimates"
         return finish(figure, f"{what} by class of inputs, with intervals; the table gives the same numbers.")
@@ -167,8 +165,7 @@ def scatter(description: Scatter, *, points: int) -> Markup | None:
             if logarithmic:
                 log_ticks(axes, name, low, high, number)
             else:
-                axis.set_major_locator(MaxNLocator(nbins=5))
-                axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+                plain_ticks(axis, 5)
         if description.diagonal:
             axes.plot(*limits, color=COLOURS["soft"], linewidth=1, linestyle=(0, (5, 3)))
         for index, (name, inside) in enumerate(series):

@@ -20,13 +20,13 @@ from markupsafe import Markup, escape
 
 from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report import numbers
-from auditdp.report.html.cards import AuditView, EvidenceView, audit_view, evidence_views, file_name, repairs_of
+from auditdp.report.html.cards import AuditView, EvidenceView, audit_view, evidence_views, file_name
 from auditdp.report.html.changes import asked_otherwise, changes
 from auditdp.report.html.facts import PAIRS_SHOWN, plain
 from auditdp.report.html.intervals import TICKS, place
 from auditdp.report.html.papers import by_paper
 from auditdp.report.html.summary import COLUMNS, summary
-from auditdp.report.ledger import ledger
+from auditdp.report.ledger import ledger, repairs_of
 from auditdp.report.numbers import number
 from auditdp.report.standing import (
     AS_DECLARED,

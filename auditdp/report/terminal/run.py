@@ -12,12 +12,13 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from auditdp.record.results import REFUTATIONS, AuditResult, Counterexample, Fate, RunRecord, Verdict
+from auditdp.record.mutation import Fate
+from auditdp.record.results import REFUTATIONS, AuditResult, Counterexample, RunRecord, Verdict
 from auditdp.record.verdict import REMEDY
 from auditdp.report.formats import WIDTH
 from auditdp.report.guessing import guessing
 from auditdp.report.numbers import MISSING, bounds, count, duration, number
-from auditdp.report.reading import at_most, columns, looked_at, proposed, rows, said, traced
+from auditdp.report.reading import aligned, at_most, columns, looked_at, proposed, rows, said, traced
 from auditdp.report.standing import (
     ENDED,
     Standing,
@@ -217,10 +218,7 @@ def _traced(result: AuditResult) -> list[tuple[str, str, str]]:
     trace = traced(result)
     if trace is None:
         return []
-    cells = [columns(result.claim), *rows(trace.lines)]
-    shown = [[shorten(printable(cell), CELL) for cell in row] for row in cells]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    table = "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in shown)
+    table = "\n".join(aligned([columns(result.claim), *rows(trace.lines)], CELL))
     notes = [("looked at", looked_at(trace), "dim")] if not at_most(result) else []
     notes += [("releases", table, "dim")] if trace.lines else []
     return notes + [("opaque", reason, "dim") for reason in trace.opaque]

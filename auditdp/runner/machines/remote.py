@@ -90,11 +90,7 @@ def carry_out(order: bytes, root: str) -> bytes:
 
 
 def _run(order: Order) -> bytes:
-    """Return the result of an order as JSON.
-
-    Raises:
-        WorkerError: If another answer than that of the machine that asks is to be expected here.
-    """
+    """Return the result of an order as JSON."""
     here = {name: number for name, number in versions().items() if order.versions.get(name) != number}
     if here:
         there = {name: order.versions.get(name) for name in here}

@@ -233,16 +233,8 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
 
 
 LIBRARIES = (
-    "dp_accounting",
-    "flint",
-    "hypothesis",
-    "joblib",
-    "scipy",
-    "sklearn",
-    "statsmodels",
-    "threadpoolctl",
-    "torch",
-    "torch_geometric",
+    *("dp_accounting", "flint", "hypothesis", "joblib", "scipy", "sklearn"),
+    *("statsmodels", "threadpoolctl", "torch", "torch_geometric"),
 )
 """What a parent imports too, once a child needed it, so that the next one has it."""
 

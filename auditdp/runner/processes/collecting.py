@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from auditdp.auditing.collection import collect
-from auditdp.auditing.declaration import Declared
+from auditdp.auditing.decorator import Declared
 from auditdp.errors import CollectionError, ConfigurationError
 from auditdp.runner.plan import Collected, Listed, Task
 from auditdp.runner.processes.sandbox import explained

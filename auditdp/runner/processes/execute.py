@@ -27,7 +27,8 @@ from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.numerics.threads import one_thread
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
-from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Published, Verdict
+from auditdp.record.mutation import Mutation
+from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Published, Verdict
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.children import without_middle
 from auditdp.runner.processes.collecting import find, printable

@@ -435,11 +435,7 @@ def _end_forkserver() -> None:
 
 
 def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any) -> BaseProcess:
-    """Return a process that was started, also where an audit has just killed what all are forked from.
-
-    Raises:
-        CrashError: If none can be started.
-    """
+    """Return a process that was started, also where an audit has just killed what all are forked from."""
     for _ in range(3):
         process = CONTEXT.Process(target=target, args=arguments)
         try:

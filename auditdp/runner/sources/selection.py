@@ -14,14 +14,8 @@ from auditdp.runner.sources.imports import Imports
 from auditdp.runner.sources.reach import WHOLE, Reach
 
 FOR_ALL = (
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "*requirements*.txt",
-    "*constraints*.txt",
-    "*.lock",
-    "Pipfile",
-    "environment.y*ml",
+    *("pyproject.toml", "setup.py", "setup.cfg", "*requirements*.txt"),
+    *("*constraints*.txt", "*.lock", "Pipfile", "environment.y*ml"),
 )
 """Names of files that say what is installed, and so concern every audit."""
 

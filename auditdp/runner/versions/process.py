@@ -23,7 +23,8 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.auditing.collection import collect
-from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.decorator import Declared
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
 from auditdp.mechanism.calls.forked import ForkedProcess

@@ -2,26 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from auditdp import Box, Pair
 from auditdp.adjacency.search import smallest
 from auditdp.errors import AdjacencyError
-
-BOXES = [Box(-1, 1), Box(0, 1, 4), Box(-2.5, 7, 5, shortest=2)]
-
-
-@pytest.mark.parametrize("box", BOXES, ids=lambda box: box.name)
-def test_listed_and_generated_pairs_belong(box):
-    for listed in box.pairs():
-        box.check(listed)
-
-    @given(box.strategy())
-    def generated(pair):
-        box.check(pair)
-
-    generated()
-    assert box.exhaustive() is None
 
 
 def test_the_corners_come_first():

@@ -4,16 +4,12 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import find, given
+from hypothesis import find
 
 from auditdp import Nodes, Pair
 from auditdp.errors import AdjacencyError
 
-ADJACENCIES = [
-    *(Nodes(n, change, loops) for n in (2, 3, 4, 7) for change in ("replaced", "removed") for loops in (False, True)),
-    Nodes(1, "removed", loops=True),
-]
-LISTED = [adjacency for adjacency in ADJACENCIES if adjacency.nodes <= 4]
+SMALL = [Nodes(n, change, loops) for n in (2, 3) for change in ("replaced", "removed") for loops in (False, True)]
 
 
 def unordered(pair):
@@ -50,18 +46,7 @@ def neighbours(adjacency, a, b):
     return False
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=lambda a: a.name)
-def test_the_pairs_that_are_played_are_distinct_neighbours(adjacency):
-    pairs = adjacency.pairs()
-    assert pairs
-    for pair in pairs:
-        adjacency.check(pair)
-        adjacency.check(pair.swapped())
-        assert pair.data.dtype == pair.neighbour.dtype == np.int8
-    assert len({unordered(pair) for pair in pairs}) == len(pairs)
-
-
-@pytest.mark.parametrize("adjacency", [a for a in LISTED if a.nodes <= 3], ids=lambda a: a.name)
+@pytest.mark.parametrize("adjacency", [*SMALL, Nodes(1, "removed", loops=True)], ids=lambda a: a.name)
 def test_exhaustive_is_what_brute_force_finds(adjacency):
     inputs = [graph for graph in symmetric(adjacency.nodes) if belongs(adjacency, graph)]
     brute = {unordered(Pair(a, b)) for a, b in combinations(inputs, 2) if neighbours(adjacency, a, b)}
@@ -72,39 +57,6 @@ def test_exhaustive_is_what_brute_force_finds(adjacency):
         if unordered(Pair(a, b)) not in brute:
             with pytest.raises(AdjacencyError, match=r"share no node|is not removed"):
                 adjacency.check(Pair(a, b))
-
-
-@pytest.mark.parametrize(
-    ("adjacency", "count"),
-    [
-        # By node, 2^3 graphs of the others and C(8, 2) pairs of neighbour sets, less 6·2^5 that are counted for both ends.
-        (Nodes(4), 4 * 8 * 28 - 6 * 32),
-        # By node, 2^3 graphs and 7 sets of neighbours, less the 6·2 graphs in which an edge stands alone.
-        (Nodes(4, "removed"), 4 * 8 * 7 - 12),
-        # By the nodes that are there: k of each of the C(4, k)·2^C(k, 2) graphs.
-        (Nodes(4, "removed", loops=True), 4 * 64 + 3 * 4 * 8 + 2 * 6 * 2 + 4),
-    ],
-    ids=lambda value: getattr(value, "name", value),
-)
-def test_exhaustive_counts(adjacency, count):
-    pairs = adjacency.exhaustive()
-    assert len(pairs) == len({unordered(pair) for pair in pairs}) == count
-    for pair in pairs:
-        adjacency.check(pair)
-
-
-@pytest.mark.parametrize("adjacency", [Nodes(5), Nodes(9, "removed"), Nodes(200, "removed", loops=True)])
-def test_exhaustive_says_none_where_it_cannot_list_all(adjacency):
-    assert adjacency.exhaustive() is None
-
-
-@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=lambda a: a.name)
-def test_generated_pairs_are_neighbours(adjacency):
-    @given(adjacency.strategy())
-    def generated(pair):
-        adjacency.check(pair)
-
-    generated()
 
 
 def test_generated_pairs_have_every_change():

@@ -1,67 +1,14 @@
 """Collections of rows: which are neighbours, what is listed and generated, in every container."""
 
-import dataclasses
-
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import Pair, Rows
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism.protocol import identity_key
-
-
-@dataclasses.dataclass
-class Person:
-    age: int
-    city: str
-
 
 PERSON = st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.sampled_from("ABC"), "pay": st.floats(0, 1e5)})
 NUMBER = st.integers(0, 1000)
-EVERY = [
-    Rows(NUMBER, "add/remove"),
-    Rows(NUMBER, "replace"),
-    Rows(NUMBER, "replace", least=5, most=5, into=tuple),
-    Rows(NUMBER, "add/remove", least=3, most=300),
-    Rows(st.floats(), "add/remove"),
-    Rows(st.floats(0, 1), "add/remove", into=np.ndarray),
-    Rows(st.integers(), "replace", into=np.ndarray),
-    Rows(st.lists(st.floats(0, 1), min_size=2, max_size=2), "add/remove", into=np.ndarray),
-    Rows(st.characters(codec="ascii"), "replace", into=str, called="character"),
-    Rows(st.text(), "add/remove", called="word"),
-    Rows(PERSON, "add/remove"),
-    Rows(PERSON, "replace", into=dict),
-    Rows(PERSON, "add/remove", into=dict),
-    Rows(PERSON, "add/remove", into="table"),
-    Rows(PERSON, "replace", into="table"),
-    Rows(st.builds(Person, st.integers(0, 120), st.text()), "replace"),
-    Rows(st.dates(), "add/remove"),
-    Rows(st.booleans(), "replace", most=1),
-]
-
-
-@pytest.mark.parametrize("rows", EVERY, ids=lambda rows: rows.name)
-def test_what_is_listed_and_what_breaks_code_are_different_neighbours(rows):
-    for pairs in (rows.pairs(), rows.corner_cases()):
-        assert pairs
-        for pair in pairs:
-            rows.check(pair)
-            rows.check(pair.swapped())
-        assert len({frozenset((identity_key(p.data), identity_key(p.neighbour))) for p in pairs}) == len(pairs)
-    assert len(rows.pairs()) <= 6
-    assert rows.exhaustive() is None
-
-
-@pytest.mark.parametrize("rows", EVERY, ids=lambda rows: rows.name)
-def test_what_is_generated_are_neighbours(rows):
-    @given(rows.strategy() | rows.wide())
-    def generated(pair):
-        rows.check(pair)
-        rows.check(pair.swapped())
-
-    generated()
 
 
 def both(pair):

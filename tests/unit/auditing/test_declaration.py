@@ -16,7 +16,8 @@ import auditdp
 from auditdp.adjacency import AnyValues, NeighbourList, Pair
 from auditdp.auditing.assertion import assert_private
 from auditdp.auditing.collection import collect
-from auditdp.auditing.declaration import Audit, audit, data_file
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.decorator import audit, data_file
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.experts import ViewExperts

@@ -11,11 +11,11 @@ import pytest
 
 from auditdp.adjacency import as_adjacency
 from auditdp.auditing.collection import collect
-from auditdp.auditing.declaration import Skip
 from auditdp.auditing.settings import Settings
+from auditdp.errors import Skip
 from auditdp.evidence.exact.evidence import exact_evidence
 from auditdp.mutation.score import _derived, _pairs, mutation
-from auditdp.record.results import Fate
+from auditdp.record.mutation import Fate
 
 pytestmark = pytest.mark.dear
 

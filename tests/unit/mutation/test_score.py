@@ -15,7 +15,7 @@ from auditdp.evidence.exact.evidence import exact_evidence
 from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.mutation.mutants import mutants
 from auditdp.mutation.score import _arguments, mutation
-from auditdp.record.results import Fate, MutantResult, Mutation
+from auditdp.record.mutation import Fate, MutantResult, Mutation
 from auditdp.testing import LaplaceMechanism, Response
 
 pytestmark = pytest.mark.dear

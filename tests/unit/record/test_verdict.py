@@ -15,7 +15,8 @@ from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.errors import CollectionError, MiscalibrationWarning, PrivacyViolation
 from auditdp.mutation.score import mutation
 from auditdp.record.details import KINDS, ExactDetails
-from auditdp.record.results import PRECEDENCE, AuditResult, ControlResult, Counterexample, Evidence, Fate, Verdict
+from auditdp.record.mutation import Fate
+from auditdp.record.results import PRECEDENCE, AuditResult, ControlResult, Counterexample, Evidence, Verdict
 from auditdp.record.verdict import beyond_its_law, bounds, conclude, without_fallen_certificates
 from auditdp.testing import LaplaceMechanism, Response
 

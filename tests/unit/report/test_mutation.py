@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from auditdp.record.results import AuditResult, Fate, MutantResult, Mutation, RunRecord, Verdict
+from auditdp.record.mutation import Fate, MutantResult, Mutation
+from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.formats import render
 from auditdp.report.standing import mutation_score
 

@@ -6,7 +6,7 @@ from flint import arb
 
 from auditdp.adjacency import AnyValues, Neighbours
 from auditdp.claims.statements import PureDP
-from auditdp.evidence.exact.covers import additive, count, enclosed, enumerated, searched
+from auditdp.evidence.exact.covers import additive, enclosed, enumerated, searched
 from auditdp.evidence.exact.noise import declared_noise
 from auditdp.evidence.exact.pair_loss import PairLoss
 from auditdp.evidence.exact.stated import stated_by
@@ -91,7 +91,3 @@ def test_a_search_covers_nothing_and_says_what_would():
     assert searched(LISTED, "3 pairs", "list fewer nodes").unchecked.endswith("were covered; list fewer nodes")
     assert searched(LISTED, "3 pairs").unchecked.endswith("were covered")
     assert searched(LISTED, "3 pairs").bound is None
-
-
-def test_pairs_are_counted_in_words():
-    assert (count(1), count(2_184)) == ("1 pair", "2,184 pairs")

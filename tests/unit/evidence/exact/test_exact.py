@@ -136,29 +136,6 @@ def test_the_order_of_outcomes_and_their_type_do_not_matter():
     assert pair_loss(one, other).upper == 0.0
 
 
-def brute_delta(p, q, e):
-    return max(sum(max(a - e * b, Fraction(0)) for a, b in zip(x, y, strict=True)) for x, y in ((p, q), (q, p)))
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 1.5, 2.0])
-def test_delta_is_the_hockey_stick_of_the_worse_order(epsilon):
-    p = [Fraction(6, 10), Fraction(3, 10), Fraction(1, 10), Fraction(0)]
-    q = [Fraction(1, 10), Fraction(2, 10), Fraction(1, 2), Fraction(2, 10)]
-    expected = float(brute_delta(p, q, Fraction(math.exp(epsilon))))
-    loss = pair_loss(FiniteLaw(np.arange(4), p), FiniteLaw(np.arange(4), q), epsilon=epsilon)
-    assert float(loss.delta.mid()) == pytest.approx(expected, rel=1e-13)
-    assert float(loss.delta.rad()) < 1e-60
-    for share, expected_verdict in ((1 + 1e-9, Verdict.CERTIFIED), (1 - 1e-9, Verdict.VIOLATED)):
-        evidence = exact_evidence(Stated({0: p, 1: q}), ApproxDP(epsilon, expected * share), BIT)
-        assert evidence.verdict is expected_verdict
-        held = expected_verdict is Verdict.CERTIFIED
-        # beyond ln 5 what is left is the output that only one input has, so that δ stays at .2
-        needed = epsilon if epsilon < math.log(5) else math.log(5) if held else math.inf
-        assert evidence.epsilon_lower == pytest.approx(needed, rel=1e-7)
-        assert evidence.epsilon_upper == pytest.approx(evidence.epsilon_lower, rel=1e-12)
-        assert evidence.epsilon_upper <= epsilon if held else evidence.epsilon_lower >= epsilon
-
-
 def test_outputs_of_one_input_alone_leave_no_epsilon_for_a_smaller_delta():
     p = [Fraction(6, 10), Fraction(3, 10), Fraction(1, 10), Fraction(0)]
     q = [Fraction(1, 10), Fraction(2, 10), Fraction(1, 2), Fraction(2, 10)]

@@ -13,7 +13,7 @@ from auditdp.betting.game import Game
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.game.support import BitPatterns
-from auditdp.evidence.game.wording import count, looked_at, odds
+from auditdp.evidence.game.wording import looked_at, odds
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
@@ -83,10 +83,6 @@ def test_odds_are_whole_and_rounded_down(value):
     assert shown >= min(value * 0.99, value - 1)
     assert odds(math.log(5e9)) == "10^9"
     assert odds(5000.0) == "10^2171"
-
-
-def test_one_call_is_no_calls():
-    assert (count(1), count(2), count(2184)) == ("1 call", "2 calls", "2,184 calls")
 
 
 @pytest.mark.dear

@@ -6,9 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from auditdp.auditing import declaration
 from auditdp.errors import ConfigurationError
-from gnn.experiments import execute
 from gnn.experiments.catalogue import Catalogue, catalogue
 from gnn.experiments.catalogue.dprr_cost import barabasi_albert_cost, degrees, deployed, reddit_cost, sampled
 from gnn.experiments.experiment import PROFILES
@@ -38,10 +36,6 @@ def test_two_experiments_of_one_name_are_refused():
     with pytest.raises(ConfigurationError, match="two experiments are called 'toy'"):
         Catalogue.of([TOY, TOY])
     assert [each.name for each in Catalogue.of([TOY]).chosen(["all"])] == ["toy"]
-
-
-def test_the_data_folder_is_named_as_for_audits():
-    assert execute.DATA_VARIABLE == declaration.DATA_VARIABLE
 
 
 # DPRR

@@ -10,18 +10,8 @@ from auditdp.errors import ConfigurationError
 from auditdp.history.baseline.differences import Kind, differences, of_versions
 from auditdp.history.baseline.entries import Accepted, covered, entry_of, rounded_down
 from auditdp.history.baseline.update import updated
-from auditdp.record.results import (
-    AuditResult,
-    ClaimRecord,
-    ControlResult,
-    Evidence,
-    Fate,
-    LedgerEntry,
-    MutantResult,
-    Mutation,
-    RunRecord,
-    Verdict,
-)
+from auditdp.record.mutation import Fate, MutantResult, Mutation
+from auditdp.record.results import AuditResult, ClaimRecord, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
 from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.report.ci.judged import Level, judged
 from auditdp.report.ci.sarif import rule_of

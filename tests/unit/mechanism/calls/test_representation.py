@@ -139,26 +139,6 @@ def test_outputs_of_one_shape_stay_what_they_are():
     assert set(Calls(as_mechanism(lambda data, rng: bool(rng.random() < 0.5)))(0, 50, rng())) == {0, 1}
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda data, rng: ["above"] * int(rng.integers(0, 4)) + ["below"],
-        lambda data, rng: None if rng.random() < 0.5 else 1.5,
-        lambda data, rng: "heads" if rng.random() < 0.5 else "tails",
-        lambda data, rng: np.zeros(rng.integers(1, 9)),
-        lambda data, rng: (int(rng.integers(9)), rng.random()) if rng.random() < 0.5 else 7,
-        lambda data, rng: {"answer": rng.random(), "kept": [True] * int(rng.integers(3))},
-    ],
-    ids=["words", "none", "text", "ragged arrays", "mixed", "dictionary"],
-)
-def test_anything_with_leaves_is_a_mechanism_of_one_width(function):
-    calls = Calls(as_mechanism(function))
-    first = calls(0, 64, rng())
-    assert first.dtype == np.float64
-    for size in (1, 5, 64):
-        assert calls(1, size, rng(size)).shape == (size, *first.shape[1:])
-
-
 def test_a_word_that_tells_is_found_and_a_fair_one_is_not():
     def telling(data, rng):
         return ["kept"] * int(rng.geometric(0.5)) + (["secret"] if data and rng.random() < 0.7 else [])

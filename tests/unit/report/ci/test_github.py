@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from auditdp.record.results import Place
 from auditdp.report.ci.github import MOST, commands
 
 COMMAND = re.compile(r"^::(error|warning|notice) ((?:file=[^,:]+,line=\d+,)?title=[^,:]+)::(.+)$")
@@ -16,13 +15,6 @@ def test_every_line_is_a_command_whatever_audits_are_called(record):
     assert len([m for m in parsed if m[1] == "error"]) == sum(
         r.is_finding or r.verdict == "ERROR" for r in record.results
     )
-
-
-def test_text_cannot_end_the_command_nor_begin_another(record, audit):
-    evil = replace(audit("feature_rr"), id="audits/a.py::x,line=3::y\n::error::z%0A", mechanism_at=Place("a,b:c.py", 3))
-    (line,) = commands(replace(record, results=[evil], alpha_ledger=[])).splitlines()
-    assert line.startswith("::error file=a%2Cb%3Ac.py,line=3,title=finding%3A ")
-    assert "%250A" in line
 
 
 def test_nothing_is_said_of_a_clean_run(clean_record, audit):

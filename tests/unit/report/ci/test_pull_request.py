@@ -6,7 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from auditdp.history.baseline.differences import Difference, Kind
-from auditdp.record.results import Counterexample, Place, Verdict
+from auditdp.record.results import Counterexample, Place
 from auditdp.report.ci.pull_request import MARK, MOST, pull_request
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
@@ -73,15 +73,6 @@ def test_it_is_never_longer_than_github_takes(record, audit, many):
     assert ("left out, for want of room" in text) == (many > 1)
     assert text.count("<details>") == text.count("</details>")
     assert text.rstrip().endswith("</sub>")
-
-
-def test_nobody_is_called_and_nothing_is_drawn(record, audit):
-    evil = replace(audit("feature_rr"), summary="@octocat **x** ![](http://a/b.png) <img src=x>", verdict=Verdict.ERROR)
-    text = pull_request(replace(record, results=[evil], alpha_ledger=[]))
-    assert "@octocat" not in text
-    html = MARKDOWN.render(text)
-    assert "<img" not in html
-    assert "<strong>x" not in html
 
 
 def test_nothing_audited_is_said(record, audit):

@@ -24,8 +24,8 @@ def test_the_graphs_of_a_written_pair_are_read_back(data):
     for drawn, own, other in ((found.first, *edges), (found.second, *edges[::-1])):
         assert isinstance(drawn, Graph)
         assert len(drawn.nodes) == len(pair.data)
-        at = {(node.x, node.y): int(node.name) for node in drawn.nodes}
-        read = {(at[e.x1, e.y1], at[e.x2, e.y2]): e.changed for e in drawn.edges}
+        at = {place: k for k, place in enumerate(drawn.nodes)}
+        read = {(at[x1, y1], at[x2, y2]): changed for x1, y1, x2, y2, changed in drawn.edges}
         assert read == {edge: edge not in other for edge in own}
     assert found.name == pair.name
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -11,7 +10,7 @@ from importlib.resources import files
 import matplotlib
 import pytest
 
-from auditdp.record.results import Counterexample, Evidence, Published, RunRecord, Verdict
+from auditdp.record.results import Counterexample, Evidence, Published, Verdict
 from auditdp.report.formats import render
 from auditdp.report.html import pages as html
 from auditdp.report.html.cards import file_name
@@ -322,38 +321,6 @@ def test_a_report_of_some_of_the_planned_audits_says_which_are_missing(record):
     assert f"This run is interrupted. 2 of {some.planned} audits have a result." in shown
     assert f"No findings in 2 of {some.planned} audits" in shown
     assert all(name.rpartition("::")[2].partition("[")[0] in shown for name in some.missing)
-
-
-def test_hostile_text_is_text_in_every_field_of_every_page(record):
-    hostile = "</style></title><script>alert(1)</script><img src=x onerror=alert(1)>"
-    hostile += " \x1b[31m \u202e {{ 7*7 }} ' \" javascript:"
-
-    # Names of files are short and plain; all other text of the record is replaced, whatever field it stands in.
-    def spoil(value, name=""):
-        if isinstance(value, dict):
-            return {key: spoil(item, key) for key, item in value.items()}
-        if isinstance(value, list):
-            return [spoil(item, name) for item in value]
-        keep = {"verdict", "expected", "parameter", "fate", "kind", "started", "status"}
-        numeric = isinstance(value, str) and value in ("inf", "-inf", "nan")
-        return f"{value} {hostile}" if isinstance(value, str) and name not in keep and not numeric else value
-
-    data = spoil(json.loads(record.to_json()))
-    spoiled = replace(RunRecord.from_json(json.dumps(data)), project=hostile, author=hostile)
-    # The details of evidence, which scatter and wealth read, are spoiled as well.
-    made = html.pages(spoiled, index="index.html", folder="pages", previous=record)
-    for name, text in made.items():
-        if name.endswith(".html"):
-            page = Page(without_search(text) if name == "index.html" else text)
-            assert not {"script", "iframe", "object"} & {tag for tag, _ in page.elements}, name
-            assert all(
-                attributes.get("src", "data:image/svg+xml;base64").startswith("data:image/svg+xml;base64")
-                for _, attributes in page.elements
-            )
-            assert not any(key.startswith("on") for _, attributes in page.elements for key in attributes)
-            assert not any(attributes.get("href", "").startswith("javascript") for _, attributes in page.elements)
-            assert "\x1b" not in text
-            assert "\u202e" not in text
 
 
 def test_names_of_pages_are_plain_and_no_two_are_the_same():

@@ -87,29 +87,11 @@ def test_a_finding_that_was_not_confirmed_says_so(audit):
     assert "Not confirmed on fresh randomness." in terminal.line(replace(audit("feature_rr"), counterexample=found))
 
 
-def test_names_move_no_cursor(audit):
-    for colour in (False, True):
-        text = terminal.line(audit("nasty"), colour=colour)
-        assert "\x1b[31m \\u202e" not in text
-        assert "\\x1b[31m \\u202e ]]>" in text
-        assert "\u202e" not in text
-
-
-@pytest.mark.parametrize("width", [80, 100, 140])
-def test_only_what_is_to_be_copied_runs_over(record, width):
-    for row in terminal.report(record, width=width).split("\n"):
-        assert len(row) <= width or "reproduce" in row or "::" in row, row
-
-
 def test_numbers_of_different_audits_stand_in_columns(record):
     rows = [row for row in terminal.report(record).split("\n") if row.endswith(" s") and " call" in row]
     assert len(rows) == sum(result.calls > 0 for result in record.results)  # nothing is said of no calls
     assert {len(row) for row in rows} == {terminal.WIDTH}
     assert {row.index(" call") for row in rows} <= {86, 87}  # 'calls' and, for one, 'call'
-
-
-def test_plain_text_has_no_colour_codes(record):
-    assert "\x1b" not in terminal.report(record)
 
 
 def test_the_summary(record):
@@ -233,7 +215,7 @@ def test_a_run_without_all_its_results_says_how_many_there_are(record):
 
 
 @pytest.mark.parametrize("colour", [False, True])
-@pytest.mark.parametrize("width", range(20, 201))
+@pytest.mark.parametrize("width", [*range(20, 60, 3), *range(60, 201, 20)])
 def test_no_width_crashes_and_only_ids_commands_and_long_words_run_over(record, width, colour):
     text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.report(record, width=width, colour=colour))
     for row in text.split("\n"):

@@ -18,7 +18,7 @@ def order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "audit_it.py"
     file.write_text("raise ValueError('not here')\n")
-    task = Task("audit_it.py::it", str(file), "it", str(tmp_path), {}, "holds", 1, 0.05, "quick", 60.0)
+    task = Task("audit_it.py::it", str(file), "it", str(tmp_path), {}, "holds", 0.05, "quick", 60.0, root_seed=1)
     return Order(task, (str(file),), digest_of([file]), versions(), 60.0, None)
 
 

@@ -50,7 +50,7 @@ def between(tmp_path, monkeypatch):
         file = new / f"audit_{name}.py"
         against = Against("main (abc)", "abc", str(tmp_path / "old"))
         key = f"audit_{name}.py::counted"
-        task = Task(key, str(file), "counted", str(new), {}, "holds", 1, 0.05, "quick", None, against=against)
+        task = Task(key, str(file), "counted", str(new), {}, "holds", 0.05, "quick", None, root_seed=1, against=against)
         settings = Settings(0.05, calls, 1, key, brief=True)
         with OtherVersion(task) as other:
             built, _ = find(task).build({})
