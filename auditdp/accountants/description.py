@@ -15,7 +15,10 @@ from typing import Any, ClassVar, Protocol
 
 from flint import arb
 
+from auditdp.accountants.base import check_count, check_delta, check_positive, check_rate
 from auditdp.mechanism.laws.balls import ball
+
+CHECKS = {"delta": check_delta, "rate": check_rate}
 
 
 class UpperCurve(Protocol):
@@ -34,7 +37,12 @@ class CompositionPart:
 
 
 class Description:
-    """A class of mechanisms. Whoever derives is a frozen dataclass of the parameters, and equal if they are equal."""
+    """A class of mechanisms. Whoever derives is a frozen dataclass of the parameters, and equal if they are equal.
+
+    Raises:
+        AccountantError: If a parameter is outside its range: whole numbers are counts and >= 1, others finite and > 0, but
+            for a ``delta`` in [0, 1] and a ``rate`` in (0, 1].
+    """
 
     adjacency: ClassVar[str]
     """Who is a neighbour."""
@@ -43,13 +51,25 @@ class Description:
     words: ClassVar[str] = "{self.name}"
     """The class in a few words, which follow 'of'."""
 
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        for key, of_type in self._types.items():
+            value = getattr(self, key)
+            if of_type == "int":
+                check_count(kind, **{key: value})
+            elif key in CHECKS:
+                CHECKS[key](kind, value)
+            elif of_type == "float":
+                check_positive(kind, **{key: value})
+
+    @property
+    def _types(self) -> dict[str, Any]:
+        return {field.name: field.type for field in fields(self)}  # type: ignore[arg-type]  # whoever derives is one
+
     @property
     def name(self) -> str:
         """The class or the analysis, and its parameters, floats to six digits."""
-        of_type = {field.name: field.type for field in fields(self)}  # type: ignore[arg-type]  # whoever derives is one
-        given = (
-            f"{key}={format(getattr(self, key), '' if kind in ('int', int) else 'g')}" for key, kind in of_type.items()
-        )
+        given = (f"{key}={format(getattr(self, key), '' if of == 'int' else 'g')}" for key, of in self._types.items())
         return f"{type(self).__name__}({', '.join(given)})"
 
     @property

@@ -22,10 +22,10 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Inverted, Soundness, check_count, check_delta, check_epsilon, check_positive
+from auditdp.accountants.base import Inverted, Soundness, check_epsilon, check_rate
 from auditdp.accountants.composition.equal import Composition
 from auditdp.accountants.description import Description
-from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE, REPLACE, Poisson, check_rate
+from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE, REPLACE, Poisson
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.laws import precision
@@ -43,9 +43,6 @@ class Subsampled(Description, Inverted):
         epsilon: ε₀ of the mechanism in nats, finite and > 0.
         delta: δ₀ of the mechanism, in [0, 1].
         rate: q, the probability of a record to be in the sample, in (0, 1].
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     epsilon: float
@@ -55,12 +52,6 @@ class Subsampled(Description, Inverted):
     words: ClassVar[str] = (
         "any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on a sample ({self.sampling}) at rate {self.rate:.6g}"
     )
-
-    def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, epsilon=self.epsilon)
-        check_delta(kind, self.delta)
-        check_rate(kind, self.rate)
 
     @property
     def describes(self) -> Subsampled:
@@ -130,9 +121,6 @@ class WithReplacementSubsampled(Description, Inverted):
         delta: δ₀ of the mechanism, in [0, 1].
         records: N, how many there are.
         batch: m, how many are drawn.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     epsilon: float
@@ -147,12 +135,6 @@ class WithReplacementSubsampled(Description, Inverted):
         "any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on {self.batch:,} records drawn with replacement "
         "among {self.records:,}"
     )
-
-    def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, epsilon=self.epsilon)
-        check_delta(kind, self.delta)
-        check_count(kind, records=self.records, batch=self.batch)
 
     @property
     def rate(self) -> float:

@@ -61,9 +61,6 @@ class NodeLevel(Description):
         reached: N_T, how many gradients one node can change; ``reached_nodes`` for a bounded out-degree.
         batch: m, nodes in a batch, drawn without replacement for each step afresh.
         steps: How many batches.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     noise: float
@@ -79,12 +76,10 @@ class NodeLevel(Description):
     )
 
     def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, noise=self.noise)
-        check_count(kind, nodes=self.nodes, reached=self.reached, batch=self.batch, steps=self.steps)
+        super().__post_init__()
         for name in ("reached", "batch"):
-            if getattr(self, name) > self.nodes:
-                raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
+            if (value := getattr(self, name)) > self.nodes:
+                raise AccountantError(f"{type(self).__name__}: expected {name} <= nodes={self.nodes}, got {value!r}")
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""
@@ -234,9 +229,6 @@ def moments_claim(noise_multiplier: float, rate: float, steps: int, delta: float
         steps: T.
         delta: δ, in (0, 1).
         constant: c₂.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
     check_positive("moments_claim", noise_multiplier=noise_multiplier, rate=rate, delta=delta, constant=constant)
     check_delta("moments_claim", delta)
