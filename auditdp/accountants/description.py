@@ -11,21 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import check_count, check_delta, check_positive, check_rate
+from auditdp.accountants.base import Accountant, check_count, check_delta, check_positive, check_rate
 from auditdp.mechanism.laws.balls import ball
 
 CHECKS = {"delta": check_delta, "rate": check_rate}
-
-
-class UpperCurve(Protocol):
-    """A privacy curve from above."""
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +26,7 @@ class CompositionPart:
     """Parts of which a mechanism is an adaptive composition: how many there are, and a curve that holds for each."""
 
     count: int
-    curve: UpperCurve
+    curve: Accountant
 
 
 class Description:
