@@ -88,7 +88,9 @@ def certified(path):
         if built.mechanism is None or built.is_promise:
             continue
         plain = replace(built, controls=(), forecasters=None, figure=None, accountants=(), about=None)
-        if run_audit(plain, settings(declared.id)).verdict is Verdict.CERTIFIED:  # by evidence that it names, if it does
+        if (
+            run_audit(plain, settings(declared.id)).verdict is Verdict.CERTIFIED
+        ):  # by evidence that it names, if it does
             yield declared.id, replace(plain, evidence=None)
 
 
