@@ -34,7 +34,7 @@ class Description:
 
     Raises:
         AccountantError: If a parameter is outside its range: whole numbers are counts and >= 1, others finite and > 0, but
-            for a ``delta`` in [0, 1] and a ``rate`` in (0, 1].
+            for a ``delta`` in [0, 1] and a ``rate`` in (0, 1]; whoever takes others has a ``__post_init__`` of its own.
     """
 
     adjacency: ClassVar[str]
@@ -57,7 +57,9 @@ class Description:
 
     @property
     def _types(self) -> dict[str, Any]:
-        return {field.name: field.type for field in fields(self)}  # type: ignore[arg-type]  # whoever derives is one
+        """The parameters with the names of their types."""
+        of_self = fields(self)  # type: ignore[arg-type]  # whoever derives is a dataclass
+        return {field.name: getattr(field.type, "__name__", field.type) for field in of_self}
 
     @property
     def name(self) -> str:
