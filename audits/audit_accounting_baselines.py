@@ -10,7 +10,7 @@ import math
 
 from auditdp import ApproxDP, Audit, audit
 from auditdp.accountants.dp_sgd.fixed_size import FixedSizeUpper
-from auditdp.accountants.dp_sgd.node_level import NodeLevelRDP, gap_aggregation, node_level_accountants, reached_nodes
+from auditdp.accountants.dp_sgd.node_level import NodeLevelRDP, node_level_accountants, reached_nodes
 from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
 from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
 from auditdp.accountants.gaussian import GaussianCurve
@@ -20,7 +20,10 @@ GAP = "Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949"
 
 
 def gap_claim(noise, out_degree, hops, delta):
-    """Return GAP's (ε, δ) of its aggregations: (α, hops·D·α/(2s²))-RDP, converted at the best order."""
+    """Return GAP's (ε, δ) of its aggregations: (α, hops·D·α/(2s²))-RDP, converted at the best order.
+
+    The mechanism is √(hops·D)/s-Gaussian DP: a hop adds N(0, s²) to sums of rows of norm 1, and a node is in at most D.
+    """
     rho = hops * out_degree / (2 * noise**2)
     return ApproxDP(rho + 2 * math.sqrt(rho * math.log(1 / delta)), delta)
 
@@ -33,7 +36,7 @@ def gap_edge(noise=2.0, hops=2, delta=1e-3):
 
     Encoder and classifier do not see the edges, but through what is released.
     """
-    return Audit(None, gap_claim(noise, 1, hops, delta), accountants=[gap_aggregation(noise, 1, hops)])
+    return Audit(None, gap_claim(noise, 1, hops, delta), accountants=[GaussianCurve(noise, 1.0, hops)])
 
 
 @audit(source=f"a reading of ours: {GAP}, edge level, for undirected graphs", expect="violation")
@@ -63,7 +66,7 @@ def gap_node(noise=20.0, hops=2, out_degree=100, delta=1e-3):
     that is not there has none; nor are encoder and classifier covered, each DP-SGD over nodes as records.
     """
     return Audit(
-        None, gap_claim(noise, out_degree, hops, delta), accountants=[gap_aggregation(noise, out_degree, hops)]
+        None, gap_claim(noise, out_degree, hops, delta), accountants=[GaussianCurve(noise, math.sqrt(out_degree), hops)]
     )
 
 

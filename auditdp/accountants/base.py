@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from flint import arb
 
-from auditdp.accountants.description import Description
 from auditdp.errors import AuditError, MissingExtraError
 from auditdp.mechanism.laws import precision
+
+if TYPE_CHECKING:
+    from auditdp.accountants.description import Description
 
 ROUNDED_UP = 1e-12
 """How far, relative to ε and to δ, an exact or upper accountant may lie above its closed form because it rounds up."""
@@ -263,6 +265,12 @@ def check_delta(kind: str, delta: float) -> None:
     """Raise unless ``delta`` is in [0, 1]."""
     if not 0 <= delta <= 1:
         raise AccountantError(f"{kind}: expected delta in [0, 1], got delta={delta!r}")
+
+
+def check_rate(kind: str, rate: float) -> None:
+    """Raise unless ``rate`` is in (0, 1]."""
+    if not 0 < rate <= 1:
+        raise AccountantError(f"{kind}: expected rate in (0, 1], got rate={rate!r}")
 
 
 def check_epsilon(kind: str, epsilon: float) -> None:

@@ -11,18 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from flint import arb
 
+from auditdp.accountants.base import Accountant, check_count, check_delta, check_positive, check_rate
 from auditdp.mechanism.laws.balls import ball
 
-
-class UpperCurve(Protocol):
-    """A privacy curve from above."""
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up."""
+CHECKS = {"delta": check_delta, "rate": check_rate}
 
 
 @dataclass(frozen=True)
@@ -30,11 +26,16 @@ class CompositionPart:
     """Parts of which a mechanism is an adaptive composition: how many there are, and a curve that holds for each."""
 
     count: int
-    curve: UpperCurve
+    curve: Accountant
 
 
 class Description:
-    """A class of mechanisms. Whoever derives is a frozen dataclass of the parameters, and equal if they are equal."""
+    """A class of mechanisms. Whoever derives is a frozen dataclass of the parameters, and equal if they are equal.
+
+    Raises:
+        AccountantError: If a parameter is outside its range: whole numbers are counts and >= 1, others finite and > 0, but
+            for a ``delta`` in [0, 1] and a ``rate`` in (0, 1]; whoever takes others has a ``__post_init__`` of its own.
+    """
 
     adjacency: ClassVar[str]
     """Who is a neighbour."""
@@ -43,13 +44,27 @@ class Description:
     words: ClassVar[str] = "{self.name}"
     """The class in a few words, which follow 'of'."""
 
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        for key, of_type in self._types.items():
+            value = getattr(self, key)
+            if of_type == "int":
+                check_count(kind, **{key: value})
+            elif key in CHECKS:
+                CHECKS[key](kind, value)
+            elif of_type == "float":
+                check_positive(kind, **{key: value})
+
+    @property
+    def _types(self) -> dict[str, Any]:
+        """The parameters with the names of their types."""
+        of_self = fields(self)  # type: ignore[arg-type]  # whoever derives is a dataclass
+        return {field.name: getattr(field.type, "__name__", field.type) for field in of_self}
+
     @property
     def name(self) -> str:
         """The class or the analysis, and its parameters, floats to six digits."""
-        of_type = {field.name: field.type for field in fields(self)}  # type: ignore[arg-type]  # whoever derives is one
-        given = (
-            f"{key}={format(getattr(self, key), '' if kind in ('int', int) else 'g')}" for key, kind in of_type.items()
-        )
+        given = (f"{key}={format(getattr(self, key), '' if of == 'int' else 'g')}" for key, of in self._types.items())
         return f"{type(self).__name__}({', '.join(given)})"
 
     @property

@@ -13,7 +13,6 @@ from auditdp.accountants.base import (
     AccountantError,
     Inverted,
     Soundness,
-    check_count,
     check_epsilon,
     check_positive,
     greatest,
@@ -32,19 +31,12 @@ class GaussianNoise(Description):
         sigma: Standard deviation of the noise of each coordinate, finite and > 0.
         sensitivity: Δ, the largest ‖q(x) − q(x′)‖₂ between neighbours, finite and > 0.
         count: How many releases there are.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     sigma: float
     sensitivity: float = 1.0
     count: int = 1
     adjacency: ClassVar[str] = "any with that sensitivity"
-
-    def __post_init__(self) -> None:
-        check_positive(type(self).__name__, sigma=self.sigma, sensitivity=self.sensitivity)
-        check_count(type(self).__name__, count=self.count)
 
     @property
     def text(self) -> str:

@@ -31,7 +31,7 @@ from typing import ClassVar
 import numpy as np
 from flint import arb
 
-from auditdp.accountants.base import Soundness, check_count, check_epsilon, check_positive, settle
+from auditdp.accountants.base import Soundness, check_epsilon, check_positive, settle
 from auditdp.accountants.composition.equal import Composition
 from auditdp.accountants.description import CompositionPart, Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
@@ -51,9 +51,6 @@ class LaplaceNoise(Description):
         scale: b of the noise, finite and > 0: its density is e^(−|x|/b)/(2b).
         sensitivity: Δ, the largest |q(x) − q(x′)| between neighbours, finite and > 0.
         count: How many releases there are.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     scale: float
@@ -62,8 +59,7 @@ class LaplaceNoise(Description):
     adjacency: ClassVar[str] = "any with that sensitivity"
 
     def __post_init__(self) -> None:
-        check_positive(type(self).__name__, scale=self.scale, sensitivity=self.sensitivity)
-        check_count(type(self).__name__, count=self.count)
+        super().__post_init__()
         check_positive(type(self).__name__, ratio=self.sensitivity / self.scale)
 
     @property

@@ -24,7 +24,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
-from auditdp.accountants.base import AccountantError, Soundness, check_count, check_positive
+from auditdp.accountants.base import AccountantError, Soundness, check_count
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.parameters import ZERO_OUT
 from auditdp.accountants.gaussian import GaussianShaped
@@ -54,9 +54,8 @@ class MatrixNoise(Description):
     sampling: ClassVar[str] = "uses of a record apart"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         kind = type(self).__name__
-        check_positive(kind, noise_multiplier=self.noise_multiplier)
-        check_count(kind, steps=self.steps, separation=self.separation, participations=self.participations)
         if not (self.coefficients and all(map(math.isfinite, self.coefficients)) and self.coefficients[0] > 0):
             raise AccountantError(f"{kind}: expected finite coefficients, the first > 0, got {self.coefficients!r:.60}")
         falling = all(one >= other for one, other in pairwise([*self.coefficients, 0.0]))

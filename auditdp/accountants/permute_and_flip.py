@@ -31,9 +31,7 @@ from auditdp.accountants.base import (
     ROUNDED_UP,
     Inverted,
     Soundness,
-    check_count,
     check_delta,
-    check_positive,
     epsilon_below,
 )
 from auditdp.accountants.composition.equal import Composition, OptimalComposition, responses
@@ -50,19 +48,12 @@ class PermuteAndFlip(Description):
     Args:
         epsilon: ε of each in nats, finite and > 0: 2Δ over the scale of the noise.
         count: How many there are.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     epsilon: float
     count: int = 1
     adjacency: ClassVar[str] = "any with that sensitivity of the scores"
     words: ClassVar[str] = "any {self.count:,} selections by permute-and-flip of ε = {self.epsilon:.6g}"
-
-    def __post_init__(self) -> None:
-        check_positive(type(self).__name__, epsilon=self.epsilon)
-        check_count(type(self).__name__, count=self.count)
 
     @property
     def eta(self) -> float:

@@ -11,7 +11,7 @@ Gaboardi 2018, "Privacy Amplification by Subsampling", arXiv:1807.01647v2):
 The first two are attained by randomised response on whether the record is in the sample, mixed with revealing it. (The
 first was known to Li, Qardaji & Su 2012, "On Sampling, Anonymization, and Differential Privacy", for an (ε₀, δ₀) alone.)
 What is often claimed is (qε₀, qδ₀). ln(1 + q(e^ε₀ − 1)) is strictly concave in q, 0 at q = 0 and ε₀ at q = 1, so above its
-chord qε₀ between them: the claim is false for every 0 < q < 1, as ``naive_claim`` and a cross-check show.
+chord qε₀ between them: the claim is false for every 0 < q < 1, as a cross-check shows.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Inverted, Soundness, check_count, check_delta, check_epsilon, check_positive
+from auditdp.accountants.base import Inverted, Soundness, check_epsilon
 from auditdp.accountants.composition.equal import Composition
 from auditdp.accountants.description import Description
-from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE, REPLACE, Poisson, check_rate
+from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE, REPLACE, Poisson
 from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, double_above
 
@@ -43,9 +42,6 @@ class Subsampled(Description, Inverted):
         epsilon: ε₀ of the mechanism in nats, finite and > 0.
         delta: δ₀ of the mechanism, in [0, 1].
         rate: q, the probability of a record to be in the sample, in (0, 1].
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     epsilon: float
@@ -55,12 +51,6 @@ class Subsampled(Description, Inverted):
     words: ClassVar[str] = (
         "any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on a sample ({self.sampling}) at rate {self.rate:.6g}"
     )
-
-    def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, epsilon=self.epsilon)
-        check_delta(kind, self.delta)
-        check_rate(kind, self.rate)
 
     @property
     def describes(self) -> Subsampled:
@@ -130,9 +120,6 @@ class WithReplacementSubsampled(Description, Inverted):
         delta: δ₀ of the mechanism, in [0, 1].
         records: N, how many there are.
         batch: m, how many are drawn.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     epsilon: float
@@ -147,12 +134,6 @@ class WithReplacementSubsampled(Description, Inverted):
         "any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on {self.batch:,} records drawn with replacement "
         "among {self.records:,}"
     )
-
-    def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, epsilon=self.epsilon)
-        check_delta(kind, self.delta)
-        check_count(kind, records=self.records, batch=self.batch)
 
     @property
     def rate(self) -> float:
@@ -210,13 +191,3 @@ def worst_delta(epsilon: arb, delta: arb, at: arb, rate: arb) -> arb:
         return delta
     excess = (epsilon.expm1() - at.expm1() / rate) / (1 + epsilon.exp())
     return delta + (1 - delta) * excess.max(arb(0))
-
-
-def naive_claim(epsilon: float, delta: float, rate: float) -> ApproxDP:
-    """Return the claim that sampling at rate q turns (ε, δ) into (qε, qδ), which is false for 0 < q < 1.
-
-    Raises:
-        AccountantError: If the rate is not in (0, 1].
-    """
-    check_rate("naive_claim", rate)
-    return ApproxDP(rate * epsilon, rate * delta, source="sampling at rate q makes ε and δ q times smaller")

@@ -26,7 +26,6 @@ from scipy.special import bdtr
 from auditdp.accountants.base import (
     Inverted,
     Soundness,
-    check_count,
     check_epsilon,
     check_positive,
     epsilon_below,
@@ -62,19 +61,12 @@ class TopK(Description):
     Args:
         count: k, how many are selected.
         eta: Bounded range of each selection in nats, finite and > 0; see ``bounded_range``.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     count: int
     eta: float
     adjacency: ClassVar[str] = "any with that sensitivity of the scores"
     words: ClassVar[str] = "any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
-
-    def __post_init__(self) -> None:
-        check_count(type(self).__name__, count=self.count)
-        check_positive(type(self).__name__, eta=self.eta)
 
     @property
     def zcdp(self) -> Fraction:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Inverted, Soundness, check_epsilon, check_positive, crossing
+from auditdp.accountants.base import Inverted, Soundness, check_epsilon, crossing
 from auditdp.accountants.description import Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above
@@ -29,9 +29,6 @@ class ZCDP(Description, Inverted):
 
     Args:
         rho: ρ of the whole, finite and > 0.
-
-    Raises:
-        AccountantError: If rho is not positive and finite.
     """
 
     rho: float
@@ -39,9 +36,6 @@ class ZCDP(Description, Inverted):
     adjacency: ClassVar[str] = "any with that rho"
     source: ClassVar[str] = "Canonne, Kamath & Steinke (2020), arXiv:2004.00010v3, Proposition 12"
     words: ClassVar[str] = "any mechanism of {self.rho:.6g}-zCDP"
-
-    def __post_init__(self) -> None:
-        check_positive("ZCDP", rho=self.rho)
 
     @property
     def zcdp(self) -> Fraction:

@@ -11,7 +11,8 @@ three are ancillary, so independent of means and pooled variance (Basu 1955): th
 only given where none of them speaks against it. What they cannot see is tails beyond the canaries that there are, which ε at
 a small δ is about, and correlation of canaries that are not next to each other.
 
-Source: the parametric bound of "Let's ask Gauss", arXiv:2606.12733, with the exact law of the statistic.
+Source: scores of one training as two normal laws are those of Agrawal, Wei, Singh, Magdon-Ismail & Zikas (2026), "Let's Ask
+Gauss", arXiv:2606.12733. One variance, and the bound by the exact law of the statistic, are derived here.
 """
 
 from __future__ import annotations

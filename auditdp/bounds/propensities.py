@@ -14,9 +14,9 @@ stochastically at most the sum of independent Bernoulli(c), whose law is compute
 No number in the record can show that propensities are true; that they do not fit the labels some can: their sum, and that
 weighted with the log odds of π. Where the p-value of both together is below ``LEAST_P`` nothing is bounded.
 
-Source: "Privacy Auditing with Zero (0) Training Run", arXiv:2605.14591, for memberships that are not random but for what is
-known of each row; for fair coins the law of right guesses is Proposition 5.1 of Steinke, Nasr & Jagielski (2023),
-arXiv:2305.08846v1.
+Source: the setting, in which memberships are not random but for what is known of each row, is that of Cebere, Even,
+Bleistein & Bellet (2026), "Privacy Auditing with Zero (0) Training Run", arXiv:2605.14591; the bound is derived above. For
+fair coins it is Proposition 5.1 of Steinke, Nasr & Jagielski (2023), arXiv:2305.08846v1.
 """
 
 from __future__ import annotations

@@ -122,8 +122,7 @@ def aggregation_sigma(parameters: GAPParameters) -> float:
     """Return the standard deviation of a hop's noise, 0 without privacy.
 
     An undirected edge is two arcs, each of which changes one sum by 1: √2 a hop. A node changes the sums of up to D
-    others by 1 each: √D a hop, its own row being left out (``auditdp.accountants.dp_sgd.node_level.gap_aggregation``
-    on both).
+    others by 1 each: √D a hop, its own row being left out (``audits/audit_accounting_baselines.py`` on both).
     """
     if math.isinf(parameters.epsilon):
         return 0.0

@@ -20,8 +20,6 @@ from auditdp.accountants.base import (
     AccountantError,
     Inverted,
     Soundness,
-    check_count,
-    check_delta,
     check_epsilon,
     check_positive,
     greatest,
@@ -43,9 +41,6 @@ class Composition(Description):
         epsilon: ε of each mechanism in nats, finite and > 0.
         delta: δ of each mechanism, in [0, 1].
         count: k, how many there are.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     epsilon: float
@@ -53,11 +48,6 @@ class Composition(Description):
     count: int
     adjacency: ClassVar[str] = "as for the parts"
     words: ClassVar[str] = "any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
-
-    def __post_init__(self) -> None:
-        check_positive(type(self).__name__, epsilon=self.epsilon)
-        check_delta(type(self).__name__, self.delta)
-        check_count(type(self).__name__, count=self.count)
 
     @property
     def zcdp(self) -> Fraction | None:

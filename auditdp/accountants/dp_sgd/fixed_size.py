@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_count, check_positive
+from auditdp.accountants.base import Accountant, AccountantError, Soundness
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd import sampled_gaussian
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above
@@ -35,9 +35,6 @@ class FixedSize(Description):
         records: N, which is public.
         batch: How many records a batch has.
         steps: How many batches.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     noise_multiplier: float
@@ -52,10 +49,9 @@ class FixedSize(Description):
     )
 
     def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, noise_multiplier=self.noise_multiplier)
-        check_count(kind, records=self.records, batch=self.batch, steps=self.steps)
+        super().__post_init__()
         if self.batch > self.records:
+            kind = type(self).__name__
             raise AccountantError(f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}")
 
     def wider(self) -> tuple[Description, ...]:

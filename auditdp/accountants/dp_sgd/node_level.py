@@ -20,14 +20,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_count, check_delta, check_positive
+from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_count
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.dp_sgd.sampled_gaussian import deviations
-from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
+from auditdp.accountants.gaussian import GaussianNoise
 from auditdp.accountants.normal import Enclosed, gaussian_cells
 from auditdp.accountants.renyi import RenyiCurve
-from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.protocol import Array
 
 ADD_OR_REMOVE_NODE = "add or remove one node"
@@ -61,9 +60,6 @@ class NodeLevel(Description):
         reached: N_T, how many gradients one node can change; ``reached_nodes`` for a bounded out-degree.
         batch: m, nodes in a batch, drawn without replacement for each step afresh.
         steps: How many batches.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     noise: float
@@ -79,12 +75,10 @@ class NodeLevel(Description):
     )
 
     def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, noise=self.noise)
-        check_count(kind, nodes=self.nodes, reached=self.reached, batch=self.batch, steps=self.steps)
+        super().__post_init__()
         for name in ("reached", "batch"):
-            if getattr(self, name) > self.nodes:
-                raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
+            if (value := getattr(self, name)) > self.nodes:
+                raise AccountantError(f"{type(self).__name__}: expected {name} <= nodes={self.nodes}, got {value!r}")
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""
@@ -199,47 +193,3 @@ def _quotient(part: int, whole: int) -> float:
 def node_level_accountants(noise: float, nodes: int, reached: int, batch: int, steps: int) -> list[Accountant]:
     """Return every node-level accountant of such a training."""
     return [kind(noise, nodes, reached, batch, steps) for kind in (NodeLevelUpper, NodeLevelLower, NodeLevelRDP)]
-
-
-def gap_aggregation(noise: float, out_degree: int, hops: int) -> GaussianCurve:
-    """Return the curve of GAP's private aggregations under node-level DP, composed exactly.
-
-    A hop adds N(0, noise²) to sums of rows of norm 1 over sampled neighbours, of which a node is in at most D: its removal
-    changes the matrix of the *other* nodes' sums by at most √D in Frobenius norm. hops of them are √(hops·D)/noise-Gaussian
-    DP, where the paper has (α, hops·D·α/(2 noise²))-RDP, the same mechanism through Rényi divergences. For one edge, D = 1.
-
-    Source: Sajadmanesh, Shamsabadi, Bellet & Gatica-Perez (2023), "GAP", arXiv:2203.00949; Dong, Roth & Su (2022),
-    arXiv:1905.02383v3, Corollary 3.3.
-
-    Note:
-        The row of the node itself is a sum over up to N nodes and is not covered: it has to be left out of the comparison,
-        as the paper does, or clipped.
-    """
-    check_positive("gap_aggregation", noise=noise)
-    check_count("gap_aggregation", out_degree=out_degree, hops=hops)
-    return GaussianCurve(noise, math.sqrt(out_degree), hops)
-
-
-def moments_claim(noise_multiplier: float, rate: float, steps: int, delta: float, *, constant: float) -> ApproxDP:
-    """Return the claim of (ε, δ)-DP with ε = c₂ q √(T ln(1/δ))/σ, for a c₂ that somebody chose.
-
-    Abadi et al. (2016), "Deep Learning with Differential Privacy", arXiv:1607.00133v2, Theorem 1, say that *there are* c₁
-    and c₂ such that σ >= c₂ q √(T ln(1/δ))/ε suffices for ε < c₁q²T, and do not say which. Zhang et al. (2024), "DPAR",
-    arXiv:2210.04442v3, Theorem 2, say the same with a factor τ of sensitivity. A statement without its constants can be
-    neither refuted nor certified; what can be judged is the ε that was reported for a σ, or a c₂ that was chosen, as here.
-
-    Args:
-        noise_multiplier: σ, relative to the sensitivity (of DPAR's sum of clipped gradients: τC).
-        rate: q.
-        steps: T.
-        delta: δ, in (0, 1).
-        constant: c₂.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
-    """
-    check_positive("moments_claim", noise_multiplier=noise_multiplier, rate=rate, delta=delta, constant=constant)
-    check_delta("moments_claim", delta)
-    check_count("moments_claim", steps=steps)
-    epsilon = constant * rate * math.sqrt(-steps * math.log(delta)) / noise_multiplier
-    return ApproxDP(epsilon, delta, source=f"moments accountant with c₂ = {constant:g}")

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import AccountantError, check_count, check_positive
 from auditdp.accountants.description import Description
 from auditdp.accountants.gaussian import GaussianNoise
 from auditdp.mechanism.laws import precision
@@ -22,12 +21,6 @@ MOST_ORDER = 1024
 """The largest order of a Rényi divergence whose terms are added up."""
 
 
-def check_rate(kind: str, rate: float) -> None:
-    """Raise unless ``rate`` is in (0, 1]."""
-    if not 0 < rate <= 1:
-        raise AccountantError(f"{kind}: expected rate in (0, 1], got rate={rate!r}")
-
-
 @dataclass(frozen=True)
 class Poisson(Description):
     """Batches into which each record comes by a coin of its own.
@@ -36,9 +29,6 @@ class Poisson(Description):
         noise_multiplier: σ: standard deviation of the noise on the sum of clipped gradients, over the clipping norm.
         rate: q: probability of each record to be in a batch.
         steps: How many batches.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     noise_multiplier: float
@@ -50,12 +40,6 @@ class Poisson(Description):
         "DP-SGD in {self.steps:,} Poisson batches at rate {self.rate:.6g} with noise multiplier "
         "{self.noise_multiplier:.6g}"
     )
-
-    def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, noise_multiplier=self.noise_multiplier)
-        check_rate(kind, self.rate)
-        check_count(kind, steps=self.steps)
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling: a mixture over samples is no worse than the worst of them."""

@@ -26,15 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from auditdp.accountants.base import (
-    Accountant,
-    AccountantError,
-    Soundness,
-    check_count,
-    check_epsilon,
-    check_positive,
-    epsilon_below,
-)
+from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_epsilon, epsilon_below
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.dp_sgd.mean_exponentials import MeanExponentials, PositiveLaw
@@ -55,9 +47,6 @@ class RandomAllocation(Description):
         batches: t, batches (steps) of an epoch.
         epochs: How many epochs.
         participations: k, in how many batches of an epoch a record is.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     noise_multiplier: float
@@ -72,12 +61,11 @@ class RandomAllocation(Description):
     )
 
     def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, noise_multiplier=self.noise_multiplier)
-        check_count(kind, batches=self.batches, epochs=self.epochs, participations=self.participations)
+        super().__post_init__()
         if self.participations > self.batches:
             raise AccountantError(
-                f"{kind}: expected participations <= batches={self.batches}, got participations={self.participations!r}"
+                f"{type(self).__name__}: expected participations <= batches={self.batches}, got "
+                f"participations={self.participations!r}"
             )
 
     def wider(self) -> tuple[GaussianNoise]:

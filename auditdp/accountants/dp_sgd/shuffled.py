@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from auditdp.accountants.base import Accountant, Inverted, Soundness, check_count, check_positive
+from auditdp.accountants.base import Accountant, Inverted, Soundness
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd import sampled_gaussian
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_below
@@ -29,9 +29,6 @@ class Shuffled(Description):
         noise_multiplier: σ: standard deviation of the noise on the sum of clipped gradients, over the clipping norm.
         batches: Batches (steps) of an epoch.
         epochs: How many epochs.
-
-    Raises:
-        AccountantError: If a parameter is outside its range.
     """
 
     noise_multiplier: float
@@ -43,11 +40,6 @@ class Shuffled(Description):
         "DP-SGD in {self.epochs:,} shuffled epochs of {self.batches:,} batches with noise multiplier "
         "{self.noise_multiplier:.6g}"
     )
-
-    def __post_init__(self) -> None:
-        kind = type(self).__name__
-        check_positive(kind, noise_multiplier=self.noise_multiplier)
-        check_count(kind, batches=self.batches, epochs=self.epochs)
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return one release an epoch, since a record is in one batch of it."""

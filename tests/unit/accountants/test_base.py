@@ -1,6 +1,7 @@
 """The inverses that every accountant is made of, and what they refuse."""
 
 import math
+from dataclasses import fields, replace
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,6 @@ from auditdp.accountants.base import (
     Accountant,
     AccountantError,
     Soundness,
-    check_count,
     epsilon_below,
     epsilon_from,
     greatest,
@@ -128,6 +128,24 @@ def test_every_accountant_keeps_the_protocol(accountant):
             accountant.delta_at(wrong)
 
 
+WRONG = {
+    "int": (0, -1, 1.5, True, math.nan),
+    "float": (0.0, -1.0, math.inf, math.nan),
+    "delta": (-0.1, 1.2, math.nan),
+    "rate": (0.0, 1.5, math.nan),
+}
+"""By the name of a parameter, or else by its type."""
+
+
+@pytest.mark.parametrize("accountant", ALL, ids=lambda accountant: accountant.name)
+def test_parameters_outside_their_ranges_are_refused(accountant):
+    for field in fields(accountant):
+        for wrong in WRONG.get(field.name, WRONG.get(field.type, ())):
+            said = rf"{type(accountant).__name__}: expected .*\b{field.name} .*, got {field.name}={wrong}"
+            with pytest.raises(AccountantError, match=said):
+                replace(accountant, **{field.name: wrong})
+
+
 def test_least_inverts_a_decreasing_function_and_stays_on_its_side():
     x = least(lambda x: math.exp(-x), 1e-9)
     assert math.exp(-x) <= 1e-9
@@ -185,12 +203,6 @@ def test_settle_adds_precision_until_a_difference_is_known():
     assert tiny.rel_accuracy_bits() >= 60
     with pytest.raises(AccountantError, match="not zero"):
         settle(lambda: arb(2).sqrt() ** 2 - 2)
-
-
-@pytest.mark.parametrize("count", [0, -1, 1.5, True, math.nan])
-def test_a_count_is_an_integer(count):
-    with pytest.raises(AccountantError, match="expected an integer count >= 1"):
-        check_count("kind", count=count)
 
 
 def test_the_error_is_one_of_the_family():

@@ -110,13 +110,3 @@ def test_the_curve_is_the_integral_that_defines_it():
 
     crossing = 0.5 + epsilon * sigma**2
     assert GaussianCurve(sigma).delta_at(epsilon) == pytest.approx(quad(positive_part, crossing, 30)[0], rel=1e-9)
-
-
-def test_what_describes_no_mechanism_is_refused():
-    for build in (GaussianCurve, ClassicGaussian):
-        with pytest.raises(AccountantError, match="expected finite sigma > 0, got sigma=0"):
-            build(0)
-        with pytest.raises(AccountantError, match="expected finite sensitivity > 0"):
-            build(1.0, -1.0)
-    with pytest.raises(AccountantError, match="expected finite rho > 0"):
-        ZCDP(0.0)

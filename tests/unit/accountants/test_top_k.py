@@ -1,7 +1,6 @@
 """The analyses of Gumbel top-k against the literature's numbers and the exact law."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
@@ -143,9 +142,3 @@ def test_no_upper_bound_is_below_the_exact_curve_of_a_bad_pair(n, k, eta):
             for analysis in UPPER:
                 assert analysis(k, eta).delta_at(float(epsilon)) >= exact
     assert 0 < largest < k * eta
-
-
-def test_what_describes_no_selection_is_refused():
-    for analysis, (count, eta) in product((*UPPER, TopKNonAdaptive), [(0, 1.0), (2, 0.0), (2, math.inf)]):
-        with pytest.raises(AccountantError, match=f"{analysis.__name__}: expected"):
-            analysis(count, eta)

@@ -12,7 +12,7 @@ from auditdp.accountants.dp_sgd.parameters import Poisson
 from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
 from auditdp.accountants.dp_sgd.shuffled import ShuffledLower
 from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.subsampling import PoissonSubsampled, naive_claim
+from auditdp.accountants.subsampling import PoissonSubsampled
 from auditdp.accountants.top_k import TopK
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
@@ -26,7 +26,7 @@ ACCOUNTANTS = [kind(1.0, 0.01, 100) for kind in (PLDLower, PLDUpper, RDP)]
 
 
 def test_a_false_claim_has_bounds_a_table_and_a_counterexample():
-    evidence = accounting_evidence(naive_claim(1.0, 1e-6, 0.01), [PoissonSubsampled(1.0, 1e-6, 0.01)])
+    evidence = accounting_evidence(ApproxDP(0.01, 1e-8), [PoissonSubsampled(1.0, 1e-6, 0.01)])
     assert evidence.kind == "accounting"
     assert evidence.verdict is Verdict.VIOLATED
     assert evidence.epsilon_lower == evidence.epsilon_upper == pytest.approx(math.log1p(0.01 * math.expm1(1.0)))

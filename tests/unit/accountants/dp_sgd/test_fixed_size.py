@@ -9,7 +9,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.accountants.base import Accountant, AccountantError
+from auditdp.accountants.base import AccountantError
 from auditdp.accountants.dp_sgd.fixed_size import FixedSizeLower, FixedSizeRDP, FixedSizeUpper, fixed_size_accountants
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.claims.statements import GaussianDP
@@ -82,9 +82,6 @@ def test_dp_accounting_takes_replacement_for_addition():
 def test_parameters_are_checked():
     with pytest.raises(AccountantError, match="batch <= records=10, got batch=11"):
         FixedSizeUpper(1.0, 10, 11, 1)
-    with pytest.raises(AccountantError, match="noise_multiplier > 0"):
-        FixedSizeUpper(-1.0, 10, 1, 1)
     accountants = fixed_size_accountants(1.0, 10, 2, 3)
-    assert all(isinstance(accountant, Accountant) for accountant in accountants)
     assert accountants[0].name == "FixedSizeUpper(noise_multiplier=1, records=10, batch=2, steps=3)"
     assert {a.adjacency for a in accountants} == {"replace one record"}

@@ -8,19 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
-from auditdp.accountants.base import Accountant, AccountantError, Soundness
+from auditdp.accountants.base import AccountantError
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.dp_sgd.node_level import (
     NodeLevelLower,
     NodeLevelRDP,
     NodeLevelUpper,
-    gap_aggregation,
-    moments_claim,
     node_level_accountants,
     reached_nodes,
 )
 from auditdp.accountants.dp_sgd.poisson import PLDLower, PLDUpper
-from auditdp.accountants.zcdp import ZCDP
 from auditdp.claims.statements import ApproxDP, GaussianDP
 from auditdp.record.results import Verdict
 
@@ -111,38 +108,14 @@ def test_simulated_batches_have_the_hypergeometric_number():
     assert abs(drawn.mean() - mean) < 6 * deviation / math.sqrt(4000)
 
 
-def test_gap_is_tighter_by_its_exact_curve_than_by_renyi_divergences():
-    """Sajadmanesh et al. (2023): (α, hops·D·α/(2s²))-RDP, which is ρ-zCDP for ρ = hops·D/(2s²)."""
-    curve = gap_aggregation(10.0, 16, 3)
-    assert curve.soundness is Soundness.EXACT
-    assert curve.delta_at(1.0) == pytest.approx(GaussianDP(math.sqrt(48) / 10).delta_at(1.0), rel=1e-9)
-    assert curve.epsilon_at(1e-5) < ZCDP(48 / 200).epsilon_at(1e-5) < 1.2 * curve.epsilon_at(1e-5)
-
-
-def test_the_moments_accountants_claim_needs_its_constant():
-    """σ = 1, q = .01, 1,000 steps, δ = 1e-5: c₂ = 1 is false, and c₂ has to be 1.7 at least."""
-    accountants = [PLDLower(1.0, 0.01, 1000), PLDUpper(1.0, 0.01, 1000)]
-    claim = moments_claim(1.0, 0.01, 1000, 1e-5, constant=1.0)
-    assert claim.epsilon == pytest.approx(1.0730, abs=1e-4)
-    assert cross_check(claim, accountants).verdict is Verdict.VIOLATED
-    least = accountants[0].epsilon_at(1e-5) / claim.epsilon
-    assert least == pytest.approx(1.7037, abs=1e-3)
-    enough = moments_claim(1.0, 0.01, 1000, 1e-5, constant=1.01 * least)
-    assert cross_check(enough, accountants).verdict is Verdict.CERTIFIED
-    with pytest.raises(AccountantError, match="constant > 0"):
-        moments_claim(1.0, 0.01, 1000, 1e-5, constant=0.0)
-
-
 def test_parameters_are_checked():
     for parameters, message in [
         ((1.0, 10, 11, 5, 1), "reached <= nodes=10, got 11"),
         ((1.0, 10, 2, 11, 1), "batch <= nodes=10, got 11"),
-        ((0.0, 10, 2, 5, 1), "noise > 0"),
     ]:
         with pytest.raises(AccountantError, match=message):
             NodeLevelRDP(*parameters)
     accountants = node_level_accountants(*WORKED)
-    assert all(isinstance(accountant, Accountant) for accountant in accountants)
     assert accountants[0].name == "NodeLevelUpper(noise=8, nodes=10000, reached=21, batch=100, steps=100)"
 
 

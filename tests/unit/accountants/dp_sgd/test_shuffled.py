@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from auditdp.accountants.base import Accountant, AccountantError
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper, shuffled_accountants
 from auditdp.claims.statements import GaussianDP
@@ -88,12 +87,7 @@ def test_bounds_do_not_cross_and_are_monotone(sigma, batches, epochs, delta, fac
         assert lower.delta_at(epsilon) == pytest.approx(delta, rel=3e-3)
 
 
-def test_parameters_are_checked():
-    with pytest.raises(AccountantError, match="batches >= 1"):
-        ShuffledLower(1.0, 0)
-    with pytest.raises(AccountantError, match="epochs >= 1"):
-        ShuffledUpper(1.0, 2, 0)
+def test_names_say_the_parameters():
     accountants = shuffled_accountants(1.0, 10)
-    assert all(isinstance(accountant, Accountant) for accountant in accountants)
     assert accountants[1].name == "ShuffledLower(noise_multiplier=1, batches=10, epochs=1)"
     assert {(a.adjacency, a.sampling) for a in accountants} == {("zero one record out", "shuffled")}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper, gap_aggregation
+from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.errors import ConfigurationError
@@ -78,8 +78,8 @@ def test_an_arc_changes_the_sums_of_a_hop_by_one(graph):
 
 def test_sigma_of_aggregations_is_that_of_the_audited_accounting():
     node = aggregation_sigma(GAP)
-    assert gap_aggregation(node, 4, 2).delta_at(4.0) <= 0.005
-    assert gap_aggregation(node * 0.999, 4, 2).delta_at(4.0) > 0.005
+    assert GaussianCurve(node, 2.0, 2).delta_at(4.0) <= 0.005
+    assert GaussianCurve(node * 0.999, 2.0, 2).delta_at(4.0) > 0.005
     edge = aggregation_sigma(changed(GAP, level="edge"))
     assert GaussianCurve(edge, math.sqrt(2), 2).delta_at(8.0) <= 0.01
     assert GaussianCurve(edge * 0.999, math.sqrt(2), 2).delta_at(8.0) > 0.01
