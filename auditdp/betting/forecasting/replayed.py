@@ -247,17 +247,15 @@ class ReplayedRatio:
         return []
 
     def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
-        """Return, of some pairs on which records are drawn, the one by which most is won; None where none can be read."""
+        """Return, of some pairs on which records are drawn, one that promises a short game, or else most; None for none."""
         won = []
         with self.trace:
             for pair in pairs:
-                if not self._affords(2 * (FEW_PARTED + PARTED)):
+                if not self._affords(2 * (FEW_PARTED + PARTED) + SPARE) or (won and won[-1][0] * SHORT > WON):
                     break
                 with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
                     if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
-                        told = float(
-                            np.tanh(np.abs(found[1].log_odds) / 2).mean()
-                        )  # where the claim is far, odds are told
+                        told = float(np.tanh(np.abs(found[1].log_odds) / 2).mean())  # where the claim is far
                         won.append((max(gain(self.claim, found[1])[0], 0.0), told, pair))
         return max(won, key=lambda each: each[:2])[2] if won else None
 
