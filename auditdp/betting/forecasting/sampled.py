@@ -67,9 +67,7 @@ class SampledPart:
         sides = []
         for side, worlds in enumerate(self.worlds):
             with np.errstate(all="ignore"):
-                densities = sum(
-                    each.laws[side].log_densities(x) for each, x in zip(self.entries, values, strict=True)
-                )
+                densities = sum(each.laws[side].log_densities(x) for each, x in zip(self.entries, values, strict=True))
                 chances = np.repeat(worlds.chances[:, None], len(outputs), axis=1)
                 chances[False if owners is None else worlds.owners[:, None] == owners] = 0.0
                 sides.append(logsumexp(densities + np.log(chances / chances.sum(axis=0)), axis=0))

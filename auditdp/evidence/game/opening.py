@@ -154,9 +154,9 @@ def _limit(
     if not options.within:
         return None
     assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
-    law = None if read is None or look is None or (look.is_traced and not look.is_sampled) else read.promised
-    most = options.calls if options.proposed is None else options.proposed
-    promised = law is not None and gain(claim, law)[0] * PLAYED * most > math.log(1 / options.alpha)
+    law, most = None if read is None else read.promised, options.proposed or options.calls
+    few = options.calls if look is not None and look.is_traced and not look.is_sampled else most  # a trace tells that
+    promised = law is not None and gain(claim, law)[0] * PLAYED * few > math.log(1 / options.alpha)
     promises = promised or (look is not None and look.is_broken)
     return RunLimit(most if promises else options.calls, look, promises)
 
