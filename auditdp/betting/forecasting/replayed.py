@@ -218,9 +218,10 @@ class ReplayedRatio:
             if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
                 break
             one, other = (_rows(self.trace, side, form).astype(float) for side in self._outputs(pair, runs))
-            if (found := by_change(one, other)) is None and not made:
-                if told := by_threshold(one, other, far=runs < IN_VAIN):
-                    return told  # more runs do not tell it better
+            found = by_change(one, other)
+            told = None if found or made else by_threshold(one, other, far=runs < IN_VAIN)
+            if told is not None:
+                return told  # more runs do not tell it better
             if found is not None and found[1] is not None:
                 calls, made = WON / max(gain(self.claim, found[1])[0], TINY), runs
         return found

@@ -21,7 +21,15 @@ def added_in_place(v, rng):
     return x
 
 
+def added_together(v, rng):
+    x, noise = [torch.tensor(v, dtype=torch.double)], [torch.randn(2, dtype=torch.double)]
+    torch._foreach_mul_(noise, 2.0)
+    torch._foreach_add_(x, noise)
+    return x[0]
+
+
 FULL = {
+    "of several tensors": (added_together, 0.5),
     "randn": (lambda v, rng: torch.tensor(v) + 2 * torch.randn(2), 0.5),
     "normal": (in_place, 0.5),
     "randn_like": (added_in_place, 0.5),
