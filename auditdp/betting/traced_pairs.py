@@ -144,6 +144,9 @@ class TraceSearch:
                     self.look.proposed = [(each.pair, PROMISED) for each in broken[:READ]]
                 elif self.few and not certain:
                     self._ordered_by_outputs()
+            if self.look.is_traced:
+                self.look.share = max(each.trace.share for each in self._seen.values())
+                self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
         return self.look
 
     def _left(self, share: float = 1.0) -> int:
@@ -197,6 +200,8 @@ class TraceSearch:
         best = by_outputs(self.trace, first, seed=self.seed + 1, runs=MORE_TOLD * RUNS)[0]
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
+            if self.look.is_traced:
+                self._in_full(best, 1)
 
     def _ordered_by_outputs(self) -> None:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
@@ -278,8 +283,6 @@ class TraceSearch:
             attempted(partial(self._in_full, each.pair, outcomes))
             if not self._seen[key(each.pair)].is_broken:
                 attempted(partial(self._in_full, each.pair.swapped(), outcomes))
-        self.look.share = max(each.trace.share for each in self._seen.values())
-        self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
         self.look.proposed = list(self._proposed({*self._listed, *(key(pair.swapped()) for pair in listed)}))
 
     def _again(self, pairs: Sequence[TracedPair]) -> list[TracedPair]:
