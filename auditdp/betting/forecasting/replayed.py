@@ -219,7 +219,7 @@ class ReplayedRatio:
                 break
             one, other = (_rows(self.trace, side, form).astype(float) for side in self._outputs(pair, runs))
             found = by_change(one, other)
-            told = None if found or made else by_threshold(one, other, far=runs < IN_VAIN)
+            told = None if found or made else by_threshold(one, other, surely=runs < IN_VAIN)
             if told is not None:
                 return told  # more runs do not tell it better
             if found is not None and found[1] is not None:

@@ -41,6 +41,8 @@ BROKEN = 0.05
 """Of the runs of a game that a broken pair has, so many are for the search of a worse one."""
 ENOUGH = 3.0
 """Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
+SOON = 60
+"""Runs in which a law is to promise a finding where a trace that understands the code proposes none."""
 GAINING = 0.5
 """Nats from which on these go on to be played alone."""
 
@@ -155,9 +157,11 @@ def _limit(
         return None
     assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
     law, most = None if read is None else read.promised, options.proposed or options.calls
-    few = options.calls if look is not None and look.is_traced and not look.is_sampled else most  # a trace tells that
-    promised = law is not None and gain(claim, law)[0] * PLAYED * few > math.log(1 / options.alpha)
-    promises = promised or (look is not None and look.is_broken)
+    understood = look is not None and look.is_traced and not look.is_sampled  # then the trace says whether it is broken
+    won = 0.0 if law is None else gain(claim, law)[0] * PLAYED
+    promises = won * (SOON if understood else most) > math.log(1 / options.alpha) or (
+        look is not None and look.is_broken
+    )
     return RunLimit(most if promises else options.calls, look, promises)
 
 

@@ -212,3 +212,13 @@ def test_random_weights_are_public_and_have_gradients(name):
     pair = compare(Trace(train), data, data[1:] + 1, np.random.default_rng(0), claim=GaussianDP(2.0))
     assert (pair.extent, pair.opaque, pair.differ) == ("full", [], None)
     assert [moved.first.law.scale for moved in pair.noisy if moved.distance] == [2.0]
+
+
+def test_rounding_to_single_precision_breaks_no_claim_also_where_weights_begin_at_random():
+    def train(v, rng):
+        start = torch.nn.init.uniform_(torch.empty(2), -0.3, 0.7)
+        return start - (torch.tensor(v) + torch.randn(2))
+
+    pair = compare(Trace(train), [0.0, 0.0], [1.000001, 0.0], np.random.default_rng(0), claim=GaussianDP(1.0))
+    assert pair.share > 1
+    assert not pair.proposes
