@@ -250,7 +250,7 @@ class ReplayedRatio:
 
     def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
         """Return, of some pairs on which records are drawn, one that promises a short game, or else most; None for none."""
-        won = []
+        won = list[tuple[float, float, Pair]]()
         with self.trace:
             for pair in pairs:
                 if not self._affords(2 * (FEW_PARTED + PARTED) + SPARE) or (won and won[-1][0] * SHORT > WON):

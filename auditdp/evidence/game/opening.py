@@ -42,7 +42,7 @@ BROKEN = 0.05
 ENOUGH = 3.0
 """Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
 SOON = 60
-"""Runs in which a law is to promise a finding where a trace that understands the code proposes none."""
+"""Runs in which a law is to promise a finding where a trace that understands all that is drawn proposes none."""
 GAINING = 0.5
 """Nats from which on these go on to be played alone."""
 
@@ -157,11 +157,9 @@ def _limit(
         return None
     assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
     law, most = None if read is None else read.promised, options.proposed or options.calls
-    understood = look is not None and look.is_traced and not look.is_sampled  # then the trace says whether it is broken
-    won = 0.0 if law is None else gain(claim, law)[0] * PLAYED
-    promises = won * (SOON if understood else most) > math.log(1 / options.alpha) or (
-        look is not None and look.is_broken
-    )
+    runs = most if look is None or not look.is_traced else options.calls if look.is_sampled else SOON
+    promised = law is not None and gain(claim, law)[0] * PLAYED * runs > math.log(1 / options.alpha)
+    promises = promised or (look is not None and look.is_broken)
     return RunLimit(most if promises else options.calls, look, promises)
 
 
