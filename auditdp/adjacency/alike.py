@@ -170,11 +170,15 @@ class Alike(GivenPairs):
         """
         shown, place = max(self._sides, key=lambda side: len(side.rows)).rows, self._change[1]
         rest = np.delete(shown, place, axis=0)
-        against = self._within(np.append(row[:-1], -row[-1]))
-        against = self.opposite(row) if against is None or self._labels[-1] else against
+        against = self._against(row)
         turns = np.where((np.arange(len(rest)) % 2 == 0)[:, None], against, row)  # with the record as many of each
         others = (np.tile(other, (len(rest), 1)) for other in (self.quiet, row, against))
         return [rest, *others, turns, np.tile(self.opposite(row), (len(rest), 1))]
+
+    def _against(self, row: Floats) -> Floats:
+        """Return a record with its last number turned round, if that is no label and it is within; else its opposite."""
+        turned = None if self._labels[-1] else self._within(np.append(row[:-1], -row[-1]))
+        return self.opposite(row) if turned is None else turned
 
     @property
     def quiet(self) -> Floats:
@@ -191,15 +195,15 @@ class Alike(GivenPairs):
         farthest: Floats = self._rows[int(np.argmax(np.linalg.norm(self._rows - row, axis=1)))]
         return farthest
 
-    def _pair(self, row: Floats, rest: Floats, place: int, name: str = "") -> Pair:
-        """Return the pair of a record that is there or not, or is another one, among others."""
+    def _pair(self, row: Floats, rest: Floats, place: int, turn: int, name: str = "") -> Pair:
+        """Return the pair of a record that is there or not, or is another one, among others; by turns, one of two."""
         what, _, absent = self._change
         like = self._sides[0]
         full = np.insert(rest, place, row, axis=0)
         if what == "one record added or removed":
             return Pair(like.made(full), like.made(rest), name)
         if absent is None:
-            other = self.opposite(row)
+            other = (self.opposite, self._against)[turn % 2](row)
         else:
             other = np.where(self._kept([side.rows[self._change[1]] for side in self._sides]), row, absent)
         return Pair(like.made(full), like.made(np.insert(rest, place, other, axis=0)), name)
@@ -208,12 +212,14 @@ class Alike(GivenPairs):
         """Return records to change among the others as given and among other ones: few show some of each."""
         place = self._change[1]
         both = [
-            (ROWS * k + turn, row, rest)
+            (ROWS * k + turn, turn, row, rest)
             for k, row in enumerate(self.candidates)
             for turn, rest in enumerate(self._rests(row))
         ]
         ordered = sorted(both, key=lambda each: each[0])
-        return different(self._pair(row, rest, min(place, len(rest)), "like the given") for _, row, rest in ordered)
+        return different(
+            self._pair(row, rest, min(place, len(rest)), turn, "like the given") for _, turn, row, rest in ordered
+        )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with any record of the ranges, among others as given or like it."""
@@ -229,7 +235,8 @@ class Alike(GivenPairs):
         def pairs(draw: st.DrawFn) -> Pair:
             row = self._within(np.array(draw(st.tuples(*columns)), float))
             row = row if row is not None else draw(st.sampled_from(self.candidates))
-            made = self._pair(row, draw(st.sampled_from(self._rests(row))), draw(st.integers(0, size - 1)))
+            turn, rest = draw(st.sampled_from([*enumerate(self._rests(row))]))
+            made = self._pair(row, rest, draw(st.integers(0, size - 1)), turn)
             return made if different([made]) else st.reject()
 
         return pairs()

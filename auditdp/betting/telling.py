@@ -19,8 +19,8 @@ from auditdp.mechanism.calls.leaves import leaves
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace
 
-RUNS = 6
-"""Runs on each input, unless there are to be others."""
+RUNS, CLEAR = 6, 10.0
+"""Runs on each input, unless there are to be others; so far apart that any forecaster tells the inputs apart."""
 
 
 def telling(trace: Trace, pair: Pair, *, seed: int, runs: int = RUNS) -> float:
@@ -52,8 +52,12 @@ def _apart(ones: Floats, zeros: Floats, *others: Floats) -> float:
 
 
 def by_outputs(trace: Trace, pairs: Sequence[Pair], *, seed: int, runs: int = RUNS) -> list[Pair]:
-    """Return pairs, those whose outputs are farthest apart first."""
-    told = [telling(trace, pair, seed=seed, runs=runs) for pair in pairs]
+    """Return pairs, those whose outputs are farthest apart first: up to one whose outputs are so far apart that it does."""
+    told = list[float]()
+    for pair in pairs:
+        told.append(telling(trace, pair, seed=seed, runs=runs))
+        if told[-1] > CLEAR:
+            break
     return [pairs[k] for k in np.argsort(-np.array(told), kind="stable").tolist()]
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from auditdp.adjacency import Pair
 from auditdp.adjacency.elsewhere import MOST_PROMISED
 from auditdp.adjacency.search import key
 from auditdp.betting.forecasting.replayed import ReplayedRatio, ways_of
 from auditdp.betting.trace_ranks import TracedPair
 from auditdp.claims.base import Claim
+from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.tracing import Trace
+from auditdp.tracing.draws import NOISY
 from auditdp.tracing.steps import is_sample
 
 FULL = 6
@@ -60,6 +64,13 @@ class TraceLook:
         """Whether records are drawn, so that two runs do not tell what a pair loses, and nothing else is broken."""
         drawn = any(is_sample(release) for each in self.looked for release in each.trace.first.releases)
         return drawn and not self.is_broken
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether outputs have fewer numbers than noise was added to, as a final model, on the first pair."""
+        first = self.looked[0].trace.first
+        noisy = sum(np.size(release.result) for release in first.releases if release.kind == NOISY)
+        return noisy > sum(1 for _ in leaves(first.output))
 
     @property
     def runs(self) -> int:

@@ -67,8 +67,9 @@ READ = 2
 """Of the pairs that show enough, laws of so many are read off until one promises a short game."""
 SAMPLED, DRAWN_AMONG = 40, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
-OPAQUE = 8
-"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
+OPAQUE, CLOSEST = 8, 3
+"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played; and
+those of them that are run more often."""
 FEWEST_LOSSY, MOST_LOSSY, RUNS_OF_LOSSY = 4, 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 MOST_COMPARED = 12
@@ -123,9 +124,10 @@ class TraceSearch:
             most = min(self.most, FEW_RUNS // 2) if self.few else self.most
             for pair in listed[:LISTED]:
                 self._in_full(pair, most // 4 // LISTED)
-            if not self.look.is_traced and self.few and adjacency is not None:
+            alone = self.few and (not self.look.is_traced or (self.look.is_sampled and self.look.is_summed))
+            if alone and adjacency is not None:
                 self._by_outputs(listed, adjacency)
-            if self.look.is_traced:
+            elif self.look.is_traced:
                 for pair in listed[LISTED:]:
                     self._score(pair)
                 if self.look.is_sampled and self.few:
@@ -142,6 +144,9 @@ class TraceSearch:
                     self.look.proposed = [(each.pair, PROMISED) for each in broken[:READ]]
                 elif self.few and not certain:
                     self._ordered_by_outputs()
+            if self.look.is_traced:
+                self.look.share = max(each.trace.share for each in self._seen.values())
+                self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
         return self.look
 
     def _left(self, share: float = 1.0) -> int:
@@ -187,13 +192,16 @@ class TraceSearch:
         return [*known, *(each.pair for each in islice(others, MOST_COMPARED))] if first else []
 
     def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
-        """Propose the pair whose outputs are farthest apart, where a trace does not say what moves."""
+        """Propose the pair whose outputs are farthest apart, where a trace does not say what moves them, and how far."""
         corners = offers(adjacency).corner_cases or []
         few = min(OPAQUE, self.most // (2 * RUNS) - 1)
         checked = [pair for pair in corners[: max(few, 1)] if is_adjacent(adjacency, pair)]
-        best = by_outputs(self.trace, [*listed[:1], *checked], seed=self.seed)[0]
+        first = by_outputs(self.trace, [*listed[:1], *checked], seed=self.seed)[:CLOSEST]
+        best = by_outputs(self.trace, first, seed=self.seed + 1, runs=MORE_TOLD * RUNS)[0]
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
+            if self.look.is_traced:
+                self._in_full(best, 1)
 
     def _ordered_by_outputs(self) -> None:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
@@ -275,8 +283,6 @@ class TraceSearch:
             attempted(partial(self._in_full, each.pair, outcomes))
             if not self._seen[key(each.pair)].is_broken:
                 attempted(partial(self._in_full, each.pair.swapped(), outcomes))
-        self.look.share = max(each.trace.share for each in self._seen.values())
-        self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
         self.look.proposed = list(self._proposed({*self._listed, *(key(pair.swapped()) for pair in listed)}))
 
     def _again(self, pairs: Sequence[TracedPair]) -> list[TracedPair]:

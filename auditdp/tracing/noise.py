@@ -82,7 +82,7 @@ class Noise(ShapedForm):
             return self  # sum() begins with it
         plain = compute(other, self.value) if reflected else compute(self.value, other)
         terms = scaled(self.terms, sign) if reflected else self.terms
-        value = number(other)
+        value = np.copy(kept) if isinstance(kept := number(other), np.ndarray) else kept  # code may add noise in place
         before = 0.0 if self.offset is None else self.offset
         if reflected:
             offset = value + sign * before if self.offset is not None else value

@@ -119,8 +119,9 @@ class PairTrace(Printed):
 
     @property
     def is_single(self) -> bool:
-        """Whether all that noise is added to has single precision, as numbers of torch have in whatever they are kept."""
-        locations = [np.asarray(pair.first.location, float) for pair in self.noisy if pair.first.location is not None]
+        """Whether all that moves below noise has single precision, as numbers of torch have in whatever they are kept."""
+        moved = [pair.first for pair in self.noisy if pair.loss is None or any(pair.loss)]
+        locations = [np.asarray(release.location, float) for release in moved if release.location is not None]
         return bool(locations) and all(np.array_equal(x, x.astype(np.float32), equal_nan=True) for x in locations)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,13 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     """Apply a function of torch: what ``Noise.__torch_function__`` does."""
     name, in_place = named(function)
     first: Any
+    if (of_each := name.removeprefix("foreach_")) != name and of_each in ARITHMETIC and len(arguments) == 2:
+        apply, others = getattr(sys.modules["torch"].Tensor, f"{of_each}{'_' * in_place}"), arguments[1]
+        both = zip(arguments[0], others if isinstance(others, list | tuple) else repeat(others), strict=False)
+        return [
+            torch_function(apply, each, keywords) if Noise in map(type, each) else apply(*each, **keywords)
+            for each in both
+        ]
     if len(arguments) == 2 and not set(keywords) - {"alpha"}:
         first, second = arguments
         if "alpha" in keywords:

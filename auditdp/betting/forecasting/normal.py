@@ -111,7 +111,7 @@ def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], La
     return lambda outputs: _scored(outputs.reshape(len(outputs), -1)[:, kept], direction, middle, slope), law
 
 
-def by_threshold(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], Law] | None:
+def by_threshold(one: Floats, other: Floats, *, surely: bool) -> tuple[Callable[[Array], Floats], Law] | None:
     """Return the log-odds of rows by the one number, and on which side of a threshold it is, that tell most runs apart.
 
     How often the next run is on the right side follows Laplace's rule of succession; None where more are on the wrong one.
@@ -119,6 +119,7 @@ def by_threshold(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats],
     Args:
         one: Outputs on the data, shape (runs, numbers).
         other: Outputs on the neighbour.
+        surely: Whether half as many may be on the wrong side.
     """
     if one.shape != other.shape or not one.size:
         return None
@@ -130,7 +131,7 @@ def by_threshold(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats],
     told = np.where(values[1:] > values[:-1], np.maximum(below, 2 * runs - below)[:-1], 0)
     row, place = np.unravel_index(int(np.argmax(told)), told.shape)
     wrong = 2 * runs - int(told[row, place])
-    if wrong > WRONG * runs:
+    if wrong > WRONG * runs / (1 + surely):
         return None
     odds = math.log((2 * runs - wrong + 1) / (wrong + 1)) * (1 if below[row, place] > runs else -1)
     middle = (values[row, place] + values[row + 1, place]) / 2

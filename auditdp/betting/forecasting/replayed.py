@@ -218,7 +218,9 @@ class ReplayedRatio:
             if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
                 break
             one, other = (_rows(self.trace, side, form).astype(float) for side in self._outputs(pair, runs))
-            if (found := by_change(one, other)) is None and not made and (told := by_threshold(one, other)):
+            found = by_change(one, other)
+            told = None if found or made else by_threshold(one, other, surely=runs < IN_VAIN)
+            if told is not None:
                 return told  # more runs do not tell it better
             if found is not None and found[1] is not None:
                 calls, made = WON / max(gain(self.claim, found[1])[0], TINY), runs
@@ -247,17 +249,15 @@ class ReplayedRatio:
         return []
 
     def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
-        """Return, of some pairs on which records are drawn, the one by which most is won; None where none can be read."""
-        won = []
+        """Return, of some pairs on which records are drawn, one that promises a short game, or else most; None for none."""
+        won = list[tuple[float, float, Pair]]()
         with self.trace:
             for pair in pairs:
-                if not self._affords(2 * (FEW_PARTED + PARTED)):
+                if not self._affords(2 * (FEW_PARTED + PARTED) + SPARE) or (won and won[-1][0] * SHORT > WON):
                     break
                 with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
                     if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
-                        told = float(
-                            np.tanh(np.abs(found[1].log_odds) / 2).mean()
-                        )  # where the claim is far, odds are told
+                        told = float(np.tanh(np.abs(found[1].log_odds) / 2).mean())  # where the claim is far
                         won.append((max(gain(self.claim, found[1])[0], 0.0), told, pair))
         return max(won, key=lambda each: each[:2])[2] if won else None
 

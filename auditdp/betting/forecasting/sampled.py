@@ -3,21 +3,24 @@
 Runs on each input alone show what noise is added to, run by run. Between two draws of records stands one part of a
 training, a step of Poisson batches or an epoch of shuffled ones. The density of its noisy numbers is averaged over the
 runs, and parts are multiplied: what is drawn for one does not hang on what was drawn for another. Where values depend on
-noise that was added before, as unclipped gradients do, that is left out. Some runs are kept to see whether the log-odds
-tell them apart.
+noise that was added before, as unclipped gradients do, that is left out: the log-odds are made as much smaller as those of
+each run show, by all other runs, that they say too much.
 
 Where every record has a coin of its own, its probability is known: a run is replayed with the other coin of the record that
 differs, and both laws are weighed by it. The others are then the same on both inputs, and the ratio is that of one record.
+So it is where a record is replaced and rows are shuffled: each run is replayed on the other input.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from numpy.typing import NDArray
+from scipy.special import log_expit, logsumexp
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
@@ -30,69 +33,60 @@ from auditdp.tracing.draws import COIN, NOISY, Release
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.steps import is_sample
 
-DRAWN: dict[str, Callable[..., Floats]] = {
-    "Gaussian": np.random.Generator.standard_normal,
-    "Laplace": np.random.Generator.laplace,
-}
-"""Families whose outputs are drawn anew, for how often there are which log-odds."""
-SIMULATED = 2_000
-"""Outputs of each input that are drawn."""
 LARGEST = 20.0
-"""Log-odds beyond it count as it, where means of them are compared."""
-KEPT, SEEN = 4, 0.4
-"""One run of so many is kept; these have to tell so much of what the laws tell."""
+"""Log-odds beyond it count as it, where they are compared."""
+PARTS, NEARLY = np.linspace(0, 1, 21), 1.0
+"""Parts of the log-odds, of which the largest counts that tells runs which are left out nearly best, by so many nats."""
 
 
 class Worlds(NamedTuple):
-    """What noise is added to on an input: the releases with noise of each run, and the chance of each."""
+    """What noise is added to on an input: the releases with noise of each run, its chance, and by which run it was seen."""
 
     runs: list[list[Release]]
     chances: Floats
+    owners: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, runs: Sequence[TracedRun], owners: Sequence[int], weights: Floats | None = None) -> Worlds:
+        """Return those of runs, each as likely as its weight has it."""
+        shares = np.ones(len(runs)) if weights is None else weights
+        noisy = [[release for release, _ in _noisy(run)] for run in runs]
+        return cls(noisy, shares / shares.sum(), np.array(owners))
 
 
 @dataclass(frozen=True, eq=False)
 class SampledPart:
-    """The numbers that are released between two draws of records, and the chance of each of their laws on either input."""
+    """The numbers that are released between two draws of records, and the worlds that their laws are of on either input."""
 
     entries: list[NoisyNumber]
-    chances: tuple[Floats, Floats]
+    worlds: tuple[Worlds, Worlds]
 
-    def log_odds(self, values: Sequence[Floats]) -> Floats:
-        """Return the log-odds of values of its numbers, shape (outputs,) each: their joint density is averaged."""
-        with np.errstate(all="ignore"):
-            densities = [
-                sum(entry.laws[side].log_densities(x) for entry, x in zip(self.entries, values, strict=True))
-                for side in (0, 1)
-            ]
-            one, other = (
-                logsumexp(each + np.log(chances)[:, None], axis=0)
-                for each, chances in zip(densities, self.chances, strict=True)
-            )
-            return np.asarray(one - other)
-
-    def simulated(self, side: int, family: str, rng: np.random.Generator) -> Floats:
-        """Return the log-odds of values that are drawn by the laws of one side."""
-        chosen = rng.choice(len(self.chances[side]), size=SIMULATED, p=self.chances[side])
-        values = []
-        for entry in self.entries:
-            location, scale, _ = entry.laws[side].numbers[chosen].T
-            values.append(np.asarray(location + scale * DRAWN[family](rng, size=SIMULATED)))
-        return self.log_odds(values)
+    def log_odds(self, outputs: Floats, owners: NDArray[np.intp] | None) -> Floats:
+        """Return the log-odds of outputs: their joint density is averaged, of each without the worlds of its own run."""
+        values = [entry.values(outputs) for entry in self.entries]
+        sides = []
+        for side, worlds in enumerate(self.worlds):
+            with np.errstate(all="ignore"):
+                densities = sum(each.laws[side].log_densities(x) for each, x in zip(self.entries, values, strict=True))
+                chances = np.repeat(worlds.chances[:, None], len(outputs), axis=1)
+                chances[False if owners is None else worlds.owners[:, None] == owners] = 0.0
+                sides.append(logsumexp(densities + np.log(chances / chances.sum(axis=0)), axis=0))
+        return np.asarray(sides[0] - sides[1])
 
 
 def ratio_by_parts(
     trace: Trace, pair: Pair, rows_of: Callable[[Sequence[Any]], Floats], *, runs: int, seed: int
 ) -> tuple[Ratio, Law] | None:
-    """Return the log-odds of rows, and how often they are which by the laws that were read; None where they cannot be read.
+    """Return the log-odds of rows, and how often they are which by the runs; None where they cannot be read or tell nothing.
 
     Args:
         trace: Of the mechanism.
         pair: The pair.
         rows_of: Makes rows of outputs.
-        runs: Runs on each input; half as many more where records have coins and one is replaced.
+        runs: Runs on each input; a quarter more where records have coins and one is replaced.
         seed: Of the runs.
     """
-    kept, inputs = runs // KEPT, (pair.data, pair.neighbour)
+    inputs = (pair.data, pair.neighbour)
 
     def recorded(side: int, first: int, last: int) -> list[TracedRun]:
         return [trace.record(inputs[side], np.random.default_rng([seed, side, k])) for k in range(first, last)]
@@ -100,30 +94,33 @@ def ratio_by_parts(
     first = recorded(0, 0, 1)
     if not any(map(is_sample, first[0].releases)):
         return None
-    sides = [first + recorded(0, 1, kept), recorded(1, 0, kept)]
-    if (coin := _coin(pair, sides)) is not None:
-        sides[coin.side] += recorded(coin.side, kept, runs - kept)
-        worlds = _by_coin(trace, inputs, coin, sides[coin.side][kept:])
+    sides = [first + recorded(0, 1, runs // 2), recorded(1, 0, runs // 2)]
+    own, changed = [*range(runs // 2)], changed_record(pair)
+    if (coin := _coin(changed, sides)) is not None:
+        worlds = _by_coin(trace, inputs, coin, sides[coin.side])
+    elif changed is not None and changed[1][0] == changed[1][1]:
+        others = [[trace.replay(inputs[1 - side], run) for run in sides[side]] for side in (0, 1)]
+        both = [*own, *range(runs // 2, runs)]
+        worlds = Worlds.of([*sides[0], *others[1]], both), Worlds.of([*others[0], *sides[1]], both)
     else:
-        sides = [side + recorded(k, kept, runs) for k, side in enumerate(sides)]
-        worlds = _of_runs(sides[0][kept:]), _of_runs(sides[1][kept:])
+        sides = [side + recorded(k, runs // 2, runs) for k, side in enumerate(sides)]
+        worlds = Worlds.of(sides[0], range(runs)), Worlds.of(sides[1], range(runs, 2 * runs))
     kinds = [[(r.site, r.law.family, r.shape) for r in run] for run in [*worlds[0].runs, *worlds[1].runs]]
-    if not kinds[0] or any(kind != kinds[0] for kind in kinds) or (family := kinds[0][0][1]) not in DRAWN:
+    if not kinds[0] or any(kind != kinds[0] for kind in kinds):
         return None
-    parts = _parts(worlds, sides, [rows_of([run.output for run in side]).astype(float) for side in sides])
-    if parts is None:
+    rows = [rows_of([run.output for run in side]).astype(float) for side in sides]
+    if (parts := _parts(worlds, sides, rows)) is None:
         return None
+    labels = np.repeat([1, -1], len(rows[0]))
+    owners = np.arange(len(labels)) if coin is None or not coin.side else np.roll(np.arange(len(labels)), len(rows[0]))
+    odds = np.clip(sum(part.log_odds(np.concatenate(rows), owners) for part in parts), -LARGEST, LARGEST)
+    won = log_expit(np.multiply.outer(PARTS, labels * odds)).sum(axis=1)
+    told = PARTS[won >= won.max() - NEARLY][-1] if won.max() > won[0] + NEARLY else 0.0
 
     def ratio(outputs: Array) -> Floats:
-        values = np.asarray(outputs, float)
-        return np.asarray(sum(part.log_odds([entry.values(values) for entry in part.entries]) for part in parts))
+        return np.asarray(told * sum(part.log_odds(np.asarray(outputs, float), None) for part in parts))
 
-    rng = np.random.default_rng([seed, runs])
-    odds = [np.asarray(sum(part.simulated(side, family, rng) for part in parts)) for side in (0, 1)]
-    told = float(np.clip(odds[0], -LARGEST, LARGEST).mean() - np.clip(odds[1], -LARGEST, LARGEST).mean())
-    shown = [ratio(rows_of([run.output for run in side[:kept]])) for side in sides]
-    seen = float(np.diff([np.clip(each, -LARGEST, LARGEST).mean() for each in shown[::-1]])[0])
-    return (ratio, Law(np.concatenate(odds), np.ones(2 * SIMULATED))) if told > 0 and seen > SEEN * told else None
+    return (ratio, Law(told * odds, np.ones(len(odds)))) if told > 0 else None
 
 
 def _noisy(run: TracedRun) -> list[tuple[Release, int]]:
@@ -138,10 +135,6 @@ def _noisy(run: TracedRun) -> list[tuple[Release, int]]:
     return found
 
 
-def _of_runs(runs: Sequence[TracedRun]) -> Worlds:
-    return Worlds([[release for release, _ in _noisy(run)] for run in runs], np.full(len(runs), 1 / len(runs)))
-
-
 class Coin(NamedTuple):
     """The coin of the record that differs: on which side, its place among the records', its rate, whether both have one."""
 
@@ -151,9 +144,9 @@ class Coin(NamedTuple):
     both: bool
 
 
-def _coin(pair: Pair, sides: Sequence[Sequence[TracedRun]]) -> Coin | None:
+def _coin(changed: tuple[int, tuple[int, int]] | None, sides: Sequence[Sequence[TracedRun]]) -> Coin | None:
     """Return the coin of the record that differs; None where records have none of their own."""
-    if (changed := changed_record(pair)) is None:
+    if changed is None:
         return None
     place, records = changed
     side = int(records[1] > records[0])
@@ -166,20 +159,16 @@ def _coin(pair: Pair, sides: Sequence[Sequence[TracedRun]]) -> Coin | None:
 
 def _by_coin(trace: Trace, inputs: Sequence[Any], coin: Coin, runs: Sequence[TracedRun]) -> tuple[Worlds, Worlds]:
     """Return what noise is added to with the record in a batch and without it, by the chance of its coin."""
-    taken, left, replaced = list[list[Release]](), list[list[Release]](), list[list[Release]]()
-    for run in runs:
-        both = [_of_runs([_with(trace, inputs[coin.side], coin, run, heads)]).runs[0] for heads in (True, False)]
-        taken, left = [*taken, both[0]], [*left, both[1]]
-        if coin.both:
-            replaced += _of_runs([_with(trace, inputs[1 - coin.side], coin, run, heads=True)]).runs
-    count = len(runs)
-    tossed = np.repeat([coin.rate / count, (1 - coin.rate) / count], count)
-    first = Worlds(taken + left, tossed)
-    second = Worlds(replaced + left, tossed) if coin.both else Worlds(left, np.full(count, 1 / count))
+    forced = partial(_with, trace, coin=coin)
+    taken, left = ([forced(inputs[coin.side], run, heads) for run in runs] for heads in (True, False))
+    tossed, own = np.repeat([coin.rate, 1 - coin.rate], len(runs)), [*range(len(runs))]
+    first, second = Worlds.of(taken + left, 2 * own, tossed), Worlds.of(left, own)
+    if coin.both:
+        second = Worlds.of([forced(inputs[1 - coin.side], run, True) for run in runs] + left, 2 * own, tossed)
     return (second, first) if coin.side else (first, second)
 
 
-def _with(trace: Trace, data: Any, coin: Coin, run: TracedRun, heads: bool) -> TracedRun:
+def _with(trace: Trace, data: Any, run: TracedRun, heads: bool, *, coin: Coin) -> TracedRun:
     """Return a replay of a run in which the coin of the record shows heads, or tails, each time."""
     forced = {}
     for release in run.releases:
@@ -205,7 +194,7 @@ def _parts(
         if one is None or other is None or shown is None:
             return None
         parts[part] += [NoisyNumber(*found, (a, b)) for found, a, b in zip(shown, one, other, strict=True)]
-    return [SampledPart(entries, (worlds[0].chances, worlds[1].chances)) for entries in parts if entries]
+    return [SampledPart(entries, worlds) for entries in parts if entries]
 
 
 def _shown(releases: Sequence[Sequence[Release]], rows: Sequence[Floats]) -> list[LinearFunction] | None:

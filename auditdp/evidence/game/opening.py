@@ -41,6 +41,8 @@ BROKEN = 0.05
 """Of the runs of a game that a broken pair has, so many are for the search of a worse one."""
 ENOUGH = 3.0
 """Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
+SOON = 60
+"""Runs in which a law is to promise a finding where a trace that understands all that is drawn proposes none."""
 GAINING = 0.5
 """Nats from which on these go on to be played alone."""
 
@@ -154,9 +156,9 @@ def _limit(
     if not options.within:
         return None
     assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
-    law = None if read is None or look is None or (look.is_traced and not look.is_sampled) else read.promised
-    most = options.calls if options.proposed is None else options.proposed
-    promised = law is not None and gain(claim, law)[0] * PLAYED * most > math.log(1 / options.alpha)
+    law, most = None if read is None else read.promised, options.proposed or options.calls
+    runs = most if look is None or not look.is_traced else options.calls if look.is_sampled else SOON
+    promised = law is not None and gain(claim, law)[0] * PLAYED * runs > math.log(1 / options.alpha)
     promises = promised or (look is not None and look.is_broken)
     return RunLimit(most if promises else options.calls, look, promises)
 

@@ -262,7 +262,13 @@ def constants(v, rng):
     return np.array(v) + (5.0 + rng.normal(scale=2.0, size=2)) - 5.0
 
 
-@pytest.mark.parametrize("function", [zeros, constants])
+def in_place(v, rng):
+    total = np.array(v)
+    total += rng.normal(scale=2.0, size=2)
+    return total
+
+
+@pytest.mark.parametrize("function", [zeros, constants, in_place])
 def test_noise_on_a_constant_is_noise_on_what_it_is_added_to(function):
     pair = of(function, [1.0, 2.0], [1.0, 3.0], GaussianDP(9.0))
     assert pair.is_bound

@@ -21,7 +21,15 @@ def added_in_place(v, rng):
     return x
 
 
+def added_together(v, rng):
+    x, noise = [torch.tensor(v, dtype=torch.double)], [torch.randn(2, dtype=torch.double)]
+    torch._foreach_mul_(noise, 2.0)
+    torch._foreach_add_(x, noise)
+    return x[0]
+
+
 FULL = {
+    "of several tensors": (added_together, 0.5),
     "randn": (lambda v, rng: torch.tensor(v) + 2 * torch.randn(2), 0.5),
     "normal": (in_place, 0.5),
     "randn_like": (added_in_place, 0.5),
@@ -211,3 +219,13 @@ def test_plain_runs_of_a_trace_are_in_no_mode_of_torch():
     with trace:
         assert trace.record(1.0, np.random.default_rng(0)).output == 1
         assert list(trace.outputs(1.0, 2, np.random.default_rng(0))) == [0, 0]
+
+
+def test_rounding_to_single_precision_breaks_no_claim_also_where_weights_begin_at_random():
+    def train(v, rng):
+        start = torch.nn.init.uniform_(torch.empty(2), -0.3, 0.7)
+        return start - (torch.tensor(v) + torch.randn(2))
+
+    pair = compare(Trace(train), [0.0, 0.0], [1.000001, 0.0], np.random.default_rng(0), claim=GaussianDP(1.0))
+    assert pair.share > 1
+    assert not pair.proposes

@@ -59,7 +59,7 @@ def test_log_odds_are_averaged_over_what_is_drawn_part_by_part(train, known, pai
     assert np.corrcoef(ratio(rows), known(rows))[0, 1] > 0.95
     assert np.abs(ratio(rows) - known(rows)).mean() < near
     half = len(law.log_odds) // 2
-    assert law.log_odds[:half].mean() == pytest.approx(known(rows).mean(), abs=0.5)
+    assert law.log_odds[:half].mean() > 1 > -0.5 > law.log_odds[half:].mean()
 
 
 def test_where_no_records_are_drawn_nothing_is_averaged():
