@@ -65,8 +65,6 @@ IN_VAIN = 32
 """Runs on each input after which no more are made where they do not show two laws."""
 SHORT = 40
 """Trainings of a short game."""
-PROMISE = 0.1
-"""Of the runs at most, if those that are traced whatever they show are fewer, more are for a law that promises a finding."""
 FEW_PARTED, PARTED = 16, 48
 """Runs on each input where records are drawn: to choose a pair by, and to bet by."""
 SHIFT_RUNS = (128, 1_024)
@@ -101,8 +99,8 @@ class ReplayedRatio:
         claim: Of the game.
         seed: Of the traced runs.
         ways: How laws are read off, in the order in which it is tried; ``WAYS`` where it is not said.
-        few: Runs of all kinds at most, where they are bounded; else 0. As many as ``until`` are traced before it is known
-            whether they promise a finding.
+        few: Runs of all kinds at most, where they are bounded; else 0.
+        until: Runs that are traced at most; the others are for the game.
 
     Attributes:
         abstained: Outputs that did not look like those that were traced.
@@ -213,9 +211,7 @@ class ReplayedRatio:
         calls, made = math.inf, 0  # that a game by what was found takes, and the runs that showed it
         for runs in sizes:
             worth = not made or (WORTH * (runs - made) < calls if calls < self.few else runs < self.until // CHEAP)
-            if not worth or (found is None and runs > IN_VAIN):
-                break
-            if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
+            if not worth or (found is None and runs > IN_VAIN) or not self._affords(2 * runs):
                 break
             one, other = (_rows(self.trace, side, form).astype(float) for side in self._outputs(pair, runs))
             found = by_change(one, other)

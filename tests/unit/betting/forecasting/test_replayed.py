@@ -228,6 +228,15 @@ def test_each_game_may_ask_as_often_what_noise_that_is_used_twice_was_added_to()
         assert np.isinf(forecaster.log_odds(calls(1.0, MOST, np.random.default_rng(3)))).all()
 
 
+def test_a_law_that_promises_a_finding_takes_no_runs_from_the_game():
+    mechanism = as_mechanism(lambda x, rng: x + rng.normal())
+    calls = Calls(mechanism)
+    calls.look((1.0, 0.0), np.random.default_rng(0))
+    made = ReplayedRatio(Trace(mechanism), PureDP(0.8), seed=1, ways=(ReplayedRatio._by_change,), few=20_000, until=60)
+    assert made.reads_one_of([Pair(1.0, 0.0)], calls.form)
+    assert made.trace.runs <= 60
+
+
 def test_frequencies_are_no_more_than_one_where_an_output_shows_several_numbers():
     def by_key(keys, rng):
         return {key: rng.laplace(scale=2.0) for key in keys} | {"all": len(keys) + rng.laplace(scale=2.0)}
