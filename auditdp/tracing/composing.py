@@ -44,6 +44,10 @@ class ComposedLoss:
         """Return the composition of the releases that lose anything."""
         return cls(tuple(loss for loss in losses if loss is not None and any(loss)))
 
+    def times(self, factor: float) -> ComposedLoss:
+        """Return it with every loss so many times as large, but for what occurs on one input alone."""
+        return ComposedLoss(tuple(Loss(p.epsilon * factor, p.delta, p.squared_mu * factor**2) for p in self.parts))
+
     @cached_property
     def epsilon(self) -> float:
         """Σ ε_i: the whole loss where no part is Gaussian and none has a δ."""

@@ -67,10 +67,9 @@ def of_loss(trace: PairTrace) -> list[Finding]:
 
     Lines whose noise is wrong in itself, and what one input alone gives, are said by themselves.
     """
-    if trace.satisfies is not False or (trace.is_single and trace.share <= 1 + SINGLE):
-        return []
     claim, outcomes = trace.claim, trace.outcomes
-    assert claim is not None  # as ``satisfies`` has it
+    if claim is None or trace.satisfies or (trace.is_single and trace.composed.times(1 - SINGLE).satisfies(claim)):
+        return []
     complete = outcomes is not None and outcomes.complete
     noisy = trace.noisy if complete else trace.moved
     rest = [pair for pair in noisy if pair.loss is not None and any(pair.loss) and not pair.why]

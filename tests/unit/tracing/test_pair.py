@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.tracing import Trace, compare
@@ -157,8 +158,6 @@ def test_gaussian_and_pure_parts_compose_to_a_bound_that_holds():
 
     pair = of(noisy, 0.0, 1.0, ApproxDP(2.0, 1e-3))
     # The exact curve of both, by numerical integration over the Laplace output.
-    from auditdp.accountants.gaussian import GaussianCurve
-
     x = np.linspace(-80, 81, 200001)
     density = np.exp(-np.abs(x - 1) / 4) / 8
     losses = (np.abs(x) - np.abs(x - 1)) / 4
@@ -308,3 +307,12 @@ def test_what_single_precision_rounds_is_no_finding(norm, found):
     pair = of(clipped, [norm, 0.0], [0.0, 0.0], GaussianDP(1.0))
     assert pair.share == pytest.approx(norm, rel=1e-6)
     assert len(pair.findings) == found
+
+
+def test_a_curve_that_is_exceeded_where_it_is_not_quoted_is_no_rounding():
+    quoted = GaussianCurve(1.0).delta_at(4.0)
+    claim = AccountedDP([(0.0, 0.04), (1.0, 0.01), (4.0, quoted)], quoted=quoted)
+    pair = of(lambda v, rng: v + rng.normal(), 0.0, 1.0, claim)
+    assert pair.is_single
+    assert pair.share == pytest.approx(1.0)
+    assert pair.proposes
