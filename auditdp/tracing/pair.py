@@ -364,7 +364,7 @@ def _best_order(trace: Trace, recorded: TracedRun, replayed: Replayed, neighbour
         return replayed
     elsewhere, anew = where_differ(recorded.output, other.output), _together(recorded, other)
     moves_less = claim is not None and ComposedLoss.of([pair.loss for pair in anew]).share(claim) < loss.share(claim)
-    is_better = differ is not None or moves_less if elsewhere is None else other.parted and moves_less
+    is_better = differ is not None or moves_less if elsewhere is None else differ and other.parted and moves_less
     return (other, elsewhere, anew) if is_better else replayed
 
 

@@ -316,3 +316,16 @@ def test_a_curve_that_is_exceeded_where_it_is_not_quoted_is_no_rounding():
     assert pair.is_single
     assert pair.share == pytest.approx(1.0)
     assert pair.proposes
+
+
+def test_another_order_of_releases_that_rounds_a_sum_otherwise_is_no_way_round_the_noise():
+    def descent(values, rng):
+        rng.normal(size=len(values))  # of another shape
+        weight = 0.1
+        for value in values[:4]:
+            weight = weight - 0.3 * (value + rng.normal())
+        return weight
+
+    pair = of(descent, [0.1, 20.2, 3.3, 40.1, 1.0], [20.3, 3.4, 40.2, 0.2], GaussianDP(0.1), seed=4)
+    assert pair.second.parted
+    assert pair.differ is None
