@@ -12,6 +12,7 @@ from auditdp.tracing.composing import ComposedLoss, allowed_delta
 from auditdp.tracing.exploring import Outcomes, is_by_chance
 from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
+from auditdp.tracing.outputs import occurs
 from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.steps import differences, is_sample
 
@@ -97,6 +98,9 @@ def of_loss(trace: PairTrace) -> list[Finding]:
     understood = (other_names or not by_outcomes) and not trace.reordered and _understood(trace, rest)
     # Which records take part is drawn, and what is drawn makes the loss smaller by how seldom they do.
     understood = understood and (complete or not any(map(is_sample, trace.first.releases)))
+    both = [(trace.first.releases[pair.first.number], trace.second.releases[pair.second.number]) for pair in rest]
+    # Of two shapes, as noise on each record has, it is not known which rows correspond, unless the output shows them.
+    understood &= all(a.shape == b.shape or occurs(a.result, trace.first.output) for a, b in both)
     return [Finding("loss", order[0][0], said, understood)]
 
 

@@ -329,3 +329,10 @@ def test_another_order_of_releases_that_rounds_a_sum_otherwise_is_no_way_round_t
     pair = of(descent, [0.1, 20.2, 3.3, 40.1, 1.0], [20.3, 3.4, 40.2, 0.2], GaussianDP(0.1), seed=4)
     assert pair.second.parted
     assert pair.differ is None
+
+
+@pytest.mark.parametrize(("shown", "known"), [(lambda rows: rows.sum(), False), (lambda rows: rows, True)])
+def test_noise_on_each_record_is_read_off_where_the_output_shows_it(shown, known):
+    rows = np.arange(3.0)
+    pair = of(lambda rows, rng: shown(rows + rng.normal(size=len(rows))), rows, rows[1:], GaussianDP(1.0))
+    assert [finding.is_read_off for finding in pair.findings if finding.kind == "loss"] == [known]
