@@ -131,7 +131,7 @@ def graph_pub_leaking_scores_afresh(epochs=100, steps=100):
     """L, trained afresh in every run, keeps 1-edge DP where the selection by a public L tells nothing (the triangle)."""
     mechanism = gnn().GraphPubTrained(1.0, training(5, epochs, steps), rounding="floor")
     return Audit(
-        mechanism=mechanism, claim=PureDP(1.0), pairs=Edges(5), play=unwritten_edges()[:1], calls=600, trace=False
+        mechanism=mechanism, claim=PureDP(1.0), pairs=Edges(5), play=unwritten_edges()[:1], calls=2_000, trace=False
     )
 
 
