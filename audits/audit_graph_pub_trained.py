@@ -3,6 +3,7 @@
 Features and labels are public, edges are private. Training is with a public seed, so that L is a function of the graph and
 laws are exact, or afresh in every run. The selection breaks the claim whatever L is, so the smallest counterexamples have
 two nodes, as with a public L; what L itself gives away is audited on pairs of graphs of which a public L tells nothing.
+Where every run trains, none is traced first: traced runs are dearer than the calls that they spare.
 """
 
 import numpy as np
