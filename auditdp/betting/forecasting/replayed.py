@@ -253,7 +253,7 @@ class ReplayedRatio:
                     break
                 with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
                     if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
-                        told = float(np.tanh(np.abs(found[1].log_odds) / 2).mean())  # where the claim is far
+                        told = float(np.tanh(np.abs(found[1].log_odds) / 2).mean())  # decides where nothing is won
                         won.append((max(gain(self.claim, found[1])[0], 0.0), told, pair))
         return max(won, key=lambda each: each[:2])[2] if won else None
 
