@@ -52,12 +52,12 @@ def _apart(ones: Floats, zeros: Floats, *others: Floats) -> float:
 
 
 def by_outputs(trace: Trace, pairs: Sequence[Pair], *, seed: int, runs: int = RUNS) -> list[Pair]:
-    """Return pairs, those whose outputs are farthest apart first: up to one whose outputs are so far apart that it does."""
+    """Return pairs, those whose outputs are farthest apart first; of one whose outputs are clearly apart, that alone."""
     told = list[float]()
     for pair in pairs:
         told.append(telling(trace, pair, seed=seed, runs=runs))
         if told[-1] > CLEAR:
-            break
+            return [pair]
     return [pairs[k] for k in np.argsort(-np.array(told), kind="stable").tolist()]
 
 

@@ -34,6 +34,7 @@ from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare, replayed
 from auditdp.tracing.exploring import MOST_RUNS
+from auditdp.tracing.steps import is_sample
 
 SHARE, FEW_RUNS, MOST_RUNS_OF_ALL = 10, 600, 20_000
 """Runs for a tenth of a game's calls; but for a third of them, or so many, where that is more; and never more than that."""
@@ -57,7 +58,7 @@ FEWEST_CORNERS = 8
 """Of the corner cases, so many are looked at, whatever others have shown."""
 MORE_TOLD = 2
 """How many times as many runs a comparison of outputs has where a search has more."""
-AFTERWARDS, FEW_AGAIN, FEW_TIMES = 32, 4, 2
+AFTERWARDS, FEW_AGAIN, FEW_TIMES = 32, 4, 1
 """Runs that are left where runs are bounded and a pair has shown enough, pairs that are looked at again, and how often."""
 DRAWN = 1 / 2
 """Of the others, so many are drawn independently; the rest are made of the best."""
@@ -197,7 +198,7 @@ class TraceSearch:
         few = min(OPAQUE, self.most // (2 * RUNS) - 1)
         checked = [pair for pair in corners[: max(few, 1)] if is_adjacent(adjacency, pair)]
         first = by_outputs(self.trace, [*listed[:1], *checked], seed=self.seed)[:CLOSEST]
-        best = by_outputs(self.trace, first, seed=self.seed + 1, runs=MORE_TOLD * RUNS)[0]
+        best = by_outputs(self.trace, first, seed=self.seed + 1, runs=MORE_TOLD * RUNS)[0] if first[1:] else first[0]
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
             if self.look.is_traced:
@@ -248,11 +249,13 @@ class TraceSearch:
 
     def _in_full(self, pair: Pair, outcomes: int) -> None:
         """Look at a pair with other outcomes of chance, beside the run in which it shows most."""
-        numbers = range(1 + min(AGAIN, self.most // LEAST_AGAIN))
+        again = min(AGAIN, self.most // LEAST_AGAIN)
+        numbers = range(1 + (min(again, 1) if self.few and key(pair) not in self._listed else again))
         runs = self._runs.get(key(pair)) or [self._compared(pair, 0, number) for number in numbers]
         certain = len(runs) > 1 and told_apart(runs) == 1
         recorded = max(runs, key=lambda trace: TracedPair(pair, trace).rank).first
-        outcomes = 1 if certain and self.few else min(max(outcomes, 1), MOST_RUNS)
+        alone = self.few and (certain or any(map(is_sample, recorded.releases)))  # of samples there are too many
+        outcomes = 1 if alone else min(max(outcomes, 1), MOST_RUNS)
         trace = replayed(self.trace, recorded, pair.neighbour, claim=self.claim, outcomes=outcomes)
         self._is_certain |= certain or bool(trace.fixed)
         if (found := self._keep(key(pair), pair, trace)) is not None:
@@ -324,7 +327,7 @@ class TraceSearch:
         others = {
             frozenset((key(e.pair), key(e.pair.swapped()))): e for e in self.look.looked if key(e.pair) not in known
         }
-        new = sorted(others.values(), key=lambda each: each.rank, reverse=True)
+        new = sorted(others.values(), key=lambda each: (each.rank, self._telling(each)), reverse=True)
         broken = sorted((each for each in new if each.is_broken), key=self._telling, reverse=True)
         for each in broken[:MOST_BROKEN]:
             yield each.pair, PROMISED

@@ -37,8 +37,6 @@ LARGEST, SUREST = 1e30, 1e6
 """Numbers are clipped to it; standard deviations that scores are taken to be apart, at most."""
 UNKNOWN = 0.17
 """How far the mean change may be off by what draws move it, relative to the scores' deviation: two runs of few differ so."""
-WRONG = 0.25
-"""Of as many runs on each input, so many are on the wrong side of a threshold, at most."""
 CELLS = 128
 """Log-odds that a law of them is given by."""
 
@@ -82,6 +80,8 @@ class NormalRatio:
 def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], Law] | None:
     """Return the log-odds of rows by two normal laws, and how often they are which; None where the change is none of theirs.
 
+    Two runs with the same draws count as one draw of the noise, whose covariance they show.
+
     Args:
         one: Outputs on the data, shape (runs, numbers).
         other: Outputs on the neighbour with the same draws.
@@ -90,28 +90,45 @@ def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], La
         return None
     both = np.concatenate([one, other])
     kept = np.flatnonzero(np.isfinite(both).all(axis=0) & (both != both[0]).any(axis=0))  # others tell nothing
-    one, other = one[:, kept], other[:, kept]
+    both, changes, draws = both[:, kept], (one - other)[:, kept], ((one + other) / 2)[:, kept]
     if not 0 < len(kept) <= MOST_CORRELATED:
         return None
-    rows, labels = both[:, kept], np.repeat([1, 0], len(one)).astype(np.int8)
-    direction = _direction(rows, labels)
-    apart, middle, deviation = _apart(rows @ direction, labels)
-    changes = (one - other) @ direction
-    unknown = changes.std() / math.sqrt(len(one))  # how far the change may be another one
-    if not apart > 0 or unknown > UNKNOWN * max(deviation, UNKNOWN * abs(changes.mean())):
+    scale = np.maximum(both.std(axis=0), FINEST * np.abs(both).max(axis=0)) + np.finfo(float).tiny
+    change, centre = changes.mean(axis=0), draws.mean(axis=0)
+    ways = [_told(change, draws - centre, scale, together) for together in (True, False)]
+    apart, shrunk, direction, deviation = max(ways, key=lambda each: each[1])
+    unknown = (changes @ direction).std() / math.sqrt(len(one))  # how far the change may be another one
+    if not apart > 0 or unknown > UNKNOWN * max(deviation, UNKNOWN * abs(float(change @ direction))):
         return None
-    # The covariance is that of the same runs: along the direction they vary too little, and others too much.
-    fitted = len(kept) if len(kept) <= len(rows) / OF_EACH else 1
-    square = min(apart * max(1 - fitted / (len(rows) - 2), FINEST), SUREST) ** 2
+    square = min(shrunk, SUREST) ** 2
     square = max(square - len(kept) * (unknown / max(deviation, np.finfo(float).tiny)) ** 2, square * FINEST)
-    normal = (np.arange(CELLS) + 0.5) / CELLS
-    odds = square / 2 + math.sqrt(square) * ndtri(normal)
-    law = Law(np.concatenate([odds, -odds]), np.full(2 * CELLS, 1 / CELLS))
-    slope = square / (apart * max(deviation, np.finfo(float).tiny))
+    middle, slope = float(centre @ direction), square / (apart * max(deviation, np.finfo(float).tiny))
+    law = normal_law(square)
     return lambda outputs: _scored(outputs.reshape(len(outputs), -1)[:, kept], direction, middle, slope), law
 
 
-def by_threshold(one: Floats, other: Floats, *, surely: bool) -> tuple[Callable[[Array], Floats], Law] | None:
+def _told(change: Floats, rest: Floats, scale: Floats, together: bool) -> tuple[float, float, Floats, float]:
+    """Return how far apart scores are, that for other draws, their direction and deviation, by correlations or without.
+
+    With ν draws beside the mean and d correlated numbers, the squared distance is too large by ν/(ν − d − 1) in the mean
+    and the direction tells (ν − d + 1)/(ν + 1) of the truth (Wishart laws): together about 1/(1 − d/ν)².
+    """
+    draws, numbers = max(len(rest) - 1, 1), len(change)
+    direction = _towards(change / scale, rest / scale / math.sqrt(draws), together) / scale
+    scores = rest @ direction
+    deviation = math.sqrt(float(scores @ scores) / draws)
+    moved = float(change @ direction)
+    apart = moved / max(deviation, FINEST * abs(moved), np.finfo(float).tiny)
+    return apart, apart * max(1 - (numbers if together else 1) / draws, 0.0), direction, deviation
+
+
+def normal_law(square: float) -> Law:
+    """Return how often two normal laws have which log-odds, whose means are so far apart, squared, in deviations."""
+    odds = square / 2 + math.sqrt(square) * ndtri((np.arange(CELLS) + 0.5) / CELLS)
+    return Law(np.concatenate([odds, -odds]), np.full(2 * CELLS, 1 / CELLS))
+
+
+def by_threshold(one: Floats, other: Floats, *, most: float) -> tuple[Callable[[Array], Floats], Law] | None:
     """Return the log-odds of rows by the one number, and on which side of a threshold it is, that tell most runs apart.
 
     How often the next run is on the right side follows Laplace's rule of succession; None where more are on the wrong one.
@@ -119,7 +136,7 @@ def by_threshold(one: Floats, other: Floats, *, surely: bool) -> tuple[Callable[
     Args:
         one: Outputs on the data, shape (runs, numbers).
         other: Outputs on the neighbour.
-        surely: Whether half as many may be on the wrong side.
+        most: So many may be on the wrong side.
     """
     if one.shape != other.shape or not one.size:
         return None
@@ -131,7 +148,7 @@ def by_threshold(one: Floats, other: Floats, *, surely: bool) -> tuple[Callable[
     told = np.where(values[1:] > values[:-1], np.maximum(below, 2 * runs - below)[:-1], 0)
     row, place = np.unravel_index(int(np.argmax(told)), told.shape)
     wrong = 2 * runs - int(told[row, place])
-    if wrong > WRONG * runs / (1 + surely):
+    if wrong > most:
         return None
     odds = math.log((2 * runs - wrong + 1) / (wrong + 1)) * (1 if below[row, place] > runs else -1)
     middle = (values[row, place] + values[row + 1, place]) / 2
@@ -156,12 +173,18 @@ def _direction(rows: Floats, labels: Labels) -> Floats:
         return np.zeros(rows.shape[1])
     scale = np.maximum(rows.std(axis=0), FINEST * np.abs(rows).max(axis=0)) + np.finfo(float).tiny
     change = (ones.mean(axis=0) - zeros.mean(axis=0)) / scale
-    if rows.shape[1] > min(MOST_CORRELATED, len(rows) / OF_EACH):
-        return np.asarray(change / scale)
     rest = np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)]) / scale
-    _, lengths, axes = np.linalg.svd(rest / math.sqrt(max(len(rows) - 2, 1)), full_matrices=False)
+    together = rows.shape[1] <= min(MOST_CORRELATED, len(rows) / OF_EACH)
+    return np.asarray(_towards(change, rest / math.sqrt(max(len(rows) - 2, 1)), together) / scale)
+
+
+def _towards(change: Floats, rest: Floats, together: bool) -> Floats:
+    """Return the direction of a change by the covariance of the rest, which is restᵀ rest; without correlations, itself."""
+    if not together:
+        return change
+    _, lengths, axes = np.linalg.svd(rest, full_matrices=False)
     spread = np.maximum(lengths, FINEST)
-    return np.asarray((axes @ change / spread**2) @ axes / scale)
+    return np.asarray((axes @ change / spread**2) @ axes)
 
 
 def _apart(scores: Floats, labels: Labels) -> tuple[float, float, float]:

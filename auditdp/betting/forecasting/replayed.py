@@ -27,21 +27,23 @@ from typing import Any, Self
 import numpy as np
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.asked import by_asking
 from auditdp.betting.forecasting.noise_laws import SPARE, Ratio
 from auditdp.betting.forecasting.normal import by_change, by_threshold
 from auditdp.betting.forecasting.reading import ratio_of
-from auditdp.betting.forecasting.reused import by_reuse
 from auditdp.betting.forecasting.sampled import ratio_by_parts
 from auditdp.betting.forecasting.seen_runs import SeenRuns
 from auditdp.betting.forecasting.shifts import by_shift
 from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim
+from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
+from auditdp.tracing.steps import is_sample
 
 Read = tuple[Ratio, Law | None]
 """The log-odds of rows, and how often they are which, where that is known beforehand."""
@@ -59,8 +61,11 @@ LEAST_RUNS = 300
 WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (8, 16, 32, 96, 400), 10
 """Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws, ever better, where a game by
 them takes as many, and the part of all runs that they are, at most."""
-WORTH, CHEAP = 1.5, 40
+WORTH, CHEAP = 4, 40
 """Further runs on each input are made where a game takes so many times as many; where it takes too many, so small a part."""
+WRONG = 0.25
+"""Of as many runs on each input, so many are on the wrong side of a threshold, at most; half as many where runs are few, and
+none where nothing got round the noise."""
 IN_VAIN = 32
 """Runs on each input after which no more are made where they do not show two laws."""
 SHORT = 40
@@ -165,29 +170,36 @@ class ReplayedRatio:
 
     def _by_releases(self, pair: Pair, form: Representation, runs: int) -> Read | None:
         """Return the log-odds by what can be read from the output, with so many runs."""
-        if self.few and self._is_hidden(pair, form):
+        if self.few and self._is_hidden(pair):
             return None
         seen = self._seen(pair, form, FEW_SEEN if self.few else RUNS)
-        if runs == RUNS and (found := by_reuse(self.trace, pair, seen)) is not None:
-            return found
+        if runs == RUNS and (asked := by_asking(self.trace, pair, seen, reused=True)) is not None:
+            return asked
         if runs > RUNS and seen.is_alike:
             runs = max(FEW_FOLLOWED, min((int(np.prod(form.shape)) + SPARE) // 2, runs)) if self.few else runs
             if not self._affords(4 * runs):
                 return None
             seen = self._seen(pair, form, runs)
-        return ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
+        found = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
+        if found is None and self.few and runs == RUNS:
+            asked = by_asking(self.trace, pair, seen, reused=False)
+            found = asked if asked is not None and gain(self.claim, asked[1])[0] * SHORT > WON else None
+        return found
 
-    def _is_hidden(self, pair: Pair, form: Representation) -> bool:
+    def _is_hidden(self, pair: Pair) -> bool:
         """Return whether an output has fewer numbers than noise was added to, which cannot be read from it, or others."""
         seen = self._compared(pair, 0, outcomes=0)
         noisy = [moved.first for moved in seen.noisy if moved.loss is None or any(moved.loss)]
         round_it = seen.differ is not None and not seen.by_chance
-        return round_it or sum(int(np.prod(release.shape)) for release in noisy) > int(np.prod(form.shape))
+        shown = sum(1 for _ in leaves(seen.first.output))
+        return round_it or sum(int(np.prod(release.shape)) for release in noisy) > shown
 
     def _by_outcomes(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by what chance decides, or by values that got round the noise."""
         shows = (k for k in range(SHOWING_RUNS) if self._compared(pair, k, outcomes=0).is_notable)
-        in_full = self._compared(pair, next(shows, 0), FEW_OUTCOMES if self.few else MOST_RUNS)
+        shown = next(shows, 0)
+        sampled = any(map(is_sample, self._compared(pair, shown, outcomes=0).first.releases))
+        in_full = self._compared(pair, shown, MOST_RUNS if not self.few else 1 if sampled else FEW_OUTCOMES)
         if (table := _by_table(self.trace, in_full, form)) is not None:
             return table
         if not (in_full.differ is not None or in_full.second.parted or in_full.fixed):
@@ -207,24 +219,31 @@ class ReplayedRatio:
     def _by_change(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by two normal laws, or by a threshold: of more runs where a game by these is long."""
         sizes = [runs for runs in MORE_PAIRED if runs <= self.few // SHARE_PAIRED]
-        found: Read | None = None
+        first, found = self._compared(pair, 0, outcomes=0), list[tuple[float, Read]]()
+        round_it = first.differ is not None or bool(first.second.parted)
         calls, made = math.inf, 0  # that a game by what was found takes, and the runs that showed it
         for runs in sizes:
             worth = not made or (WORTH * (runs - made) < calls if calls < self.few else runs < self.until // CHEAP)
-            if not worth or (found is None and runs > IN_VAIN) or not self._affords(2 * runs):
+            early = runs < IN_VAIN
+            if not (worth and (found or early or runs == IN_VAIN) and self._affords(2 * runs)):
                 break
             one, other = (_rows(self.trace, side, form).astype(float) for side in self._outputs(pair, runs))
-            found = by_change(one, other)
-            told = None if found or made else by_threshold(one, other, surely=runs < IN_VAIN)
-            if told is not None:
+            wrong = 0.0 if early and not round_it else WRONG * runs / (1 + early)
+            told = None if found else by_threshold(one, other, most=wrong)
+            found = [
+                (gain(self.claim, law)[0], (ratio, law)) for ratio, law in filter(None, (by_change(one, other), told))
+            ]
+            if not found:
+                continue
+            won, read = max(found, key=lambda each: each[0])
+            if told is not None and read[1] is told[1]:
                 return told  # more runs do not tell it better
-            if found is not None and found[1] is not None:
-                calls, made = WON / max(gain(self.claim, found[1])[0], TINY), runs
-        return found
+            calls, made = WON / max(won, TINY), runs
+        return found[0][1] if found else None
 
     def by_parts(self, pair: Pair, form: Representation, runs: int) -> Read | None:
         """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
-        if not self._affords(2 * runs) or self._is_hidden(pair, form):
+        if not self._affords(2 * runs) or self._is_hidden(pair):
             return None
         rows_of = partial(_rows, self.trace, form=form)
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)

@@ -6,7 +6,9 @@ calls are independent runs of the mechanism, which is looked at before anything 
 
 A finding is confirmed on fresh randomness by calls that are made one by one: what outputs of one call share confirms
 nothing. The named pair, the best or the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names
-a pair that keeps the claim with probability at most alpha. A clean game is never evidence that a mechanism is private.
+a pair that keeps the claim with probability at most alpha. Where runs are bounded, and so dear, a game that had one pair
+from its first call on, chosen by runs of their own, and whose calls were single ones, is that game itself: it goes on until
+it has won as much. A clean game is never evidence that a mechanism is private.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
+from auditdp.betting.watching import going_on
 from auditdp.betting.wealth.levels import is_bound
 from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError, Timeout
@@ -31,7 +34,7 @@ from auditdp.evidence.game.wording import explained, notices, shows_nothing, sus
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls import Calls
-from auditdp.mechanism.protocol import Mechanism, is_seeded, name_of
+from auditdp.mechanism.protocol import Mechanism, is_seeded, is_vectorised, name_of
 from auditdp.numerics.randomness import Streams
 from auditdp.numerics.rounding import confidence, count, outwards
 from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPair
@@ -92,6 +95,9 @@ def play_game(
     game = opened.game
     opened = play(opened, options)
     parts = go_on(opened, options)
+    if game.wealth.refuted(alpha) and _confirms_itself(opened):
+        most = game.wealth.calls + (opened.left or 0)
+        game.play(most, alpha=alpha / 2, stop_when_refuted=True, going_on=going_on, first=len(game.tables) - 1)
     played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
     if game.wealth.refuted(alpha):
         among = adjacency if options.search and not (options.stop_when_refuted or options.within) else None
@@ -101,6 +107,13 @@ def play_game(
         found = _not_refuted(played, unsearched(game, adjacency, searched=options.search, compared=compared))
     budget = opened.calls if opened.limit is None else opened.used - opened.checked
     return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, budget)
+
+
+def _confirms_itself(opened: PreparedGame) -> bool:
+    """Return whether runs are bounded, and all calls of a game were single ones on its last pair, known by a seed."""
+    game = opened.game
+    single = game.calls.seeded and not is_vectorised(game.calls.mechanism)
+    return opened.limit is not None and game.tables[-1].calls == game.wealth.calls and single
 
 
 @dataclass(frozen=True)
@@ -200,9 +213,9 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     """Confirm a finding on fresh randomness, and show it on a smaller pair where there is one."""
     game, parts = played.game, len(played.details.parts)
     part, alpha = f" of part {parts}" if parts > 1 else "", played.alpha / 2**parts
-    limit = played.opened.limit
-    left = None if limit is None else max(limit.most - played.opened.used, 1)
-    fresh = confirm(game, streams, f"confirmation{part}", alpha, left)
+    itself = _confirms_itself(played.opened)
+    fresh = game if itself else confirm(game, streams, f"confirmation{part}", alpha, played.opened.left)
+    more = 0 if itself else fresh.wealth.calls
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
     seen = f"{count(game.refuted_at, 'call')} were enough to refute the claim"
@@ -212,11 +225,9 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
             f"at most once in {1 / played.alpha:,.0f} audits, the outputs of one call may not be independent runs, or the "
             "violation is too small for so many calls; another seed with more calls tells which"
         )
-        return played.evidence(
-            Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]), more=fresh.wealth.calls
-        )
-    statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
-    more = fresh.wealth.calls
+        return played.evidence(Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]), more=more)
+    how = "made one by one" + (", on a pair that was chosen before them" if itself else "")
+    statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed it"
     if smaller_among is not None:
         purpose = f"confirmation of the smallest pair{part}"
         try:

@@ -107,6 +107,11 @@ class PreparedGame:
         """All calls so far."""
         return self.game.wealth.calls + self.spent
 
+    @property
+    def left(self) -> int | None:
+        """Runs that may still be made, at least one; None where they are not bounded."""
+        return None if self.limit is None else max(self.limit.most - self.used, 1)
+
     def stopped(self) -> Part:
         """Return what the game has played and won so far."""
         return Part(calls=self.used, log_e_value=self.game.wealth.log_wealth)

@@ -1,5 +1,6 @@
 """The audit of anybody's trainer."""
 
+import math
 import random
 
 import numpy as np
@@ -230,6 +231,18 @@ def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true(train):
     result = audit_training(train, GaussianDP(1.0), WITHOUT_ONE)
     assert result.verdict is Verdict.VIOLATED
     assert result.calls <= 100
+
+
+def test_a_game_of_one_pair_of_single_trainings_goes_on_until_it_confirms_itself():
+    result = audit_training(clipped_to(1.0, noise=0.1), GaussianDP(1.0), WITHOUT_ONE)
+    details = result.evidence[0].details
+    played, confirmed = [each for each in details.pairs if each.calls], details.confirmation
+    assert [each.pair for each in played] == [confirmed.pair]
+    assert confirmed.calls == played[0].calls == details.wealth_path[-1][0]
+    assert details.refuted_at <= confirmed.calls
+    assert confirmed.log_e_value >= math.log(2 / 0.05)
+    assert result.calls == confirmed.calls + details.trace.runs + details.independence_calls
+    assert "on a pair that was chosen before them" in result.evidence[0].statement
 
 
 def test_neighbours_that_lose_all_that_is_claimed_are_found_for_a_correct_trainer():

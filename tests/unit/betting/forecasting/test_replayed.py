@@ -1,17 +1,18 @@
 """The replayed ratio: exact where the output shows the noisy values, silent where it does not."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.asked import MOST
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.replayed import ReplayedRatio
-from auditdp.betting.forecasting.reused import MOST
 from auditdp.betting.game import Game
-from auditdp.claims.statements import PureDP
+from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.representation import SeenAs
 from auditdp.mechanism.protocol import as_mechanism
@@ -226,6 +227,48 @@ def test_each_game_may_ask_as_often_what_noise_that_is_used_twice_was_added_to()
     for _ in range(2):
         forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
         assert np.isinf(forecaster.log_odds(calls(1.0, MOST, np.random.default_rng(3)))).all()
+
+
+def descent(data, rng, *, bound=math.inf, seeded=False):
+    """Noisy sums of gradients that depend on the noise before, unless they are cut; the noise is one, or one a step."""
+    weight, noise = 0.0, rng.normal(scale=2.0)
+    for _ in range(3):
+        noised = np.clip((weight - data) ** 3, -bound, bound).sum() + (noise if seeded else rng.normal(scale=2.0))
+        weight -= 0.3 * noised
+        yield noised
+
+
+def bound_few(function, pair):
+    mechanism = as_mechanism(lambda data, rng: [*function(data, rng)])
+    calls = Calls(mechanism)
+    calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
+    made = ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1, few=1_000)
+    return made.bind(SeenAs(mechanism, calls.form), pair), calls
+
+
+def test_steps_that_are_released_have_the_exact_ratio_though_gradients_depend_on_noise():
+    pair = Pair(np.array([1.5, 0.2]), np.array([0.2]))
+    forecaster, calls = bound_few(descent, pair)
+    outputs = calls(pair.data, 20, np.random.default_rng(3))
+
+    def density(row, data):
+        weight, log_density = 0.0, 0.0
+        for noised in row:
+            log_density += norm.logpdf(noised, ((weight - data) ** 3).sum(), 2.0)
+            weight -= 0.3 * noised
+        return log_density
+
+    exact = [density(row, pair.data) - density(row, pair.neighbour) for row in outputs]
+    assert forecaster.log_odds(outputs) == pytest.approx(exact)
+
+
+def test_noise_that_is_used_twice_tells_nothing_where_what_it_is_added_to_moves_by_as_much_each_time():
+    pair = Pair(np.array([1.5, 0.2]), np.array([0.2]))
+    forecaster, calls = bound_few(partial(descent, bound=3.0, seeded=True), pair)
+    odds = [forecaster.log_odds(calls(data, 30, np.random.default_rng(3))) for data in (pair.data, pair.neighbour)]
+    assert {*odds[0].tolist()} == {0.0, math.inf}
+    assert {*odds[1].tolist()} == {0.0, -math.inf}
+    assert forecaster.stated.weights[forecaster.stated.log_odds == 0].sum() > 0
 
 
 def test_a_law_that_promises_a_finding_takes_no_runs_from_the_game():
