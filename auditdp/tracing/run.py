@@ -385,5 +385,4 @@ def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Noi
         return law, (np.zeros(shape, np.int64) if np.prod(shape) > 1 else None)
     if shape_of(index) != shape:
         index = np.broadcast_to(index, shape)
-        return law, index
-    return law, None
+    return law, (index if np.bincount(np.ravel(index)).max(initial=0) > 1 else None)
