@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from auditdp.tracing.families import FAMILIES
 from auditdp.tracing.folding import folded, rounded, signed
 from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
 from auditdp.tracing.plain import all_of, any_of, ndim, shape_of, size_of
-from auditdp.tracing.run import WatchedRun, law_and_groups
+from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.shapes import ShapedForm
 from auditdp.tracing.sites import called_by_builtin, here
 
@@ -100,7 +101,7 @@ class Noise(ShapedForm):
         made.site = self.site or here()
         if made.site in self.run.traced.constants:
             return made
-        law, groups = law_and_groups(made.terms, shape_of(plain))
+        law, groups = made.law_and_groups()
         known = FAMILIES.get(law.family)
         if (
             known is None
@@ -164,13 +165,14 @@ class Noise(ShapedForm):
         return self
 
     def become(self, result: Any) -> Any:
-        """Return it after it was changed in place into a result, which is noise or what was released."""
-        if type(result) is Noise:
-            self.value, self.terms, self.offset, self.site = result.value, result.terms, result.offset, result.site
-            self.settled = result.settled
-        else:
-            self.value, self.settled = result, (result,)
-        return self
+        """Return it after it was changed in place, memory and all, into a result, which is noise or what was released."""
+        if type(result) is Noise and result.settled is None and self.settled is None:
+            self.terms, self.offset, self.site = result.terms, result.offset, result.site
+            write(self.value, result.value)
+            return self
+        plain = result.settle("is written into an array") if type(result) is Noise else result
+        self.settled = self.settled or (self.value,)
+        return write(self.settled[0], plain)
 
     # -- comparisons --------------------------------------------------------------------------------------------------
 
@@ -274,10 +276,10 @@ class Noise(ShapedForm):
         return (_itself, (self.settle("is copied"),))
 
     def __copy__(self) -> Any:
-        return self
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self
+        return self.copy()
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         from auditdp.tracing.numpy_functions import ufunc
@@ -313,6 +315,23 @@ for _name in ("floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", 
     setattr(Noise, f"__r{_name}__", _ending(_name, _function, reflected=True))
 
 
+def _in_place(name: str) -> Callable[..., Any]:
+    """Return an operator such as ``+=``: of an array it changes the memory, which others may look at."""
+
+    def operate(self: Noise, other: Any) -> Any:
+        if not (isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")):
+            return getattr(operator, name)(self, other)
+        if self.settled is not None:
+            return getattr(operator, f"i{name}")(self.settled[0], other)
+        return self.become(getattr(operator, name)(self, other))
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    setattr(Noise, f"__i{_name}__", _in_place(_name))
+
+
 Noise.__abs__ = folded  # type: ignore[attr-defined]
 _ENDING: dict[str, Callable[..., Any]] = {
     "invert": operator.invert,
@@ -327,6 +346,15 @@ for _name, _function in _ENDING.items():
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def write(target: Any, numbers: Any) -> Any:
+    """Return an array or a tensor once numbers are written into it."""
+    if not hasattr(target, "detach"):
+        np.copyto(target, numbers, casting="same_kind")
+        return target
+    with sys.modules["torch"].no_grad():
+        return target.copy_(numbers)
 
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {

@@ -28,6 +28,8 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
     """Apply a ufunc of numpy: what ``Noise.__array_ufunc__`` does."""
     name, out = function.__name__, keywords.get("out")
     plain_call = method == "__call__" and set(keywords) <= {"out"}
+    if plain_call and Noise not in map(type, inputs):
+        return _into(out, function(*inputs))
     if plain_call and name in ARITHMETIC:
         return _into(out, operated(ARITHMETIC[name], *inputs))
     if plain_call and name in COMPARISONS and len(inputs) == 2:
@@ -50,7 +52,7 @@ def _into(out: Any, result: Any) -> Any:
         return result
     (target,) = out if isinstance(out, tuple) else (out,)
     if isinstance(target, Noise):
-        return result
+        return target.become(result)
     if isinstance(result, Noise) and result.site in result.run.traced.constants:
         target[...] = result.value
         return result  # what ``x += noise`` makes of x

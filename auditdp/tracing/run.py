@@ -132,17 +132,20 @@ class WatchedRun:
         traced = self.traced
         earlier = self._origins.get(origin) if origin is not None else None
         expected = self._expected_draw((site, method))
+        kept = None
         if expected is None:
             value = perform()
         elif shape is not None and shape_of(expected.value) != shape:
             value = perform()
-            of_records = self._of_records(expected.value, value) if law.family == "uniform" else None
+            recorded = expected.value if expected.drawn is None else expected.drawn
+            of_records = self._of_records(recorded, value) if law.family == "uniform" else None
             if of_records is None:
                 drawn = f"{tuple(shape_of(expected.value))} on one input and {shape} on the other"
                 self._part(site, f"{method} draws numbers of shape {drawn}")
             value = value if of_records is None else of_records
         elif same(expected.law.scale, law.scale) and same(expected.location, location):
-            value = expected.value if expected.drawn is None else _copied(expected.drawn)
+            kept = expected.drawn
+            value = expected.value if kept is None else _copied(kept)
         else:
             value = perform() if expected.law.known is None else _moved(expected, law, location)
         made = WatchedDraw(len(traced.draws), method, law, value, site, location)
@@ -150,8 +153,8 @@ class WatchedRun:
         if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
             made.used = earlier.used
             return made
-        if hasattr(value, "detach") or (self.record is None and isinstance(value, np.ndarray)):
-            made.drawn = _copied(value)
+        if hasattr(value, "detach") or isinstance(value, np.ndarray):
+            made.drawn = _copied(value) if kept is None else kept
         if origin is not None:
             self._origins[origin] = made
         return made

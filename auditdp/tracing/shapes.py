@@ -84,8 +84,8 @@ class ShapedForm(Form):
         return self.shaped(lambda array: array.T)
 
     def copy(self) -> Any:
-        """Return the same noise."""
-        return self
+        """Return the same noise in memory of its own."""
+        return self.settled[0].copy() if self.settled is not None else self.copied(np.array(self.value)[()])
 
     def item(self, *arguments: Any) -> Any:
         """Return the only entry."""

@@ -90,10 +90,10 @@ def _tensors(parts: Sequence[Any]) -> list[Any]:
 
 def _into(target: Any, result: Any) -> Any:
     """Return a result, written into a tensor that is changed in place."""
-    if type(target) is Noise:
-        return target.become(result)
     if target is None:
         return result
+    if type(target) is Noise:
+        return target.become(result)
     return fill(target, result) if isinstance(result, Noise) else target.copy_(result)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -144,10 +145,11 @@ class Trace:
         Returns:
             The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
         """
-        state, located = rng.bit_generator.state, len(self.located)
+        state, located, modules = rng.bit_generator.state, len(self.located), None if self.runs else len(sys.modules)
         known = constants | self.constants
         traced = self._watched(WatchedRun(data, None, forced, None, known, self.located), data, rng)
-        if len(self.located) > located:  # what the run drew there before is a value as well
+        # What the run drew at a line before may be a value as well, and what it imported for good may have drawn.
+        if len(self.located) > located or modules not in (None, len(sys.modules)):
             rng.bit_generator.state = state
             return self.record(data, rng, forced=forced, constants=constants)
         traced.state = (type(rng.bit_generator), state)
