@@ -12,7 +12,7 @@ import numpy as np
 
 from auditdp.tracing.draws import ALONE, LENT, NOISY, Term, WatchedDraw
 from auditdp.tracing.families import NoiseLaw, same
-from auditdp.tracing.plain import any_of, ndim, shape_of
+from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
 from auditdp.tracing.run import WatchedRun, law_and_groups
 from auditdp.tracing.sites import CodeLine
 
@@ -57,7 +57,8 @@ class Form:
             site = self.site or self.terms[0].draw.site
             kind = ALONE if self.offset is None else NOISY
             law, groups = self.law_and_groups()
-            if law.family == "integer" or why in SEEN or (kind == NOISY and law.family not in LAZY):
+            is_noisy = kind == NOISY and law.family not in LAZY and all_of(law.scale)
+            if law.family == "integer" or why in SEEN or is_noisy:
                 why = ""  # a choice among as many, what is shown as it is, or a value with noise, which is what is released
             with outside_of_transforms(self.value):
                 self.settled = (
@@ -68,9 +69,9 @@ class Form:
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
         """Return the law of its entries, and which of them share a draw; another one where its numbers were changed."""
         law, groups = law_and_groups(self.terms, shape_of(self.value))
-        return (NoiseLaw(f"{law.family}{LENT}") if self._was_changed() else law), groups
+        return (NoiseLaw(f"{law.family}{LENT}") if self.was_changed() else law), groups
 
-    def _was_changed(self) -> bool:
+    def was_changed(self) -> bool:
         """Return whether its numbers are not those of the draws, as where code changed them by a view of the same memory."""
         made = 0.0 if self.offset is None else self.offset
         size = np.abs(made)
@@ -78,7 +79,7 @@ class Form:
             draw, index = term.draw, term.index
             if draw.drawn is None:
                 return False
-            drawn = number(draw.drawn.reshape(-1)[index])
+            drawn = number(draw.drawn.reshape(-1)[np.array(index)])
             if any_of(draw.location):
                 drawn = drawn - np.broadcast_to(draw.location, shape_of(draw.drawn)).reshape(-1)[index]
             part = term.factor * drawn
@@ -104,7 +105,15 @@ def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
 
 def derived(draw: WatchedDraw, law: NoiseLaw, value: Any = None) -> WatchedDraw:
     """Return a draw of another law that was made of one; what uses either uses both."""
-    return WatchedDraw(draw.number, draw.method, law, draw.value if value is None else value, draw.site, 0.0, draw.used)
+    made = copy(draw)
+    made.law, made.value, made.location, made.limits, made.drawn = (
+        law,
+        draw.value if value is None else value,
+        0.0,
+        {},
+        None,
+    )
+    return made
 
 
 def number(value: Any) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.correlated import left_of
+from auditdp.tracing.coordinates import coordinates
+from auditdp.tracing.correlated import added, left_of
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.families import NOTHING, UNBOUNDED, Loss, NoiseLaw, in_scales, location_loss, moves, same
 from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
@@ -79,8 +80,12 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         return Moved(first, second, 0.0, NOTHING)
     if ndim(moved) and shape_of(moved) != first.shape and first.shape:
         moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
+    if law.family == "Gaussian" and (first.earlier or first.groups is not None):
+        given = _given(first, second, pairs)
+        if given is not None or (first.groups is not None and np.unique(first.groups).size == first.groups.size):
+            return given or Moved(first, second, _distance(moved, law), None)
     if first.earlier and law.known is not None:
-        return _given(first, second, pairs) or _reused(first, second, moved, pairs)
+        return _reused(first, second, moved, pairs)
     why = ""
     if (law.known is not None and not same(law.scale, other.scale)) or (
         law.known is not None and law.family == other.family and not same(law.parameter, other.parameter)
@@ -134,7 +139,10 @@ def _common(first: Release, second: Release) -> tuple[Release, Release]:
 def _given(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved | None:
     """Return the loss of a release given earlier ones that share Gaussian draws; None where that is not known."""
     if (left := left_of(first, second, pairs)) is None:
-        return None
+        if (squared_mu := added(first, second, pairs)) is None:
+            return None
+        loss, why = (Loss(squared_mu=squared_mu), "") if math.isfinite(squared_mu) else (UNBOUNDED, "reuse")
+        return Moved(first, second, _distance(moves(first.centre, second.centre), first.law), loss, why)
     scale, moved = left
     if not scale:
         hidden = bool(all_of(np.abs(moved) <= TOLERANCE * np.max(np.abs(first.law.scale))))
@@ -161,10 +169,11 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
         if none_moved and not any_of(shift):
             continue
         try:
-            together = bool(all_of(np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))))
+            alike = bool(all_of(np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))))
         except ValueError:  # of other shapes
-            together = False
-        if not together:
+            alike = False
+        places = [coordinates(each.terms, each.shape).places for each in (before, first) if each.terms]
+        if not alike or (len(places) == 2 and not same(*places)):
             return Moved(first, second, _distance(moved, first.law), UNBOUNDED, "reuse")
     unmoved_scale = same(first.law.scale, second.law.scale)
     return Moved(first, second, _distance(moved, first.law), NOTHING if unmoved_scale else UNBOUNDED)

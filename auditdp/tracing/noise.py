@@ -12,6 +12,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class Noise(ShapedForm):
             offset = self.offset
             if other.offset is not None:
                 offset = (0.0 if offset is None else offset) + sign * number(other.offset)
-            return self._made(plain, (*self.terms, *scaled(other.terms, sign)), offset)
+            return self.made(plain, (*self.terms, *scaled(other.terms, sign)), offset)
         if isinstance(other, list | tuple) and isinstance(self.value, np.ndarray):
             other = np.asarray(other)
         if not is_numeric(other):
@@ -89,9 +90,9 @@ class Noise(ShapedForm):
             offset = value + sign * before if self.offset is not None else value
         else:
             offset = before + sign * value if self.offset is not None else (value if sign > 0 else -value)
-        return self._made(plain, terms, offset)
+        return self.made(plain, terms, offset)
 
-    def _made(self, plain: Any, terms: tuple[Term, ...], offset: Any) -> Any:
+    def made(self, plain: Any, terms: tuple[Term, ...], offset: Any) -> Any:
         """Return a new form, or the release that it is where a value was added to noise of a whole family."""
         made = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
         if not made.terms:  # all noise has cancelled
@@ -124,8 +125,9 @@ class Noise(ShapedForm):
             return compute(theirs, mine) if reflected else compute(mine, theirs)
         plain = compute(other, self.value) if reflected else compute(self.value, other)
         with np.errstate(all="ignore"):
-            factor = 1 / number(other) if divide and all_of(other) else number(other)
-            if divide and not all_of(other):
+            by = number(other)
+            factor = 1 / by if divide and all_of(by) else by
+            if divide and not all_of(by):
                 return compute(self.settle("is divided by zero"), other)
             offset = None if self.offset is None else self.offset * factor
             return Noise(self.run, plain, joined(scaled(self.terms, factor), shape_of(plain)), offset, self.site)
@@ -153,6 +155,12 @@ class Noise(ShapedForm):
 
     def __rtruediv__(self, other: Any) -> Any:
         return self._times(other, operator.truediv, True, True)
+
+    def __matmul__(self, other: Any) -> Any:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _product(other, self)
 
     def __neg__(self) -> Any:
         if self.settled is not None:
@@ -266,6 +274,8 @@ class Noise(ShapedForm):
             if name in METHODS:
                 method = getattr(type(self.value), name)
                 return lambda *arguments, **keywords: torch_function(method, (self, *arguments), keywords)
+        if name in ("cumsum", "dot", "mean") and isinstance(self.value, np.ndarray) and self.settled is None:
+            return partial(getattr(np, name), self)
         settled = self.settle("" if name == "requires_grad_" else f"is used by .{name}")  # parameters are public
         if name in LENDING:
             for term in self.terms:
@@ -309,10 +319,16 @@ def _ending(name: str, function: Callable[..., Any], *, reflected: bool = False)
     return operate
 
 
-for _name in ("floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift", "divmod"):
+for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "divmod"):
     _function = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
     setattr(Noise, f"__{_name}__", _ending(_name, _function))
     setattr(Noise, f"__r{_name}__", _ending(_name, _function, reflected=True))
+
+
+def _product(first: Any, second: Any) -> Any:
+    torch = sys.modules.get("torch")
+    is_tensor = torch is not None and (isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor))
+    return torch.matmul(first, second) if torch is not None and is_tensor else np.matmul(first, second)
 
 
 def _in_place(name: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
-from auditdp.tracing.draws import COIN, NOISY, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.coordinates import coordinates
+from auditdp.tracing.draws import COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.plain import PLAIN, ndim, shape_of
 from auditdp.tracing.sites import CodeLine, label
@@ -200,9 +202,8 @@ class WatchedRun:
         """Note a release and return its result: what was computed on a record, what the record has on a replay."""
         traced = self.traced
         number = len(traced.releases)
-        earlier: list[int] = []
+        earlier = [before for term in terms for before in term.draw.earlier(term.index)]
         for term in terms:
-            earlier += term.draw.earlier(term.index)
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
         expected = self._expected_release((site, law.family), kind)
@@ -225,7 +226,7 @@ class WatchedRun:
                 names,
                 label() if kind == NOISY else "",
                 None if expected is None else expected.number,
-                terms if law.family == "Gaussian" else (),
+                terms if kind != COIN else (),
             )
         )
         return result
@@ -381,11 +382,26 @@ def _like(plain: Any, recorded: Any) -> Any:
 def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[NoiseLaw, Any]:
     """Return the law of a linear form, and which entries of a value of some shape share a draw, if any do."""
     law = law_of(terms)
-    if len(terms) != 1 or not shape:
+    if math.prod(shape) < 2 or _each_its_own(terms, shape):
         return law, None
-    index = terms[0].index
-    if isinstance(index, int):
-        return law, (np.zeros(shape, np.int64) if np.prod(shape) > 1 else None)
-    if shape_of(index) != shape:
-        index = np.broadcast_to(index, shape)
-    return law, (index if np.bincount(np.ravel(index)).max(initial=0) > 1 else None)
+    of = coordinates(terms, shape)
+    columns = of.columns
+    if np.unique(columns).size == columns.size:
+        return law, None
+    if len(np.unique(of.rows)) == len(of.rows):  # one draw for each entry
+        groups = -np.arange(1, math.prod(shape) + 1)
+        groups[of.rows] = columns
+        return law, groups.reshape(shape)
+    is_read = law.family == "Gaussian" or law.known is None
+    return law if is_read else NoiseLaw(f"{law.family}{SHARED}"), np.arange(math.prod(shape)).reshape(shape)
+
+
+def _each_its_own(terms: tuple[Term, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether no two entries have a draw in common, as is seen at once where no function has mixed any."""
+    alone = len({id(term.draw.used) for term in terms}) == len(terms)
+    return alone and all(
+        type(term.draw) is WatchedDraw
+        and shape_of(term.index) == shape
+        and np.bincount(np.ravel(term.index)).max(initial=0) < 2
+        for term in terms
+    )

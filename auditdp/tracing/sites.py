@@ -50,6 +50,16 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def is_importing() -> bool:
+    """Return whether a module is imported, which happens once: what it draws is no part of a run."""
+    frame: FrameType | None = sys._getframe(2)  # its caller's, which is outermost as well
+    while frame is not None and frame.f_code.co_filename != OUTERMOST:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def called_by_builtin() -> bool:
     """Return whether the caller's code is in a call of a function in C, such as ``sum``, not at an operator."""
     frame: FrameType | None = sys._getframe(1)

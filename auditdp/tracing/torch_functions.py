@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.comparing import compare
+from auditdp.tracing.forms import number
 from auditdp.tracing.noise import ARITHMETIC, Noise, operated
-from auditdp.tracing.numpy_functions import plain, plainly, stacked
+from auditdp.tracing.numpy_functions import gathering, plain, plainly, through
 
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 COPYING = (
@@ -25,10 +26,25 @@ LAYING = (
     "view_as",
 )
 """What lays entries out in another way, in one tensor or several."""
-JOINING = ("cat", "concat", "hstack", "stack", "vstack")
+GATHERING: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("cat", "concat", "hstack", "stack", "vstack"), ()),
+    "where": (1, 2),
+}
+"""What puts entries of several tensors into one, as for numpy."""
+LINEAR = (
+    *("addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cumsum", "dot", "einsum", "inner", "linear", "matmul"),
+    *("mean", "mm", "mv", "outer", "sum", "tensordot", "trace", "vdot"),
+)
+"""What is linear in each tensor, but for a constant."""
+AFFINE: dict[str, Any] = {
+    "addcmul": lambda x, y, z, value=1: (x, value * (y * z)),
+    "addcdiv": lambda x, y, z, value=1: (x, value * (y / z)),
+    "lerp": lambda x, y, weight: (x * (1 - weight), weight * y),
+}
+"""What adds up two tensors that depend on one argument each, entry by entry: these, from the arguments."""
 WRITING = ("copy", "set")
 """What writes numbers into a tensor; noise that is written into a parameter is how that is initialised, and public."""
-METHODS = (*COPYING, *LAYING, *(f"{name}_" for name in ARITHMETIC))
+METHODS = (*COPYING, *LAYING, *LINEAR, *AFFINE, *(f"{name}_" for name in (*ARITHMETIC, *AFFINE)))
 """Methods of a tensor after which it is still noise."""
 
 
@@ -36,13 +52,17 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     """Apply a function of torch: what ``Noise.__torch_function__`` does."""
     name, in_place = named(function)
     first: Any
-    if (of_each := name.removeprefix("foreach_")) != name and of_each in ARITHMETIC and len(arguments) == 2:
-        apply, others = getattr(sys.modules["torch"].Tensor, f"{of_each}{'_' * in_place}"), arguments[1]
-        both = zip(arguments[0], others if isinstance(others, list | tuple) else repeat(others), strict=False)
+    if (of_each := name.removeprefix("foreach_")) != name and of_each in (*ARITHMETIC, *AFFINE):
+        apply = getattr(sys.modules["torch"].Tensor, f"{of_each}{'_' * in_place}")
+        if len(arguments) > 3:
+            arguments, keywords = arguments[:3], {**keywords, "value": arguments[3]}
+        both = zip(*(each if isinstance(each, list | tuple) else repeat(each) for each in arguments), strict=False)
         return [
             torch_function(apply, each, keywords) if Noise in map(type, each) else apply(*each, **keywords)
             for each in both
         ]
+    if name in ("mul", "div", *LINEAR, *AFFINE) and _has_gradient(arguments):
+        return plainly(function, arguments, keywords, f"{name}, of which there is a gradient")
     if len(arguments) == 2 and not set(keywords) - {"alpha"}:
         first, second = arguments
         if "alpha" in keywords:
@@ -54,9 +74,13 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         if name in COMPARISONS and not in_place:
             return compare(first, second, COMPARISONS[name])
     first = next(iter(arguments), None)
+    if name in AFFINE and not set(keywords) - {"value"} and (found := _affine(name, arguments, keywords)):
+        return _into(first if in_place else None, found[0])
+    if name in LINEAR and not in_place and (made := through(function, arguments, keywords)) is not None:
+        return made
     if (
-        name in JOINING
-        and (made := stacked(first, lambda parts: function(_tensors(parts), *arguments[1:], **keywords))) is not None
+        name in GATHERING
+        and (made := gathering(_of_arrays(function), arguments, keywords, GATHERING[name])) is not None
     ):
         return made
     if type(first) is Noise and first.settled is None and not in_place and name in (*COPYING, *LAYING):
@@ -66,6 +90,13 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     if name in WRITING and first.requires_grad:
         return function(*plain(arguments, ""), **keywords)
     return plainly(function, arguments, keywords, name)
+
+
+def _has_gradient(values: Sequence[Any]) -> bool:
+    """Return whether a gradient shows what numbers are multiplied with."""
+    return sys.modules["torch"].is_grad_enabled() and any(
+        type(value) is not Noise and getattr(value, "requires_grad", False) for value in values
+    )
 
 
 def named(function: Any) -> tuple[str, bool]:
@@ -84,8 +115,29 @@ def _changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], 
     return [part.numpy() for part in made] if isinstance(made, list | tuple) else made.numpy()
 
 
+def _affine(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any] | None:
+    """Return what a function makes of noise, in a tuple, with the numbers that torch computes; None if not followed."""
+    plain_ones = [value.value if type(value) is Noise else value for value in arguments]
+    parts = AFFINE[name](*arguments, **keywords)
+    noise, other = parts if type(parts[0]) is Noise else parts[::-1]
+    if type(noise) is not Noise or noise.settled is not None or type(other) is Noise:
+        return None
+    offset = number(other) + (0.0 if noise.offset is None else noise.offset)
+    return (noise.made(getattr(sys.modules["torch"], name)(*plain_ones, **keywords), noise.terms, offset),)
+
+
+def _of_arrays(function: Any) -> Any:
+    """Return a function of torch that takes arrays of numpy as well, among its arguments and in a list of them."""
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        given = [_tensors(part) if isinstance(part, list | tuple) else _tensors([part])[0] for part in arguments]
+        return function(*given, **keywords)
+
+    return call
+
+
 def _tensors(parts: Sequence[Any]) -> list[Any]:
-    return [sys.modules["torch"].as_tensor(part) for part in parts]
+    return [sys.modules["torch"].as_tensor(part) if isinstance(part, np.ndarray) else part for part in parts]
 
 
 def _into(target: Any, result: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import inspect
 import os
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,7 @@ from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Key, TracedRun, WatchedRun
-from auditdp.tracing.sites import CodeLine
+from auditdp.tracing.sites import CodeLine, is_importing
 
 OTHER_SEED = 20240229
 """Of a run in which noise that depends on the generator is other noise."""
@@ -44,9 +43,10 @@ class _Sources:
         self._depth = 0
 
     def active(self) -> WatchedRun | None:
-        """Return the run under way in this thread; None within a sampler, whose own draws are part of it."""
+        """Return the run under way in this thread; None within a sampler, as part of it, and within an import."""
         run = self.run
-        return run if run is not None and not run.inside and run.thread == threading.get_ident() else None
+        watched = run is not None and not run.inside and run.thread == threading.get_ident() and not is_importing()
+        return run if watched else None
 
     def enter(self) -> None:
         """Replace all that draws, unless that was done."""
@@ -145,11 +145,10 @@ class Trace:
         Returns:
             The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
         """
-        state, located, modules = rng.bit_generator.state, len(self.located), None if self.runs else len(sys.modules)
+        state, located = rng.bit_generator.state, len(self.located)
         known = constants | self.constants
         traced = self._watched(WatchedRun(data, None, forced, None, known, self.located), data, rng)
-        # What the run drew at a line before may be a value as well, and what it imported for good may have drawn.
-        if len(self.located) > located or modules not in (None, len(sys.modules)):
+        if len(self.located) > located:  # what the run drew there before is a value as well
             rng.bit_generator.state = state
             return self.record(data, rng, forced=forced, constants=constants)
         traced.state = (type(rng.bit_generator), state)

@@ -17,7 +17,17 @@ from auditdp.tracing.patches import Patches
 from auditdp.tracing.plain import any_of, shape_of
 from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
-from auditdp.tracing.torch_functions import COMPARISONS, COPYING, JOINING, LAYING, fill, named, torch_function
+from auditdp.tracing.torch_functions import (
+    AFFINE,
+    COMPARISONS,
+    COPYING,
+    GATHERING,
+    LAYING,
+    LINEAR,
+    fill,
+    named,
+    torch_function,
+)
 
 Parameters = Callable[..., tuple[NoiseLaw, Any]]
 FUNCTIONS: dict[str, Parameters] = {
@@ -56,7 +66,7 @@ DESCRIBING = (
     *("numel", "requires_grad", "shape", "size", "stride"),
 )
 """What may be asked of a tensor without a look at its entries."""
-FOLLOWED = (*ARITHMETIC, *COMPARISONS, *COPYING, *LAYING, *JOINING, "rsub")
+FOLLOWED = (*ARITHMETIC, *AFFINE, *COMPARISONS, *COPYING, *LAYING, *LINEAR, *GATHERING, "rsub")
 """Functions of noise that may be noise again, or a release; any other ends it."""
 TRANSFORMS = ("grad", "grad_and_value", "jacrev", "vmap")
 OVERWRITING = ("zero", "fill")
