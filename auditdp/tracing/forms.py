@@ -69,7 +69,8 @@ class Form:
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
         """Return the law of its entries, and which of them share a draw; another one where its numbers were changed."""
         law, groups = law_and_groups(self.terms, shape_of(self.value))
-        return (NoiseLaw(f"{law.family}{LENT}") if self.was_changed() else law), groups
+        changed = not any(term.draw.is_lent for term in self.terms) and self.was_changed()
+        return (NoiseLaw(f"{law.family}{LENT}") if changed else law), groups
 
     def was_changed(self) -> bool:
         """Return whether its numbers are not those of the draws, as where code changed them by a view of the same memory."""

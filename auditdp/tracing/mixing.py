@@ -12,7 +12,7 @@ from auditdp.tracing.draws import Term
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import is_numeric, number
 from auditdp.tracing.noise import Noise
-from auditdp.tracing.plain import any_of, shape_of, size_of
+from auditdp.tracing.plain import all_of, any_of, shape_of, size_of
 from auditdp.tracing.sites import here
 
 MOST_GATHERED = 1_000_000
@@ -46,10 +46,15 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
         np.concatenate([np.broadcast_to(part, each.shape).ravel() for part, each in zip(parts, numbers, strict=True)])
         for parts in ([0.0 if part is None else part for part in given], map(number, values))
     )
-    term = _mixed(noisy[0], together([*of.values()], [*of]), places, drawn - offsets)
-    offset = None if all(part is None for part in given) else offsets[places]
-    site = None if offset is None else noisy[0].site or here()
-    return Noise(noisy[0].run, gather(values), (term,), offset, site)
+    term, noise = _mixed(noisy[0], together([*of.values()], [*of]), places, drawn - offsets), noisy[0]
+    return without_zeros(Noise(noise.run, gather(values), (term,), offsets[places], noise.site or here()))
+
+
+def without_zeros(noise: Noise) -> Noise:
+    """Return it as noise alone, where zeros are all that was put beside it and none of them is left."""
+    if noise.offset is not None and not any_of(noise.offset) and all_of(noise.law.scale):
+        noise.offset = noise.site = None
+    return noise
 
 
 def linear(noise: Noise, compute: Callable[[], Any], function: Callable[[Any], Any]) -> Any:

@@ -269,8 +269,14 @@ class Noise(ShapedForm):
         if name == "clip":
             return lambda low=None, high=None: np.clip(self, low, high)
         if hasattr(self.value, "detach") and self.settled is None:
-            from auditdp.tracing.torch_functions import METHODS, torch_function
+            from auditdp.tracing.torch_functions import DESCRIBING, METHODS, torch_function
 
+            if name in DESCRIBING:
+                return getattr(self.value, name)
+            if name == "data":
+                return self.copied(self.value.data)
+            if name == "numpy":
+                return lambda: self.copied(self.value.numpy())
             if name in METHODS:
                 method = getattr(type(self.value), name)
                 return lambda *arguments, **keywords: torch_function(method, (self, *arguments), keywords)

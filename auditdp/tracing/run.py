@@ -15,7 +15,7 @@ from auditdp.adjacency.alike import changed_record
 from auditdp.tracing.coordinates import coordinates
 from auditdp.tracing.draws import COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
-from auditdp.tracing.plain import PLAIN, ndim, shape_of
+from auditdp.tracing.plain import PLAIN, array_of_tensor, ndim, shape_of
 from auditdp.tracing.sites import CodeLine, label
 
 
@@ -96,7 +96,7 @@ class WatchedRun:
         self.thread = threading.get_ident()
         self.inside = False
         self.filled: dict[int, tuple[Any, Any]] = {}
-        """Tensors that hold noise, which was written into them, by their identity; with that noise."""
+        """Memory of tensors that noise was written into, by its place: all of it as a tensor, and as noise."""
         self._origins: dict[Any, WatchedDraw] = {}
         self._changed: list[tuple[int, tuple[int, int]] | None] = []
         self._draws: dict[Any, list[WatchedDraw]] = {}
@@ -337,7 +337,7 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         named = {"name": plain.name} if hasattr(plain, "name") else {"columns": plain.columns}
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
-        made = plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+        made = plain.new_tensor(forced_result(array_of_tensor(plain), recorded))
         return made.requires_grad_() if plain.requires_grad else made
     if hasattr(plain, "aval"):  # of jax
         return plain.at[...].set(forced_result(np.asarray(plain), recorded))
@@ -363,7 +363,7 @@ def _array_of(result: Any) -> Any:
         return result.to_numpy().copy()
     if hasattr(result, "aval"):
         return np.array(result)
-    return result.detach().cpu().numpy().copy() if hasattr(result, "detach") else result
+    return array_of_tensor(result).copy() if hasattr(result, "detach") else result
 
 
 def _like(plain: Any, recorded: Any) -> Any:

@@ -42,8 +42,15 @@ AFFINE: dict[str, Any] = {
     "lerp": lambda x, y, weight: (x * (1 - weight), weight * y),
 }
 """What adds up two tensors that depend on one argument each, entry by entry: these, from the arguments."""
+OVERWRITING = ("copy", "fill", "setitem", "zero")
+"""What leaves nothing of the entries that it writes into."""
 WRITING = ("copy", "set")
 """What writes numbers into a tensor; noise that is written into a parameter is how that is initialised, and public."""
+DESCRIBING = (
+    *("device", "dim", "dtype", "grad", "grad_fn", "is_cuda", "is_floating_point", "is_leaf", "is_sparse", "layout"),
+    *("len", "ndim", "numel", "requires_grad", "shape", "size", "stride"),
+)
+"""What may be asked of a tensor without a look at its entries."""
 METHODS = (*COPYING, *LAYING, *LINEAR, *AFFINE, *(f"{name}_" for name in (*ARITHMETIC, *AFFINE)))
 """Methods of a tensor after which it is still noise."""
 
@@ -52,15 +59,13 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     """Apply a function of torch: what ``Noise.__torch_function__`` does."""
     name, in_place = named(function)
     first: Any
-    if (of_each := name.removeprefix("foreach_")) != name and of_each in (*ARITHMETIC, *AFFINE):
-        apply = getattr(sys.modules["torch"].Tensor, f"{of_each}{'_' * in_place}")
-        if len(arguments) > 3:
-            arguments, keywords = arguments[:3], {**keywords, "value": arguments[3]}
-        both = zip(*(each if isinstance(each, list | tuple) else repeat(each) for each in arguments), strict=False)
+    if (of_each := each_of(name, in_place, arguments, keywords)) is not None:
+        apply, each, options = of_each
         return [
-            torch_function(apply, each, keywords) if Noise in map(type, each) else apply(*each, **keywords)
-            for each in both
+            torch_function(apply, one, options) if Noise in map(type, one) else apply(*one, **options) for one in each
         ]
+    if (target := keywords.get("out")) is not None and name in (*ARITHMETIC, *AFFINE, *LINEAR):
+        return _into(target, torch_function(function, arguments, {k: v for k, v in keywords.items() if k != "out"}))
     if name in ("mul", "div", *LINEAR, *AFFINE) and _has_gradient(arguments):
         return plainly(function, arguments, keywords, f"{name}, of which there is a gradient")
     if len(arguments) == 2 and not set(keywords) - {"alpha"}:
@@ -85,7 +90,7 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         return made
     if type(first) is Noise and first.settled is None and not in_place and name in (*COPYING, *LAYING):
         others = [other.value if type(other) is Noise else other for other in arguments[1:]]
-        change = partial(_changed, function, others, keywords)
+        change = partial(changed, function, others, keywords)
         return first.copied(change(first.value)) if name in COPYING else first.laid(change)
     if name in WRITING and first.requires_grad:
         return function(*plain(arguments, ""), **keywords)
@@ -99,6 +104,19 @@ def _has_gradient(values: Sequence[Any]) -> bool:
     )
 
 
+def each_of(
+    name: str, in_place: bool, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[Any, list[Sequence[Any]], Mapping[str, Any]] | None:
+    """Return what a function of lists does with each tensor: the function, its arguments, its keywords; None of others."""
+    of_each = name.removeprefix("foreach_")
+    if of_each == name or of_each not in (*ARITHMETIC, *AFFINE, *OVERWRITING):
+        return None
+    if len(arguments) > 3:
+        arguments, keywords = arguments[:3], {**keywords, "value": arguments[3]}
+    each = zip(*(one if isinstance(one, list | tuple) else repeat(one) for one in arguments), strict=False)
+    return getattr(sys.modules["torch"].Tensor, f"{of_each}{'_' * in_place}"), [*each], keywords
+
+
 def named(function: Any) -> tuple[str, bool]:
     """Return the name of a function of torch, without marks, and whether it changes its first argument in place."""
     marked = getattr(function, "__name__", "")
@@ -107,7 +125,7 @@ def named(function: Any) -> tuple[str, bool]:
     return {"iadd": "add", "isub": "sub", "radd": "add", "imul": "mul", "rmul": "mul"}.get(name, name), in_place
 
 
-def _changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], entries: Any) -> Any:
+def changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], entries: Any) -> Any:
     """Apply a function to entries, or to what numpy holds of each: the same for either."""
     if hasattr(entries, "detach"):
         return function(entries, *others, **keywords)
@@ -146,12 +164,8 @@ def _into(target: Any, result: Any) -> Any:
         return result
     if type(target) is Noise:
         return target.become(result)
-    return fill(target, result) if isinstance(result, Noise) else target.copy_(result)
+    if type(result) is not Noise:
+        return target.copy_(result)
+    from auditdp.tracing.filled_tensors import fill
 
-
-def fill(target: Any, noise: Noise) -> Any:
-    """Return a tensor in which noise is written, and which stands for that noise where it is used."""
-    target.copy_(noise.value if noise.settled is None else noise.settled[0])
-    if noise.settled is None:
-        noise.run.filled[id(target)] = (target, noise)
-    return target
+    return fill(result.run, target, result)
