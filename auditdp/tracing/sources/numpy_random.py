@@ -25,6 +25,8 @@ def watch(patches: Patches, active: Active) -> None:
             patches.attribute(module, name, _function(name, function, active))
     for name in ("ranf", "sample"):
         patches.attribute(module, name, _function(name, getattr(module, name), active))
+    # what libraries draw from that are given no generator
+    patches.attribute(module.mtrand, "_rand", WatchedState(module.mtrand._rand, active))
     patches.attribute(module, "default_rng", _default_rng(module.default_rng, active))
     patches.attribute(module, "RandomState", _class(np.random.RandomState, WatchedState, active))
     patches.attribute(module, "Generator", _class(np.random.Generator, WatchedGenerator, active))
