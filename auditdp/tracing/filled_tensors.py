@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from auditdp.tracing.mixing import gathered, without_zeros
+from auditdp.tracing.mixing import overwritten, without_zeros
 from auditdp.tracing.noise import Noise, write
 from auditdp.tracing.plain import any_of
 from auditdp.tracing.run import WatchedRun
@@ -93,17 +93,11 @@ def fill(run: WatchedRun, target: Any, content: Any, put: Put | None = None) -> 
             flat = torch.empty(0, dtype=target.dtype, device=target.device).set_(target.untyped_storage())
         before = flat.clone() if held is None else held
 
-        def gather(parts: list[Any]) -> Any:
-            made, part = (torch.as_tensor(each) for each in parts)
-            made = made.clone()
-            write_in(place(made), part)
-            return made
-
         made, is_whole = None, put is None and target.is_contiguous() and target.numel() == flat.numel()
         if is_whole and type(content) is Noise and content.shape == target.shape:
             made = content.reshape(-1)
         elif Noise in map(type, (before, content)):
-            made = gathered([before, content], gather)
+            made = overwritten(before, content, lambda flat, part: write_in(place(flat), part))
         if made is None:
             ended = [
                 each.settle("is written into a tensor") if type(each) is Noise else each for each in (before, content)

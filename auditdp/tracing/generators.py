@@ -12,7 +12,7 @@ import numpy as np
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
-from auditdp.tracing.noise import noise_of, settled
+from auditdp.tracing.noise import WRITTEN, Noise, noise_of, settled, write
 from auditdp.tracing.plain import any_of, ndim, shape_of
 from auditdp.tracing.run import Active, WatchedRun
 from auditdp.tracing.sites import here
@@ -79,7 +79,12 @@ def watched_draw(
         given = dict(zip(("n", "p", "size"), arguments, strict=False)) | keywords
         if ndim(given["n"]) == 0 and given["n"] == 1:
             return _events(run, draw_it, given, origin)
-    if method not in SAMPLERS or keywords.get("out") is not None:
+    if keywords.get("out") is not None and method in SAMPLERS:
+        out = keywords.pop("out")
+        given = {**keywords, "size": np.shape(out)}
+        drawn = watched_draw(run, method, perform, (), given, origin)
+        return write(out, drawn.settle(WRITTEN) if type(drawn) is Noise else drawn)
+    if method not in SAMPLERS:
         return _other(run, method, draw_it, arguments, keywords)
     family, names, defaults = SAMPLERS[method]
     given = dict(zip(names, arguments, strict=False)) | keywords

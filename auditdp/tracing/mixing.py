@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
     known = all(type(item) is Noise or is_numeric(item) for item in items) and sum(sizes) <= MOST_GATHERED
     if not known or len(families) != 1 or sums or not all(map(_is_plain, noisy)):
         return None
-    values = [item.value if type(item) is Noise else item for item in items]
+    values = [*map(_value, items)]
     starts = np.cumsum([0, *sizes])[:-1].tolist()
     numbers = [np.arange(k, k + n).reshape(shape_of(v)) for k, n, v in zip(starts, sizes, values, strict=True)]
     places = np.asarray(gather(numbers))
@@ -48,6 +49,29 @@ def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise 
     )
     term, noise = _mixed(noisy[0], together([*of.values()], [*of]), places, drawn - offsets), noisy[0]
     return without_zeros(Noise(noise.run, gather(values), (term,), offsets[places], noise.site or here()))
+
+
+def overwritten(before: Any, content: Any, put: Callable[[Any, Any], None]) -> Noise | None:
+    """Return what an array holds once something is written into it, one of both being noise; None where it is not followed.
+
+    Args:
+        before: The array, or noise.
+        content: What is written.
+        put: Writes the second of two arrays into the first.
+    """
+    torch = sys.modules.get("torch") if hasattr(_value(before), "detach") else None
+
+    def gather(parts: list[Any]) -> Any:
+        made, part = parts if torch is None else map(torch.as_tensor, parts)
+        made = np.array(made) if torch is None else made.clone()
+        put(made, part)
+        return made
+
+    return gathered([before, content], gather)
+
+
+def _value(item: Any) -> Any:
+    return item.value if type(item) is Noise else item
 
 
 def without_zeros(noise: Noise) -> Noise:

@@ -29,6 +29,7 @@ from auditdp.tracing.sites import called_by_builtin, here
 
 LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
 """Attributes of an array by which code can change its numbers in place."""
+WRITTEN = "is written into an array"
 LARGEST = 2**24
 """Integers of a wider range are seeds and names, not noise."""
 
@@ -178,9 +179,23 @@ class Noise(ShapedForm):
             self.terms, self.offset, self.site = result.terms, result.offset, result.site
             write(self.value, result.value)
             return self
-        plain = result.settle("is written into an array") if type(result) is Noise else result
+        plain = result.settle(WRITTEN) if type(result) is Noise else result
         self.settled = self.settled or (self.value,)
         return write(self.settled[0], plain)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.overwrite(value, lambda array, part: array.__setitem__(key, part))
+
+    def overwrite(self, content: Any, put: Callable[[Any, Any], Any]) -> None:
+        """Write numbers or noise into it, by a function of two arrays."""
+        from auditdp.tracing.mixing import overwritten
+
+        made = overwritten(self, content, put) if self.settled is None else None
+        if made is not None:
+            self.become(made if any_of(made.law.scale) else made.value)
+        else:
+            why = "is changed in place"
+            put(self.settle(why), content.settle(why) if isinstance(content, Noise) else content)
 
     # -- comparisons --------------------------------------------------------------------------------------------------
 

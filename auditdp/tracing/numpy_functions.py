@@ -11,7 +11,7 @@ import numpy as np
 from auditdp.tracing.comparing import COMPARISONS, compare, searched
 from auditdp.tracing.folding import clipped, logarithm, rounded, sign_of
 from auditdp.tracing.mixing import gathered, linear
-from auditdp.tracing.noise import ARITHMETIC, Noise, operated
+from auditdp.tracing.noise import ARITHMETIC, WRITTEN, Noise, operated
 
 ROUNDINGS = ("rint", "round", "around", "round_")
 LOGARITHMS = {"log": 0.0, "log1p": 1.0}
@@ -23,9 +23,38 @@ GATHERING: dict[str, tuple[int, ...]] = {
     "where": (1, 2),
 }
 """Functions that put entries of several arrays into one: which arguments these are; none where it is the first, a list."""
-LINEAR = ("matmul", "dot", "inner", "vdot", "einsum", "tensordot", "convolve", "sum", "mean", "cumsum", "diff", "trace")
+LINEAR = (
+    "matmul",
+    "dot",
+    "inner",
+    "vdot",
+    "einsum",
+    "tensordot",
+    "convolve",
+    "sum",
+    "mean",
+    "cumsum",
+    "diff",
+    "trace",
+    "outer",
+    "kron",
+)
 """Functions that are linear in each array."""
-LAYING = ("reshape", "ravel", "transpose", "squeeze", "split", "array_split", "expand_dims", "broadcast_to", "tile")
+LAYING = (
+    "reshape",
+    "ravel",
+    "transpose",
+    "squeeze",
+    "split",
+    "array_split",
+    "expand_dims",
+    "broadcast_to",
+    "tile",
+    "flip",
+    "roll",
+    "repeat",
+    "take",
+)
 """Functions that lay entries out in another way, in one array or several."""
 
 
@@ -64,7 +93,7 @@ def _into(out: Any, result: Any) -> Any:
     if isinstance(result, Noise) and result.site in result.run.traced.constants:
         target[...] = result.value
         return result  # what ``x += noise`` makes of x
-    target[...] = result.settle("is written into an array") if isinstance(result, Noise) else result
+    target[...] = result.settle(WRITTEN) if isinstance(result, Noise) else result
     return target
 
 

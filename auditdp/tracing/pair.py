@@ -28,7 +28,7 @@ from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.unmatched import ShownTail, shown
 
-TOO_MANY = "Gaussian noise that entries share is of too many of them"
+SHARED = "what Gaussian noise loses that entries share is not known"
 """Why the loss of Gaussian noise is not known."""
 Extent = Literal["full", "part", "none"]
 
@@ -174,7 +174,7 @@ class PairTrace(Printed):
     @property
     def opaque(self) -> list[tuple[CodeLine, str]]:
         """What the trace does not understand."""
-        shared = [(p.first.site, TOO_MANY) for p in self.moved if p.loss is None and p.first.law.family == "Gaussian"]
+        shared = [(p.first.site, SHARED) for p in self.moved if p.loss is None and p.first.law.family == "Gaussian"]
         found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque, *shared]))
         return found + (
             [(NOWHERE, "the same draws give another output: it depends on something else")]

@@ -51,9 +51,6 @@ class ShapedForm(Form):
         key = key.settle("is an index") if isinstance(key, Form) else key
         return self.shaped(lambda array: array[key])
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.settle("is changed in place")[key] = value
-
     def __len__(self) -> int:
         return len(self.value)
 

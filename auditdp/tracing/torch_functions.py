@@ -22,7 +22,20 @@ COPYING = (
 """What gives the same entries, up to rounding."""
 LAYING = (
     *("broadcast_to", "chunk", "expand", "expand_as", "flatten", "flip", "movedim", "narrow", "permute", "repeat"),
-    *("reshape", "reshape_as", "select", "split", "squeeze", "t", "tile", "transpose", "unbind", "unsqueeze", "view"),
+    *(
+        "reshape",
+        "reshape_as",
+        "roll",
+        "select",
+        "split",
+        "squeeze",
+        "t",
+        "tile",
+        "transpose",
+        "unbind",
+        "unsqueeze",
+        "view",
+    ),
     "view_as",
 )
 """What lays entries out in another way, in one tensor or several."""
@@ -51,7 +64,13 @@ DESCRIBING = (
     *("len", "ndim", "numel", "requires_grad", "shape", "size", "stride"),
 )
 """What may be asked of a tensor without a look at its entries."""
-METHODS = (*COPYING, *LAYING, *LINEAR, *AFFINE, *(f"{name}_" for name in (*ARITHMETIC, *AFFINE)))
+METHODS = (
+    *COPYING,
+    *LAYING,
+    *LINEAR,
+    *AFFINE,
+    *(f"{name}_" for name in (*ARITHMETIC, *AFFINE, "copy", "fill", "zero")),
+)
 """Methods of a tensor after which it is still noise."""
 
 
@@ -92,6 +111,10 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         others = [other.value if type(other) is Noise else other for other in arguments[1:]]
         change = partial(changed, function, others, keywords)
         return first.copied(change(first.value)) if name in COPYING else first.laid(change)
+    if type(first) is Noise and name in OVERWRITING and not keywords:
+        put = (lambda array, part: array.__setitem__(arguments[1], part)) if name == "setitem" else None
+        first.overwrite(0.0 if name == "zero" else arguments[-1], put or (lambda array, part: array.copy_(part)))
+        return first
     if name in WRITING and first.requires_grad:
         return function(*plain(arguments, ""), **keywords)
     return plainly(function, arguments, keywords, name)

@@ -97,13 +97,12 @@ def _filled_tensors(active: Active) -> Any:
             (name, in_place), attribute = named(function), getattr(getattr(function, "__self__", None), "__name__", "")
             written = type(arguments[-1]) is Noise if arguments else False
             if written and name == "set" and (attribute == "grad" or not arguments[0].requires_grad):
-                tensor = sys.modules["torch"].empty_like(arguments[1].value)
-                return function(arguments[0], fill(run, tensor, arguments[1]))
+                return function(arguments[0], fill(run, arguments[1].value, arguments[1]))
             if name == "set" and written:
                 return torch_function(function, arguments, keywords)
             if (name in DESCRIBING and not in_place) or (name == "get" and attribute in DESCRIBING):
                 return function(*arguments, **keywords)
-            if name in OVERWRITING and (written or memory(arguments[0]) in run.filled):
+            if name in OVERWRITING and (written or not run.filled.keys().isdisjoint(map(memory, arguments))):
                 return _overwritten(run, function, name, arguments, keywords)
             if not run.filled:
                 return function(*arguments, **keywords)

@@ -44,11 +44,53 @@ def a_copy(v, rng):
     return v + noise
 
 
-@pytest.mark.parametrize("function", [an_operator, out, out_of_a_sum, a_copy])
+def an_entry_that_does_not_move(v, rng):
+    noise = rng.normal(0, 2.0, 3)
+    noise[0] = 0.0
+    return v + noise
+
+
+def entries_of_other_noise(v, rng):
+    noise = 2 * torch.randn(3)
+    noise[1:] = 2 * torch.randn(2)
+    return torch.tensor(v) + noise
+
+
+def a_clone(v, rng):
+    noise = 2 * torch.randn(3)
+    other = noise.clone()
+    other.zero_()
+    return torch.tensor(v) + noise + other
+
+
+@pytest.mark.parametrize(
+    "function",
+    [an_operator, out, out_of_a_sum, a_copy, an_entry_that_does_not_move, entries_of_other_noise, a_clone],
+    ids=lambda function: function.__name__,
+)
 def test_what_is_seen_is_followed(function):
     pair = traced(function)
     assert (pair.extent, pair.is_bound, pair.proposes) == ("full", True, False)
     assert pair.level == pytest.approx(0.75)
+
+
+def an_entry(v, rng):
+    noise = rng.normal(0, 2.0, 3)
+    noise[2] = 0.0
+    return v + noise
+
+
+def all_entries(v, rng):
+    noise = 2 * torch.randn(3)
+    noise.fill_(1.0)
+    return torch.tensor(v) + noise
+
+
+@pytest.mark.parametrize("function", [an_entry, all_entries])
+def test_what_is_overwritten_is_no_noise(function):
+    pair = traced(function)
+    assert pair.extent == "full"
+    assert pair.proposes
 
 
 def by_a_slice(v, rng):

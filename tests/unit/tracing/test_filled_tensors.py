@@ -47,6 +47,14 @@ def by_copy(v):
     return v + noise
 
 
+def by_another_buffer(v):
+    first, second = torch.empty(3), torch.empty(3)
+    first.normal_(0, 2.0)
+    second.copy_(first)
+    first.zero_()
+    return v + second + first
+
+
 def by_data(v):
     noise = torch.empty(3)
     noise.data.normal_(0, 2.0)
@@ -93,7 +101,18 @@ def in_a_step_of_its_own(v):
     return weights.detach()
 
 
-FULL = (by_slices, entry_by_entry, by_a_mask, by_copy, by_data, by_vector, by_out, as_an_array, rounded)
+FULL = (
+    by_slices,
+    entry_by_entry,
+    by_a_mask,
+    by_copy,
+    by_another_buffer,
+    by_data,
+    by_vector,
+    by_out,
+    as_an_array,
+    rounded,
+)
 
 
 @pytest.mark.parametrize("function", [*FULL, as_gradient, in_a_step_of_its_own], ids=lambda function: function.__name__)
