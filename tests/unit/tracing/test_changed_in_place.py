@@ -1,5 +1,7 @@
 """Noise that code changes in place: followed where that is seen, and else said to be opaque, as in a plain run."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -128,12 +130,12 @@ def test_what_is_changed_by_a_view_is_opaque(function):
 
 
 def test_what_a_module_draws_when_it_is_imported_is_no_draw_of_the_code(tmp_path, monkeypatch):
-    (tmp_path / "imported_late.py").write_text("import random\nNAME = random.random()\n")
+    module = tmp_path / "imported_late.py"
+    module.write_text("import random\nNAME = random.random()\n")
     monkeypatch.syspath_prepend(tmp_path)
 
     def code(v, rng):
-        import imported_late  # noqa: F401
-
+        importlib.import_module(module.stem)
         return v + rng.normal(0, 2.0, 3)
 
     pair = compare(Trace(code), FIRST, SECOND, np.random.default_rng(0), claim=GaussianDP(9.0))
