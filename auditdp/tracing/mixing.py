@@ -90,7 +90,7 @@ def linear(noise: Noise, compute: Callable[[], Any], function: Callable[[Any], A
         function: The function, of arrays of numpy of double precision.
     """
     shape, families = shape_of(noise.value), {term.draw.law.family for term in noise.terms}
-    if size_of(noise.value) > MOST_MIXED or families != {"Gaussian"} or not _is_plain(noise):
+    if not 0 < size_of(noise.value) <= MOST_MIXED or families != {"Gaussian"} or not _is_plain(noise):
         return None
     value, constant = compute(), np.asarray(function(np.zeros(shape)))
     units = np.eye(size_of(noise.value)).reshape(-1, *shape)

@@ -347,9 +347,14 @@ for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", 
 
 
 def _product(first: Any, second: Any) -> Any:
+    """Return the product of two matrices, one of them noise, and the other one perhaps sparse."""
+    from auditdp.tracing.numpy_functions import plainly, through
+
     torch = sys.modules.get("torch")
-    is_tensor = torch is not None and (isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor))
-    return torch.matmul(first, second) if torch is not None and is_tensor else np.matmul(first, second)
+    if torch is not None and (isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor)):
+        return torch.matmul(first, second)
+    found = through(operator.matmul, (first, second), {})
+    return plainly(operator.matmul, (first, second), {}, "matmul") if found is None else found
 
 
 def _in_place(name: str) -> Callable[..., Any]:

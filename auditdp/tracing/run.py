@@ -16,7 +16,7 @@ from auditdp.tracing.coordinates import coordinates
 from auditdp.tracing.draws import COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.plain import PLAIN, array_of_tensor, ndim, shape_of
-from auditdp.tracing.sites import CodeLine, label
+from auditdp.tracing.sites import CodeLine, is_importing, label
 
 
 @dataclass(slots=True, eq=False)
@@ -295,11 +295,14 @@ Active = Callable[[], WatchedRun | None]
 
 
 def in_run(function: Callable[..., Any], active: Active, draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what takes the place of a function: in a run ``draw(run, …)`` with a call's arguments, else itself."""
+    """Return what takes the place of a function: in a run ``draw(run, …)`` with a call's arguments, else itself.
+
+    What a module draws when it is imported is no part of a run: that happens once.
+    """
 
     def replaced(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        return function(*arguments, **keywords) if run is None else draw(run, *arguments, **keywords)
+        return function(*arguments, **keywords) if run is None or is_importing() else draw(run, *arguments, **keywords)
 
     return replaced
 

@@ -51,13 +51,8 @@ def _frames() -> Iterator[FrameType]:
 
 
 def is_importing() -> bool:
-    """Return whether a module is imported, which happens once: what it draws is no part of a run."""
-    frame: FrameType | None = sys._getframe(2)  # its caller's, which is outermost as well
-    while frame is not None and frame.f_code.co_filename != OUTERMOST:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
+    """Return whether a module is imported."""
+    return any(frame.f_code.co_filename.startswith("<frozen importlib") for frame in _frames())
 
 
 def called_by_builtin() -> bool:

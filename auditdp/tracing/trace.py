@@ -24,7 +24,7 @@ from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Key, TracedRun, WatchedRun
-from auditdp.tracing.sites import CodeLine, is_importing
+from auditdp.tracing.sites import CodeLine
 
 OTHER_SEED = 20240229
 """Of a run in which noise that depends on the generator is other noise."""
@@ -44,10 +44,9 @@ class _Sources:
         self._depth = 0
 
     def active(self) -> WatchedRun | None:
-        """Return the run under way in this thread; None within a sampler, as part of it, and within an import."""
+        """Return the run under way in this thread; None within a sampler, whose own draws are part of it."""
         run = self.run
-        watched = run is not None and not run.inside and run.thread == threading.get_ident() and not is_importing()
-        return run if watched else None
+        return run if run is not None and not run.inside and run.thread == threading.get_ident() else None
 
     def enter(self) -> None:
         """Replace all that draws, unless that was done."""

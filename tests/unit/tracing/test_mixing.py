@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from auditdp.claims.statements import GaussianDP
 from auditdp.tracing import Trace, compare
@@ -36,6 +37,7 @@ OF_ARRAYS = {
     "sums that are joined": (lambda n: np.concatenate([n(2) * 0.6 + n(2) * 0.8, n(1)]), 0.75),
     "matmul": (lambda n: MATRIX @ n(3), MIXED),
     "matmul from the left": (lambda n: n(3) @ MATRIX.T, MIXED),
+    "a sparse matrix": (lambda n: n(3) @ scipy.sparse.csr_array(MATRIX.T), MIXED),
     "dot": (lambda n: n(3).dot(MATRIX.T), MIXED),
     "einsum": (lambda n: np.einsum("ij,j->i", MATRIX, n(3)), MIXED),
     "a diagonal": (lambda n: np.diag([1.0, 1.0, 2.0]) @ n(3), 0.375),
