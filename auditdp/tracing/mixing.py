@@ -20,6 +20,8 @@ MOST_GATHERED = 1_000_000
 """Entries of arrays that are put together, at most."""
 MOST_MIXED = 512
 """Entries of noise that a linear function is followed through, at most: it is computed once for each."""
+LARGE, GRAIN = 2.0**20, 2.0**-32
+"""Beside a constant, what a function is tried at, and to what its coefficients are rounded, relative to the largest."""
 
 
 def gathered(items: Sequence[Any], gather: Callable[[list[Any]], Any]) -> Noise | None:
@@ -93,13 +95,17 @@ def linear(noise: Noise, compute: Callable[[], Any], function: Callable[[Any], A
     if not 0 < size_of(noise.value) <= MOST_MIXED or families != {"Gaussian"} or not _is_plain(noise):
         return None
     value, constant = compute(), np.asarray(function(np.zeros(shape)))
-    units = np.eye(size_of(noise.value)).reshape(-1, *shape)
-    matrix = np.stack([np.ravel(function(unit) - constant) for unit in units], axis=1)
+    large = LARGE if any_of(constant) else 1.0
+    units = large * np.eye(size_of(noise.value)).reshape(-1, *shape)
+    matrix = np.stack([np.ravel(function(unit) - constant) for unit in units], axis=1) / large
     of = coordinates(noise.terms, shape)
     _, one, columns = np.unique(of.columns, return_index=True, return_inverse=True)
     draws = np.zeros((matrix.shape[1], len(one)))
     np.add.at(draws, (of.rows, columns), of.numbers)
     mixed = matrix @ draws
+    if any_of(constant):  # what rounding left of it must not pass for a scale that depends on the data
+        grain = GRAIN * 2.0 ** np.floor(np.log2(np.abs(mixed).max() or 1.0))
+        mixed = np.rint(mixed / grain) * grain
     rows, columns = np.nonzero(mixed)
     made = Coordinates(of.draws, rows, of.which[one][columns], of.places[one][columns], mixed[rows, columns])
     offset = (

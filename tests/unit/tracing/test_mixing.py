@@ -60,7 +60,8 @@ OF_TENSORS = {
     "mv": (lambda v, n: v + torch.mv(TENSOR, n), MIXED),
     "einsum": (lambda v, n: v + torch.einsum("ij,j->i", TENSOR, n), MIXED),
     "linear": (lambda v, n: v + torch.nn.functional.linear(n, TENSOR), MIXED),
-    "with a bias": (lambda v, n: torch.nn.functional.linear(n, TENSOR, v), MIXED),
+    "with a bias": (lambda v, n: torch.nn.functional.linear(n, TENSOR, v / 3), MIXED / 3),
+    "a multiple with a bias": (lambda v, n: torch.nn.functional.linear(n, torch.eye(3) / 7, v / 3), 1.75),
     "addmv": (lambda v, n: torch.addmv(v, TENSOR, n), MIXED),
     "sum of both": (lambda v, n: torch.stack([v, n]).sum(0), 0.75),
     "addcmul": (lambda v, n: torch.addcmul(v, n, torch.full((3,), 2.0), value=0.5), 0.75),
@@ -80,6 +81,17 @@ OF_TENSORS = {
 def test_tensors(name):
     mix, level = OF_TENSORS[name]
     assert level_of(lambda v, rng: mix(torch.tensor(v), 2 * torch.randn(3))) == pytest.approx(level, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda v, rng: v + rng.multivariate_normal(np.zeros(3), 4 * MATRIX @ MATRIX.T),
+        lambda v, rng: rng.multivariate_normal(v, 4 * MATRIX @ MATRIX.T),
+    ],
+)
+def test_a_covariance(draw):
+    assert level_of(draw) == pytest.approx(MIXED)
 
 
 OF_LOW_RANK = {
