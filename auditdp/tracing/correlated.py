@@ -7,12 +7,14 @@ of the moves A⁻¹ Δ where A is a square matrix. Noise of which nothing is lef
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from auditdp.tracing.draws import NOISY, Release
+from auditdp.tracing.coordinates import coordinates, together
+from auditdp.tracing.draws import Release, WatchedDraw
 from auditdp.tracing.families import same
 from auditdp.tracing.plain import ndim
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
 NOTHING_LEFT = 1e-9
 """What is left of a row, relative to it, is none below this."""
+MOST_SHARED = 1_024
+"""Entries of releases that share draws in whatever way, at most: they are looked at as one matrix."""
+NO_NOISE = 1e-5
+"""A part of a move, relative to it, that rounding in single precision may leave without noise."""
 
 
 Row = Mapping[int, tuple[float, Any]]
@@ -62,19 +68,58 @@ def left_of(first: Release, second: Release, before: Iterable[Moved]) -> tuple[f
     return (scale if scale > NOTHING_LEFT * np.linalg.norm(mine) else 0.0), moved
 
 
+def added(first: Release, second: Release, before: Iterable[Moved]) -> float | None:
+    """Return what a release adds to the square of μ of earlier ones; infinite where a move has no noise, None if not known.
+
+    The noise of all entries of all releases together is A z. With a move Δ they are as hard to tell apart as N(0, 1) from
+    N(μ, 1), μ the norm of the shortest solution of A x = Δ: what z moves by where it hides the move.
+    """
+    rest = [(pair.first, pair.second) for pair in before if _is_gaussian(pair.first)]
+    found: list[tuple[Release, Release]] = []
+    draws = _draws(first)
+    while fresh := [both for both in rest if both not in found and draws & _draws(both[0])]:
+        found += fresh
+        draws |= {draw for one, _ in fresh for draw in _draws(one)}
+    sides = [[each[k] for each in (*found, (first, second))] for k in (0, 1)]
+    sizes, again = ([math.prod(release.shape) for release in side] for side in sides)
+    if sizes != again or sum(sizes) > MOST_SHARED or not set(first.earlier) <= {one.number for one, _ in found}:
+        return None
+    starts = np.cumsum([0, *sizes]).tolist()
+    one, other = (together([coordinates(r.terms, r.shape) for r in side], starts[:-1]) for side in sides)
+    columns = one.columns
+    if not (same(columns, other.columns) and same(one.rows, other.rows) and same(one.numbers, other.numbers)):
+        return None
+    matrix = np.zeros((starts[-1], columns.max(initial=-1) + 1))
+    np.add.at(matrix, (one.rows, columns), one.numbers)
+    moved = np.concatenate([np.broadcast_to(_move(*both), both[0].shape).ravel() for both in zip(*sides, strict=True)])
+    earlier, everything = (_squared_mu(matrix[:end], moved[:end]) for end in (starts[-2], starts[-1]))
+    return everything if math.isinf(everything) else max(everything - earlier, 0.0)
+
+
+def _is_gaussian(release: Release) -> bool:
+    return release.law.family == "Gaussian" and bool(release.terms)
+
+
+def _draws(release: Release) -> set[int]:
+    return {id(draw.used) for draw in coordinates(release.terms, release.shape).draws}
+
+
+def _squared_mu(matrix: Any, moved: Any) -> float:
+    if not np.any(moved) or not np.all(np.isfinite(moved)):
+        return math.inf if np.any(moved) else 0.0
+    shortest = np.linalg.lstsq(matrix, moved, rcond=None)[0]
+    left = np.linalg.norm(matrix @ shortest - moved)
+    return math.inf if left > NO_NOISE * np.linalg.norm(moved) else float(shortest @ shortest)
+
+
 def _row(release: Release) -> Row | None:
     """Return the draws of a release, whose entries are those of the same place each; None where they are not."""
     row: dict[int, tuple[float, Any]] = {}
-    if (
-        release.kind != NOISY
-        or release.law.family != "Gaussian"
-        or release.groups is not None
-        or release.location is None
-    ):
+    if not _is_gaussian(release) or release.groups is not None:
         return None
     for term in release.terms:
         scale = term.factor * term.draw.law.scale
-        if ndim(scale) or term.draw.limits or hasattr(term.draw, "parts") or id(term.draw.used) in row:
+        if ndim(scale) or term.draw.limits or type(term.draw) is not WatchedDraw or id(term.draw.used) in row:
             return None
         row[id(term.draw.used)] = (float(scale), term.index)
     return row or None

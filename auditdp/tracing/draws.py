@@ -21,6 +21,8 @@ COMPARED = " noise that was compared with a number before"
 """What follows the name of a family whose noise is conditioned by a comparison."""
 LENT = " noise that may have been changed in place"
 """What follows the name of a family whose noise code may have changed."""
+SHARED = " noise that entries share"
+"""What follows the name of a family of which one draw is in sums of several entries."""
 
 
 @dataclass(slots=True, eq=False)
@@ -146,7 +148,7 @@ class Release:
         names: What the places of a choice stand for; None where they stand for themselves.
         label: What tells the passes of a loop apart, where that was seen.
         recorded: On a replay the number of the recorded release whose result it got; None where it got none.
-        terms: The draws, of Gaussian noise.
+        terms: The draws.
     """
 
     number: int

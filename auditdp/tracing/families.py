@@ -352,5 +352,10 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
         return NOTHING
     if not all_of(np.isfinite(moved)):
         return UNBOUNDED
+    return known.loss(in_scales(moved, law.scale), law.parameter)
+
+
+def in_scales(moved: Any, scale: Any) -> Any:
+    """Return moves in units of the scale: 0 where nothing moves, infinite where something does that has no noise."""
     with np.errstate(all="ignore"):
-        return known.loss(moved / law.scale, law.parameter)
+        return moved / scale if all_of(scale) else np.where(np.equal(moved, 0), 0.0, np.divide(moved, scale))

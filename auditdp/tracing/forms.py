@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import ALONE, NOISY, Term, WatchedDraw
+from auditdp.tracing.draws import ALONE, LENT, NOISY, Term, WatchedDraw
 from auditdp.tracing.families import NoiseLaw, same
-from auditdp.tracing.plain import any_of, ndim, shape_of
+from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
 from auditdp.tracing.run import WatchedRun, law_and_groups
 from auditdp.tracing.sites import CodeLine
 
 SEEN = ("is in the output", "is printed")
 """Uses that show a number as it is."""
+CHANGED = 0.01
+"""How far, relatively, rounding may take a number from the sum that it is."""
 LAZY = ("geometric", "exponential", "Gumbel", "uniform", "integer")
 """Families of draws that are parts of noise, or are compared; a value that is added to one is released when it is used."""
 
@@ -53,14 +56,37 @@ class Form:
         if self.settled is None:
             site = self.site or self.terms[0].draw.site
             kind = ALONE if self.offset is None else NOISY
-            law, groups = law_and_groups(self.terms, shape_of(self.value))
-            if law.family == "integer" or why in SEEN or (kind == NOISY and law.family not in LAZY):
+            law, groups = self.law_and_groups()
+            is_noisy = kind == NOISY and law.family not in LAZY and all_of(law.scale)
+            if law.family == "integer" or why in SEEN or is_noisy:
                 why = ""  # a choice among as many, what is shown as it is, or a value with noise, which is what is released
             with outside_of_transforms(self.value):
                 self.settled = (
                     self.run.release(kind, law, self.offset, self.value, site, self.terms, groups=groups, why=why),
                 )
         return self.settled[0]
+
+    def law_and_groups(self) -> tuple[NoiseLaw, Any]:
+        """Return the law of its entries, and which of them share a draw; another one where its numbers were changed."""
+        law, groups = law_and_groups(self.terms, shape_of(self.value))
+        changed = not any(term.draw.is_lent for term in self.terms) and self.was_changed()
+        return (NoiseLaw(f"{law.family}{LENT}") if changed else law), groups
+
+    def was_changed(self) -> bool:
+        """Return whether its numbers are not those of the draws, as where code changed them by a view of the same memory."""
+        made = 0.0 if self.offset is None else self.offset
+        size = np.abs(made)
+        for term in self.terms:
+            draw, index = term.draw, term.index
+            if draw.drawn is None:
+                return False
+            drawn = number(draw.drawn.reshape(-1)[np.array(index)])
+            if any_of(draw.location):
+                drawn = drawn - np.broadcast_to(draw.location, shape_of(draw.drawn)).reshape(-1)[index]
+            part = term.factor * drawn
+            made, size = made + part, size + np.abs(part)
+        with np.errstate(all="ignore"):
+            return any_of(np.abs(number(self.value) - made) > CHANGED * size)
 
     @property
     def is_whole(self) -> bool:
@@ -80,7 +106,15 @@ def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
 
 def derived(draw: WatchedDraw, law: NoiseLaw, value: Any = None) -> WatchedDraw:
     """Return a draw of another law that was made of one; what uses either uses both."""
-    return WatchedDraw(draw.number, draw.method, law, draw.value if value is None else value, draw.site, 0.0, draw.used)
+    made = copy(draw)
+    made.law, made.value, made.location, made.limits, made.drawn = (
+        law,
+        draw.value if value is None else value,
+        0.0,
+        {},
+        None,
+    )
+    return made
 
 
 def number(value: Any) -> Any:
@@ -147,4 +181,6 @@ def with_law(draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, 
     scale, parameter = (
         part if ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)
     )
-    return derived(draw, NoiseLaw(law.family, scale, parameter))
+    made = copy(draw)
+    made.law = NoiseLaw(law.family, scale, parameter)
+    return made

@@ -12,7 +12,8 @@ import numpy as np
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
-from auditdp.tracing.noise import noise_of, settled
+from auditdp.tracing.mixing import MOST_MIXED, linear
+from auditdp.tracing.noise import WRITTEN, Noise, noise_of, settled, write
 from auditdp.tracing.plain import any_of, ndim, shape_of
 from auditdp.tracing.run import Active, WatchedRun
 from auditdp.tracing.sites import here
@@ -79,13 +80,19 @@ def watched_draw(
         given = dict(zip(("n", "p", "size"), arguments, strict=False)) | keywords
         if ndim(given["n"]) == 0 and given["n"] == 1:
             return _events(run, draw_it, given, origin)
-    if method not in SAMPLERS or keywords.get("out") is not None:
+    if keywords.get("out") is not None and method in SAMPLERS:
+        out = keywords.pop("out")
+        given = {**keywords, "size": np.shape(out)}
+        drawn = watched_draw(run, method, perform, (), given, origin)
+        return write(out, drawn.settle(WRITTEN) if type(drawn) is Noise else drawn)
+    if method not in SAMPLERS:
         return _other(run, method, draw_it, arguments, keywords)
     family, names, defaults = SAMPLERS[method]
     given = dict(zip(names, arguments, strict=False)) | keywords
     law, location = _law(family, method, names, defaults, given)
     if law is None:
-        return _other(run, method, draw_it, arguments, keywords)
+        found = _correlated(run, draw_it, given, origin) if method == "multivariate_normal" else None
+        return _other(run, method, draw_it, arguments, keywords) if found is None else found
     site = here()
     size = tuple(arguments) if method in ("rand", "randn") else given.get("size")
     several = law.parameter is None or isinstance(law.parameter, tuple)
@@ -123,6 +130,26 @@ def _law(
     if family == "uniform" and "low" in values:
         return NoiseLaw(family, number(values["high"]) - number(values["low"])), number(values["low"])
     return NoiseLaw(family, number(values.get("scale", 1.0))), number(values.get("loc", 0.0))
+
+
+def _correlated(run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
+    """Draw one vector with a covariance, a matrix times independent noise; None where it has no full rank or is too long."""
+    mean, covariance = (np.asarray(given[name], float) for name in ("mean", "cov"))
+    if given.get("size") is not None or len(mean) > MOST_MIXED:
+        return None
+    try:
+        factor = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return None
+    drawn: list[Any] = []
+
+    def standard() -> Any:
+        drawn.append(perform())
+        return np.linalg.solve(factor, drawn[0] - mean)
+
+    draw = run.draw("multivariate_normal", standard, NoiseLaw("Gaussian"), here(), shape=mean.shape, origin=origin)
+    noise = noise_of(run, draw)
+    return linear(noise, lambda: drawn[0] if drawn else mean + factor @ draw.value, lambda z: mean + factor @ z)
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:

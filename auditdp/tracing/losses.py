@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.correlated import left_of
+from auditdp.tracing.coordinates import coordinates
+from auditdp.tracing.correlated import added, left_of
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, Release
-from auditdp.tracing.families import NOTHING, UNBOUNDED, Loss, NoiseLaw, location_loss, moves, same
+from auditdp.tracing.families import NOTHING, UNBOUNDED, Loss, NoiseLaw, in_scales, location_loss, moves, same
 from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
 
 TOLERANCE = 1e-9
@@ -79,22 +80,26 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         return Moved(first, second, 0.0, NOTHING)
     if ndim(moved) and shape_of(moved) != first.shape and first.shape:
         moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
+    if law.family == "Gaussian" and (first.earlier or first.groups is not None):
+        given = _given(first, second, pairs)
+        if given is not None or (first.groups is not None and np.unique(first.groups).size == first.groups.size):
+            return given or Moved(first, second, _distance(moved, law), None)
     if first.earlier and law.known is not None:
-        return _given(first, second, pairs) or _reused(first, second, moved, pairs)
-    why, scale = "", law
-    if first.groups is not None and shape_of(moved) == shape_of(first.groups):
-        moved, alike = _of_groups(first.groups, moved, law)
-        if not alike:
-            return Moved(first, second, _distance(moved, law), UNBOUNDED, "reuse")
-        scale = other = NoiseLaw(
-            law.family, np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))[0], law.parameter
-        )
-        other = second.law if not same(second.law.scale, law.scale) else scale
-    if (law.known is not None and not same(law.scale, second.law.scale)) or (
-        law.known is not None and law.family == second.law.family and not same(law.parameter, second.law.parameter)
+        return _reused(first, second, moved, pairs)
+    why = ""
+    if (law.known is not None and not same(law.scale, other.scale)) or (
+        law.known is not None and law.family == other.family and not same(law.parameter, other.parameter)
     ):
         why = "scale"
-    loss = location_loss(scale, other, moved)
+    if first.groups is not None and shape_of(moved) == shape_of(first.groups):
+        _, one, group = np.unique(np.ravel(first.groups), return_index=True, return_inverse=True)
+        moved, scale = np.ravel(moved), np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))
+        units = in_scales(moved, scale)
+        if not all_of(np.abs(units - units[one][group]) <= TOLERANCE):
+            return Moved(first, second, _distance(moved, law), UNBOUNDED, "reuse")
+        moved, law = moved[one], NoiseLaw(law.family, scale[one], law.parameter)
+        other = other if why else law
+    loss = location_loss(law, other, moved)
     if loss is UNBOUNDED and not why:
         finite = bool(all_of(np.isfinite(moved)))
         whole = law.known is not None and law.known.is_whole and law.known.is_released_at_once
@@ -131,21 +136,13 @@ def _common(first: Release, second: Release) -> tuple[Release, Release]:
     return cut(first), cut(second)
 
 
-def _of_groups(groups: Any, moved: Any, law: NoiseLaw) -> tuple[Any, bool]:
-    """Return one move for each draw that several entries share, and whether all entries of each moved alike."""
-    flat, places = np.ravel(groups), np.ravel(moved)
-    kept, alike = [], True
-    for group in np.unique(flat):
-        of_group = places[flat == group]
-        kept.append(of_group[0])
-        alike = alike and bool(all_of(np.abs(of_group - of_group[0]) <= TOLERANCE * np.max(np.abs(law.scale))))
-    return (np.array(kept), True) if alike else (moved, False)
-
-
 def _given(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved | None:
     """Return the loss of a release given earlier ones that share Gaussian draws; None where that is not known."""
     if (left := left_of(first, second, pairs)) is None:
-        return None
+        if (squared_mu := added(first, second, pairs)) is None:
+            return None
+        loss, why = (Loss(squared_mu=squared_mu), "") if math.isfinite(squared_mu) else (UNBOUNDED, "reuse")
+        return Moved(first, second, _distance(moves(first.centre, second.centre), first.law), loss, why)
     scale, moved = left
     if not scale:
         hidden = bool(all_of(np.abs(moved) <= TOLERANCE * np.max(np.abs(first.law.scale))))
@@ -172,10 +169,11 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
         if none_moved and not any_of(shift):
             continue
         try:
-            together = bool(all_of(np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))))
+            alike = bool(all_of(np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))))
         except ValueError:  # of other shapes
-            together = False
-        if not together:
+            alike = False
+        places = [coordinates(each.terms, each.shape).places for each in (before, first) if each.terms]
+        if not alike or (len(places) == 2 and not same(*places)):
             return Moved(first, second, _distance(moved, first.law), UNBOUNDED, "reuse")
     unmoved_scale = same(first.law.scale, second.law.scale)
     return Moved(first, second, _distance(moved, first.law), NOTHING if unmoved_scale else UNBOUNDED)

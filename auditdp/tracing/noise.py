@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,13 @@ from auditdp.tracing.families import FAMILIES
 from auditdp.tracing.folding import folded, rounded, signed
 from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
 from auditdp.tracing.plain import all_of, any_of, ndim, shape_of, size_of
-from auditdp.tracing.run import WatchedRun, law_and_groups
+from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.shapes import ShapedForm
 from auditdp.tracing.sites import called_by_builtin, here
 
 LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
 """Attributes of an array by which code can change its numbers in place."""
+WRITTEN = "is written into an array"
 LARGEST = 2**24
 """Integers of a wider range are seeds and names, not noise."""
 
@@ -72,7 +75,7 @@ class Noise(ShapedForm):
             offset = self.offset
             if other.offset is not None:
                 offset = (0.0 if offset is None else offset) + sign * number(other.offset)
-            return self._made(plain, (*self.terms, *scaled(other.terms, sign)), offset)
+            return self.made(plain, (*self.terms, *scaled(other.terms, sign)), offset)
         if isinstance(other, list | tuple) and isinstance(self.value, np.ndarray):
             other = np.asarray(other)
         if not is_numeric(other):
@@ -88,9 +91,9 @@ class Noise(ShapedForm):
             offset = value + sign * before if self.offset is not None else value
         else:
             offset = before + sign * value if self.offset is not None else (value if sign > 0 else -value)
-        return self._made(plain, terms, offset)
+        return self.made(plain, terms, offset)
 
-    def _made(self, plain: Any, terms: tuple[Term, ...], offset: Any) -> Any:
+    def made(self, plain: Any, terms: tuple[Term, ...], offset: Any) -> Any:
         """Return a new form, or the release that it is where a value was added to noise of a whole family."""
         made = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
         if not made.terms:  # all noise has cancelled
@@ -100,7 +103,7 @@ class Noise(ShapedForm):
         made.site = self.site or here()
         if made.site in self.run.traced.constants:
             return made
-        law, groups = law_and_groups(made.terms, shape_of(plain))
+        law, groups = made.law_and_groups()
         known = FAMILIES.get(law.family)
         if (
             known is None
@@ -123,8 +126,9 @@ class Noise(ShapedForm):
             return compute(theirs, mine) if reflected else compute(mine, theirs)
         plain = compute(other, self.value) if reflected else compute(self.value, other)
         with np.errstate(all="ignore"):
-            factor = 1 / number(other) if divide and all_of(other) else number(other)
-            if divide and not all_of(other):
+            by = number(other)
+            factor = 1 / by if divide and all_of(by) else by
+            if divide and not all_of(by):
                 return compute(self.settle("is divided by zero"), other)
             offset = None if self.offset is None else self.offset * factor
             return Noise(self.run, plain, joined(scaled(self.terms, factor), shape_of(plain)), offset, self.site)
@@ -153,6 +157,12 @@ class Noise(ShapedForm):
     def __rtruediv__(self, other: Any) -> Any:
         return self._times(other, operator.truediv, True, True)
 
+    def __matmul__(self, other: Any) -> Any:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _product(other, self)
+
     def __neg__(self) -> Any:
         if self.settled is not None:
             return -self.settled[0]
@@ -164,13 +174,28 @@ class Noise(ShapedForm):
         return self
 
     def become(self, result: Any) -> Any:
-        """Return it after it was changed in place into a result, which is noise or what was released."""
-        if type(result) is Noise:
-            self.value, self.terms, self.offset, self.site = result.value, result.terms, result.offset, result.site
-            self.settled = result.settled
+        """Return it after it was changed in place, memory and all, into a result, which is noise or what was released."""
+        if type(result) is Noise and result.settled is None and self.settled is None:
+            self.terms, self.offset, self.site = result.terms, result.offset, result.site
+            write(self.value, result.value)
+            return self
+        plain = result.settle(WRITTEN) if type(result) is Noise else result
+        self.settled = self.settled or (self.value,)
+        return write(self.settled[0], plain)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.overwrite(value, lambda array, part: array.__setitem__(key, part))
+
+    def overwrite(self, content: Any, put: Callable[[Any, Any], Any]) -> None:
+        """Write numbers or noise into it, by a function of two arrays."""
+        from auditdp.tracing.mixing import overwritten
+
+        made = overwritten(self, content, put) if self.settled is None else None
+        if made is not None:
+            self.become(made if any_of(made.law.scale) else made.value)
         else:
-            self.value, self.settled = result, (result,)
-        return self
+            why = "is changed in place"
+            put(self.settle(why), content.settle(why) if isinstance(content, Noise) else content)
 
     # -- comparisons --------------------------------------------------------------------------------------------------
 
@@ -259,11 +284,19 @@ class Noise(ShapedForm):
         if name == "clip":
             return lambda low=None, high=None: np.clip(self, low, high)
         if hasattr(self.value, "detach") and self.settled is None:
-            from auditdp.tracing.torch_functions import METHODS, torch_function
+            from auditdp.tracing.torch_functions import DESCRIBING, METHODS, torch_function
 
+            if name in DESCRIBING:
+                return getattr(self.value, name)
+            if name == "data":
+                return self.copied(self.value.data)
+            if name == "numpy":
+                return lambda: self.copied(self.value.numpy())
             if name in METHODS:
                 method = getattr(type(self.value), name)
                 return lambda *arguments, **keywords: torch_function(method, (self, *arguments), keywords)
+        if name in ("cumsum", "dot", "mean") and isinstance(self.value, np.ndarray) and self.settled is None:
+            return partial(getattr(np, name), self)
         settled = self.settle("" if name == "requires_grad_" else f"is used by .{name}")  # parameters are public
         if name in LENDING:
             for term in self.terms:
@@ -274,10 +307,10 @@ class Noise(ShapedForm):
         return (_itself, (self.settle("is copied"),))
 
     def __copy__(self) -> Any:
-        return self
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self
+        return self.copy()
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         from auditdp.tracing.numpy_functions import ufunc
@@ -307,10 +340,38 @@ def _ending(name: str, function: Callable[..., Any], *, reflected: bool = False)
     return operate
 
 
-for _name in ("floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift", "divmod"):
+for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "divmod"):
     _function = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
     setattr(Noise, f"__{_name}__", _ending(_name, _function))
     setattr(Noise, f"__r{_name}__", _ending(_name, _function, reflected=True))
+
+
+def _product(first: Any, second: Any) -> Any:
+    """Return the product of two matrices, one of them noise, and the other one perhaps sparse."""
+    from auditdp.tracing.numpy_functions import plainly, through
+
+    torch = sys.modules.get("torch")
+    if torch is not None and (isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor)):
+        return torch.matmul(first, second)
+    found = through(operator.matmul, (first, second), {})
+    return plainly(operator.matmul, (first, second), {}, "matmul") if found is None else found
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    """Return an operator such as ``+=``: of an array it changes the memory, which others may look at."""
+
+    def operate(self: Noise, other: Any) -> Any:
+        if not (isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")):
+            return getattr(operator, name)(self, other)
+        if self.settled is not None:
+            return getattr(operator, f"i{name}")(self.settled[0], other)
+        return self.become(getattr(operator, name)(self, other))
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    setattr(Noise, f"__i{_name}__", _in_place(_name))
 
 
 Noise.__abs__ = folded  # type: ignore[attr-defined]
@@ -327,6 +388,15 @@ for _name, _function in _ENDING.items():
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def write(target: Any, numbers: Any) -> Any:
+    """Return an array or a tensor once numbers are written into it."""
+    if not hasattr(target, "detach"):
+        np.copyto(target, numbers, casting="same_kind")
+        return target
+    with sys.modules["torch"].no_grad():
+        return target.copy_(numbers)
 
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {

@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from auditdp.tracing.comparing import COMPARISONS, compare, searched
-from auditdp.tracing.draws import Term, WatchedDraw
-from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.folding import clipped, logarithm, rounded, sign_of
-from auditdp.tracing.noise import ARITHMETIC, Noise, operated
-from auditdp.tracing.plain import shape_of
+from auditdp.tracing.mixing import gathered, linear
+from auditdp.tracing.noise import ARITHMETIC, WRITTEN, Noise, operated
 
 ROUNDINGS = ("rint", "round", "around", "round_")
 LOGARITHMS = {"log": 0.0, "log1p": 1.0}
 """Logarithms, and what they add before."""
-JOINING = ("concatenate", "stack", "vstack", "hstack", "column_stack")
-LAYING = ("reshape", "ravel", "transpose", "squeeze", "split", "array_split", "expand_dims", "broadcast_to", "tile")
+GATHERING: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("concatenate", "stack", "vstack", "hstack", "column_stack"), ()),
+    "append": (0, 1),
+    "insert": (0, 2),
+    "where": (1, 2),
+}
+"""Functions that put entries of several arrays into one: which arguments these are; none where it is the first, a list."""
+LINEAR = (
+    "matmul",
+    "dot",
+    "inner",
+    "vdot",
+    "einsum",
+    "tensordot",
+    "convolve",
+    "sum",
+    "mean",
+    "cumsum",
+    "diff",
+    "trace",
+    "outer",
+    "kron",
+)
+"""Functions that are linear in each array."""
+LAYING = (
+    "reshape",
+    "ravel",
+    "transpose",
+    "squeeze",
+    "split",
+    "array_split",
+    "expand_dims",
+    "broadcast_to",
+    "tile",
+    "flip",
+    "roll",
+    "repeat",
+    "take",
+)
 """Functions that lay entries out in another way, in one array or several."""
-MOST_JOINED = 100_000
-"""Entries of noise that are followed one by one where arrays are joined, at most."""
 
 
 def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Apply a ufunc of numpy: what ``Noise.__array_ufunc__`` does."""
     name, out = function.__name__, keywords.get("out")
     plain_call = method == "__call__" and set(keywords) <= {"out"}
+    if plain_call and Noise not in map(type, inputs):
+        return _into(out, function(*inputs))
     if plain_call and name in ARITHMETIC:
         return _into(out, operated(ARITHMETIC[name], *inputs))
     if plain_call and name in COMPARISONS and len(inputs) == 2:
@@ -36,6 +72,9 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
         return rounded(inputs[0], np.rint(inputs[0].value)) or np.rint(inputs[0].settle("is rounded"))
     log = plain_call and name in LOGARITHMS and out is None
     if log and (found := logarithm(inputs[0], function, LOGARITHMS[name])) is not None:
+        return found
+    is_linear = (name == "matmul" and plain_call and out is None) or (name == "add" and method == "reduce")
+    if is_linear and (found := through(getattr(function, method), inputs, keywords)) is not None:
         return found
     if plain_call and name == "absolute" and out is None:
         return abs(inputs[0])
@@ -50,11 +89,11 @@ def _into(out: Any, result: Any) -> Any:
         return result
     (target,) = out if isinstance(out, tuple) else (out,)
     if isinstance(target, Noise):
-        return result
+        return target.become(result)
     if isinstance(result, Noise) and result.site in result.run.traced.constants:
         target[...] = result.value
         return result  # what ``x += noise`` makes of x
-    target[...] = result.settle("is written into an array") if isinstance(result, Noise) else result
+    target[...] = result.settle(WRITTEN) if isinstance(result, Noise) else result
     return target
 
 
@@ -72,10 +111,9 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             found = rounded(first, np.round(first.value))
             if found is not None:
                 return found
-    if (
-        name in JOINING
-        and (made := stacked(first, lambda parts: function(parts, *arguments[1:], **keywords))) is not None
-    ):
+    if name in LINEAR and "out" not in keywords and (made := through(function, arguments, keywords)) is not None:
+        return made
+    if name in GATHERING and (made := gathering(function, arguments, keywords, GATHERING[name])) is not None:
         return made
     if name == "clip" and isinstance(first, Noise) and first.settled is None and len(arguments) == 3 and not keywords:
         _, low, high = arguments
@@ -89,49 +127,57 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     return plainly(function, arguments, keywords, name)
 
 
-class Stacked(WatchedDraw):
-    """Entries of several draws as one draw, where code puts them into an array."""
-
-    __slots__ = ("parts",)
-    parts: list[tuple[WatchedDraw, Any]]
-
-    def earlier(self, index: Any) -> list[int]:
-        """Return the releases that some entries went into already."""
-        return sorted(
-            {number for k in np.ravel(index).tolist() for number in self.parts[k][0].earlier(self.parts[k][1])}
-        )
-
-    def use(self, index: Any, release: int) -> None:
-        """Note that some entries go into a release."""
-        for k in np.ravel(index).tolist():
-            self.parts[k][0].use(self.parts[k][1], release)
-
-
-def stacked(items: Sequence[Any], join: Callable[[list[Any]], Any]) -> Noise | None:
-    """Return noise of one family that a function joins of several; None where it is none, or of too many entries."""
-    if not all(type(item) is Noise and len(item.terms) == 1 and item.settled is None for item in items):
+def through(function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Return what a function makes of noise, in which it is linear but for a constant; None where it is not followed."""
+    places = [k for k, argument in enumerate(arguments) if type(argument) is Noise]
+    if len(places) != 1 or arguments[places[0]].settled is not None:
         return None
-    terms = [item.terms[0] for item in items]
-    families = {term.draw.law.family for term in terms}
-    plain_ones = all(i.offset is None and not t.draw.limits for i, t in zip(items, terms, strict=True))
-    if len(families) != 1 or not plain_ones or any(term.draw.law.parameter is not None for term in terms):
+
+    noise, given = arguments[places[0]], [*arguments]
+
+    def of(array: Any) -> Any:
+        if not hasattr(noise.value, "detach"):
+            given[places[0]] = array
+            return function(*given, **keywords)
+        double = {key: _double(value) for key, value in keywords.items()}
+        others = [_double(value) for value in (*given[: places[0]], array, *given[places[0] + 1 :])]
+        return function(*others, **double).numpy()
+
+    def compute() -> Any:
+        return function(*(noise.value if type(value) is Noise else value for value in arguments), **keywords)
+
+    return linear(noise, compute, of)
+
+
+def _double(value: Any) -> Any:
+    """Return a tensor of double precision in place of a tensor, or an array, of numbers with fractions."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_double, value))
+    tensor = sys.modules["torch"].from_numpy(value) if isinstance(value, np.ndarray) else value
+    return tensor.detach().double() if hasattr(tensor, "is_floating_point") and tensor.is_floating_point() else tensor
+
+
+def gathering(
+    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any], which: tuple[int, ...]
+) -> Noise | None:
+    """Return noise that a function puts together; None where it is not followed.
+
+    Args:
+        function: Of any arrays.
+        arguments: Its positional arguments.
+        keywords: Its keyword arguments.
+        which: The arguments that are arrays; none where it is the first, a list of them.
+    """
+    if len(arguments) <= max(which, default=0) or (not which and not isinstance(arguments[0], list | tuple)):
         return None
-    parts: list[tuple[WatchedDraw, Any]] = []
-    scales, numbers = [], []
-    for item, term in zip(items, terms, strict=True):
-        shape = shape_of(item.value)
-        index = np.broadcast_to(term.index, shape).ravel().tolist()
-        numbers.append(np.arange(len(parts), len(parts) + len(index)).reshape(shape))
-        scales += np.broadcast_to(term.factor * term.draw.law.scale, shape).ravel().tolist()
-        parts += [(term.draw, k) for k in index]
-        if len(parts) > MOST_JOINED:
-            return None
-    value, places = join([item.value for item in items]), np.asarray(join(numbers))
-    one = len(set(scales)) == 1
-    law = NoiseLaw(families.pop(), scales[0] if one else np.array(scales)[places])
-    draw = Stacked(terms[0].draw.number, terms[0].draw.method, law, value, terms[0].draw.site)
-    draw.parts = [parts[k] for k in places.ravel().tolist()]
-    return Noise(items[0].run, value, (Term(draw, np.arange(len(parts)).reshape(places.shape)),))
+
+    def gather(parts: list[Any]) -> Any:
+        given = [*arguments]
+        for place, part in zip(which, parts, strict=True) if which else [(0, parts)]:
+            given[place] = part
+        return function(*given, **keywords)
+
+    return gathered([arguments[k] for k in which] if which else arguments[0], gather)
 
 
 def plain(values: Sequence[Any], why: str) -> list[Any]:

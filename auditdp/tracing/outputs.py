@@ -11,55 +11,55 @@ import numpy as np
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.inputs import difference
 from auditdp.mechanism.calls.leaves import Raised, kind, leaves
+from auditdp.tracing.filled_tensors import noise_in
 from auditdp.tracing.noise import Noise
+from auditdp.tracing.run import WatchedRun
 
 WHY = "is in the output"
 DEEPEST = 12
 
 
-def plain(output: Any, filled: Mapping[int, tuple[Any, Any]], depth: int = 0) -> Any:
+def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
     """Return an output with ordinary numbers in place of noise; the same object where there is none in it.
 
     Args:
         output: What the code returned.
-        filled: Tensors that hold noise, as ``WatchedRun`` has them.
+        run: The run.
         depth: How deep it lies.
     """
-    if id(output) in filled:
-        return filled[id(output)][1].settle(WHY)
+    if run.filled and hasattr(output, "detach") and (noise := noise_in(run, output)) is not None:
+        return noise.settle(WHY)
     if type(output) is Noise:
         return output.settle(WHY)
     if depth > DEEPEST or output is None or isinstance(output, str | bytes | int | float | complex | np.generic):
         return output
     if isinstance(output, np.ndarray):
-        return _with_plain(output, np.ndenumerate(output), filled, depth) if output.dtype == object else output
+        return _with_plain(output, np.ndenumerate(output), run, depth) if output.dtype == object else output
     if isinstance(output, list):
-        return _with_plain(output, enumerate(output), filled, depth)
+        return _with_plain(output, enumerate(output), run, depth)
     if isinstance(output, tuple):
-        parts = [plain(value, filled, depth + 1) for value in output]
+        parts = [plain(value, run, depth + 1) for value in output]
         if all(new is old for new, old in zip(parts, output, strict=True)):
             return output
         return output._make(parts) if hasattr(output, "_make") else type(output)(parts)
     if isinstance(output, dict):
-        _with_plain(output, output.items(), filled, depth)
+        _with_plain(output, output.items(), run, depth)
         if any(type(key) is Noise for key in output):
-            return type(output)((plain(key, filled), value) for key, value in output.items())
+            return type(output)((plain(key, run), value) for key, value in output.items())
         return output
     if isinstance(output, set | frozenset):
         noisy = any(type(value) is Noise for value in output)
-        return type(output)(plain(value, filled) for value in output) if noisy else output
+        return type(output)(plain(value, run) for value in output) if noisy else output
     attributes = getattr(output, "__dict__", None)
     if type(attributes) is dict:
-        _with_plain(attributes, attributes.items(), filled, depth)
+        _with_plain(attributes, attributes.items(), run, depth)
     return output
 
 
-def _with_plain(
-    container: Any, items: Iterable[tuple[Any, Any]], filled: Mapping[int, tuple[Any, Any]], depth: int
-) -> Any:
+def _with_plain(container: Any, items: Iterable[tuple[Any, Any]], run: WatchedRun, depth: int) -> Any:
     """Return a container whose items have become plain, in place."""
     for key, value in items:
-        if (made := plain(value, filled, depth + 1)) is not value:
+        if (made := plain(value, run, depth + 1)) is not value:
             container[key] = made
     return container
 

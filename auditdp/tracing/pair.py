@@ -28,6 +28,8 @@ from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.unmatched import ShownTail, shown
 
+SHARED = "what Gaussian noise loses that entries share is not known"
+"""Why the loss of Gaussian noise is not known."""
 Extent = Literal["full", "part", "none"]
 
 
@@ -172,7 +174,8 @@ class PairTrace(Printed):
     @property
     def opaque(self) -> list[tuple[CodeLine, str]]:
         """What the trace does not understand."""
-        found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque]))
+        shared = [(p.first.site, SHARED) for p in self.moved if p.loss is None and p.first.law.family == "Gaussian"]
+        found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque, *shared]))
         return found + (
             [(NOWHERE, "the same draws give another output: it depends on something else")]
             if self.repeats is False

@@ -10,6 +10,12 @@ import numpy as np
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
 
 
+def array_of_tensor(tensor: Any) -> Any:
+    """Return the numbers of a tensor of torch as an array of numpy, which has no ``bfloat16``."""
+    plain = tensor.detach().cpu()
+    return (plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy()
+
+
 def ndim(value: Any) -> int:
     """Return how many axes a value has."""
     return 0 if type(value) in PLAIN else np.ndim(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +12,11 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
-from auditdp.tracing.draws import COIN, NOISY, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.coordinates import coordinates
+from auditdp.tracing.draws import COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
-from auditdp.tracing.plain import PLAIN, ndim, shape_of
-from auditdp.tracing.sites import CodeLine, label
+from auditdp.tracing.plain import PLAIN, array_of_tensor, ndim, shape_of
+from auditdp.tracing.sites import CodeLine, is_importing, label
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +96,7 @@ class WatchedRun:
         self.thread = threading.get_ident()
         self.inside = False
         self.filled: dict[int, tuple[Any, Any]] = {}
-        """Tensors that hold noise, which was written into them, by their identity; with that noise."""
+        """Memory of tensors that noise was written into, by its place: all of it as a tensor, and as noise."""
         self._origins: dict[Any, WatchedDraw] = {}
         self._changed: list[tuple[int, tuple[int, int]] | None] = []
         self._draws: dict[Any, list[WatchedDraw]] = {}
@@ -132,17 +134,20 @@ class WatchedRun:
         traced = self.traced
         earlier = self._origins.get(origin) if origin is not None else None
         expected = self._expected_draw((site, method))
+        kept = None
         if expected is None:
             value = perform()
         elif shape is not None and shape_of(expected.value) != shape:
             value = perform()
-            of_records = self._of_records(expected.value, value) if law.family == "uniform" else None
+            recorded = expected.value if expected.drawn is None else expected.drawn
+            of_records = self._of_records(recorded, value) if law.family == "uniform" else None
             if of_records is None:
                 drawn = f"{tuple(shape_of(expected.value))} on one input and {shape} on the other"
                 self._part(site, f"{method} draws numbers of shape {drawn}")
             value = value if of_records is None else of_records
         elif same(expected.law.scale, law.scale) and same(expected.location, location):
-            value = expected.value if expected.drawn is None else _copied(expected.drawn)
+            kept = expected.drawn
+            value = expected.value if kept is None else _copied(kept)
         else:
             value = perform() if expected.law.known is None else _moved(expected, law, location)
         made = WatchedDraw(len(traced.draws), method, law, value, site, location)
@@ -150,8 +155,8 @@ class WatchedRun:
         if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
             made.used = earlier.used
             return made
-        if hasattr(value, "detach") or (self.record is None and isinstance(value, np.ndarray)):
-            made.drawn = _copied(value)
+        if hasattr(value, "detach") or isinstance(value, np.ndarray):
+            made.drawn = _copied(value) if kept is None else kept
         if origin is not None:
             self._origins[origin] = made
         return made
@@ -197,9 +202,8 @@ class WatchedRun:
         """Note a release and return its result: what was computed on a record, what the record has on a replay."""
         traced = self.traced
         number = len(traced.releases)
-        earlier: list[int] = []
+        earlier = [before for term in terms for before in term.draw.earlier(term.index)]
         for term in terms:
-            earlier += term.draw.earlier(term.index)
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
         expected = self._expected_release((site, law.family), kind)
@@ -222,7 +226,7 @@ class WatchedRun:
                 names,
                 label() if kind == NOISY else "",
                 None if expected is None else expected.number,
-                terms if law.family == "Gaussian" else (),
+                terms if kind != COIN else (),
             )
         )
         return result
@@ -291,11 +295,14 @@ Active = Callable[[], WatchedRun | None]
 
 
 def in_run(function: Callable[..., Any], active: Active, draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what takes the place of a function: in a run ``draw(run, …)`` with a call's arguments, else itself."""
+    """Return what takes the place of a function: in a run ``draw(run, …)`` with a call's arguments, else itself.
+
+    What a module draws when it is imported is no part of a run: that happens once.
+    """
 
     def replaced(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        return function(*arguments, **keywords) if run is None else draw(run, *arguments, **keywords)
+        return function(*arguments, **keywords) if run is None or is_importing() else draw(run, *arguments, **keywords)
 
     return replaced
 
@@ -333,7 +340,7 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         named = {"name": plain.name} if hasattr(plain, "name") else {"columns": plain.columns}
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
-        made = plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+        made = plain.new_tensor(forced_result(array_of_tensor(plain), recorded))
         return made.requires_grad_() if plain.requires_grad else made
     if hasattr(plain, "aval"):  # of jax
         return plain.at[...].set(forced_result(np.asarray(plain), recorded))
@@ -359,7 +366,7 @@ def _array_of(result: Any) -> Any:
         return result.to_numpy().copy()
     if hasattr(result, "aval"):
         return np.array(result)
-    return result.detach().cpu().numpy().copy() if hasattr(result, "detach") else result
+    return array_of_tensor(result).copy() if hasattr(result, "detach") else result
 
 
 def _like(plain: Any, recorded: Any) -> Any:
@@ -378,12 +385,26 @@ def _like(plain: Any, recorded: Any) -> Any:
 def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[NoiseLaw, Any]:
     """Return the law of a linear form, and which entries of a value of some shape share a draw, if any do."""
     law = law_of(terms)
-    if len(terms) != 1 or not shape:
+    if math.prod(shape) < 2 or _each_its_own(terms, shape):
         return law, None
-    index = terms[0].index
-    if isinstance(index, int):
-        return law, (np.zeros(shape, np.int64) if np.prod(shape) > 1 else None)
-    if shape_of(index) != shape:
-        index = np.broadcast_to(index, shape)
-        return law, index
-    return law, None
+    of = coordinates(terms, shape)
+    columns = of.columns
+    if np.unique(columns).size == columns.size:
+        return law, None
+    if len(np.unique(of.rows)) == len(of.rows):  # one draw for each entry
+        groups = -np.arange(1, math.prod(shape) + 1)
+        groups[of.rows] = columns
+        return law, groups.reshape(shape)
+    is_read = law.family == "Gaussian" or law.known is None
+    return law if is_read else NoiseLaw(f"{law.family}{SHARED}"), np.arange(math.prod(shape)).reshape(shape)
+
+
+def _each_its_own(terms: tuple[Term, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether no two entries have a draw in common, as is seen at once where no function has mixed any."""
+    alone = len({id(term.draw.used) for term in terms}) == len(terms)
+    return alone and all(
+        type(term.draw) is WatchedDraw
+        and shape_of(term.index) == shape
+        and np.bincount(np.ravel(term.index)).max(initial=0) < 2
+        for term in terms
+    )

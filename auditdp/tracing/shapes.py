@@ -51,9 +51,6 @@ class ShapedForm(Form):
         key = key.settle("is an index") if isinstance(key, Form) else key
         return self.shaped(lambda array: array[key])
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.settle("is changed in place")[key] = value
-
     def __len__(self) -> int:
         return len(self.value)
 
@@ -84,8 +81,8 @@ class ShapedForm(Form):
         return self.shaped(lambda array: array.T)
 
     def copy(self) -> Any:
-        """Return the same noise."""
-        return self
+        """Return the same noise in memory of its own."""
+        return self.settled[0].copy() if self.settled is not None else self.copied(np.array(self.value)[()])
 
     def item(self, *arguments: Any) -> Any:
         """Return the only entry."""
@@ -113,7 +110,10 @@ class ShapedForm(Form):
             terms = tuple(term for k in range(len(self.value)) for term in self[k].terms)
             offset = None if self.offset is None else np.broadcast_to(self.offset, shape_of(self.value)).sum()
             return type(self)(self.run, self.value.sum(), terms, offset)
-        return self.settle("is summed").sum(*arguments, **keywords)
+        from auditdp.tracing.numpy_functions import through
+
+        found = through(type(self.value).sum, (self, *arguments), keywords)
+        return self.settle("is summed").sum(*arguments, **keywords) if found is None else found
 
 
 def _part_of(change: Callable[[Any], Any], number: int, array: Any) -> Any:

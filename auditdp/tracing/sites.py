@@ -50,6 +50,11 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def is_importing() -> bool:
+    """Return whether a module is imported."""
+    return any(frame.f_code.co_filename.startswith("<frozen importlib") for frame in _frames())
+
+
 def called_by_builtin() -> bool:
     """Return whether the caller's code is in a call of a function in C, such as ``sum``, not at an operator."""
     frame: FrameType | None = sys._getframe(1)

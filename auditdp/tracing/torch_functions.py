@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.comparing import compare
+from auditdp.tracing.forms import number
 from auditdp.tracing.noise import ARITHMETIC, Noise, operated
-from auditdp.tracing.numpy_functions import plain, plainly, stacked
+from auditdp.tracing.numpy_functions import gathering, plain, plainly, through
 
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 COPYING = (
@@ -21,14 +22,55 @@ COPYING = (
 """What gives the same entries, up to rounding."""
 LAYING = (
     *("broadcast_to", "chunk", "expand", "expand_as", "flatten", "flip", "movedim", "narrow", "permute", "repeat"),
-    *("reshape", "reshape_as", "select", "split", "squeeze", "t", "tile", "transpose", "unbind", "unsqueeze", "view"),
+    *(
+        "reshape",
+        "reshape_as",
+        "roll",
+        "select",
+        "split",
+        "squeeze",
+        "t",
+        "tile",
+        "transpose",
+        "unbind",
+        "unsqueeze",
+        "view",
+    ),
     "view_as",
 )
 """What lays entries out in another way, in one tensor or several."""
-JOINING = ("cat", "concat", "hstack", "stack", "vstack")
+GATHERING: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("cat", "concat", "hstack", "stack", "vstack"), ()),
+    "where": (1, 2),
+}
+"""What puts entries of several tensors into one, as for numpy."""
+LINEAR = (
+    *("addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cumsum", "dot", "einsum", "inner", "linear", "matmul"),
+    *("mean", "mm", "mv", "outer", "sum", "tensordot", "trace", "vdot"),
+)
+"""What is linear in each tensor, but for a constant."""
+AFFINE: dict[str, Any] = {
+    "addcmul": lambda x, y, z, value=1: (x, value * (y * z)),
+    "addcdiv": lambda x, y, z, value=1: (x, value * (y / z)),
+    "lerp": lambda x, y, weight: (x * (1 - weight), weight * y),
+}
+"""What adds up two tensors that depend on one argument each, entry by entry: these, from the arguments."""
+OVERWRITING = ("copy", "fill", "setitem", "zero")
+"""What leaves nothing of the entries that it writes into."""
 WRITING = ("copy", "set")
 """What writes numbers into a tensor; noise that is written into a parameter is how that is initialised, and public."""
-METHODS = (*COPYING, *LAYING, *(f"{name}_" for name in ARITHMETIC))
+DESCRIBING = (
+    *("device", "dim", "dtype", "grad", "grad_fn", "is_cuda", "is_floating_point", "is_leaf", "is_sparse", "layout"),
+    *("len", "ndim", "numel", "requires_grad", "shape", "size", "stride"),
+)
+"""What may be asked of a tensor without a look at its entries."""
+METHODS = (
+    *COPYING,
+    *LAYING,
+    *LINEAR,
+    *AFFINE,
+    *(f"{name}_" for name in (*ARITHMETIC, *AFFINE, "copy", "fill", "zero")),
+)
 """Methods of a tensor after which it is still noise."""
 
 
@@ -36,13 +78,15 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     """Apply a function of torch: what ``Noise.__torch_function__`` does."""
     name, in_place = named(function)
     first: Any
-    if (of_each := name.removeprefix("foreach_")) != name and of_each in ARITHMETIC and len(arguments) == 2:
-        apply, others = getattr(sys.modules["torch"].Tensor, f"{of_each}{'_' * in_place}"), arguments[1]
-        both = zip(arguments[0], others if isinstance(others, list | tuple) else repeat(others), strict=False)
+    if (of_each := each_of(name, in_place, arguments, keywords)) is not None:
+        apply, each, options = of_each
         return [
-            torch_function(apply, each, keywords) if Noise in map(type, each) else apply(*each, **keywords)
-            for each in both
+            torch_function(apply, one, options) if Noise in map(type, one) else apply(*one, **options) for one in each
         ]
+    if (target := keywords.get("out")) is not None and name in (*ARITHMETIC, *AFFINE, *LINEAR):
+        return _into(target, torch_function(function, arguments, {k: v for k, v in keywords.items() if k != "out"}))
+    if name in ("mul", "div", *LINEAR, *AFFINE) and _has_gradient(arguments):
+        return plainly(function, arguments, keywords, f"{name}, of which there is a gradient")
     if len(arguments) == 2 and not set(keywords) - {"alpha"}:
         first, second = arguments
         if "alpha" in keywords:
@@ -54,18 +98,46 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         if name in COMPARISONS and not in_place:
             return compare(first, second, COMPARISONS[name])
     first = next(iter(arguments), None)
+    if name in AFFINE and not set(keywords) - {"value"} and (found := _affine(name, arguments, keywords)):
+        return _into(first if in_place else None, found[0])
+    if name in LINEAR and not in_place and (made := through(function, arguments, keywords)) is not None:
+        return made
     if (
-        name in JOINING
-        and (made := stacked(first, lambda parts: function(_tensors(parts), *arguments[1:], **keywords))) is not None
+        name in GATHERING
+        and (made := gathering(_of_arrays(function), arguments, keywords, GATHERING[name])) is not None
     ):
         return made
     if type(first) is Noise and first.settled is None and not in_place and name in (*COPYING, *LAYING):
         others = [other.value if type(other) is Noise else other for other in arguments[1:]]
-        change = partial(_changed, function, others, keywords)
+        change = partial(changed, function, others, keywords)
         return first.copied(change(first.value)) if name in COPYING else first.laid(change)
+    if type(first) is Noise and name in OVERWRITING and not keywords:
+        put = (lambda array, part: array.__setitem__(arguments[1], part)) if name == "setitem" else None
+        first.overwrite(0.0 if name == "zero" else arguments[-1], put or (lambda array, part: array.copy_(part)))
+        return first
     if name in WRITING and first.requires_grad:
         return function(*plain(arguments, ""), **keywords)
     return plainly(function, arguments, keywords, name)
+
+
+def _has_gradient(values: Sequence[Any]) -> bool:
+    """Return whether a gradient shows what numbers are multiplied with."""
+    return sys.modules["torch"].is_grad_enabled() and any(
+        type(value) is not Noise and getattr(value, "requires_grad", False) for value in values
+    )
+
+
+def each_of(
+    name: str, in_place: bool, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[Any, list[Sequence[Any]], Mapping[str, Any]] | None:
+    """Return what a function of lists does with each tensor: the function, its arguments, its keywords; None of others."""
+    of_each = name.removeprefix("foreach_")
+    if of_each == name or of_each not in (*ARITHMETIC, *AFFINE, *OVERWRITING):
+        return None
+    if len(arguments) > 3:
+        arguments, keywords = arguments[:3], {**keywords, "value": arguments[3]}
+    each = zip(*(one if isinstance(one, list | tuple) else repeat(one) for one in arguments), strict=False)
+    return getattr(sys.modules["torch"].Tensor, f"{of_each}{'_' * in_place}"), [*each], keywords
 
 
 def named(function: Any) -> tuple[str, bool]:
@@ -76,7 +148,7 @@ def named(function: Any) -> tuple[str, bool]:
     return {"iadd": "add", "isub": "sub", "radd": "add", "imul": "mul", "rmul": "mul"}.get(name, name), in_place
 
 
-def _changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], entries: Any) -> Any:
+def changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], entries: Any) -> Any:
     """Apply a function to entries, or to what numpy holds of each: the same for either."""
     if hasattr(entries, "detach"):
         return function(entries, *others, **keywords)
@@ -84,22 +156,39 @@ def _changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], 
     return [part.numpy() for part in made] if isinstance(made, list | tuple) else made.numpy()
 
 
+def _affine(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any] | None:
+    """Return what a function makes of noise, in a tuple, with the numbers that torch computes; None if not followed."""
+    plain_ones = [value.value if type(value) is Noise else value for value in arguments]
+    parts = AFFINE[name](*arguments, **keywords)
+    noise, other = parts if type(parts[0]) is Noise else parts[::-1]
+    if type(noise) is not Noise or noise.settled is not None or type(other) is Noise:
+        return None
+    offset = number(other) + (0.0 if noise.offset is None else noise.offset)
+    return (noise.made(getattr(sys.modules["torch"], name)(*plain_ones, **keywords), noise.terms, offset),)
+
+
+def _of_arrays(function: Any) -> Any:
+    """Return a function of torch that takes arrays of numpy as well, among its arguments and in a list of them."""
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        given = [_tensors(part) if isinstance(part, list | tuple) else _tensors([part])[0] for part in arguments]
+        return function(*given, **keywords)
+
+    return call
+
+
 def _tensors(parts: Sequence[Any]) -> list[Any]:
-    return [sys.modules["torch"].as_tensor(part) for part in parts]
+    return [sys.modules["torch"].as_tensor(part) if isinstance(part, np.ndarray) else part for part in parts]
 
 
 def _into(target: Any, result: Any) -> Any:
     """Return a result, written into a tensor that is changed in place."""
-    if type(target) is Noise:
-        return target.become(result)
     if target is None:
         return result
-    return fill(target, result) if isinstance(result, Noise) else target.copy_(result)
+    if type(target) is Noise:
+        return target.become(result)
+    if type(result) is not Noise:
+        return target.copy_(result)
+    from auditdp.tracing.filled_tensors import fill
 
-
-def fill(target: Any, noise: Noise) -> Any:
-    """Return a tensor in which noise is written, and which stands for that noise where it is used."""
-    target.copy_(noise.value if noise.settled is None else noise.settled[0])
-    if noise.settled is None:
-        noise.run.filled[id(target)] = (target, noise)
-    return target
+    return fill(result.run, target, result)

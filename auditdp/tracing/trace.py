@@ -19,6 +19,7 @@ from auditdp.tracing import conversions, sources
 from auditdp.tracing.aligning import aligned
 from auditdp.tracing.caller import GENERATOR, STATE, Caller
 from auditdp.tracing.draws import WatchedDraw
+from auditdp.tracing.forms import number
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
@@ -234,7 +235,7 @@ class Trace:
         with self, _sources.patches.entered(), self._inputs.lent(self.name, data) as (lent,):
             before, _sources.run = _sources.run, run
             try:
-                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)), run.filled)
+                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)), run)
             except Exception as error:
                 run.traced.output = Raised.of(error)
             finally:
@@ -270,7 +271,7 @@ def _ends_in_copy(process: int) -> None:
 
 def _number(draw: WatchedDraw) -> tuple[CodeLine, str, bytes]:
     """Return a draw as its line, sampler and bits."""
-    return draw.site, draw.method, np.asarray(draw.value if draw.drawn is None else draw.drawn).tobytes()
+    return draw.site, draw.method, np.asarray(number(draw.value if draw.drawn is None else draw.drawn)).tobytes()
 
 
 def _generator(recorded: TracedRun) -> np.random.Generator:

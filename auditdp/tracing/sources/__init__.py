@@ -13,13 +13,23 @@ from collections.abc import Callable
 
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Active
-from auditdp.tracing.sources import numpy_random, of_diffprivlib, of_jax, of_opendp, of_pydp, standard, torch_tensors
+from auditdp.tracing.sources import (
+    numpy_random,
+    of_diffprivlib,
+    of_jax,
+    of_opendp,
+    of_pydp,
+    of_scipy,
+    standard,
+    torch_tensors,
+)
 
 Watch = Callable[[Patches, Active], None]
 SOURCES: tuple[Watch, ...] = (numpy_random.watch, standard.watch)
 ADAPTERS: dict[str, Watch] = {
     "torch": torch_tensors.watch,
     "jax": of_jax.watch,
+    "scipy.stats": of_scipy.watch,
     "diffprivlib.mechanisms": of_diffprivlib.watch,
     "opendp.core": of_opendp.watch,
     "pydp.algorithms": of_pydp.watch,

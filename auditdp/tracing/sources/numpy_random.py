@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.generators import UNWATCHED, WatchedGenerator, WatchedState, watched_draw
+from auditdp.tracing.mixing import gathered
 from auditdp.tracing.noise import Noise
-from auditdp.tracing.numpy_functions import stacked
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
@@ -25,6 +25,8 @@ def watch(patches: Patches, active: Active) -> None:
             patches.attribute(module, name, _function(name, function, active))
     for name in ("ranf", "sample"):
         patches.attribute(module, name, _function(name, getattr(module, name), active))
+    # what libraries draw from that are given no generator
+    patches.attribute(module.mtrand, "_rand", WatchedState(module.mtrand._rand, active))
     patches.attribute(module, "default_rng", _default_rng(module.default_rng, active))
     patches.attribute(module, "RandomState", _class(np.random.RandomState, WatchedState, active))
     patches.attribute(module, "Generator", _class(np.random.Generator, WatchedGenerator, active))
@@ -47,8 +49,8 @@ def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
     def make(*arguments: Any, **keywords: Any) -> Any:
         first = arguments[0] if arguments else None
         alone = len(arguments) == 1 and not keywords
-        if alone and type(first) is list and first and type(first[0]) is Noise:
-            found = stacked(first, array)
+        if alone and type(first) is list and Noise in map(type, first):
+            found = gathered(first, array)
             return array(first) if found is None else found
         if type(first) is Noise and alone and isinstance(first.value, np.ndarray) and first.settled is None:
             return first

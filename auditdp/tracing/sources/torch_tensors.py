@@ -10,14 +10,27 @@ import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN
 from auditdp.tracing.families import NoiseLaw
+from auditdp.tracing.filled_tensors import end, fill, is_alone, memory, noise_in
 from auditdp.tracing.forms import number
-from auditdp.tracing.noise import ARITHMETIC, Noise, noise_of
+from auditdp.tracing.noise import ARITHMETIC, Noise, noise_of, write
 from auditdp.tracing.numpy_functions import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.plain import any_of, shape_of
 from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
-from auditdp.tracing.torch_functions import COMPARISONS, COPYING, JOINING, LAYING, fill, named, torch_function
+from auditdp.tracing.torch_functions import (
+    AFFINE,
+    COMPARISONS,
+    COPYING,
+    DESCRIBING,
+    GATHERING,
+    LAYING,
+    LINEAR,
+    OVERWRITING,
+    each_of,
+    named,
+    torch_function,
+)
 
 Parameters = Callable[..., tuple[NoiseLaw, Any]]
 FUNCTIONS: dict[str, Parameters] = {
@@ -39,28 +52,11 @@ DISTRIBUTIONS: dict[str, tuple[str, str, str]] = {
     "Gumbel": ("Gumbel", "loc", "scale"),
 }
 TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
-DESCRIBING = (
-    *(
-        "device",
-        "dim",
-        "dtype",
-        "grad",
-        "grad_fn",
-        "is_floating_point",
-        "is_leaf",
-        "is_sparse",
-        "layout",
-        "len",
-        "ndim",
-    ),
-    *("numel", "requires_grad", "shape", "size", "stride"),
-)
-"""What may be asked of a tensor without a look at its entries."""
-FOLLOWED = (*ARITHMETIC, *COMPARISONS, *COPYING, *LAYING, *JOINING, "rsub")
+FOLLOWED = (*ARITHMETIC, *AFFINE, *COMPARISONS, *COPYING, *LAYING, *LINEAR, *GATHERING, "rsub")
 """Functions of noise that may be noise again, or a release; any other ends it."""
+VIEWS = (*COPYING, *LAYING, "H", "T", "data", "getitem", "item", "mH", "mT", "numpy", "tolist")
+"""What looks at the memory of a tensor, or copies entries of it."""
 TRANSFORMS = ("grad", "grad_and_value", "jacrev", "vmap")
-OVERWRITING = ("zero", "fill")
-"""What leaves nothing of a tensor's entries."""
 TEMPORARY = 2
 """References to a tensor that nobody holds, while one of its methods is watched."""
 
@@ -96,29 +92,33 @@ def _filled_tensors(active: Active) -> Any:
     class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
         def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
             run, keywords = active(), keywords or {}
-            if function.__name__ == "__set__" and any(type(value) is Noise for value in arguments):
-                return torch_function(function, arguments, keywords)
-            if run is None or not run.filled:
+            if run is None:
                 return function(*arguments, **keywords)
-            (name, in_place), described = named(function), getattr(function, "__self__", None)
-            if (name in DESCRIBING and not in_place) or (
-                name == "get" and getattr(described, "__name__", "") in DESCRIBING
-            ):
+            (name, in_place), attribute = named(function), getattr(getattr(function, "__self__", None), "__name__", "")
+            written = type(arguments[-1]) is Noise if arguments else False
+            if written and name == "set" and (attribute == "grad" or not arguments[0].requires_grad):
+                return function(arguments[0], fill(run, arguments[1].value, arguments[1]))
+            if name == "set" and written:
+                return torch_function(function, arguments, keywords)
+            if (name in DESCRIBING and not in_place) or (name == "get" and attribute in DESCRIBING):
+                return function(*arguments, **keywords)
+            if name in OVERWRITING and (written or not run.filled.keys().isdisjoint(map(memory, arguments))):
+                return _overwritten(run, function, name, arguments, keywords)
+            if not run.filled:
                 return function(*arguments, **keywords)
             found = [_noise_in(run, value) for value in arguments]
             if all(new is old for new, old in zip(found, arguments, strict=True)):
                 return function(*arguments, **keywords)
-            if in_place and name in OVERWRITING and found[1:] == [*arguments[1:]]:
-                run.filled.pop(id(arguments[0]), None)
-                return function(*arguments, **keywords)
+            if (of_each := each_of(name, in_place, arguments, keywords)) is not None:
+                apply, each, options = of_each
+                return [self.__torch_function__(apply, types, one, options) for one in each]
+            if (type(found[0]) is Noise and name in VIEWS) or (name == "get" and attribute in VIEWS):
+                return _viewed(function, name, found[0], arguments, keywords)
             if name not in FOLLOWED:
                 _end(run, arguments, "" if name == "requires_grad" else f"is used by {name}")  # parameters are public
                 return function(*arguments, **keywords)
-            if not in_place or found[0] is arguments[0]:
-                return torch_function(function, found, keywords)
-            tensor, _ = run.filled.pop(id(arguments[0]))
             result = torch_function(function, found, keywords)
-            return fill(tensor, result) if type(result) is Noise else tensor.copy_(result)
+            return fill(run, arguments[0], result) if in_place and found[0] is not arguments[0] else result
 
     return FilledTensors()
 
@@ -128,7 +128,31 @@ def _noise_in(run: WatchedRun, value: Any) -> Any:
     if type(value) in (list, tuple):
         found = [_noise_in(run, item) for item in value]
         return value if all(new is old for new, old in zip(found, value, strict=True)) else found
-    return run.filled[id(value)][1] if id(value) in run.filled else value
+    noise = noise_in(run, value)
+    return value if noise is None else noise
+
+
+def _overwritten(
+    run: WatchedRun, function: Any, name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """Write into a tensor, and keep what is noise then."""
+    tensor, content = arguments[0], _noise_in(run, arguments[-1]) if name != "zero" else 0.0
+    if type(tensor) is Noise or tensor.requires_grad or keywords:
+        return torch_function(function, arguments, keywords)
+    put = (lambda target, part: target.__setitem__(arguments[1], part)) if name == "setitem" else None
+    return fill(run, tensor, content, put)
+
+
+def _viewed(function: Any, name: str, noise: Noise, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Return tensors that look at the same memory as they are, and noise where they have their own."""
+    if name in ("item", "tolist"):
+        return getattr(noise, name)()
+    made = function(*arguments, **keywords)
+    if name == "numpy":
+        return noise.copied(made)
+    if all(memory(part) == memory(arguments[0]) for part in (made if isinstance(made, list | tuple) else (made,))):
+        return made
+    return noise[arguments[1]] if name == "getitem" else torch_function(function, [noise, *arguments[1:]], keywords)
 
 
 def _end(run: WatchedRun, values: Any, why: str) -> None:
@@ -136,14 +160,8 @@ def _end(run: WatchedRun, values: Any, why: str) -> None:
     for value in values:
         if type(value) in (list, tuple):
             _end(run, value, why)
-        elif id(value) in run.filled:
-            tensor, noise = run.filled.pop(id(value))
-            _write(tensor, noise.settle("" if tensor.requires_grad else why))
-
-
-def _write(tensor: Any, value: Any) -> Any:
-    with sys.modules["torch"].no_grad():
-        return tensor.copy_(value)
+        elif memory(value) in run.filled:
+            end(run, value, "" if value.requires_grad else why)
 
 
 def _size(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[int, ...]:
@@ -168,8 +186,9 @@ def _noise(
 
 def _function(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
     def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
-        if keywords.get("out") is not None:
-            return function(*arguments, **keywords)
+        if (out := keywords.pop("out", None)) is not None:
+            result = draw(run, *arguments, **keywords)
+            return fill(run, out, result) if type(result) is Noise else write(out, result)
         law, location = parameters(*arguments, **keywords)
         is_parameter = keywords.pop("requires_grad", False)
         shape = _size(name, arguments, keywords)
@@ -208,18 +227,23 @@ def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, a
             return function(tensor, *arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
         held = sys.getrefcount(tensor) > TEMPORARY
-        perform = run.unwatched(function, tensor, *arguments, **keywords)
-        noise = _noise(run, name, lambda: perform().clone(), law, location, tuple(tensor.shape))
+        perform = run.unwatched(_drawn_in, function, tensor, *arguments, **keywords)
+        noise = _noise(run, name, perform, law, location, tuple(tensor.shape))
         if type(noise) is Noise and tensor.requires_grad:
             noise = noise.settle("")  # a parameter, as it is initialised
         if type(noise) is not Noise:
-            return _write(tensor, noise)
-        if held:
-            return fill(tensor, noise)
-        _write(tensor, noise.value)  # what it is a view of may be held
-        return noise
+            return write(tensor, noise)
+        return fill(run, tensor, noise) if held or not is_alone(tensor) else noise
 
     return draw
+
+
+def _drawn_in(function: Callable[..., Any], tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+    """Return what a sampler writes into a tensor, which is left as it was."""
+    before = tensor.detach().clone()
+    made = function(tensor, *arguments, **keywords).detach().clone()
+    write(tensor, before)
+    return made
 
 
 def _converted(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -151,7 +151,7 @@ def test_where_runs_are_bounded_a_search_ends_at_a_pair_that_shows_enough():
 
 def test_of_code_that_is_not_understood_the_pair_is_proposed_whose_outputs_are_farthest_apart():
     mixed = np.array([[1.0, 0.0], [0.9, 0.4]])
-    look = bounded(lambda data, rng: np.clip(data, -1, 1).sum() + mixed @ rng.normal(size=2), 0)
+    look = bounded(lambda data, rng: np.clip(data, -1, 1).sum() + mixed @ rng.laplace(size=2), 0)
     ((pair, _),) = look.proposed
     assert not look.is_traced
     assert abs(np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()) == pytest.approx(1.0)

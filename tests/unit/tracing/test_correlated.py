@@ -75,3 +75,60 @@ def test_noise_of_a_tree_that_is_filled_into_zeros_is_known_from_the_first_pair_
     look = looked_by_trace(by_tree, GaussianDP(9.0), [pair], None, calls=400, seed=0)
     assert look.share == pytest.approx(5 * math.sqrt(2) / 2 / 9)
     assert look.is_bound
+
+
+MATRIX = np.array([[1.0, 0.5, 0.25], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
+"""The covariance of the noise below is 4 A Aᵀ."""
+
+
+def in_two_terms(v, rng):
+    noise = rng.normal(0, 2.0, 3)
+    return v + (noise + 0.5 * noise[[2, 0, 1]])
+
+
+def with_one_for_all(v, rng):
+    return v + (rng.normal(0, 2.0, 3) + rng.normal(0, 2.0))
+
+
+def joined_from_one(v, rng):
+    noise = rng.normal(0, 2.0, 3)
+    return v + np.concatenate([noise[:1], noise[1:] + noise[:2]])
+
+
+def in_two_releases(v, rng):
+    noise = rng.normal(0, 2.0, 3)
+    return v[:2] + (noise[:2] + noise[1:]), v[2] + noise[2]
+
+
+SHARED = {
+    in_two_terms: np.eye(3) + 0.5 * np.eye(3)[[2, 0, 1]],
+    with_one_for_all: np.hstack([np.eye(3), np.ones((3, 1))]),
+    joined_from_one: np.array([[1.0, 0, 0], [1, 1, 0], [0, 1, 1]]),
+    in_two_releases: np.array([[1.0, 1, 0], [0, 1, 1], [0, 0, 1]]),
+}
+
+
+@pytest.mark.parametrize("function", SHARED, ids=lambda function: function.__name__)
+def test_noise_that_entries_share_loses_what_its_covariance_says(function):
+    moved = np.array([1.0, -0.5, 2.0])
+    pair = compare(Trace(function), 0 * moved, moved, np.random.default_rng(0), claim=GaussianDP(9.0))
+    covariance = 4 * SHARED[function] @ SHARED[function].T
+    assert (pair.extent, pair.is_bound) == ("full", True)
+    assert pair.level == pytest.approx(math.sqrt(moved @ np.linalg.solve(covariance, moved)))
+
+
+def test_noise_of_too_many_entries_that_share_it_is_opaque():
+    def code(v, rng):
+        return v + (rng.normal(size=2_000) + rng.normal())
+
+    pair = compare(Trace(code), np.zeros(2_000), np.ones(2_000), np.random.default_rng(0), claim=GaussianDP(9.0))
+    assert (pair.extent, pair.is_bound, pair.proposes) == ("part", False, False)
+
+
+def test_noise_that_is_used_again_at_other_entries_does_not_hide_the_same_move():
+    def code(v, rng):
+        noise = rng.laplace(size=2)
+        return v + noise, v + noise[::-1]
+
+    pair = compare(Trace(code), np.zeros(2), np.array([0.0, 1.0]), np.random.default_rng(0))
+    assert [finding.kind for finding in pair.findings] == ["reuse"]

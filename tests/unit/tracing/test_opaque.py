@@ -50,7 +50,7 @@ def mixed_sum(v, rng):
 
 
 def noise_in_a_matrix(v, rng):
-    return np.array([v, v]) + np.ones((2, 2)) @ rng.normal(size=2)
+    return np.array([v, v]) + np.ones((2, 2)) @ rng.laplace(size=2)
 
 
 def squared(v, rng):

@@ -5,6 +5,8 @@ import secrets
 
 import numpy as np
 import pytest
+import scipy.stats
+from sklearn.utils import check_random_state
 
 from auditdp.claims.statements import PureDP
 from auditdp.tracing import Trace, compare
@@ -33,6 +35,8 @@ NOISY = {
     "random.randint": (lambda v, rng: v + random.randint(-3, 3), "integer"),
     "random.randrange": (lambda v, rng: v + random.randrange(0, 10, 2), "integer"),
     "random.Random": (lambda v, rng: v + random.Random(5).gauss(0, 1), "Gaussian"),
+    "scipy.stats": (lambda v, rng: v + scipy.stats.norm.rvs(scale=2.0, size=3), "Gaussian"),
+    "of other libraries": (lambda v, rng: v + check_random_state(None).normal(scale=2.0, size=3), "Gaussian"),
     "random.expovariate": (lambda v, rng: v + random.expovariate(1.0) - random.expovariate(1.0), "Laplace"),
 }
 
