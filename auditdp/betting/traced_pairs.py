@@ -201,7 +201,7 @@ class TraceSearch:
         best = by_outputs(self.trace, first, seed=self.seed + 1, runs=MORE_TOLD * RUNS)[0] if first[1:] else first[0]
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
-            if self.look.is_traced:
+            if self.look.is_traced and not self.look.looked[0].trace.is_notable:
                 self._in_full(best, 1)
 
     def _ordered_by_outputs(self) -> None:

@@ -111,7 +111,9 @@ def _told(change: Floats, rest: Floats, scale: Floats, together: bool) -> tuple[
     """Return how far apart scores are, that for other draws, their direction and deviation, by correlations or without.
 
     With ν draws beside the mean and d correlated numbers, the squared distance is too large by ν/(ν − d − 1) in the mean
-    and the direction tells (ν − d + 1)/(ν + 1) of the truth (Wishart laws): together about 1/(1 − d/ν)².
+    and the direction tells (ν − d + 1)/(ν + 1) of the truth (Wishart laws): together about 1/(1 − d/ν)². One standard
+    deviation of the estimate, 1/√(2ν), is left out as well: bets for too large a distance lose what they are for, and those
+    for a smaller one win nearly as much.
     """
     draws, numbers = max(len(rest) - 1, 1), len(change)
     direction = _towards(change / scale, rest / scale / math.sqrt(draws), together) / scale
@@ -119,7 +121,8 @@ def _told(change: Floats, rest: Floats, scale: Floats, together: bool) -> tuple[
     deviation = math.sqrt(float(scores @ scores) / draws)
     moved = float(change @ direction)
     apart = moved / max(deviation, FINEST * abs(moved), np.finfo(float).tiny)
-    return apart, apart * max(1 - (numbers if together else 1) / draws, 0.0), direction, deviation
+    kept = 1 - (numbers if together else 1) / draws - 1 / math.sqrt(2 * draws)
+    return apart, apart * max(kept, 0.0), direction, deviation
 
 
 def normal_law(square: float) -> Law:

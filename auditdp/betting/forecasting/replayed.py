@@ -61,7 +61,7 @@ LEAST_RUNS = 300
 WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (8, 16, 32, 96, 400), 10
 """Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws, ever better, where a game by
 them takes as many, and the part of all runs that they are, at most."""
-WORTH, CHEAP = 4, 40
+WORTH, CHEAP = 4, 16
 """Further runs on each input are made where a game takes so many times as many; where it takes too many, so small a part."""
 WRONG = 0.25
 """Of as many runs on each input, so many are on the wrong side of a threshold, at most; half as many where runs are few, and
