@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasting.batch import Batch
-from auditdp.betting.forecasting.forecasters import player
+from auditdp.betting.forecasting.forecasters import Single, player
 from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.policies import next_pair
 from auditdp.betting.tables import PairTable
@@ -236,6 +236,7 @@ class Game:
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""
         table = copy.copy(self.best)
+        table.players = [each.afresh() if isinstance(each, Single) else each for each in table.players]
         if table.recent is not None:
             table.recent = table.recent[:, [self._claim_anchor]]
         fresh = copy.copy(self)

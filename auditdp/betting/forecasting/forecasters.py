@@ -238,6 +238,12 @@ class Single:
         self.shares: Sequence[float] = [float(getattr(self.forecaster, "share", 1.0))]
         self._recent: list[tuple[Floats, Labels]] = []
 
+    def afresh(self) -> Self:
+        """Return it for another game, in which it goes on with what it has learned."""
+        again = copy.copy(self)
+        again.forecaster = getattr(self.forecaster, "afresh", lambda: self.forecaster)()
+        return again
+
     def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
         """Do nothing: it learns from calls alone."""
 

@@ -129,8 +129,15 @@ class ReplayedRatio:
         """Return the forecaster of one pair, after the pair was traced."""
         bound = copy.copy(self)
         if (found := self._read(pair, mechanism.form, self.ways)) is not None:
-            bound._ratio, bound.stated = copy.copy(found[0]), found[1]  # it may count what it was asked
+            bound._read_off, bound.stated = found[0], found[1]
+            return bound.afresh()
         return bound
+
+    def afresh(self) -> Self:
+        """Return it for another game: where the code is asked of outputs, it may be asked as often again."""
+        again = copy.copy(self)
+        again._ratio = copy.copy(self._read_off)
+        return again
 
     def reads_one_of(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
         """Return the first of some pairs whose laws promise a short game, or else the one by which most is won, if any.
@@ -357,6 +364,7 @@ class ReplayedRatio:
         return None if law is None else law[1]
 
     stated: Law | None = None
+    _read_off: Ratio | None = None
     _ratio: Ratio | None = None
 
 
@@ -395,9 +403,9 @@ class ReplayedElsewhere(ReplayedRatio):
         """Return the forecaster of one pair, after the pair was traced there."""
         bound = copy.copy(self)
         if (found := mechanism.mechanism.replayed(mechanism.form, pair)) is not None:
-            bound._ratio, stated = found
+            bound._read_off, stated = found
             bound.stated = Law(*stated) if stated else None
-        return bound
+        return bound.afresh()
 
 
 Value = tuple[int, float]

@@ -245,6 +245,20 @@ def test_a_game_of_one_pair_of_single_trainings_goes_on_until_it_confirms_itself
     assert "on a pair that was chosen before them" in result.evidence[0].statement
 
 
+def test_all_trainings_are_played_for_a_bound_and_a_confirmation_asks_the_code_anew():
+    def train(data, rng):
+        noise, weight = rng.normal(scale=3**0.5), 0.0
+        for _ in range(3):
+            noised = np.clip(weight - data, -1, 1).sum() + noise
+            weight -= 0.1 * noised
+            yield noised
+
+    ordinary = Pair(PEOPLE[0], np.delete(PEOPLE[0], 3))
+    result = audit_training(train, GaussianDP(1.0), ordinary, calls=600, stop_when_refuted=False)
+    assert result.verdict is Verdict.VIOLATED
+    assert result.evidence[0].details.confirmation.forecaster == "replayed ratio"
+
+
 def test_neighbours_that_lose_all_that_is_claimed_are_found_for_a_correct_trainer():
     result = audit_training(clipped_to(1.0), GaussianDP(1.0), WITHOUT_ONE, calls=400)
     trace = result.evidence[0].details.trace
