@@ -31,7 +31,7 @@ from auditdp.tracing.draws import NOISY, Release
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.run import TracedRun
 
-MOST = 64
+MOST = 128
 """Outputs of which the code is asked: each takes two runs, and a few decide."""
 ROUNDED, SAME, SURE = 1e-6, 1e-4, 1e-3
 """How far the same noise is off by rounding at least, and at most, relative to its size, and to how far it is off on the
