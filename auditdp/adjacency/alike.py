@@ -27,6 +27,8 @@ from auditdp.numerics.arrays import Floats
 
 MOST_LONG, MOST_CORNERS = 3, 8
 """Of the longest records, and of the corners of the ranges, so many are tried."""
+MOST_TRIED = 64
+"""Records, the longest ones, that are tried each where they are one of several and no numbers."""
 MOST_FOLLOWED = 64
 """Columns of a record whose last one is told by the others."""
 GRID = 64
@@ -45,8 +47,8 @@ class Alike(GivenPairs):
 
     Args:
         given: The pairs to play; the first one says how neighbours differ, and what records look like. An input is a
-            sequence of records, which are numbers or sequences of numbers; or of any kind, such as users with examples, in
-            whose place others of the data are tried; an array or a tensor of them; or a tuple, a dict or a
+            sequence of records, which are numbers or sequences of numbers; or of any kind, such as documents or users with
+            examples, in whose place others of the data are tried; an array or a tensor of them; or a tuple, a dict or a
             ``TensorDataset`` of arrays of one length, such as features and labels.
         wider: How many times as wide ranges and lengths may be, >= 1.
 
@@ -142,7 +144,8 @@ class Alike(GivenPairs):
         """Records to change: the longest and shortest, corners of the ranges, one turned round, an unlikely last number."""
         rows, (low, high) = self._rows, self._ranges
         by_length = rows[np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")]
-        found = [*by_length[:MOST_LONG], *by_length[-1:]]
+        few = MOST_TRIED if rows.shape[1] == 1 and self._labels.all() else MOST_LONG  # of no others there are ranges
+        found = [*by_length[:few], *by_length[-1:]]
         if 1 < rows.shape[1] <= MOST_FOLLOWED:
             known = np.column_stack([rows[:, :-1], np.ones(len(rows))])
             odd = np.abs(known @ np.linalg.lstsq(known, rows[:, -1], rcond=None)[0] - rows[:, -1])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -61,30 +62,62 @@ def tabular(data: Any) -> Tabular:
 
 
 def by_number(*inputs: Any) -> list[Tabular]:
-    """Return inputs whose records are of any kind, such as users with examples each, as rows of one whole number.
+    """Return inputs whose records are of any kind, such as documents or users with examples, as rows of one whole number.
 
-    It is the place of the record among all there are, the smallest first by the length of its numbers.
+    It is the place of the record among all there are, the smallest first by the length of its numbers and texts: 0 is one
+    that is empty.
+
+    Args:
+        inputs: Sequences of records; or tuples or dicts of sequences, one for each part of the records, such as texts and
+            labels.
 
     Raises:
-        AdjacencyError: If an input is no sequence of records with numbers.
+        AdjacencyError: If an input is neither, or its records have something else than numbers and texts.
     """
-    if not all(isinstance(data, list | tuple) for data in inputs):
-        raise AdjacencyError(f"expected sequences of records, got {brief(inputs[0])}")
+    first = inputs[0]
+    if all(_is_in_parts(data) and len(data) == len(first) for data in inputs):
+        parts = [[*zip(*(data.values() if isinstance(data, Mapping) else data), strict=True)] for data in inputs]
+        return [replace(each, made=partial(_in_parts, inputs, each.made)) for each in by_number(*parts)]
+    if not all(isinstance(data, list | tuple | np.ndarray) for data in inputs):
+        raise AdjacencyError(f"expected sequences of records, got {brief(first)}")
     try:
         lengths = {pickle.dumps(record): (_length(record), record) for data in inputs for record in data}
     except Exception as error:  # of a record that is no data
-        raise AdjacencyError(f"expected records that can be stored, and numbers in them: {error}") from error
+        raise AdjacencyError(f"expected records that can be stored, and numbers or texts in them: {error}") from error
     known = sorted(lengths, key=lambda stored: lengths[stored][0])
+    start = int(lengths[known[0]][0] > 0) if known else 0  # an empty one alone is 0
 
     def made(rows: Floats) -> Any:
-        return type(inputs[0])(lengths[known[int(number)]][1] for number in rows[:, 0])
+        return _like(inputs, [lengths[known[int(number) - start]][1] for number in rows[:, 0]])
 
-    places = {stored: place for place, stored in enumerate(known)}
+    places = {stored: place for place, stored in enumerate(known, start)}
     numbers = [np.array([places[pickle.dumps(record)] for record in data], float).reshape(-1, 1) for data in inputs]
     return [Tabular(rows, [slice(0, 1)], np.array([True]), made) for rows in numbers]
 
 
+def _is_in_parts(data: Any) -> bool:
+    parts = [*data.values()] if isinstance(data, Mapping) else data if isinstance(data, tuple) else []
+    return len(parts) > 1 and all(isinstance(part, list | np.ndarray) and len(part) == len(parts[0]) for part in parts)
+
+
+def _in_parts(inputs: Sequence[Any], made: Callable[[Floats], Any], rows: Floats) -> Any:
+    """Return records as inputs have them: in a tuple or a dict of their parts."""
+    records = made(rows)
+    both = [[*data.values()] if isinstance(data, Mapping) else data for data in inputs]
+    parts = [_like(part, [record[k] for record in records]) for k, part in enumerate(zip(*both, strict=True))]
+    return type(inputs[0])(zip(inputs[0], parts, strict=True) if isinstance(inputs[0], Mapping) else parts)
+
+
+def _like(sequences: Sequence[Any], items: list[Any]) -> Any:
+    """Return items as a sequence of the type that some others have."""
+    if not isinstance(sequences[0], np.ndarray):
+        return type(sequences[0])(items)
+    return np.fromiter(items, np.dtype((np.result_type(*sequences), sequences[0].shape[1:])), len(items))
+
+
 def _length(record: Any) -> float:
+    if isinstance(record, str | bytes):
+        return float(len(record))
     parts = record.values() if isinstance(record, Mapping) else record
     if isinstance(record, Mapping | list | tuple):
         return math.hypot(*map(_length, parts))

@@ -124,7 +124,7 @@ def of_outputs(trace: PairTrace) -> list[Finding]:
     """Return what got round the noise."""
     outcomes, allowed = trace.outcomes, allowed_delta(trace.claim)
     if trace.shown:
-        chance = math.fsum(one.chance for one in trace.shown)
+        chance = min(math.fsum(one.chance for one in trace.shown), 1.0)
         if chance <= allowed * (1 + 1e-6):
             return []
         site = max(trace.shown, key=lambda one: one.chance).release.site

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,8 @@ from auditdp.tracing.unmatched import ShownTail, shown
 SHARED = "what Gaussian noise loses that entries share is not known"
 """Why the loss of Gaussian noise is not known."""
 Extent = Literal["full", "part", "none"]
+OTHERWISE = -1e6, 0.0
+"""Times as large is a noisy constant, for what it is used for to show."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,6 +311,7 @@ def replayed(
                 trace.constants |= still  # for searches, which look at two runs of a pair
             elif _same_form(recorded.output, second.output):
                 doubt = _hiding(still, _together(again, other), again.output)
+                doubt = doubt if doubt and _reaches(trace, recorded, second, still) else ""
         fixed: frozenset[int] = frozenset()
         if outcomes and any(pair.loss and any(pair.loss) for pair in moved):
             fixed = frozenset(
@@ -343,6 +347,23 @@ def _hiding(still: frozenset[CodeLine], moved: Sequence[Moved], output: Any) -> 
         if pair.first.site in still and not pair.distance and not occurs(pair.first.result, output)
     ]
     return f"what line {lines[0]} adds noise to does not move, and may hide it" if lines else ""
+
+
+def _reaches(trace: Trace, recorded: TracedRun, second: TracedRun, lines: frozenset[CodeLine]) -> bool:
+    """Return whether the noise of some lines reaches all numbers by which outputs differ.
+
+    It does not reach, and so does not hide, a number that is the same on either input where that noise is huge or absent,
+    as where weights are overwritten after they were initialised.
+    """
+    runs = recorded, second
+    differ = {k for k, (a, b) in enumerate(zip(*(leaves(run.output) for run in runs), strict=True)) if a != b}
+    for times, run in product(OTHERWISE, runs):
+        forced = {each.number: times * np.asarray(each.result) for each in run.releases if each.site in lines}
+        other = trace.replay(run.data, recorded, forced=forced).output
+        if not _same_form(run.output, other):
+            return True
+        differ -= {k for k, (a, b) in enumerate(zip(leaves(run.output), leaves(other), strict=True)) if a != b}
+    return not differ
 
 
 def _same_form(first: Any, second: Any) -> bool:

@@ -72,7 +72,7 @@ class WatchedRun:
     Args:
         data: The input.
         record: The run that is replayed; None where this one is recorded.
-        forced: Results that releases get by their number, whatever was drawn; for events and choices.
+        forced: Results that releases get by their number, whatever was drawn.
         aligned: For lines and families of which the replay has more or fewer releases: the number of the recorded release
             that each of its own corresponds to, None where it is none.
         constants: See ``TracedRun``; a replay has those of the record.
@@ -209,7 +209,8 @@ class WatchedRun:
         expected = self._expected_release((site, law.family), kind)
         result = plain if expected is None else self._forced(expected, kind, plain, names)
         if number in self.forced:
-            result = _like(plain, self.forced[number])
+            given = self.forced[number]
+            result = (forced_result if shape_of(given) == shape_of(plain) else _like)(plain, given)
         kept = result if type(result) in PLAIN else _array_of(result)
         traced.releases.append(
             Release(

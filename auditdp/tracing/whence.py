@@ -1,14 +1,16 @@
 """Which line makes what got round the noise: a run once more, unwatched, line by line.
 
 Where the same lines ran on both inputs, it is the line after which the code first holds a number by which the outputs
-differ, or that which returns it. Where they did not, it is the last line that both inputs had in common.
+differ, more often than on the other input, or that which returns it. Where they did not, it is the last line that both
+inputs had in common.
 """
 
 from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import zip_longest
 from types import FrameType
@@ -18,6 +20,7 @@ import numpy as np
 
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.tracing.pair import PairTrace
+from auditdp.tracing.run import TracedRun
 from auditdp.tracing.sites import NOWHERE, CodeLine, _is_callers
 from auditdp.tracing.trace import Trace
 
@@ -55,26 +58,47 @@ def _parting(trace: Trace, pair: PairTrace) -> CodeLine:
 
 
 def _holding(trace: Trace, pair: PairTrace) -> CodeLine:
-    """Return the first line after which a variable holds a number by which the outputs differ.
+    """Return the first line after which variables hold a number by which the outputs differ, more often than on the other.
+
+    Such as 0.5 may be held on both, as something else. A line is preferred that holds the number of either on its own input,
+    though after noise, which is no longer the same, none may.
+    """
+    both = [*zip(leaves(pair.first.output), leaves(pair.second.output), strict=True)]
+    told = _told({one for one, other in both if one != other}, pair)
+    others = _told({other for one, other in both if one != other}, pair)
+    mine, theirs = (_held(trace, run, told | others) for run in (pair.first, pair.second))
+    found = list[tuple[bool, int, CodeLine]]()
+    for when, held in mine.items():
+        there = theirs.get(when, Counter())
+        if (held - there).keys() & told:
+            found.append((not (there - held).keys() & others, len(found), when[0]))
+    return min(found)[-1] if found else NOWHERE
+
+
+def _told(numbers: set[Any], pair: PairTrace) -> set[Any]:
+    numbers = numbers - set(_numbers(pair.first.data))
+    return {x for x in numbers if x != round(x)} or numbers  # whole numbers are everywhere
+
+
+def _held(trace: Trace, run: TracedRun, told: Collection[float]) -> dict[tuple[CodeLine, int], Counter[float]]:
+    """Return, for each time that a line ran after which some numbers were held, how often.
 
     Lists and the like are looked at once: what is put into one later is seen where it is returned.
     """
-    both = zip(leaves(pair.first.output), leaves(pair.second.output), strict=True)
-    told = {one for one, other in both if one != other} - set(_numbers(pair.first.data))
-    told = {x for x in told if x != round(x)} or told  # whole numbers are everywhere
-    found: list[CodeLine] = []
+    found, times = dict[tuple[CodeLine, int], Counter[float]](), Counter[CodeLine]()
     left, seen = iter(range(MOST_LOOKED)), dict[int, Any]()
 
     def look(line: CodeLine, held: Any) -> None:
         new = {k: each for k, each in held.items() if id(each) not in seen} if isinstance(held, dict) else held
         if isinstance(held, dict):
             seen.update((id(each), each) for each in held.values() if isinstance(each, list | tuple | Mapping))
+        times[line] += 1
         with suppress(Exception):  # of objects that are not made in full
-            if not found and any(x in told for _, x in zip(left, _numbers(new), strict=False)):
-                found.append(line)
+            if held_there := Counter(x for _, x in zip(left, _numbers(new), strict=False) if x in told):
+                found[line, times[line]] = held_there
 
-    _line_by_line(trace, pair.first, look)
-    return found[0] if found else NOWHERE
+    _line_by_line(trace, run, look)
+    return found
 
 
 def _line_by_line(trace: Trace, run: Any, look: Looks) -> None:
@@ -83,7 +107,7 @@ def _line_by_line(trace: Trace, run: Any, look: Looks) -> None:
 
     def follow(frame: FrameType, event: str, value: Any) -> Any:
         code = frame.f_code
-        if not _is_callers(code):
+        if not _is_callers(code) or not linecache.getline(code.co_filename, frame.f_lineno):  # as of named tuples
             return None
         if (line := at.get(frame)) is not None:
             look(line, frame.f_locals)

@@ -108,6 +108,48 @@ def test_records_of_any_kind_are_others_of_the_data():
     assert all(len(each.neighbour) == 2 for each in made(adjacency))
 
 
+TEXTS, TOPICS = ["good film", "bad plot", "loved zanzibar", "slow cast"], [1, 0, 1, 1]
+BOTH = list(zip(TEXTS, TOPICS, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("whole", "shown"),
+    [
+        (TEXTS, lambda data: data),
+        (np.array(TEXTS), list),
+        (BOTH, lambda data: [text for text, _ in data]),
+        ([{"text": text, "topic": topic} for text, topic in BOTH], lambda data: [each["text"] for each in data]),
+        ((TEXTS, TOPICS), lambda data: data[0]),
+        ((np.array(TEXTS), np.eye(4)), lambda data: list(data[0])),
+        ({"text": TEXTS, "topic": np.array(TOPICS)}, lambda data: data["text"]),
+    ],
+)
+def test_each_text_of_the_data_is_in_or_out_among_the_others(whole, shown):
+    def without(data, place):
+        if isinstance(data, np.ndarray):
+            return np.delete(data, place, axis=0)
+        return data[:place] + data[place + 1 :]
+
+    if isinstance(whole, dict):
+        rest = {key: without(value, 1) for key, value in whole.items()}
+    else:
+        rest = tuple(without(part, 1) for part in whole) if isinstance(whole, tuple) else without(whole, 1)
+    adjacency = Alike([Pair(whole, rest)])
+    assert adjacency.name.endswith("one record added or removed, within the data's ranges")
+    cases = adjacency.corner_cases()
+    others = [TEXTS[0], *TEXTS[2:]]
+    assert {shown(each.data)[1] for each in cases if shown(each.neighbour) == others} == set(TEXTS)
+    assert all(type(each.data) is type(whole) for each in made(adjacency))
+    if isinstance(whole, tuple):  # what belongs to a text stays with it
+        known = {text: repr(other) for text, other in zip(*whole, strict=True)}
+        assert all(known[text] == repr(other) for each in cases for text, other in zip(*each.data, strict=True))
+
+
+def test_only_an_empty_text_stands_for_one_that_is_absent():
+    assert "one record replaced" in Alike([Pair(["ab", "abc", "abcd"], ["ab", "abc", "ab"])]).name
+    assert "put to 0" in Alike([Pair(["ab", "abc", "abcd"], ["ab", "abc", ""])]).name
+
+
 def test_features_that_are_put_to_zero_keep_their_label():
     features, labels = np.array([[1.0, 2.0], [3.0, -4.0], [0.5, 1.0]]), np.array([0, 1, 1])
     adjacency = Alike([Pair((features, labels), (features * [[1], [0], [1]], labels))])

@@ -109,6 +109,11 @@ def test_a_new_key_costs_the_tail_of_its_laplace_noise():
     assert pair.proposes == (tail > 0.01)
 
 
+def test_two_new_keys_that_always_show_do_so_with_probability_1():
+    pair = of(lambda rows, rng: {key: 1 + rng.laplace() for key in rows}, ["x"], ["x", "y", "z"], PureDP(1.0))
+    assert any("with probability 1:" in finding.sentence for finding in pair.findings)
+
+
 def test_small_orders_and_samples_are_tried():
     def shuffled(rows, rng):
         return [rows[k] for k in rng.permutation(len(rows))]

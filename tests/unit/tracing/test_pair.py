@@ -281,6 +281,34 @@ def test_noise_on_a_constant_that_is_used_otherwise_accuses_nobody():
     assert any("may hide it" in finding.sentence for finding in pair.findings)
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_noise_on_a_constant_that_is_overwritten_hides_nothing(hidden):
+    def trained(v, rng):
+        weights = 1 + rng.normal(size=2)
+        if not hidden:
+            weights[:] = 0.0
+        return np.abs(weights) + v, v + rng.normal(size=2)
+
+    pair = of(trained, np.array([1.0, 2.0]), np.array([1.0, 3.0]), GaussianDP(1.0))
+    assert pair.differ
+    assert pair.proposes != hidden
+
+
+def test_noise_on_a_constant_that_a_decision_is_made_by_accuses_nobody():
+    """Whatever the noise of this run, another one may decide otherwise."""
+    for seed in range(8):
+        pair = of(lambda v, rng: bool(v > np.abs(1 + rng.laplace())), 1.0, 1.2, PureDP(1.0), seed=seed)
+        best = of(
+            lambda v, rng: int(np.argmax(v + np.abs(1 + rng.laplace(size=3)))),
+            [0, 1, 1],
+            [0, 1, 0],
+            PureDP(1.0),
+            seed=seed,
+        )
+        assert not pair.proposes
+        assert not best.proposes
+
+
 def test_a_threshold_with_noise_is_compared_as_noise():
     """The exact count is compared with it: P(T ≤ 3) and P(T ≤ 5) differ by what the output tells."""
     pair = of(lambda v, rng: bool(v >= 4 + rng.laplace(scale=2.0)), 3, 5, PureDP(0.4))

@@ -41,6 +41,19 @@ def in_place(data, rng):
     return sum(data) + rng.laplace(), model.running
 
 
+def chosen(data, rng):
+    share = 1 / 2
+    cut = min((0.5, 0.125), key=lambda c: abs(c - data[0]))  # here
+    return cut, sum(data) * share + rng.laplace()
+
+
+def decomposed(data, rng):
+    """Return what a named tuple holds, whose own code has a line 1."""
+    noisy = sum(data) + rng.laplace()
+    vectors = np.linalg.eigh([[1.0, data[0]], [data[0], 2.0]])[1]  # here
+    return noisy, vectors
+
+
 def stopped(data, rng):
     total = 0.0
     for _ in range(4):
@@ -58,7 +71,7 @@ def as_list(train):
     return lambda data, rng: list(train(data, rng)) if train is yielded else train(data, rng)
 
 
-@pytest.mark.parametrize("function", [logged, returned, yielded, in_place, stopped])
+@pytest.mark.parametrize("function", [logged, returned, yielded, in_place, chosen, decomposed, stopped])
 def test_the_line_is_the_one_that_makes_it(function):
     code, before = function.__code__, sys.gettrace()
     trace = Trace(as_list(function))

@@ -222,6 +222,18 @@ def test_the_worst_neighbours_are_found_from_an_ordinary_pair_and_the_line_is_na
     assert alone.verdict is Verdict.NOT_REFUTED
 
 
+def counted(texts, rng):
+    words = sorted({word for text in texts for word in text.split()[:2]})
+    return {word: sum(word in text.split()[:2] for text in texts) + rng.laplace(scale=2.0) for word in words}
+
+
+def test_a_text_that_alone_has_a_word_is_found_from_one_that_has_none():
+    texts = ["good film", "bad film", "good plot", "rare gem", "bad plot", "good film"]
+    result = audit_training(counted, PureDP(1.0), (texts, texts[:-1]))
+    assert result.verdict is Verdict.VIOLATED
+    assert audit_training(counted, PureDP(1.0), (texts, texts[:-1]), search=False).verdict is Verdict.NOT_REFUTED
+
+
 def seeded(data, rng):
     return clipped_to(1.0)(data, np.random.default_rng(3))
 
