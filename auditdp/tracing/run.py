@@ -12,6 +12,7 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
+from auditdp.adjacency.tabular import number_of_records
 from auditdp.tracing.coordinates import coordinates
 from auditdp.tracing.draws import COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
@@ -78,6 +79,7 @@ class WatchedRun:
         constants: See ``TracedRun``; a replay has those of the record.
         located: Lines whose sampler was given a location other than 0 in any run: there it is a value with noise,
             even where it is 0. Lines are added.
+        draws: The same as ``aligned`` for lines and samplers, whose draws they are.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class WatchedRun:
         aligned: Mapping[Key, Sequence[int | None]] | None = None,
         constants: frozenset[CodeLine] = frozenset(),
         located: set[CodeLine] | None = None,
+        draws: Mapping[Key, Sequence[int | None]] | None = None,
     ) -> None:
         self.located = set() if located is None else located
         self.traced = TracedRun(data, constants=constants if record is None else record.constants)
@@ -99,7 +102,7 @@ class WatchedRun:
         """Memory of tensors that noise was written into, by its place: all of it as a tensor, and as noise."""
         self._origins: dict[Any, WatchedDraw] = {}
         self._changed: list[tuple[int, tuple[int, int]] | None] = []
-        self._draws: dict[Any, list[WatchedDraw]] = {}
+        self._draws: dict[Key, list[WatchedDraw | None]] = {}
         self._releases: dict[Key, list[Release | None]] = {}
         if record is not None:
             for draw in reversed(record.draws):
@@ -108,6 +111,8 @@ class WatchedRun:
                 self._releases.setdefault((release.site, release.law.family), []).append(release)
             for key, numbers in (aligned or {}).items():
                 self._releases[key] = [None if n is None else record.releases[n] for n in reversed(numbers)]
+            for key, numbers in (draws or {}).items():
+                self._draws[key] = [None if n is None else record.draws[n] for n in reversed(numbers)]
 
     def draw(
         self,
@@ -278,11 +283,25 @@ class WatchedRun:
         for (site, method), waiting in self._draws.items():
             if waiting:
                 self._part(site, f"{method} is drawn less often")
+        self._mark_records()
         if not self.traced.parted:
             for (site, family), left in self._releases.items():
                 if left and left[-1] is not None:
                     self._part(site, f"{left[-1].kind} ({family}) is released less often")
         return self.traced
+
+    def _mark_records(self) -> None:
+        """Note which coins were tossed once for each record, in a loop."""
+        coins: dict[CodeLine, list[Release]] = {}
+        for release in self.traced.releases:
+            if release.kind == COIN and not release.shape:
+                coins.setdefault(release.site, []).append(release)
+        most = max(map(len, coins.values()), default=0)
+        records = number_of_records(self.traced.data) if most > 1 else None
+        for tossed in coins.values():
+            if records and records > 1 and not len(tossed) % records:
+                for release in tossed:
+                    release.of_record = True
 
 
 def _copied(value: Any) -> Any:

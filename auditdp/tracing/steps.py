@@ -29,7 +29,7 @@ CLOSE = 1e-6
 def is_sample(release: Release) -> bool:
     """Return whether a release may say which records take part: events of several records, or an order or sample of them."""
     drawn = release.kind == COIN or (release.kind == ALONE and release.law.family in SAMPLES)
-    return drawn and bool(release.shape)
+    return release.of_record or (drawn and bool(release.shape))
 
 
 def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:

@@ -29,6 +29,10 @@ def at_another_rate(rng, records):
     return [rng.random(len(records)) < 0.75 for _ in range(2)]
 
 
+def one_by_one_at_another_rate(rng, records):
+    return [[k for k in range(len(records)) if rng.random() < 0.75] for _ in range(2)]
+
+
 def all_of_them(rng, records):
     return [np.arange(len(records))] * 2
 
@@ -55,6 +59,7 @@ def said(train, claim=CLAIM):
     ("train", "shown"),
     [
         (trainer(shuffled), "draws records by permutation; the accountant was told of Poisson batches at rate 0.5"),
+        (trainer(one_by_one_at_another_rate), "takes records with probability 0.75; the accountant"),
         (trainer(at_another_rate), "takes records with probability 0.75; the accountant"),
         (trainer(all_of_them), "no line draws which records are in a batch"),
         (trainer(once_more), "adds noise 3 times; the accountant was told of 2 steps"),
@@ -71,20 +76,29 @@ def by_torch(rng, records):
     return [(torch.rand(len(records)) < 0.5).numpy() for _ in range(2)]
 
 
-@pytest.mark.parametrize("batches", [poisson, by_torch])
+def one_by_one(rng, records):
+    return [[k for k in range(len(records)) if rng.random() < 0.5] for _ in range(2)]
+
+
+def one_by_one_later(rng, records):
+    tossed = [[rng.random() for _ in records] for _ in range(2)]
+    return [[k for k, u in enumerate(each) if u < 0.5] for each in tossed]
+
+
+@pytest.mark.parametrize("batches", [poisson, by_torch, one_by_one, one_by_one_later])
 @pytest.mark.parametrize("way", [0, 1])
 def test_the_coins_of_other_records_are_the_same_where_one_is_added_or_removed(batches, way):
     if batches is by_torch:
         pytest.importorskip("torch")
     pair = [RECORDS, RECORDS[[0, 2, 3]]]
-    for seed in range(2):
+    for seed in range(4):
         trace = compare(Trace(trainer(batches)), *pair[:: 1 - 2 * way], np.random.default_rng(seed), claim=CLAIM)
         assert all(moved.distance in (0, pytest.approx(0.5)) for moved in trace.noisy)
         assert [finding for finding in trace.findings if finding.kind in ("steps", "flow")] == []
 
 
 def test_nothing_is_said_of_what_was_run_as_it_was_told_or_of_a_claim_that_tells_nothing():
-    assert said(trainer(poisson)) == set()
+    assert said(trainer(poisson)) == said(trainer(one_by_one)) == set()
     assert said(trainer(shuffled), GaussianDP(1.0)) == set()
 
 
@@ -94,6 +108,7 @@ def test_nothing_is_said_of_what_was_run_as_it_was_told_or_of_a_claim_that_tells
         (trainer(poisson, norm=2.0), (0.5, 0.5, 2)),
         (trainer(at_another_rate), (1.0, 0.75, 2)),
         (trainer(once_more), (1.0, 0.5, 3)),
+        (trainer(one_by_one_at_another_rate), (1.0, 0.75, 2)),
         (trainer(shuffled), None),
     ],
 )
