@@ -38,9 +38,12 @@ def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:
     noisy = {site: _gaussian(pairs) for site, pairs in trace.by_line().items() if _gaussian(pairs)}
     if not isinstance(told, Poisson) or not noisy:
         return
+    anywhere = Counter(
+        pair.first.shape for pairs in noisy.values() for pair in pairs
+    )  # a step may be at one of several lines
     for site, pairs in noisy.items():
         times = min(Counter(pair.first.shape for pair in pairs).values())
-        if times != told.steps:
+        if times != told.steps and set(anywhere.values()) != {told.steps}:
             yield site, f"line {site.line} adds noise {times:,} times; the accountant was told of {told.steps:,} steps"
         most = max(pairs, key=lambda pair: pair.distance)
         scale = float(np.min(np.abs(most.first.law.scale)))
