@@ -13,10 +13,11 @@ import numpy as np
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
 from auditdp.adjacency.tabular import number_of_records
+from auditdp.tracing.among import AMONG, among
 from auditdp.tracing.coordinates import coordinates
-from auditdp.tracing.draws import COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.draws import ALONE, COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
-from auditdp.tracing.plain import PLAIN, array_of_tensor, ndim, shape_of
+from auditdp.tracing.plain import PLAIN, any_of, array_of_tensor, ndim, shape_of
 from auditdp.tracing.sites import CodeLine, is_importing, label
 
 
@@ -142,6 +143,9 @@ class WatchedRun:
         kept = None
         if expected is None:
             value = perform()
+        elif not any_of(location) and (changed := self._changed_among(expected.law, law)) is not None:
+            recorded = expected.value if expected.drawn is None else expected.drawn
+            value = among(law.family, recorded, perform(), *changed)
         elif shape is not None and shape_of(expected.value) != shape:
             value = perform()
             recorded = expected.value if expected.drawn is None else expected.drawn
@@ -180,9 +184,7 @@ class WatchedRun:
         mine, theirs = shape_of(recorded), shape_of(plain)
         if not (mine and theirs and mine[1:] == theirs[1:] and abs(mine[0] - theirs[0]) == 1):
             return None
-        if not self._changed and self.record is not None:
-            self._changed.append(changed_record(Pair(self.record.data, self.traced.data)))
-        if (changed := self._changed[0]) is None or changed[1] != (mine[0], theirs[0]):
+        if (changed := self._changed_record()) is None or changed[1] != (mine[0], theirs[0]):
             return None
         place, values = changed[0], _array_of(recorded)
         if mine[0] > theirs[0]:
@@ -190,6 +192,21 @@ class WatchedRun:
         else:
             values = np.insert(values, place, _array_of(plain)[place], axis=0)
         return plain.new_tensor(values) if hasattr(plain, "detach") else values
+
+    def _changed_record(self) -> tuple[int, tuple[int, int]] | None:
+        """Return ``changed_record`` of the inputs of the record and of the replay."""
+        if not self._changed and self.record is not None:
+            self._changed.append(changed_record(Pair(self.record.data, self.traced.data)))
+        return self._changed[0]
+
+    def _changed_among(self, before: NoiseLaw, now: NoiseLaw) -> tuple[int, bool] | None:
+        """Return the place of the record that one input lacks, and whether this one has it, of draws among all records."""
+        if before.family != now.family or now.family not in AMONG or same(before.parameter, now.parameter):
+            return None
+        changed = self._changed_record()
+        if changed is None or changed[1] != (before.parameter, now.parameter):
+            return None
+        return changed[0], changed[1][1] > changed[1][0]
 
     def release(
         self,
@@ -212,7 +229,7 @@ class WatchedRun:
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
         expected = self._expected_release((site, law.family), kind)
-        result = plain if expected is None else self._forced(expected, kind, plain, names)
+        result = plain if expected is None else self._forced(expected, kind, law, plain, names)
         if number in self.forced:
             result = _like(plain, self.forced[number])
         kept = result if type(result) in PLAIN else _array_of(result)
@@ -245,9 +262,11 @@ class WatchedRun:
             return None
         return waiting.pop()
 
-    def _forced(self, expected: Release, kind: str, plain: Any, names: tuple[Any, ...] | None) -> Any:
+    def _forced(self, expected: Release, kind: str, law: NoiseLaw, plain: Any, names: tuple[Any, ...] | None) -> Any:
         """Return the recorded result as it is on this input."""
         recorded = _renamed(expected, names)
+        if kind == ALONE and (changed := self._changed_among(expected.law, law)) is not None:
+            return among(law.family, recorded, plain, *changed)
         if shape_of(recorded) != shape_of(plain):
             if kind == COIN and (of_records := self._of_records(recorded, plain)) is not None:
                 return of_records
