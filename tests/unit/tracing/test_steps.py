@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from auditdp import AccountedDP, GaussianDP
+from auditdp import AccountedDP, GaussianDP, PureDP
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.evidence.traces import findings_of
 from auditdp.tracing import Trace, compare
-from auditdp.tracing.steps import as_run
+from auditdp.tracing.steps import as_run, is_suspect
 
 CLAIM = AccountedDP(PLDUpper(1.0, 0.5, 2))
 RECORDS = np.array([2.0, -0.5, 0.3, 0.1])
@@ -132,3 +132,47 @@ def test_what_was_run_is_told_to_an_accountant(train, ran):
     findings, _ = findings_of([((RECORDS, RECORDS), moved[0])], CLAIM, Path(), code)
     (steps,) = [finding.sentence for finding in findings if finding.kind == "steps"]
     assert ("ASSUMING that every step is released and can move as far" in steps) == (ran is not None)
+
+
+def with_sizes(data, rng):
+    batches = poisson(rng, data)
+    return [np.clip(data[batch], -1, 1).sum() + rng.normal() for batch in batches], [batch.sum() for batch in batches]
+
+
+def with_noise_once(data, rng):
+    first, second = (np.clip(data[batch], -1, 1).sum() for batch in poisson(rng, data))
+    return first + second + rng.normal()
+
+
+def randomised(data, rng):
+    return np.where(rng.random(len(data)) < 0.25, data > 0, data <= 0)
+
+
+ZEROED, REMOVED = RECORDS * [0, 1, 1, 1], RECORDS[1:]
+
+
+@pytest.mark.parametrize(
+    ("train", "claim", "neighbours", "suspect"),
+    [
+        (trainer(poisson), CLAIM, (ZEROED, REMOVED), False),
+        (trainer(one_by_one), CLAIM, (ZEROED, REMOVED), False),
+        (trainer(shuffled), CLAIM, (ZEROED,), False),
+        (at_two_lines, CLAIM, (ZEROED, REMOVED), False),
+        (randomised, PureDP(np.log(3)), (ZEROED, REMOVED), False),
+        (trainer(shuffled), GaussianDP(1.0), (ZEROED, REMOVED), False),
+        (trainer(poisson, norm=2.0), CLAIM, (ZEROED, REMOVED), True),
+        (trainer(once_more), CLAIM, (ZEROED, REMOVED), True),
+        (trainer(at_another_rate), CLAIM, (ZEROED, REMOVED), True),
+        (trainer(shuffled), CLAIM, (REMOVED,), True),  # the others move up into batches
+        (with_sizes, CLAIM, (REMOVED,), True),
+        (with_noise_once, CLAIM, (ZEROED, REMOVED), True),
+    ],
+)
+def test_a_run_is_suspect_that_costs_more_than_was_told_or_shows_which_records_were_drawn(
+    train, claim, neighbours, suspect
+):
+    code = Trace(train)
+    for neighbour in neighbours:
+        rngs = [np.random.default_rng(k) for k in range(4)]
+        seen = [compare(code, RECORDS, neighbour, rng, claim=claim, outcomes=k % 2) for k, rng in enumerate(rngs)]
+        assert any(map(is_suspect, seen)) is suspect
