@@ -61,6 +61,22 @@ def tabular(data: Any) -> Tabular:
         ) from error
 
 
+def number_of_records(data: Any) -> int | None:
+    """Return how many records an input has that is a sequence, an array or arrays of one length; None for another."""
+    if isinstance(data, Mapping):
+        parts = [*data.values()]
+    elif isinstance(tensors := getattr(data, "tensors", None), tuple):
+        parts = [*tensors]
+    else:
+        several = isinstance(data, tuple) and len(data) > 1 and all(map(_is_array, data))
+        parts = [*data] if several else [data]
+    try:
+        sizes = {len(part) for part in parts}
+    except TypeError:  # of what has no length
+        return None
+    return sizes.pop() if len(sizes) == 1 else None
+
+
 def by_number(*inputs: Any) -> list[Tabular]:
     """Return inputs whose records are of any kind, such as documents or users with examples, as rows of one whole number.
 

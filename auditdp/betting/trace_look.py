@@ -17,7 +17,7 @@ from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.tracing import Trace
 from auditdp.tracing.draws import NOISY
-from auditdp.tracing.steps import is_sample
+from auditdp.tracing.steps import is_sample, is_suspect
 
 FULL = 6
 """Pairs that are looked at with other outcomes of chance at the end, at most."""
@@ -86,6 +86,11 @@ class TraceLook:
     def is_broken(self) -> bool:
         """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
         return any(each.is_broken for each in self.looked)
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether the claim fails on some pair, or a run was not what its accountant was told."""
+        return self.is_broken or any(is_suspect(each.trace) for each in self.looked)
 
     def replayed(
         self, form: Representation, claim: Claim, *, few: int = 0, until: float = math.inf

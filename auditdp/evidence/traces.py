@@ -24,7 +24,7 @@ from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.sentences import moved_by, needed_scale, scale_of, size
 from auditdp.tracing.sites import CodeLine
-from auditdp.tracing.steps import as_run
+from auditdp.tracing.steps import cost_as_run
 from auditdp.tracing.whence import made_at
 
 Traced = Sequence[tuple[Pair, PairTrace]]
@@ -150,14 +150,9 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
 
 def _cost_as_run(trace: PairTrace, claim: Claim) -> str:
     """Return what the steps as they were run cost at least by an accountant; empty where that is no more than the claim."""
-    ran = as_run(trace)
-    if ran is None or not isinstance(claim, AccountedDP):
+    if (found := cost_as_run(trace)) is None or not isinstance(claim, AccountedDP):
         return ""
-    from auditdp.accountants.dp_sgd.poisson import PLDLower
-
-    lower = PLDLower(ran.noise_multiplier, ran.rate, ran.steps).epsilon_at(claim.quoted)
-    if lower <= claim.level:
-        return ""
+    ran, lower = found
     words = ran.words.format(self=ran)
     return f"; ASSUMING that every step is released and can move as far, {words} has ε ≥ {lower:.3g} at δ = {claim.quoted:g}"
 

@@ -6,21 +6,29 @@ those that are left over being the ones without which values move least: the sho
 subsequence of the longer one, by dynamic programming. Draws of a line are independent and of one law, so every way to
 put them together is a coupling: where keys come in another order, the one in which values move least may be tried as
 well, and counts where the outputs are then the same.
+
+A loop over records that tosses a coin for each has one more, or less, on inputs that differ in a record: the coins of the
+others stay theirs, as where they are drawn as one vector. Nothing but their place tells them apart.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import Release
+from auditdp.adjacency import Pair
+from auditdp.adjacency.alike import changed_record
+from auditdp.tracing.draws import COIN, Release, WatchedDraw
 from auditdp.tracing.families import moves
 from auditdp.tracing.run import Key, TracedRun
 
 MOST = 10_000
 """Pairs of releases of a line that are compared, at most."""
+TOSSED = ("uniform", "coin")
+"""Families of draws that coins are made of."""
 FAR = 1e12
 """Stands for a distance that is no number."""
 
@@ -34,10 +42,11 @@ def aligned(recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True) 
         in_order: Whether the order of a line is kept. Else lines with as many releases are matched as well.
     """
     sides = (_by_key(recorded.releases), _by_key(replayed.releases))
-    found: dict[Key, list[int | None]] = {}
+    coins = [{key: some for key, some in side.items() if some[0].kind == COIN} for side in sides]
+    found = _of_records(*coins, both=(recorded, replayed))
     for key, mine in sides[0].items():
         theirs = sides[1].get(key, [])
-        if not theirs or len(mine) * len(theirs) > MOST or max(len(mine), len(theirs)) < 2:
+        if key in found or not theirs or len(mine) * len(theirs) > MOST or max(len(mine), len(theirs)) < 2:
             continue
         if not in_order:
             found[key] = _assigned(mine, theirs)
@@ -45,6 +54,38 @@ def aligned(recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True) 
             found[key] = labelled
         elif len(mine) != len(theirs):
             found[key] = _matched(mine, theirs)
+    return found
+
+
+def aligned_draws(recorded: TracedRun, replayed: TracedRun) -> dict[Key, list[int | None]]:
+    """Return, for lines and samplers that draw what a coin is made of for each record, the same for their draws."""
+    sides: list[dict[Key, list[WatchedDraw]]] = []
+    for run in (recorded, replayed):
+        sides.append(defaultdict(list))
+        for draw in run.draws:
+            if draw.law.family in TOSSED:
+                sides[-1][draw.site, draw.method].append(draw)
+    return _of_records(*sides, both=(recorded, replayed))
+
+
+def _of_records(
+    recorded: Mapping[Key, Sequence[Any]], replayed: Mapping[Key, Sequence[Any]], *, both: tuple[TracedRun, TracedRun]
+) -> dict[Key, list[int | None]]:
+    """Return the number of the recorded one for each of the replay's, where both have as many for each of their records."""
+    other = {key: (some, replayed.get(key, ())) for key, some in recorded.items()}
+    other = {key: sides for key, sides in other.items() if sides[1] and len(sides[0]) != len(sides[1])}
+    changed = changed_record(Pair(*(run.data for run in both))) if other else None
+    found: dict[Key, list[int | None]] = {}
+    if changed is None:
+        return found
+    place, (before, after) = changed
+    for key, (mine, theirs) in other.items():
+        if before and not len(mine) % before and len(mine) // before * after == len(theirs):
+            found[key] = []
+            for start in range(0, len(mine), before):
+                numbers: list[int | None] = [one.number for one in mine[start : start + before]]
+                numbers[place : place + (after < before)] = [None] * (after > before)
+                found[key] += numbers
     return found
 
 

@@ -149,6 +149,7 @@ class Release:
         label: What tells the passes of a loop apart, where that was seen.
         recorded: On a replay the number of the recorded release whose result it got; None where it got none.
         terms: The draws.
+        of_record: Whether it is a coin that is tossed once for each record.
     """
 
     number: int
@@ -165,6 +166,7 @@ class Release:
     label: str = ""
     recorded: int | None = None
     terms: tuple[Term, ...] = ()
+    of_record: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -34,17 +34,25 @@ class Form:
         offset: What was added to them; None where nothing was.
         site: Where it was added; None where nothing was, or by the sampler itself.
         weight: Of noise before a maximum: ln Σ e^score over all that it was seen to exceed, itself included.
-        settled: The ordinary number or array in a tuple, once it has ended as noise; None before.
+        is_held: Whether values are being added to it by ``+=``: what is released is their sum, at its first other use.
     """
 
-    __slots__ = ("offset", "run", "settled", "site", "terms", "value", "weight")
+    __slots__ = ("_settled", "is_held", "offset", "run", "site", "terms", "value", "weight")
 
     def __init__(
         self, run: WatchedRun, value: Any, terms: tuple[Term, ...], offset: Any = None, site: CodeLine | None = None
     ) -> None:
         self.run, self.value, self.terms, self.offset, self.site = run, value, terms, offset, site
         self.weight: float | None = None
-        self.settled: tuple[Any] | None = None
+        self._settled: tuple[Any] | None = None
+        self.is_held = False
+
+    @property
+    def settled(self) -> tuple[Any] | None:
+        """The ordinary number or array in a tuple, once it has ended as noise, as by this question where it is held."""
+        if self.is_held:
+            self.settle("")
+        return self._settled
 
     @property
     def law(self) -> NoiseLaw:
@@ -53,7 +61,8 @@ class Form:
 
     def settle(self, why: str) -> Any:
         """Return the ordinary number or array, and note the release: of the value that was added, or of noise alone."""
-        if self.settled is None:
+        self.is_held = False
+        if self._settled is None:
             site = self.site or self.terms[0].draw.site
             kind = ALONE if self.offset is None else NOISY
             law, groups = self.law_and_groups()
@@ -61,10 +70,10 @@ class Form:
             if law.family == "integer" or why in SEEN or is_noisy:
                 why = ""  # a choice among as many, what is shown as it is, or a value with noise, which is what is released
             with outside_of_transforms(self.value):
-                self.settled = (
+                self._settled = (
                     self.run.release(kind, law, self.offset, self.value, site, self.terms, groups=groups, why=why),
                 )
-        return self.settled[0]
+        return self._settled[0]
 
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
         """Return the law of its entries, and which of them share a draw; another one where its numbers were changed."""

@@ -62,7 +62,7 @@ class Noise(ShapedForm):
 
     # -- sums and multiples -------------------------------------------------------------------------------------------
 
-    def _sum(self, other: Any, sign: float, reflected: bool) -> Any:
+    def _sum(self, other: Any, sign: float, reflected: bool, held: bool = False) -> Any:
         """Return other + self, self ± other or other − self: ``sign`` is that of what is subtracted."""
         compute = operator.add if sign > 0 else operator.sub
         if self.settled is not None:
@@ -70,12 +70,12 @@ class Noise(ShapedForm):
             return compute(theirs, mine) if reflected else compute(mine, theirs)
         if isinstance(other, Noise):
             if other.settled is not None:
-                return self._sum(other.settled[0], sign, reflected)
+                return self._sum(other.settled[0], sign, reflected, held)
             plain = compute(self.value, other.value)
             offset = self.offset
             if other.offset is not None:
                 offset = (0.0 if offset is None else offset) + sign * number(other.offset)
-            return self.made(plain, (*self.terms, *scaled(other.terms, sign)), offset)
+            return self.made(plain, (*self.terms, *scaled(other.terms, sign)), offset, held)
         if isinstance(other, list | tuple) and isinstance(self.value, np.ndarray):
             other = np.asarray(other)
         if not is_numeric(other):
@@ -91,10 +91,13 @@ class Noise(ShapedForm):
             offset = value + sign * before if self.offset is not None else value
         else:
             offset = before + sign * value if self.offset is not None else (value if sign > 0 else -value)
-        return self.made(plain, terms, offset)
+        return self.made(plain, terms, offset, held)
 
-    def made(self, plain: Any, terms: tuple[Term, ...], offset: Any) -> Any:
-        """Return a new form, or the release that it is where a value was added to noise of a whole family."""
+    def made(self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False) -> Any:
+        """Return a new form, or the release that it is where a value was added to noise of a whole family.
+
+        Where it is ``held`` that is at its first use.
+        """
         made = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
         if not made.terms:  # all noise has cancelled
             return plain
@@ -112,6 +115,9 @@ class Noise(ShapedForm):
         ):
             return made
         if known is not None and not known.is_released_at_once:
+            return made
+        if held and known is not None:
+            made.is_held = True
             return made
         return self.run.release(NOISY, law, offset, plain, made.site, made.terms, groups=groups)
 
@@ -175,13 +181,14 @@ class Noise(ShapedForm):
 
     def become(self, result: Any) -> Any:
         """Return it after it was changed in place, memory and all, into a result, which is noise or what was released."""
-        if type(result) is Noise and result.settled is None and self.settled is None:
+        if type(result) is Noise and result._settled is None and self._settled is None:
             self.terms, self.offset, self.site = result.terms, result.offset, result.site
+            self.is_held = result.is_held
             write(self.value, result.value)
             return self
         plain = result.settle(WRITTEN) if type(result) is Noise else result
-        self.settled = self.settled or (self.value,)
-        return write(self.settled[0], plain)
+        self._settled = self._settled or (self.value,)
+        return write(self._settled[0], plain)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.overwrite(value, lambda array, part: array.__setitem__(key, part))
@@ -358,14 +365,19 @@ def _product(first: Any, second: Any) -> Any:
 
 
 def _in_place(name: str) -> Callable[..., Any]:
-    """Return an operator such as ``+=``: of an array it changes the memory, which others may look at."""
+    """Return an operator such as ``+=``: of an array it changes the memory, which others may look at.
+
+    Values may be added one after another, as in a loop over records: what is released is their sum.
+    """
+    sign = {"add": 1.0, "sub": -1.0}.get(name)
 
     def operate(self: Noise, other: Any) -> Any:
-        if not (isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")):
-            return getattr(operator, name)(self, other)
-        if self.settled is not None:
-            return getattr(operator, f"i{name}")(self.settled[0], other)
-        return self.become(getattr(operator, name)(self, other))
+        settled = self.settled if sign is None else self._settled
+        if settled is not None:
+            return getattr(operator, f"i{name}")(settled[0], other)
+        self.is_held = False
+        made = getattr(operator, name)(self, other) if sign is None else self._sum(other, sign, False, held=True)
+        return self.become(made) if isinstance(self.value, np.ndarray) or hasattr(self.value, "detach") else made
 
     return operate
 

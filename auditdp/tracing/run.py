@@ -12,10 +12,12 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
+from auditdp.adjacency.tabular import number_of_records
+from auditdp.tracing.among import AMONG, among
 from auditdp.tracing.coordinates import coordinates
-from auditdp.tracing.draws import COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.draws import ALONE, COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
-from auditdp.tracing.plain import PLAIN, array_of_tensor, ndim, shape_of
+from auditdp.tracing.plain import PLAIN, any_of, array_of_tensor, ndim, shape_of
 from auditdp.tracing.sites import CodeLine, is_importing, label
 
 
@@ -78,6 +80,7 @@ class WatchedRun:
         constants: See ``TracedRun``; a replay has those of the record.
         located: Lines whose sampler was given a location other than 0 in any run: there it is a value with noise,
             even where it is 0. Lines are added.
+        draws: The same as ``aligned`` for lines and samplers, whose draws they are.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class WatchedRun:
         aligned: Mapping[Key, Sequence[int | None]] | None = None,
         constants: frozenset[CodeLine] = frozenset(),
         located: set[CodeLine] | None = None,
+        draws: Mapping[Key, Sequence[int | None]] | None = None,
     ) -> None:
         self.located = set() if located is None else located
         self.traced = TracedRun(data, constants=constants if record is None else record.constants)
@@ -99,7 +103,7 @@ class WatchedRun:
         """Memory of tensors that noise was written into, by its place: all of it as a tensor, and as noise."""
         self._origins: dict[Any, WatchedDraw] = {}
         self._changed: list[tuple[int, tuple[int, int]] | None] = []
-        self._draws: dict[Any, list[WatchedDraw]] = {}
+        self._draws: dict[Key, list[WatchedDraw | None]] = {}
         self._releases: dict[Key, list[Release | None]] = {}
         if record is not None:
             for draw in reversed(record.draws):
@@ -108,6 +112,8 @@ class WatchedRun:
                 self._releases.setdefault((release.site, release.law.family), []).append(release)
             for key, numbers in (aligned or {}).items():
                 self._releases[key] = [None if n is None else record.releases[n] for n in reversed(numbers)]
+            for key, numbers in (draws or {}).items():
+                self._draws[key] = [None if n is None else record.draws[n] for n in reversed(numbers)]
 
     def draw(
         self,
@@ -137,6 +143,9 @@ class WatchedRun:
         kept = None
         if expected is None:
             value = perform()
+        elif not any_of(location) and (changed := self._changed_among(expected.law, law)) is not None:
+            recorded = expected.value if expected.drawn is None else expected.drawn
+            value = among(law.family, recorded, perform(), *changed)
         elif shape is not None and shape_of(expected.value) != shape:
             value = perform()
             recorded = expected.value if expected.drawn is None else expected.drawn
@@ -175,9 +184,7 @@ class WatchedRun:
         mine, theirs = shape_of(recorded), shape_of(plain)
         if not (mine and theirs and mine[1:] == theirs[1:] and abs(mine[0] - theirs[0]) == 1):
             return None
-        if not self._changed and self.record is not None:
-            self._changed.append(changed_record(Pair(self.record.data, self.traced.data)))
-        if (changed := self._changed[0]) is None or changed[1] != (mine[0], theirs[0]):
+        if (changed := self._changed_record()) is None or changed[1] != (mine[0], theirs[0]):
             return None
         place, values = changed[0], _array_of(recorded)
         if mine[0] > theirs[0]:
@@ -185,6 +192,21 @@ class WatchedRun:
         else:
             values = np.insert(values, place, _array_of(plain)[place], axis=0)
         return plain.new_tensor(values) if hasattr(plain, "detach") else values
+
+    def _changed_record(self) -> tuple[int, tuple[int, int]] | None:
+        """Return ``changed_record`` of the inputs of the record and of the replay."""
+        if not self._changed and self.record is not None:
+            self._changed.append(changed_record(Pair(self.record.data, self.traced.data)))
+        return self._changed[0]
+
+    def _changed_among(self, before: NoiseLaw, now: NoiseLaw) -> tuple[int, bool] | None:
+        """Return the place of the record that one input lacks, and whether this one has it, of draws among all records."""
+        if before.family != now.family or now.family not in AMONG or same(before.parameter, now.parameter):
+            return None
+        changed = self._changed_record()
+        if changed is None or changed[1] != (before.parameter, now.parameter):
+            return None
+        return changed[0], changed[1][1] > changed[1][0]
 
     def release(
         self,
@@ -207,7 +229,7 @@ class WatchedRun:
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
         expected = self._expected_release((site, law.family), kind)
-        result = plain if expected is None else self._forced(expected, kind, plain, names)
+        result = plain if expected is None else self._forced(expected, kind, law, plain, names)
         if number in self.forced:
             given = self.forced[number]
             result = (forced_result if shape_of(given) == shape_of(plain) else _like)(plain, given)
@@ -241,9 +263,11 @@ class WatchedRun:
             return None
         return waiting.pop()
 
-    def _forced(self, expected: Release, kind: str, plain: Any, names: tuple[Any, ...] | None) -> Any:
+    def _forced(self, expected: Release, kind: str, law: NoiseLaw, plain: Any, names: tuple[Any, ...] | None) -> Any:
         """Return the recorded result as it is on this input."""
         recorded = _renamed(expected, names)
+        if kind == ALONE and (changed := self._changed_among(expected.law, law)) is not None:
+            return among(law.family, recorded, plain, *changed)
         if shape_of(recorded) != shape_of(plain):
             if kind == COIN and (of_records := self._of_records(recorded, plain)) is not None:
                 return of_records
@@ -279,11 +303,25 @@ class WatchedRun:
         for (site, method), waiting in self._draws.items():
             if waiting:
                 self._part(site, f"{method} is drawn less often")
+        self._mark_records()
         if not self.traced.parted:
             for (site, family), left in self._releases.items():
                 if left and left[-1] is not None:
                     self._part(site, f"{left[-1].kind} ({family}) is released less often")
         return self.traced
+
+    def _mark_records(self) -> None:
+        """Note which coins were tossed once for each record, in a loop."""
+        coins: dict[CodeLine, list[Release]] = {}
+        for release in self.traced.releases:
+            if release.kind == COIN and not release.shape:
+                coins.setdefault(release.site, []).append(release)
+        most = max(map(len, coins.values()), default=0)
+        records = number_of_records(self.traced.data) if most > 1 else None
+        for tossed in coins.values():
+            if records and records > 1 and not len(tossed) % records:
+                for release in tossed:
+                    release.of_record = True
 
 
 def _copied(value: Any) -> Any:

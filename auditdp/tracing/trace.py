@@ -16,7 +16,7 @@ from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
 from auditdp.tracing import conversions, sources
-from auditdp.tracing.aligning import aligned
+from auditdp.tracing.aligning import aligned, aligned_draws
 from auditdp.tracing.caller import GENERATOR, STATE, Caller
 from auditdp.tracing.draws import WatchedDraw
 from auditdp.tracing.forms import number
@@ -200,7 +200,7 @@ class Trace:
             now.setdefault((release.site, release.law.family), []).append(release.recorded)
         if all(now.get(key) == given for key, given in numbers.items()):
             return None
-        return self._replayed(neighbour, recorded, None, numbers)
+        return self._replayed(neighbour, recorded, None, numbers, aligned_draws(recorded, replayed))
 
     def replay(self, neighbour: Any, recorded: TracedRun, *, forced: Mapping[int, Any] | None = None) -> TracedRun:
         """Run the function on another input with the recorded draws, every release forced to its recorded result.
@@ -212,7 +212,7 @@ class Trace:
         """
         traced = self._replayed(neighbour, recorded, forced, None)
         if not forced and (numbers := aligned(recorded, traced)):
-            traced = self._replayed(neighbour, recorded, forced, numbers)
+            traced = self._replayed(neighbour, recorded, forced, numbers, aligned_draws(recorded, traced))
         return traced
 
     def _replayed(
@@ -221,8 +221,9 @@ class Trace:
         recorded: TracedRun,
         forced: Mapping[int, Any] | None,
         numbers: Mapping[Key, Sequence[int | None]] | None,
+        draws: Mapping[Key, Sequence[int | None]] | None = None,
     ) -> TracedRun:
-        run = WatchedRun(neighbour, recorded, forced, numbers, located=self.located)
+        run = WatchedRun(neighbour, recorded, forced, numbers, located=self.located, draws=draws)
         run.traced.state = recorded.state
         traced = self._watched(run, neighbour, _generator(recorded))
         if isinstance(traced.output, Raised) and isinstance(traced.output.error, TypeError | AttributeError):

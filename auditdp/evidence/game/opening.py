@@ -54,7 +54,7 @@ class RunLimit:
     Attributes:
         most: Runs at most.
         look: The trace, whose runs are among them, where the code was traced.
-        promises: Whether the trace, or a law that was read off, promises a finding.
+        promises: Whether the trace, or a law that was read off, gives reason to expect a finding.
     """
 
     most: int
@@ -157,14 +157,17 @@ def open_game(
 def _limit(
     options: GameOptions, look: TraceLook | TraceElsewhere | None, claim: Claim, read: ReplayedRatio | None
 ) -> RunLimit | None:
-    """Return the limit of runs, where there is one: higher where a trace, or a law that was read off, promises a finding."""
+    """Return the limit of runs, where there is one.
+
+    It is higher where a trace, or a law that was read off, promises a finding, or runs are not what an accountant was told.
+    """
     if not options.within:
         return None
     assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
     law, most = None if read is None else read.promised, options.proposed or options.calls
     runs = most if look is None or not look.is_traced else options.calls if look.is_sampled else SOON
     promised = law is not None and gain(claim, law)[0] * PLAYED * runs > math.log(1 / options.alpha)
-    promises = promised or (look is not None and look.is_broken)
+    promises = promised or (look is not None and look.is_suspect)
     return RunLimit(most if promises else options.calls, look, promises)
 
 

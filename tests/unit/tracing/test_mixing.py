@@ -116,3 +116,39 @@ def test_noise_that_a_gradient_shows_is_opaque(product):
 
     pair = compare(Trace(perturbed), FIRST, SECOND, np.random.default_rng(0), claim=GaussianDP(9.0))
     assert (pair.extent, pair.proposes) == ("part", False)
+
+
+def in_a_loop(v, rng):
+    total = rng.normal(0, 2.0, 3)
+    for k, x in enumerate(v):
+        total += np.eye(3)[k] * x
+    return np.zeros(3) + total / 2
+
+
+def out_of_an_array(v, rng):
+    made = []
+    for x in v:
+        n = rng.normal(0, 2.0)
+        n += x / 2
+        n -= -x / 2
+        made.append(n)
+    return made
+
+
+def of_a_tensor(v, rng):
+    total = torch.normal(0.0, 2.0, (3,))
+    for k, x in enumerate(v):
+        total -= torch.eye(3)[k] * x
+    return total.tolist()
+
+
+def and_compared(v, rng):
+    n = rng.normal(0, 2.0)
+    n += v[0]
+    n += v[2]
+    return [n] if n > 0 else []
+
+
+@pytest.mark.parametrize("function", [in_a_loop, out_of_an_array, of_a_tensor, and_compared])
+def test_values_that_are_added_to_noise_one_after_another_are_released_as_their_sum(function):
+    assert level_of(function) == pytest.approx(0.75)

@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
-from auditdp.adjacency import Neighbours
+from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.adjacency import Neighbours, Pair
+from auditdp.betting.traced_pairs import looked_by_trace
+from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import PureDP
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.game.opening import _limit
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
@@ -32,3 +36,16 @@ def test_outputs_as_long_as_their_input_are_seen_whichever_pair_comes_first(mech
         streams=lambda purpose, number: stream(0, "opening", purpose, number),
     )
     assert found.verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(("norm", "most"), [(1.0, 1_000), (2.0, 20_000)])
+def test_more_runs_are_allowed_where_steps_cost_more_than_an_accountant_was_told(norm, most):
+    def train(data, rng):
+        batches = [data[rng.random(len(data)) < 0.5] for _ in range(6)]
+        return sum(np.clip(batch, -norm, norm).sum() + rng.normal() for batch in batches)
+
+    options = GameOptions(alpha=0.05, calls=1_000, within=True, proposed=20_000, stop_when_refuted=True)
+    claim, data = AccountedDP(PLDUpper(1.0, 0.5, 6)), np.array([2.0, -0.5, 0.3, 0.1])
+    look = looked_by_trace(train, claim, [Pair(data, data[1:])], None, calls=600, seed=0, enough=3.0)
+    limit = _limit(options, look, claim, None)
+    assert (limit.most, limit.promises) == (most, most > 1_000)
