@@ -203,7 +203,7 @@ class WatchedRun:
         """Return the place of the record that one input lacks, and whether this one has it, of draws among all records."""
         if before.family != now.family or now.family not in AMONG or same(before.parameter, now.parameter):
             return None
-        changed = self._changed_record()
+        changed = None if ndim(before.parameter) or ndim(now.parameter) else self._changed_record()
         if changed is None or changed[1] != (before.parameter, now.parameter):
             return None
         return changed[0], changed[1][1] > changed[1][0]

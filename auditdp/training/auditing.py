@@ -64,8 +64,8 @@ def audit_training(
         attack: ``attack(released)``: with ``canaries`` a score of each, larger for those that look more like being in; with
             ``pairs``, what is bet on in place of the released, such as the score of a membership inference.
         calls: Trainings at most, those of the trace, of the search and of the confirmation among them. Unless given 1,000,
-            or up to 20,000 where two traced trainings propose that the claim fails; or one with ``canaries``, of which
-            several have canaries anew.
+            or up to 20,000 where two traced trainings propose that the claim fails, or are not what its accountant was
+            told; or one with ``canaries``, of which several have canaries anew.
         find: A fault that is to be found nine times in ten, such as 'level:1.5' (see ``auditdp.record.budgets.Fault``):
             the game then has as many trainings as that takes, and at least ``calls``, and what comes beside it is on top.
         stop_when_refuted: Whether to end at the verdict; False plays all trainings for the best lower bound.

@@ -99,3 +99,12 @@ def test_the_other_records_are_drawn_as_they_were_where_one_is_missing(name, way
             assert all(a in (b, RECORDS[PLACE]) for a, b in zip(longer, shorter, strict=True))
         else:
             assert [value for value in longer if value != RECORDS[PLACE]] == shorter
+
+
+def test_numbers_that_are_drawn_below_several_bounds_are_no_places_of_records():
+    def train(data, rng):
+        return rng.integers(0, np.full(2, len(data))) + rng.normal(size=2)
+
+    trace = compare(Trace(train), RECORDS, RECORDS[1:], np.random.default_rng(0), outcomes=0)
+    assert trace.first.untraceable == trace.second.untraceable == ""
+    assert trace.differ is None
