@@ -1,0 +1,37 @@
+"""The laws of noisy numbers, run by run."""
+
+import numpy as np
+import pytest
+
+from auditdp.betting.forecasting.noise_laws import Laws
+from auditdp.tracing.families import FAMILIES
+
+
+def laws(family, *numbers):
+    return Laws(FAMILIES[family], np.array(numbers))
+
+
+def test_a_value_that_is_rounded_otherwise_in_each_run_has_one_law():
+    clipped = [0.6, 0.6 * (1 + 2e-16), 0.6 * (1 - 1e-15)]
+    assert laws("Gaussian", *((value, 2.0, np.nan) for value in clipped)).one() is not None
+
+
+@pytest.mark.parametrize(
+    ("family", "others"),
+    [
+        ("Gaussian", (0.6 + 1e-6, 2.0, np.nan)),
+        ("Gaussian", (0.6, 2.0 + 1e-6, np.nan)),
+        ("two-sided geometric", (0.6 + 1e-12, 1.0, 0.5)),
+    ],
+)
+def test_another_value_or_scale_is_another_law(family, others):
+    known = (0.6, others[1] if others[0] != 0.6 else 2.0, others[2])
+    assert laws(family, known, known).one() is not None
+    assert laws(family, known, others).one() is None
+
+
+def test_values_are_drawn_by_the_law_of_their_run():
+    runs = np.repeat([0, 1], 4_000)
+    drawn = laws("Laplace", (-5.0, 1.0, np.nan), (5.0, 0.5, np.nan)).drawn(runs, np.random.default_rng(0))
+    assert drawn[:4_000].mean() == pytest.approx(-5, abs=0.1)
+    assert np.abs(drawn[4_000:] - 5).mean() == pytest.approx(0.5, abs=0.03)
