@@ -7,6 +7,7 @@ keeps the claim with probability at most that alpha, for any finding and any pai
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from auditdp.adjacency import Adjacency, Pair
@@ -15,6 +16,7 @@ from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import smaller
 from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError
+from auditdp.evidence.game.opening import PreparedGame
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.recording import Playback, Recorder
 from auditdp.mechanism.protocol import Mechanism
@@ -27,10 +29,10 @@ SHRINKING_ALPHA = 0.05
 """Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
 
 
-def confirm(game: Game, streams: Streams, purpose: str, alpha: float, most: int | None = None) -> Game:
+def confirm(game: Game, streams: Streams, purpose: str, alpha: float, within: PreparedGame | None = None) -> Game:
     """Replay the best pair on fresh randomness, with its own alpha, call by call, and return the game that was played.
 
-    With ``most``, in no more calls than that.
+    Where the runs of the game that it is ``within`` are bounded, in those that are left.
 
     Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
     depends on, so that it can be played again from the record.
@@ -41,7 +43,11 @@ def confirm(game: Game, streams: Streams, purpose: str, alpha: float, most: int 
         calls = Recorder(game.calls.singly())
         fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, prefixed(streams, purpose))
     budget = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (game.refuted_at or game.wealth.calls))
-    fresh.play(budget if most is None else min(budget, most), alpha=alpha, stop_when_refuted=True)
+    if within is not None and within.left is not None:
+        is_left = partial(within.is_left, more=True)
+        fresh.play(min(budget, within.left), alpha=alpha, stop_when_refuted=True, going_on=is_left)
+    else:
+        fresh.play(budget, alpha=alpha, stop_when_refuted=True)
     return fresh
 
 

@@ -22,7 +22,6 @@ from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
-from auditdp.betting.watching import going_on
 from auditdp.betting.wealth.levels import is_bound
 from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError, Timeout
@@ -97,7 +96,7 @@ def play_game(
     parts = go_on(opened, options)
     if game.wealth.refuted(alpha) and _confirms_itself(opened):
         most = game.wealth.calls + (opened.left or 0)
-        game.play(most, alpha=alpha / 2, stop_when_refuted=True, going_on=going_on, first=len(game.tables) - 1)
+        game.play(most, alpha=alpha / 2, stop_when_refuted=True, going_on=opened.is_left, first=len(game.tables) - 1)
     played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
     if game.wealth.refuted(alpha):
         among = adjacency if options.search and not (options.stop_when_refuted or options.within) else None
@@ -214,7 +213,7 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     game, parts = played.game, len(played.details.parts)
     part, alpha = f" of part {parts}" if parts > 1 else "", played.alpha / 2**parts
     itself = _confirms_itself(played.opened)
-    fresh = game if itself else confirm(game, streams, f"confirmation{part}", alpha, played.opened.left)
+    fresh = game if itself else confirm(game, streams, f"confirmation{part}", alpha, played.opened)
     more = 0 if itself else fresh.wealth.calls
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was

@@ -112,6 +112,10 @@ class PreparedGame:
         """Runs that may still be made, at least one; None where they are not bounded."""
         return None if self.limit is None else max(self.limit.most - self.used, 1)
 
+    def is_left(self, made: int, most: int, *, more: bool = False) -> bool:
+        """Return whether runs are left for further calls of its game, or with ``more`` of another one that has made some."""
+        return self.limit is None or self.used + (made if more else 0) < self.limit.most
+
     def stopped(self) -> Part:
         """Return what the game has played and won so far."""
         return Part(calls=self.used, log_e_value=self.game.wealth.log_wealth)
@@ -238,12 +242,16 @@ def play(opened: PreparedGame, options: GameOptions) -> PreparedGame:
     calls = opened.calls - opened.spent
     limit = opened.limit
     first = calls if limit is None else min(calls, options.calls)
-    game.play(first, alpha=alpha, stop_when_refuted=options.stop_when_refuted, going_on=going_on)
+
+    def within(made: int, most: int) -> bool:  # forecasters may ask the code of outputs, which are runs as well
+        return going_on(made, most) and (limit is None or opened.used < opened.calls)
+
+    game.play(first, alpha=alpha, stop_when_refuted=options.stop_when_refuted, going_on=within)
     if limit is not None and game.refuted_at is None and not is_stopped():
         if options.proposed is not None and game.wealth.log_wealth >= GAINING:
             limit = replace(limit, most=options.proposed)
             opened = replace(opened, calls=limit.game, limit=limit)
-        game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=True, going_on=going_on)
+        game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=True, going_on=within)
     return opened
 
 
