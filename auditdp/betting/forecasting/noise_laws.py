@@ -49,16 +49,6 @@ class Laws:
         )
         return found
 
-    def drawn(self, runs: NDArray[np.intp], rng: np.random.Generator) -> Floats:
-        """Return a value by the law of each of some runs, as its density on a grid has it."""
-        location, scale, parameter = self.numbers.T
-        grid = WHOLE_GRID if self.family.is_whole else GRID
-        with np.errstate(all="ignore"):
-            density = self.family.log_densities(grid, 0.0, 1.0, None if np.isnan(parameter[0]) else parameter[0])
-        masses = np.exp(density - density.max())
-        found: Floats = location[runs] + scale[runs] * rng.choice(grid, len(runs), p=masses / masses.sum())
-        return found
-
     def same_as(self, other: Laws) -> bool:
         """Return whether two have the same laws, run by run."""
         return self.family is other.family and np.array_equal(self.numbers, other.numbers, equal_nan=True)

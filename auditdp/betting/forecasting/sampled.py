@@ -35,8 +35,6 @@ from auditdp.tracing.steps import is_sample
 
 LARGEST = 20.0
 """Log-odds beyond it count as it, where they are compared."""
-DRAWN = 4_096
-"""Outputs of either input that are drawn by the laws that are read, which say what runs are too few to show."""
 PARTS, NEARLY = np.linspace(0, 1, 21), 1.0
 """Parts of the log-odds, of which the largest counts that tells runs which are left out nearly best, by so many nats."""
 
@@ -65,19 +63,12 @@ class SampledPart:
 
     def log_odds(self, outputs: Floats, owners: NDArray[np.intp] | None) -> Floats:
         """Return the log-odds of outputs: their joint density is averaged, of each without the worlds of its own run."""
-        return self._log_odds([entry.values(outputs) for entry in self.entries], owners)
-
-    def drawn(self, side: int, rng: np.random.Generator) -> Floats:
-        """Return the log-odds of what an input gives by these laws: of a world by its chance, and its noise."""
-        world = rng.choice(len(self.worlds[side].runs), size=DRAWN, p=self.worlds[side].chances)
-        return self._log_odds([each.laws[side].drawn(world, rng) for each in self.entries], None)
-
-    def _log_odds(self, values: Sequence[Floats], owners: NDArray[np.intp] | None) -> Floats:
+        values = [entry.values(outputs) for entry in self.entries]
         sides = []
         for side, worlds in enumerate(self.worlds):
             with np.errstate(all="ignore"):
                 densities = sum(each.laws[side].log_densities(x) for each, x in zip(self.entries, values, strict=True))
-                chances = np.repeat(worlds.chances[:, None], len(values[0]), axis=1)
+                chances = np.repeat(worlds.chances[:, None], len(outputs), axis=1)
                 chances[False if owners is None else worlds.owners[:, None] == owners] = 0.0
                 sides.append(logsumexp(densities + np.log(chances / chances.sum(axis=0)), axis=0))
         return np.asarray(sides[0] - sides[1])
@@ -129,11 +120,7 @@ def ratio_by_parts(
     def ratio(outputs: Array) -> Floats:
         return np.asarray(told * sum(part.log_odds(np.asarray(outputs, float), None) for part in parts))
 
-    if not told:
-        return None
-    rng = np.random.default_rng(seed)
-    either = np.concatenate([sum(part.drawn(side, rng) for part in parts) for side in (0, 1)])
-    return ratio, Law(told * either, np.ones(len(either)))
+    return (ratio, Law(told * odds, np.ones(len(odds)))) if told > 0 else None
 
 
 def _noisy(run: TracedRun) -> list[tuple[Release, int]]:

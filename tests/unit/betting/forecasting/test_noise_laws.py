@@ -28,10 +28,3 @@ def test_another_value_or_scale_is_another_law(family, others):
     known = (0.6, others[1] if others[0] != 0.6 else 2.0, others[2])
     assert laws(family, known, known).one() is not None
     assert laws(family, known, others).one() is None
-
-
-def test_values_are_drawn_by_the_law_of_their_run():
-    runs = np.repeat([0, 1], 4_000)
-    drawn = laws("Laplace", (-5.0, 1.0, np.nan), (5.0, 0.5, np.nan)).drawn(runs, np.random.default_rng(0))
-    assert drawn[:4_000].mean() == pytest.approx(-5, abs=0.1)
-    assert np.abs(drawn[4_000:] - 5).mean() == pytest.approx(0.5, abs=0.03)

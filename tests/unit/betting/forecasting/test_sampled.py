@@ -68,14 +68,3 @@ def test_where_no_records_are_drawn_nothing_is_averaged():
     calls.look((1.0, 0.0), np.random.default_rng(0))
     with (forecaster := ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1)).trace:
         assert forecaster.by_parts(Pair(1.0, 0.0), calls.form, 16) is None
-
-
-def test_the_law_has_log_odds_that_are_rarer_than_runs_are_many():
-    mechanism, pair = as_mechanism(sampled), Pair(np.array([1.0, 0.0, 0.0]), np.zeros(2))
-    calls = Calls(mechanism)
-    calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
-    with (forecaster := ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1)).trace:
-        ratio, law = forecaster.by_parts(pair, calls.form, 48)
-    rare = np.quantile(ratio(calls(pair.data, 20_000, np.random.default_rng(2)).reshape(20_000, -1)), 0.995)
-    shown = law.log_odds[: len(law.log_odds) // 2] > rare
-    assert 0.002 < np.average(shown, weights=law.weights[: len(shown)]) < 0.01
