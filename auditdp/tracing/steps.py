@@ -37,9 +37,9 @@ def is_sample(release: Release) -> bool:
 
 def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:
     """Yield where a run differs from what the accountant of its claim was told, each with its line."""
-    told = getattr(getattr(trace.claim, "curve", None), "describes", None)
+    told = _told(trace)
     noisy = {site: _gaussian(pairs) for site, pairs in trace.by_line().items() if _gaussian(pairs)}
-    if not isinstance(told, Poisson) or not noisy:
+    if told is None or not noisy:
         return
     steps_anywhere = _is_anywhere(noisy.values(), told)
     for site, pairs in noisy.items():
@@ -64,8 +64,8 @@ def as_run(trace: PairTrace, other: float | None = None) -> Poisson | None:
     """
     rates: list[Any] = [r.location if r.kind == COIN else other for r in trace.first.releases if is_sample(r)]
     lines = [*map(_gaussian, trace.by_line().values())]
-    told = getattr(getattr(trace.claim, "curve", None), "describes", None)
-    if isinstance(told, Poisson) and _is_anywhere(lines, told):
+    told = _told(trace)
+    if told is not None and _is_anywhere(lines, told):
         lines = [[*chain.from_iterable(lines)]]
     parts = [part for pairs in lines for part in _by_shape(pairs)]
     if not rates or not parts or len({len(part) for part in parts}) > 1:
@@ -102,16 +102,22 @@ def is_suspect(trace: PairTrace) -> bool:
     Its steps cost more than the claim, shuffled batches as Poisson ones do; or which records were drawn decides numbers of
     the output that no noise is added to.
     """
-    told = getattr(getattr(trace.claim, "curve", None), "describes", None)
+    told = _told(trace)
     samples = [release for release in trace.first.releases if is_sample(release)]
     if not samples or trace.opaque:
         return False
     shows = trace.differ is not None and trace.repeats is not False and not trace.doubt and not trace.second.parted
     tried = trace.outcomes is not None and (trace.outcomes.complete or trace.outcomes.matched)
     # The coins of randomised response decide outputs as well, for another claim.
-    if shows and not tried and (isinstance(told, Poisson) or all(release.kind != COIN for release in samples)):
+    if shows and not tried and (told is not None or all(release.kind != COIN for release in samples)):
         return True
-    return isinstance(told, Poisson) and cost_as_run(trace, told.rate) is not None
+    return told is not None and cost_as_run(trace, told.rate) is not None
+
+
+def _told(trace: PairTrace) -> Poisson | None:
+    """Return what the accountant of the claim was told; None where it is none of Poisson batches."""
+    told = getattr(getattr(trace.claim, "curve", None), "describes", None)
+    return told if isinstance(told, Poisson) else None
 
 
 def _by_shape(pairs: Sequence[Moved]) -> list[list[Moved]]:

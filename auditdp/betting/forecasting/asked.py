@@ -36,7 +36,6 @@ MOST = 128
 ROUNDED, SAME, SURE = 1e-6, 1e-4, 1e-3
 """How far the same noise is off by rounding at least, and at most, relative to its size, and to how far it is off on the
 other input: where it is off there by as little, as where a clipped gradient is the same in every step, nothing is told."""
-
 UNTOLD = 0.05
 """How often an output tells nothing, relative to those of one input: a bet that rules it out would lose much on it."""
 
