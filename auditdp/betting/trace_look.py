@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from auditdp.betting.trace_ranks import TracedPair
 from auditdp.claims.base import Claim
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.calls.representation import Representation
-from auditdp.tracing import Trace
+from auditdp.tracing import PairTrace, Trace, in_full
 from auditdp.tracing.draws import NOISY
 from auditdp.tracing.steps import is_sample, is_suspect
 
@@ -45,6 +46,7 @@ class TraceLook:
         proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
         candidates: Pairs that are compared by what is read off them, for what two runs do not tell.
         listed: So many of these are listed ones, the first.
+        compared: Runs of pairs by their keys, which are not made again where runs are few.
     """
 
     trace: Trace
@@ -58,6 +60,7 @@ class TraceLook:
     proposed: list[tuple[Pair, float]] = field(default_factory=list)
     candidates: list[Pair] = field(default_factory=list)
     listed: int = 0
+    compared: dict[Any, list[PairTrace]] = field(default_factory=dict)
 
     @property
     def is_sampled(self) -> bool:
@@ -104,6 +107,7 @@ class TraceLook:
             return None
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
         made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways, few=few, until=until)
+        made.compared = self.compared
         if not few and (won := self._most_won(made, form)) is not None:
             best = won
         if few and self.is_sampled and (told := made.told_by_parts(self.candidates, form)) is not None:
@@ -131,5 +135,5 @@ class TraceLook:
             self.proposed = others
         else:
             self.proposed = [(best, PROMISED), *(each for each in others if key(each[0]) != key(best))][:MOST_BROKEN]
-            self.looked.append(TracedPair(best, made._compared(best, 0, FULL)))
+            self.looked.append(TracedPair(best, in_full(self.trace, made.compare(best, 0), FULL)))
         return best

@@ -32,7 +32,7 @@ from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import is_vectorised
-from auditdp.tracing import PairTrace, Trace, compare, replayed
+from auditdp.tracing import PairTrace, Trace, compare, in_full
 from auditdp.tracing.exploring import MOST_RUNS
 from auditdp.tracing.steps import is_sample
 
@@ -148,6 +148,8 @@ class TraceSearch:
             if self.look.is_traced:
                 self.look.share = max(each.trace.share for each in self._seen.values())
                 self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
+        if self.few:
+            self.look.compared = {name: [each.trace] for name, each in self._seen.items()} | self._runs
         return self.look
 
     def _left(self, share: float = 1.0) -> int:
@@ -245,25 +247,28 @@ class TraceSearch:
         """Look at a pair by two runs; None where it was looked at, or it is no candidate."""
         if (name := key(pair)) in self._seen:
             return None
-        return self._keep(name, pair, self._compared(pair, 0, self.look.pairs % RECORDED))
+        return self._keep(name, pair, self._compared(pair, self.look.pairs % RECORDED))
 
     def _in_full(self, pair: Pair, outcomes: int) -> None:
         """Look at a pair with other outcomes of chance, beside the run in which it shows most."""
         again = min(AGAIN, self.most // LEAST_AGAIN)
         numbers = range(1 + (min(again, 1) if self.few and key(pair) not in self._listed else again))
-        runs = self._runs.get(key(pair)) or [self._compared(pair, 0, number) for number in numbers]
+        runs = self._runs.get(key(pair)) or [self._compared(pair, number) for number in numbers]
         certain = len(runs) > 1 and told_apart(runs) == 1
-        recorded = max(runs, key=lambda trace: TracedPair(pair, trace).rank).first
-        alone = self.few and (certain or any(map(is_sample, recorded.releases)))  # of samples there are too many
+        best = max(range(len(runs)), key=lambda k: TracedPair(pair, runs[k]).rank)
+        alone = self.few and (
+            certain or any(map(is_sample, runs[best].first.releases))
+        )  # of samples there are too many
         outcomes = 1 if alone else min(max(outcomes, 1), MOST_RUNS)
-        trace = replayed(self.trace, recorded, pair.neighbour, claim=self.claim, outcomes=outcomes)
+        runs[best] = trace = in_full(self.trace, runs[best], outcomes)
+        self._runs[key(pair)] = runs
         self._is_certain |= certain or bool(trace.fixed)
         if (found := self._keep(key(pair), pair, trace)) is not None:
             self.look.looked.append(found)
 
-    def _compared(self, pair: Pair, outcomes: int, number: int = 0) -> PairTrace:
+    def _compared(self, pair: Pair, number: int) -> PairTrace:
         rng = np.random.default_rng([self.seed, number])
-        return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
+        return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=0)
 
     def _keep(self, name: Any, pair: Pair, trace: PairTrace) -> TracedPair | None:
         self.look.pairs += name not in self._seen
@@ -293,7 +298,8 @@ class TraceSearch:
 
         What a pair loses may depend on what is drawn, as with rows in random order: the luckiest of many runs shows little.
         """
-        self._runs = runs = {key(each.pair): [each.trace] for each in pairs}
+        runs = self._runs
+        runs |= {key(each.pair): [each.trace] for each in pairs}
 
         def ranked(some: Sequence[TracedPair]) -> list[TracedPair]:
             names = [key(each.pair) for each in some]
@@ -311,7 +317,7 @@ class TraceSearch:
         found = list(dict.fromkeys([*by_reason(best), *best]))[: max(most, 1)]
         for k in range(FEW_TIMES if self._shows_enough() else AGAIN):
             for each in found[: max(len(found) >> k, 1)]:
-                trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
+                trace = attempted(partial(self._compared, each.pair, RECORDED + k))
                 runs[key(each.pair)] += [] if trace is None else [trace]
             found = ranked(found)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal
@@ -65,6 +65,11 @@ class PairTrace(Printed):
     repeats: bool | None = None
     doubt: str = ""
     fixed: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, first: TracedRun, second: TracedRun, claim: Claim | None) -> PairTrace:
+        """Return what a recorded run and its replay say by themselves."""
+        return cls(first, second, _together(first, second), claim, where_differ(first.output, second.output))
 
     @property
     def is_visible(self) -> bool:
@@ -298,72 +303,97 @@ def replayed(
         if len(trace.located) > located:
             again = trace.again(recorded, recorded.constants)
             return replayed(trace, again, neighbour, claim=claim, outcomes=outcomes)
-        differ, moved = where_differ(recorded.output, second.output), _together(recorded, second)
-        second, differ, moved = _best_order(trace, recorded, (second, differ, moved), neighbour, claim)
-        doubt = ""
-        still = _still(moved) if differ is not None else frozenset()
-        if still and (outcomes or still not in trace.tried):
-            trace.tried.add(still)
-            again = trace.again(recorded, still)
-            other = trace.replay(neighbour, again)
-            if where_differ(again.output, other.output) is None:
-                recorded, second, moved, differ = again, other, _together(again, other), None
-                trace.constants |= still  # for searches, which look at two runs of a pair
-            elif _same_form(recorded.output, second.output):
-                doubt = _hiding(still, _together(again, other), again.output)
-                doubt = doubt if doubt and _reaches(trace, recorded, second, still) else ""
+        found = _best_order(trace, PairTrace.of(recorded, second, claim))
+        if found.differ is not None and not outcomes and _still(found) not in trace.tried:
+            found = _with_constants(trace, found)
+        return in_full(trace, found, outcomes) if outcomes else found
+
+
+def in_full(trace: Trace, seen: PairTrace, outcomes: int) -> PairTrace:
+    """Return what a trace says of a pair with other outcomes of events and choices, where two runs of it are there."""
+    with trace:
+        if seen.differ is not None and not seen.doubt:
+            seen = _with_constants(trace, seen)
+        recorded, second, moved, found = seen.first, seen.second, seen.moved, None
         fixed: frozenset[int] = frozenset()
-        if outcomes and any(pair.loss and any(pair.loss) for pair in moved):
+        if any(pair.loss and any(pair.loss) for pair in moved):
             fixed = frozenset(
                 n for draw in recorded.draws if trace.is_fixed(draw, recorded) for n in draw.used.values()
             )
-        repeats = None
-        if differ is not None and outcomes:
+        repeats = seen.repeats
+        if seen.differ is not None and repeats is None:
             repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
-        if outcomes and claim is not None and not ComposedLoss.of([pair.loss for pair in moved]).satisfies(claim):
+        if seen.satisfies is False:
             moved = ordered(trace, recorded, moved)
-        found = None
-        if outcomes and any(map(is_by_chance, [*recorded.releases, *second.releases])):
-            found = explored(trace, recorded, neighbour, outcomes)
+        if any(map(is_by_chance, [*recorded.releases, *second.releases])):
+            found = explored(trace, recorded, second.data, outcomes)
         tails: Sequence[ShownTail] = ()
-        if outcomes and found is None and claim is not None and second.parted:
+        if found is None and seen.claim is not None and second.parted:
             tails = shown(trace, recorded, second) or ()
-    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats, doubt, fixed)
+        return replace(seen, moved=moved, outcomes=found, shown=tails, repeats=repeats, fixed=fixed)
 
 
-def _still(moved: Sequence[Moved]) -> frozenset[CodeLine]:
+def _with_constants(trace: Trace, seen: PairTrace) -> PairTrace:
+    """Return a pair whose outputs differ as it is where constants that have noise are part of the noise.
+
+    Then the noise may hide the difference, and the runs are made again, or there is a doubt; but not where it is known not
+    to reach a number that differs.
+    """
+    still = _still(seen)
+    alike = _same_form(seen.first.output, seen.second.output)
+    if not still or (
+        alike and still in trace.unreached and _unlike(seen.first.output, seen.second.output) & trace.unreached[still]
+    ):
+        return seen
+    trace.tried.add(still)
+    again = trace.again(seen.first, still)
+    other = trace.replay(seen.second.data, again)
+    anew = PairTrace.of(again, other, seen.claim)
+    if anew.differ is None:
+        trace.constants |= still  # for searches, which look at two runs of a pair
+        return anew
+    doubt = _hiding(still, anew) if alike else ""
+    return replace(seen, doubt=doubt) if doubt and _reaches(trace, seen, still) else seen
+
+
+def _still(seen: PairTrace) -> frozenset[CodeLine]:
     """Return the lines that add noise to what moves nowhere, such as zeros that are filled: that is no release yet."""
-    noisy = [pair for pair in moved if pair.first.kind == NOISY]
+    noisy = [pair for pair in seen.moved if pair.first.kind == NOISY]
     return frozenset(
         {pair.first.site for pair in noisy} - {pair.first.site for pair in noisy if pair.distance or pair.why}
     )
 
 
-def _hiding(still: frozenset[CodeLine], moved: Sequence[Moved], output: Any) -> str:
+def _hiding(still: frozenset[CodeLine], seen: PairTrace) -> str:
     """Return which line adds noise to a constant that the output does not show: what it is used for may hide a number."""
     lines = [
         pair.first.site.line
-        for pair in moved
-        if pair.first.site in still and not pair.distance and not occurs(pair.first.result, output)
+        for pair in seen.moved
+        if pair.first.site in still and not pair.distance and not occurs(pair.first.result, seen.first.output)
     ]
     return f"what line {lines[0]} adds noise to does not move, and may hide it" if lines else ""
 
 
-def _reaches(trace: Trace, recorded: TracedRun, second: TracedRun, lines: frozenset[CodeLine]) -> bool:
-    """Return whether the noise of some lines reaches all numbers by which outputs differ.
+def _reaches(trace: Trace, seen: PairTrace, lines: frozenset[CodeLine]) -> bool:
+    """Return whether the noise of some lines reaches all numbers by which outputs differ; what it does not is kept.
 
     It does not reach, and so does not hide, a number that is the same on either input where that noise is huge or absent,
     as where weights are overwritten after they were initialised.
     """
-    runs = recorded, second
-    differ = {k for k, (a, b) in enumerate(zip(*(leaves(run.output) for run in runs), strict=True)) if a != b}
-    for times, run in product(OTHERWISE, runs):
+    differ = _unlike(seen.first.output, seen.second.output)
+    for times, run in product(OTHERWISE, (seen.first, seen.second)):
         forced = {each.number: times * np.asarray(each.result) for each in run.releases if each.site in lines}
-        other = trace.replay(run.data, recorded, forced=forced).output
-        if not _same_form(run.output, other):
+        other = trace.replay(run.data, seen.first, forced=forced).output
+        if not differ or not _same_form(run.output, other):
             return True
-        differ -= {k for k, (a, b) in enumerate(zip(leaves(run.output), leaves(other), strict=True)) if a != b}
+        differ -= _unlike(run.output, other)
+    trace.unreached[lines] = trace.unreached.get(lines, frozenset()) | differ
     return not differ
+
+
+def _unlike(first: Any, second: Any) -> frozenset[int]:
+    """Return which numbers of two outputs of one form differ, by their place among all."""
+    return frozenset(k for k, (a, b) in enumerate(zip(leaves(first), leaves(second), strict=True)) if a != b)
 
 
 def _same_form(first: Any, second: Any) -> bool:
@@ -374,22 +404,20 @@ def _same_form(first: Any, second: Any) -> bool:
         return False
 
 
-Replayed = tuple[TracedRun, str | None, list[Moved]]
-
-
-def _best_order(trace: Trace, recorded: TracedRun, replayed: Replayed, neighbour: Any, claim: Claim | None) -> Replayed:
+def _best_order(trace: Trace, seen: PairTrace) -> PairTrace:
     """Return a replay with the releases of each line in another order, where that shows less: a coupling as good as any."""
-    second, differ, moved = replayed
-    loss = ComposedLoss.of([pair.loss for pair in moved])
-    if differ is None and (claim is None or loss.satisfies(claim)):
-        return replayed
-    other = trace.reordered(neighbour, recorded, second)
+    loss, claim = seen.composed, seen.claim
+    if seen.differ is None and (claim is None or loss.satisfies(claim)):
+        return seen
+    other = trace.reordered(seen.second.data, seen.first, seen.second)
     if other is None:
-        return replayed
-    elsewhere, anew = where_differ(recorded.output, other.output), _together(recorded, other)
-    moves_less = claim is not None and ComposedLoss.of([pair.loss for pair in anew]).share(claim) < loss.share(claim)
-    is_better = differ is not None or moves_less if elsewhere is None else differ and other.parted and moves_less
-    return (other, elsewhere, anew) if is_better else replayed
+        return seen
+    anew = PairTrace.of(seen.first, other, claim)
+    moves_less = claim is not None and anew.composed.share(claim) < loss.share(claim)
+    is_better = (
+        seen.differ is not None or moves_less if anew.differ is None else seen.differ and other.parted and moves_less
+    )
+    return anew if is_better else seen
 
 
 def _together(first: TracedRun, second: TracedRun) -> list[Moved]:

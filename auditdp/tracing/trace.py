@@ -104,6 +104,8 @@ class Trace:
         """Lines at which what is added to noise was seen to be part of the noise: see ``TracedRun``."""
         self.tried: set[frozenset[CodeLine]] = set()
         """Lines of which that was tried."""
+        self.unreached: dict[frozenset[CodeLine], frozenset[int]] = {}
+        """Numbers of outputs, by their place among all, that the noise of such lines was seen not to reach."""
 
     def __enter__(self) -> Trace:
         _sources.enter()

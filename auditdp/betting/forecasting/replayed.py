@@ -27,6 +27,7 @@ from typing import Any, Self
 import numpy as np
 
 from auditdp.adjacency import Pair
+from auditdp.adjacency.search import key
 from auditdp.betting.forecasting.asked import by_asking
 from auditdp.betting.forecasting.noise_laws import SPARE, Ratio
 from auditdp.betting.forecasting.normal import by_change, by_threshold
@@ -41,7 +42,7 @@ from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.numerics.arrays import Floats
-from auditdp.tracing import PairTrace, Trace, compare
+from auditdp.tracing import PairTrace, Trace, compare, in_full
 from auditdp.tracing.exploring import MOST_RUNS
 from auditdp.tracing.steps import is_sample
 
@@ -85,13 +86,11 @@ class _KeptRuns:
 
     Attributes:
         pair: The pair.
-        compared: Traced runs by their number and the outcomes that were tried, where runs are few.
         outputs: Those of plain runs on either input.
         law: What was read off it, where it is not to be read again.
     """
 
     pair: Pair
-    compared: dict[tuple[int, int], PairTrace] = field(default_factory=dict)
     outputs: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
     law: Read | None = None
 
@@ -109,6 +108,7 @@ class ReplayedRatio:
 
     Attributes:
         abstained: Outputs that did not look like those that were traced.
+        compared: Runs of pairs by their keys, where runs are few.
         stated: How often it gives which log-odds, where that is known before the first call.
     """
 
@@ -121,6 +121,7 @@ class ReplayedRatio:
     ) -> None:
         self.trace, self.claim, self.seed, self.few, self.until = trace, claim, seed, few, until
         self.abstained = 0
+        self.compared: dict[Any, list[PairTrace]] = {}
         self.ways: Sequence[Way] = ways or WAYS
         self._best: Pair | None = None
         self._kept: dict[tuple[int, int], _KeptRuns] = {}
@@ -195,7 +196,7 @@ class ReplayedRatio:
 
     def _is_hidden(self, pair: Pair) -> bool:
         """Return whether an output has fewer numbers than noise was added to, which cannot be read from it, or others."""
-        seen = self._compared(pair, 0, outcomes=0)
+        seen = self.compare(pair, 0)
         noisy = [moved.first for moved in seen.noisy if moved.loss is None or any(moved.loss)]
         round_it = seen.differ is not None and not seen.by_chance
         shown = sum(1 for _ in leaves(seen.first.output))
@@ -203,15 +204,15 @@ class ReplayedRatio:
 
     def _by_outcomes(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by what chance decides, or by values that got round the noise."""
-        shows = (k for k in range(SHOWING_RUNS) if self._compared(pair, k, outcomes=0).is_notable)
-        shown = next(shows, 0)
-        sampled = any(map(is_sample, self._compared(pair, shown, outcomes=0).first.releases))
-        in_full = self._compared(pair, shown, MOST_RUNS if not self.few else 1 if sampled else FEW_OUTCOMES)
-        if (table := _by_table(self.trace, in_full, form)) is not None:
+        shows = (k for k in range(SHOWING_RUNS) if self.compare(pair, k).is_notable)
+        shown = self.compare(pair, next(shows, 0))
+        sampled = any(map(is_sample, shown.first.releases))
+        seen = in_full(self.trace, shown, MOST_RUNS if not self.few else 1 if sampled else FEW_OUTCOMES)
+        if (table := _by_table(self.trace, seen, form)) is not None:
             return table
-        if not (in_full.differ is not None or in_full.second.parted or in_full.fixed):
+        if not (seen.differ is not None or seen.second.parted or seen.fixed):
             return None
-        return self._by_values(pair, in_full, form)
+        return self._by_values(pair, seen, form)
 
     def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by noise that is not followed."""
@@ -226,7 +227,7 @@ class ReplayedRatio:
     def _by_change(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by two normal laws, or by a threshold: of more runs where a game by these is long."""
         sizes = [runs for runs in MORE_PAIRED if runs <= self.few // SHARE_PAIRED]
-        first, found = self._compared(pair, 0, outcomes=0), list[tuple[float, Read]]()
+        first, found = self.compare(pair, 0), list[tuple[float, Read]]()
         round_it = first.differ is not None or bool(first.second.parted)
         calls, made = math.inf, 0  # that a game by what was found takes, and the runs that showed it
         for runs in sizes:
@@ -307,7 +308,7 @@ class ReplayedRatio:
 
     def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
         """Return traced runs of a pair, so many from each input."""
-        traces = [self._compared(way, k, outcomes=0) for way in (pair, pair.swapped()) for k in range(runs)]
+        traces = [self.compare(way, k) for way in (pair, pair.swapped()) for k in range(runs)]
         forward = [True] * runs + [False] * runs
         pairs = [
             (t.first, t.second) if ahead else (t.second, t.first) for t, ahead in zip(traces, forward, strict=True)
@@ -317,14 +318,15 @@ class ReplayedRatio:
         )
         return SeenRuns(traces, forward, (one, other))
 
-    def _compared(self, pair: Pair, number: int, outcomes: int = MOST_RUNS) -> PairTrace:
-        """Return a run on one input and its replay on the other; where runs are few, each is made once."""
-        kept = self._of(pair).compared
-        if (trace := kept.get((number, outcomes))) is None:
-            rng = np.random.default_rng([self.seed, number])
-            trace = compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
-            kept |= {(number, outcomes): trace} if self.few else {}
-        return trace
+    def compare(self, pair: Pair, number: int) -> PairTrace:
+        """Return a run on one input and its replay on the other; where runs are few, those that were made count."""
+        kept = self.compared.setdefault(key(pair), []) if self.few else []
+        if number < len(kept):
+            return kept[number]
+        rng = np.random.default_rng([self.seed, number, *[1] * (self.few > 0)])
+        made = compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=0)
+        kept.append(made)
+        return made
 
     def _by_values(self, pair: Pair, seen: PairTrace, form: Representation) -> Read | None:
         """Return certainty where an output has a value that came several times from one input and never from the other.
