@@ -24,7 +24,7 @@ from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
 from auditdp.betting.pairs import attempted, generated, is_adjacent
-from auditdp.betting.telling import RUNS, apart_in, by_outputs
+from auditdp.betting.telling import RUNS, apart_in, farthest
 from auditdp.betting.trace_look import BETTER, FULL, MOST_BROKEN, NOTABLE, PROMISED, TraceLook
 from auditdp.betting.trace_ranks import LARGEST, ROUND, RunsOfPair, TracedPair, by_reason, told_apart
 from auditdp.betting.watching import is_stopped
@@ -56,8 +56,8 @@ CORNERS = 1 / 2
 """Of the pairs that are not listed, so many are corner cases, at most."""
 FEWEST_CORNERS = 8
 """Of the corner cases, so many are looked at, whatever others have shown."""
-MORE_TOLD = 2
-"""How many times as many runs a comparison of outputs has where a search has more."""
+MORE_TOLD, MOST_TOLD = 2, 4
+"""How many times as many runs a comparison of outputs has where a search has more, and of the closest pairs."""
 AFTERWARDS, FEW_AGAIN, FEW_TIMES = 32, 4, 1
 """Runs that are left where runs are bounded and a pair has shown enough, pairs that are looked at again, and how often."""
 DRAWN = 1 / 2
@@ -68,9 +68,8 @@ READ = 2
 """Of the pairs that show enough, laws of so many are read off until one promises a short game."""
 SAMPLED, DRAWN_AMONG = 40, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
-OPAQUE, CLOSEST = 8, 3
-"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played; and
-those of them that are run more often."""
+OPAQUE = 8
+"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
 FEWEST_LOSSY, MOST_LOSSY, RUNS_OF_LOSSY = 4, 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 MOST_COMPARED = 12
@@ -199,8 +198,7 @@ class TraceSearch:
         corners = offers(adjacency).corner_cases or []
         few = min(OPAQUE, self.most // (2 * RUNS) - 1)
         checked = [pair for pair in corners[: max(few, 1)] if is_adjacent(adjacency, pair)]
-        first = by_outputs(self.trace, [*listed[:1], *checked], seed=self.seed)[:CLOSEST]
-        best = by_outputs(self.trace, first, seed=self.seed + 1, runs=MORE_TOLD * RUNS)[0] if first[1:] else first[0]
+        best = farthest(self.trace, [*listed[:1], *checked], seed=self.seed, again=MORE_TOLD * RUNS)
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
             if self.look.is_traced and not self.look.looked[0].trace.is_notable:
@@ -214,9 +212,9 @@ class TraceSearch:
         broken = sorted(first, key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
         most = min(max(self.most // RUNS_OF_LOSSY, FEWEST_LOSSY), MOST_LOSSY)
         lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]
-        if len(lossy) > 1 and not broken[0].trace.is_visible:
+        if len(lossy) > 1 and not (promise == PROMISED and broken[0].trace.is_visible):
             runs = MORE_TOLD * RUNS if self.most > self.look.most else RUNS
-            best = by_outputs(self.trace, lossy, seed=self.seed, runs=runs)[0]
+            best = farthest(self.trace, lossy, seed=self.seed, runs=runs, again=MOST_TOLD * runs)
             others = [] if key(best) in self._listed else [best]
             for pair in others:
                 self._in_full(pair, FULL)

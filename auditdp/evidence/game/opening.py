@@ -146,7 +146,8 @@ def open_game(
         calls = _at_most(max(least, each * len(game.tables)), options.most)
     checked = outputs_to_look(calls)
     won = look is not None and _is_won(game, look, calls - checked, options, limit)
-    searched = propose(game, adjacency, search_calls(calls - game.wealth.calls)) if options.search and not won else 0
+    searches = options.search and not won and not (limit is not None and _is_searched(look))
+    searched = propose(game, adjacency, search_calls(calls - game.wealth.calls)) if searches else 0
     if find is None:
         return PreparedGame(game, calls if limit is None else limit.game, checked, searched, look, limit)
     pairs = len(game.tables)  # those that were found, too
@@ -230,6 +231,11 @@ def _is_won(
         if game.wealth.log_wealth < least:
             break
     return game.refuted_at is not None
+
+
+def _is_searched(look: TraceLook | TraceElsewhere | None) -> bool:
+    """Return whether a trace has found a pair to play, and its loss bounds that of the output on all that it looked at."""
+    return isinstance(look, TraceLook) and bool(look.proposed) and look.is_bound and not look.is_sampled
 
 
 def _at_most(calls: int, most: int | None) -> int:

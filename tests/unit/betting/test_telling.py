@@ -1,7 +1,7 @@
 """How far apart the outputs of pairs are."""
 
 from auditdp.adjacency import Pair
-from auditdp.betting.telling import by_outputs, telling
+from auditdp.betting.telling import farthest, telling
 from auditdp.tracing import Trace
 
 
@@ -14,9 +14,17 @@ def forgetful(data, rng):
 def test_pairs_are_put_in_order_by_what_the_output_shows():
     trace = Trace(forgetful)
     alone, among = Pair([3.0], [0.0]), Pair([3.0] + [1.0] * 9, [0.0] + [1.0] * 9)
-    assert by_outputs(trace, [among, alone], seed=0) == [alone, among]
+    assert farthest(trace, [among, alone], seed=0, again=12) is alone
     assert 1.0 < telling(trace, alone, seed=0) < 9.0
     assert telling(trace, among, seed=0) < 0.1
+
+
+def test_pairs_that_are_another_one_in_another_order_are_run_no_further():
+    trace = Trace(forgetful)
+    alone, among = Pair([3.0], [0.0]), [Pair([3.0] + [1.0] * 9, [0.0] + [1.0] * k + [1.0] * (9 - k)) for k in range(9)]
+    assert farthest(trace, [*among, alone], seed=0, runs=6, again=12) is alone
+    assert trace.runs == 2 * (2 * 6 + 8 * 2 + 2 * 12)
+    assert telling(trace, alone, seed=0, runs=12) > telling(trace, among[0], seed=0, runs=12)
 
 
 def test_noise_of_another_size_counts_and_what_is_no_number_does_not():
