@@ -8,7 +8,7 @@ from auditdp.tracing import Trace
 def forgetful(data, rng):
     """Two steps, of which the last one forgets what the others in the data pull at."""
     first = data[0] + rng.normal()
-    return first / len(data) ** 2 + rng.normal()
+    return 1e12, first / len(data) ** 2 + rng.normal()
 
 
 def test_pairs_are_put_in_order_by_what_the_output_shows():
