@@ -352,8 +352,12 @@ def _with_constants(trace: Trace, seen: PairTrace) -> PairTrace:
     if anew.differ is None:
         trace.constants |= still  # for searches, which look at two runs of a pair
         return anew
-    doubt = _hiding(still, anew) if alike else ""
-    return replace(seen, doubt=doubt) if doubt and _reaches(trace, seen, still) else seen
+    if not alike:
+        return seen
+    doubt = _hiding(still, anew)
+    free = _unreached(trace, seen, still) if doubt else _unlike(seen.first.output, seen.second.output)
+    trace.unreached[still] = trace.unreached.get(still, frozenset()) | free
+    return seen if free else replace(seen, doubt=doubt)
 
 
 def _still(seen: PairTrace) -> frozenset[CodeLine]:
@@ -374,21 +378,22 @@ def _hiding(still: frozenset[CodeLine], seen: PairTrace) -> str:
     return f"what line {lines[0]} adds noise to does not move, and may hide it" if lines else ""
 
 
-def _reaches(trace: Trace, seen: PairTrace, lines: frozenset[CodeLine]) -> bool:
-    """Return whether the noise of some lines reaches all numbers by which outputs differ; what it does not is kept.
+def _unreached(trace: Trace, seen: PairTrace, lines: frozenset[CodeLine]) -> frozenset[int]:
+    """Return which numbers by which outputs differ the noise of some lines does not reach, by their place among all.
 
-    It does not reach, and so does not hide, a number that is the same on either input where that noise is huge or absent,
-    as where weights are overwritten after they were initialised.
+    They are the same on either input where that noise is huge or absent, as where weights are overwritten after they were
+    initialised; so it does not hide them.
     """
     differ = _unlike(seen.first.output, seen.second.output)
     for times, run in product(OTHERWISE, (seen.first, seen.second)):
         forced = {each.number: times * np.asarray(each.result) for each in run.releases if each.site in lines}
         other = trace.replay(run.data, seen.first, forced=forced).output
-        if not differ or not _same_form(run.output, other):
-            return True
+        if not _same_form(run.output, other):
+            return frozenset()
         differ -= _unlike(run.output, other)
-    trace.unreached[lines] = trace.unreached.get(lines, frozenset()) | differ
-    return not differ
+        if not differ:
+            break
+    return differ
 
 
 def _unlike(first: Any, second: Any) -> frozenset[int]:

@@ -10,7 +10,7 @@ import pytest
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-from auditdp.tracing import Trace, compare
+from auditdp.tracing import Trace, compare, in_full
 from auditdp.tracing.outputs import where_differ
 
 
@@ -292,6 +292,24 @@ def test_noise_on_a_constant_that_is_overwritten_hides_nothing(hidden):
     pair = of(trained, np.array([1.0, 2.0]), np.array([1.0, 3.0]), GaussianDP(1.0))
     assert pair.differ
     assert pair.proposes != hidden
+
+
+def test_what_that_noise_does_not_reach_is_asked_once():
+    def trained(v, rng):
+        weights = 1 + rng.normal(size=2)
+        weights[:] = 0.0
+        return np.abs(weights) + v, v + rng.normal(size=2)
+
+    trace, made = Trace(trained), []
+    for other in ([1.0, 3.0], [4.0, 5.0]):
+        before = trace.runs
+        two = compare(
+            trace, np.array([1.0, 2.0]), np.array(other), np.random.default_rng(0), claim=GaussianDP(1.0), outcomes=0
+        )
+        pair = in_full(trace, two, 1)
+        assert pair.proposes
+        made.append(trace.runs - before)
+    assert made == [6, 3]  # a run in which it is another constant, on either input, and one with other noise
 
 
 def test_noise_on_a_constant_that_a_decision_is_made_by_accuses_nobody():

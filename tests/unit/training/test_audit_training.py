@@ -273,9 +273,11 @@ def test_all_trainings_are_played_for_a_bound_and_a_confirmation_asks_the_code_a
 
 def test_neighbours_that_lose_all_that_is_claimed_are_found_for_a_correct_trainer():
     result = audit_training(clipped_to(1.0), GaussianDP(1.0), WITHOUT_ONE, calls=400)
-    trace = result.evidence[0].details.trace
+    details = result.evidence[0].details
     assert result.verdict is Verdict.NOT_REFUTED
-    assert trace.share == pytest.approx(1.0)
+    assert details.trace.share == pytest.approx(1.0)
+    assert details.search_calls == 0  # all calls are for the pair that the trace has found
+    assert len(details.pairs) == 2
     assert "one record added or removed" in result.claim.adjacency
 
 
