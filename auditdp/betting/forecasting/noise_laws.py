@@ -19,8 +19,8 @@ CLOSE = 1e-9
 """How far, relatively, rounding may take a noisy value from a linear function of the output."""
 MOST_FITTED = 64
 """Numbers of an output among which linear functions are looked for, and what chance decides."""
-SPARE = 8
-"""Runs beyond the numbers of an output that a linear function of all of them has to fit."""
+SPARE, OF_TWO = 8, 6
+"""Runs beyond the numbers of an output that a linear function of all of them has to fit; runs that one of two has to."""
 GRID, WHOLE_GRID = np.linspace(-40.0, 40.0, 4_001), np.arange(-4_000, 4_001)
 """Where the density of noise is looked at, in its scales."""
 Table = tuple[Floats, Floats]
@@ -138,7 +138,9 @@ def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
     alike = np.flatnonzero(np.all(rows == values[:, None], axis=0))
     if len(alike):
         return alike[:1], np.ones(1), 0.0
-    if rows.shape[1] > MOST_FITTED:
+    drawn = np.flatnonzero(np.isfinite(rows).all(axis=0) & np.any(rows != rows[0], axis=0))  # others tell nothing
+    rows = rows[:, drawn]
+    if not 0 < len(drawn) <= MOST_FITTED:
         return None
     low, high = int(np.argmin(values)), int(np.argmax(values))
     near = CLOSE * np.max(np.abs(values))
@@ -147,9 +149,29 @@ def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
         offsets = values[low] - slopes * rows[low]
         fits = np.all(np.abs(slopes * rows + offsets - values[:, None]) <= near, axis=0)
     if len(found := np.flatnonzero(fits & np.isfinite(slopes) & (slopes != 0))):
-        return found[:1], slopes[found[:1]], float(offsets[found[0]])
-    if len(values) < rows.shape[1] + SPARE or not np.isfinite(rows).all():
+        return drawn[found[:1]], slopes[found[:1]], float(offsets[found[0]])
+    if (both := _two_columns(values, rows, near)) is not None:
+        return drawn[both[0]], *both[1:]
+    if len(values) < rows.shape[1] + SPARE:
         return None
     weights, *_ = np.linalg.lstsq(np.column_stack([rows, np.ones(len(rows))]), values, rcond=None)
     off = np.abs(rows @ weights[:-1] + weights[-1] - values).max()
-    return (np.arange(rows.shape[1]), np.asarray(weights[:-1], float), float(weights[-1])) if off <= near else None
+    return (drawn, np.asarray(weights[:-1], float), float(weights[-1])) if off <= near else None
+
+
+def _two_columns(values: Floats, rows: Floats, near: float) -> LinearFunction | None:
+    """Return how a value follows from two numbers of an output, as a step does from the models before it and after it."""
+    if len(values) < OF_TWO:
+        return None
+    centre, middle = rows.mean(axis=0), values.mean()
+    off, value = rows - centre, values - middle
+    with np.errstate(all="ignore"):
+        for k, own in enumerate(off.T):
+            rest, left = (each - np.multiply.outer(own, own @ each / (own @ own)) for each in (off, value))
+            slopes = left @ rest / np.square(rest).sum(axis=0)
+            fits = np.all(np.abs(slopes * rest - left[:, None]) <= near, axis=0) & np.isfinite(slopes) & (slopes != 0)
+            if len(others := np.flatnonzero(fits)):
+                columns = np.array([k, others[0]])
+                weights, *_ = np.linalg.lstsq(off[:, columns], value, rcond=None)
+                return columns, weights, float(middle - centre[columns] @ weights)
+    return None

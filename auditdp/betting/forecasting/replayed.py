@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import Any, Self
 
 import numpy as np
@@ -71,8 +71,9 @@ IN_VAIN = 32
 """Runs on each input after which no more are made where they do not show two laws."""
 SHORT = 40
 """Trainings of a short game."""
-FEW_PARTED, PARTED = 16, 48
-"""Runs on each input where records are drawn: to choose a pair by, and to bet by."""
+FEW_PARTED, PARTED = (16, 64), (48, 192)
+"""Runs on each input where records are drawn: to choose a pair by, and to bet by; more where fewer tell nothing, or a game
+by them takes as many."""
 SHIFT_RUNS = (128, 1_024)
 """Runs on each input that show noise which is not followed: one by one, and where many make one call."""
 VALUE_RUNS, FEW_VALUE_RUNS, OFTEN, MOST_VALUES = 64, 4, 4, 4_096
@@ -256,6 +257,17 @@ class ReplayedRatio:
         rows_of = partial(_rows, self.trace, form=form)
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
 
+    def _by_parts(self, pair: Pair, form: Representation) -> Read | None:
+        """Return the same with as many runs as a game by them is worth."""
+        found, calls, made = None, math.inf, 0
+        for runs in PARTED:
+            if made and WORTH * (runs - made) > min(calls, self.few):
+                break
+            found, made = self.by_parts(pair, form, runs) or found, runs
+            if found is not None and found[1] is not None:
+                calls = WON / max(gain(self.claim, found[1])[0], TINY)
+        return found
+
     def won(self, pairs: Sequence[Pair], form: Representation) -> list[float | None]:
         """Return what a call of each pair gains by laws of few runs, which are kept; none where the first has none."""
         for way in self.ways[:2]:
@@ -275,11 +287,13 @@ class ReplayedRatio:
         """Return, of some pairs on which records are drawn, one that promises a short game, or else most; None for none."""
         won = list[tuple[float, float, Pair]]()
         with self.trace:
-            for pair in pairs:
-                if not self._affords(2 * (FEW_PARTED + PARTED) + SPARE) or (won and won[-1][0] * SHORT > WON):
+            for runs, pair in product(FEW_PARTED, pairs):
+                told_before = won and pair is pairs[0]
+                affords = self._affords(2 * (runs + PARTED[0]) + SPARE)
+                if told_before or not affords or (won and won[-1][0] * SHORT > WON):
                     break
                 with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
-                    if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
+                    if (found := self.by_parts(pair, form, runs)) is not None and found[1] is not None:
                         told = float(np.tanh(np.abs(found[1].log_odds) / 2).mean())  # decides where nothing is won
                         won.append((max(gain(self.claim, found[1])[0], 0.0), told, pair))
         return max(won, key=lambda each: each[:2])[2] if won else None
@@ -379,7 +393,7 @@ WAYS: tuple[Way, ...] = (
 """How laws are read off, in the order in which it is tried."""
 FEW_WAYS: tuple[Way, ...] = (
     WAYS[0],
-    partial(ReplayedRatio.by_parts, runs=PARTED),
+    ReplayedRatio._by_parts,
     WAYS[1],
     ReplayedRatio._by_change,
     WAYS[2],

@@ -206,7 +206,7 @@ def _replayed(
     if not options.within:
         return look.replayed(calls.form, claim)
     most = options.proposed or options.calls
-    until = TRACED * PLAYED * (most if look.is_broken else options.calls)
+    until = TRACED * PLAYED * (most if look.is_suspect else options.calls)
     return look.replayed(calls.form, claim, few=most, until=until)
 
 

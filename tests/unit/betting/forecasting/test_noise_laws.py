@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.betting.forecasting.noise_laws import Laws
+from auditdp.betting.forecasting.noise_laws import Laws, function_of
 from auditdp.tracing.families import FAMILIES
 
 
@@ -28,3 +28,13 @@ def test_another_value_or_scale_is_another_law(family, others):
     known = (0.6, others[1] if others[0] != 0.6 else 2.0, others[2])
     assert laws(family, known, known).one() is not None
     assert laws(family, known, others).one() is None
+
+
+def test_a_step_is_read_from_the_models_before_it_and_after_it():
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(8, 30))
+    models = np.column_stack([np.full(8, 7.0), -0.05 * steps.cumsum(axis=1), np.full(8, np.nan)])
+    columns, weights, offset = function_of(steps[:, 11], models)
+    assert sorted(columns.tolist()) == [11, 12]
+    assert models[:, columns] @ weights + offset == pytest.approx(steps[:, 11])
+    assert function_of(rng.normal(size=8), models) is None

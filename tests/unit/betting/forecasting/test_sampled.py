@@ -6,13 +6,13 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasting.replayed import PARTED, ReplayedRatio
 from auditdp.claims.statements import GaussianDP
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.tracing import Trace
 
-RATE, STEPS, BATCHES = 0.5, 3, 4
+RATE, STEPS, BATCHES, COUNTED = 0.5, 3, 4, 12
 
 
 def sampled(data, rng):
@@ -25,6 +25,21 @@ def shuffled(data, rng):
         order = rng.permutation(len(data))
         released += [data[part].sum() + rng.normal(scale=0.5) for part in np.split(order, BATCHES)]
     return released
+
+
+def counted(data, rng):
+    released = []
+    for _ in range(STEPS):
+        batch = data[rng.random(len(data)) < RATE]
+        released += [batch.sum() + rng.normal(scale=0.5), len(batch)]
+    return released
+
+
+def of_counts(outputs):
+    sums, sizes = outputs[:, ::2], outputs[:, 1::2]
+    ratio = np.exp(norm.logpdf(sums, 1, 0.5) - norm.logpdf(sums, 0, 0.5))
+    taken = sizes / (COUNTED - sizes + 1e-300) * (1 - RATE) / RATE  # of binomial laws, without it and with it
+    return np.log(1 - RATE + RATE * ratio * taken).sum(axis=1)
 
 
 def of_samples(outputs):
@@ -45,6 +60,7 @@ def of_orders(outputs):
         (sampled, of_samples, Pair(np.array([1.0, 0.0, 0.0]), np.zeros(2)), 1e-9),
         (sampled, lambda outputs: -of_samples(outputs), Pair(np.zeros(2), np.array([0.0, 1.0, 0.0])), 1e-9),
         (sampled, of_samples, Pair(np.array([0.0, 1.0]), np.zeros(2)), 1e-9),
+        (counted, of_counts, Pair(np.array([1.0] + [0.0] * (COUNTED - 1)), np.zeros(COUNTED - 1)), 0.3),
         (shuffled, of_orders, Pair(np.array([1.0] + [0.0] * 7), np.zeros(8)), 0.35),
     ],
 )
@@ -68,3 +84,17 @@ def test_where_no_records_are_drawn_nothing_is_averaged():
     calls.look((1.0, 0.0), np.random.default_rng(0))
     with (forecaster := ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1)).trace:
         assert forecaster.by_parts(Pair(1.0, 0.0), calls.form, 16) is None
+
+
+@pytest.mark.parametrize(("scale", "made"), [(0.3, PARTED[:1]), (2.0, PARTED)])
+def test_where_few_runs_tell_little_more_are_made(scale, made):
+    def train(data, rng):
+        return [data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=scale) for _ in range(STEPS)]
+
+    mechanism, pair = as_mechanism(train), Pair(np.array([1.0, 0.0]), np.zeros(1))
+    calls = Calls(mechanism)
+    calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
+    with (forecaster := ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1, few=20_000)).trace:
+        forecaster._by_parts(pair, calls.form)
+        assert forecaster.trace.runs == 2 * sum(made) + 2  # and two that show whether all is read from the output
+        assert forecaster.told_by_parts([pair], calls.form) is pair
