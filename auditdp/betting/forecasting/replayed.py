@@ -198,7 +198,8 @@ class ReplayedRatio:
     def _is_hidden(self, pair: Pair) -> bool:
         """Return whether an output has fewer numbers than noise was added to, which cannot be read from it, or others."""
         seen = self.compare(pair, 0)
-        noisy = [moved.first for moved in seen.noisy if moved.loss is None or any(moved.loss)]
+        moved = [each.first for each in seen.noisy if each.loss is None or any(each.loss)]
+        noisy = [release for release in moved if not is_sample(release)]
         round_it = seen.differ is not None and not seen.by_chance
         shown = sum(1 for _ in leaves(seen.first.output))
         return round_it or sum(int(np.prod(release.shape)) for release in noisy) > shown
