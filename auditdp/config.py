@@ -54,10 +54,6 @@ def _is_budget(value: Any) -> bool:
         return False
 
 
-def _split(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",")]
-
-
 TEXT = SettingKind("a text", lambda value: isinstance(value, str), str)
 SWITCH = SettingKind("true or false", lambda value: isinstance(value, bool), {"true": True, "false": False}.get)
 COUNT = SettingKind("a number >= 1, or 'auto'", lambda v: v == "auto" or (_is_whole(v) and int(v) >= 1), str)
@@ -73,7 +69,9 @@ KINDS: dict[str, SettingKind] = {
     "workers": COUNT,
     "max_memory": TEXT,
     "fail_on": SettingKind(
-        f"a list of {', '.join(FAILURES)}", lambda v: _is_texts(v) and all(item in FAILURES for item in v), _split
+        f"a list of {', '.join(FAILURES)}",
+        lambda v: _is_texts(v) and all(item in FAILURES for item in v),
+        lambda text: [item.strip() for item in text.split(",")],
     ),
     "sandbox": SettingKind(f"one of {', '.join(SANDBOXES)}", lambda value: value in SANDBOXES, str),
     "network": SWITCH,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-import numpy as np
-
 from auditdp.errors import ConfigurationError
 from auditdp.numerics.randomness import Streams, stream
 from auditdp.record.budgets import Fault, Goal
@@ -55,7 +53,7 @@ class Settings:
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""
-        return partial(_stream, self.root_seed, self.key, purpose)
+        return partial(stream, self.root_seed, self.key, purpose)
 
     def lacking(self, named: int | None) -> int:
         """Return how many calls the game of an audit lacks of those that the audit names."""
@@ -65,7 +63,3 @@ class Settings:
     def most(self) -> int | None:
         """Calls of a game at most, whatever it is to find; None for no limit."""
         return self.calls if self.brief else None
-
-
-def _stream(root: int, key: str, purpose: str, kind: str, batch: int) -> np.random.Generator:
-    return stream(root, key, purpose, kind, batch)

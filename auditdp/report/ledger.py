@@ -17,7 +17,7 @@ from auditdp.report.markdown import table
 from auditdp.report.numbers import count, interval
 from auditdp.report.standing import detectable, run_meaning, self_reported, unseen
 from auditdp.report.text import markdown as written
-from auditdp.report.text import markdown_code, printable, shell
+from auditdp.report.text import markdown_code, one_line, shell
 
 SCHEMA = 2
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
@@ -119,11 +119,11 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[AuditResu
         found=_found(result),
         epsilon_lower=json_number(lower),
         epsilon_upper=json_number(upper),
-        counterexample=_one_line(f"{found.pair}: {found.explanation}") if found else "",
-        pair=_one_line(found.pair) if found else "",
-        output=_one_line(found.output) if found else "",
-        explanation=_one_line(found.explanation) if found else "",
-        proof=_one_line(leading.statement) if leading and result.verdict in PROOFS else "",
+        counterexample=one_line(f"{found.pair}: {found.explanation}") if found else "",
+        pair=one_line(found.pair) if found else "",
+        output=one_line(found.output) if found else "",
+        explanation=one_line(found.explanation) if found else "",
+        proof=one_line(leading.statement) if leading and result.verdict in PROOFS else "",
         undecided="; ".join(undecided) if result.verdict is Verdict.NOT_REFUTED else "",
         reproduce=shell(result.reproduce),
         parameters=dict(result.parameters),
@@ -145,7 +145,7 @@ def _repair(result: AuditResult) -> Repair:
     return Repair(
         statement=_first_paragraph(result.description) or result.id,
         verdict=result.verdict,
-        certificate=_one_line(leading.statement if leading else result.summary),
+        certificate=one_line(leading.statement if leading else result.summary),
         cost=published.cost,
         reproduce=shell(result.reproduce),
         reading=published.reading,
@@ -155,11 +155,7 @@ def _repair(result: AuditResult) -> Repair:
 
 
 def _first_paragraph(text: str) -> str:
-    return _one_line(text.partition("\n\n")[0])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(printable(text, keep="\n").split())
+    return one_line(text.partition("\n\n")[0])
 
 
 def to_json(record: RunRecord) -> str:

@@ -71,7 +71,7 @@ def markdown(text: str) -> str:
     >>> markdown("a|b\n<i>*c*</i>"), markdown("@octocat")
     ('a\\|b &lt;i&gt;\\*c\\*&lt;/i&gt;', '@&#8203;octocat')
     """
-    line = _line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _CALLING.sub(rf"\1{_APART}", _SPECIAL.sub(r"\\\1", line))
     line = re.sub(r"^([+=-]+)(?=\s|$)", r"\\\1", line)
     return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", line)
@@ -136,5 +136,6 @@ def shorten(text: str, length: int) -> str:
     return f"{text[:head]}…{text[head + 1 - length :]}"
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return printable text in one line."""
     return " ".join(printable(text, keep="\n").split())

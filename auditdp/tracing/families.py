@@ -70,12 +70,8 @@ class Family:
         return np.asarray(logs) - (0.0 if self.is_whole else np.log(np.abs(scale)))
 
 
-def _sum_of(moves: Any) -> float:
-    return abs(float(moves)) if ndim(moves) == 0 else float(np.abs(moves).sum())
-
-
 def _linear(moves: Any, _: Any) -> Loss:
-    return Loss(_sum_of(moves))
+    return Loss(abs(float(moves)) if ndim(moves) == 0 else float(np.abs(moves).sum()))
 
 
 def _gaussian(moves: Any, _: Any) -> Loss:
@@ -117,10 +113,6 @@ def _normal_distribution(z: Any, _: Any) -> Any:
 
 def _whole_only(z: Any, log_probability: Any) -> Any:
     return np.where(np.abs(z - np.rint(z)) <= WHOLE * np.maximum(1, np.abs(z)), log_probability, -np.inf)
-
-
-def _in_support(z: Any, log_density: Any) -> Any:
-    return np.where(np.asarray(z) >= -1e-12, log_density, -np.inf)
 
 
 def _log_geometric(z: Any, p: Any) -> Any:
@@ -204,7 +196,7 @@ FAMILIES = {
         Family("Gumbel", lambda z, _: -z - np.exp(-z), lambda z, _: np.exp(-np.exp(-np.asarray(z, float))), _shown),
         Family(
             "exponential",
-            lambda z, _: _in_support(z, -z),
+            lambda z, _: np.where(np.asarray(z) >= -1e-12, -z, -np.inf),
             lambda z, _: np.where(np.asarray(z) > 0, -np.expm1(-np.maximum(z, 0.0)), 0.0),
             _shown,
         ),

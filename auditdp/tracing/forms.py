@@ -152,12 +152,8 @@ def is_numeric(value: Any) -> bool:
         return value.dtype.kind in "biufc"
     if isinstance(value, list | tuple):
         return False
-    return type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame") or _is_array(value)
-
-
-def _is_array(value: Any) -> bool:
-    """Return whether a value is an array of torch or jax."""
-    return hasattr(value, "detach") or hasattr(value, "aval")
+    known = type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame")
+    return known or hasattr(value, "detach") or hasattr(value, "aval")  # an array of torch or jax
 
 
 def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:

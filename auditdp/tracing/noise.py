@@ -139,30 +139,6 @@ class Noise(ShapedForm):
             offset = None if self.offset is None else self.offset * factor
             return Noise(self.run, plain, joined(scaled(self.terms, factor), shape_of(plain)), offset, self.site)
 
-    def __add__(self, other: Any) -> Any:
-        return self._sum(other, 1.0, False)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._sum(other, 1.0, True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._sum(other, -1.0, False)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._sum(other, -1.0, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._times(other, operator.mul, False, False)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._times(other, operator.mul, True, False)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._times(other, operator.truediv, False, True)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._times(other, operator.truediv, True, True)
-
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
 
@@ -204,20 +180,6 @@ class Noise(ShapedForm):
             why = "is changed in place"
             put(self.settle(why), content.settle(why) if isinstance(content, Noise) else content)
 
-    # -- comparisons --------------------------------------------------------------------------------------------------
-
-    def __lt__(self, other: Any) -> Any:
-        return compare(self, other, "less")
-
-    def __le__(self, other: Any) -> Any:
-        return compare(self, other, "less_equal")
-
-    def __gt__(self, other: Any) -> Any:
-        return compare(self, other, "greater")
-
-    def __ge__(self, other: Any) -> Any:
-        return compare(self, other, "greater_equal")
-
     def __eq__(self, other: object) -> Any:
         theirs = other.settle("is compared for equality") if isinstance(other, Noise) else other
         return self.settle("is compared for equality") == theirs
@@ -225,9 +187,6 @@ class Noise(ShapedForm):
     def __ne__(self, other: object) -> Any:
         theirs = other.settle("is compared for equality") if isinstance(other, Noise) else other
         return self.settle("is compared for equality") != theirs
-
-    def __hash__(self) -> int:
-        return hash(self.settle("is a key"))
 
     def argmax(self, *arguments: Any, **keywords: Any) -> Any:
         """Return the place of the largest entry."""
@@ -259,26 +218,8 @@ class Noise(ShapedForm):
             return self.copied(self.value.astype(target))
         return self.settle("is converted").astype(dtype, *arguments, **keywords)
 
-    def __float__(self) -> float:
-        return float(self.settle("is converted to a float"))
-
-    def __int__(self) -> int:
-        return int(self.settle("is converted to an int"))
-
-    def __index__(self) -> int:
-        return operator.index(self.settle("is an index or a count"))
-
-    def __bool__(self) -> bool:
-        return bool(self.settle("is a truth value"))
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array(self.settle("is converted to an array"), dtype=dtype)
-
-    def __repr__(self) -> str:
-        return repr(self.settle("is printed"))
-
-    def __str__(self) -> str:
-        return str(self.settle("is printed"))
 
     def __format__(self, form: str) -> str:
         return format(self.settle("is printed"), form)
@@ -347,6 +288,35 @@ def _ending(name: str, function: Callable[..., Any], *, reflected: bool = False)
     return operate
 
 
+def _operator(compute: Callable[..., Any], *given: Any) -> Callable[[Any, Any], Any]:
+    """Return an operator of two by a function that takes more."""
+    return lambda self, other: compute(self, other, *given)
+
+
+def _conversion(function: Callable[[Any], Any], why: str) -> Callable[[Any], Any]:
+    """Return what ends noise as an ordinary number."""
+    return lambda self: function(self.settle(why))
+
+
+for _name, _sign in (("add", 1.0), ("sub", -1.0)):
+    setattr(Noise, f"__{_name}__", _operator(Noise._sum, _sign, False))
+    setattr(Noise, f"__r{_name}__", _operator(Noise._sum, _sign, True))
+for _name, _function in (("mul", operator.mul), ("truediv", operator.truediv)):
+    setattr(Noise, f"__{_name}__", _operator(Noise._times, _function, False, _name == "truediv"))
+    setattr(Noise, f"__r{_name}__", _operator(Noise._times, _function, True, _name == "truediv"))
+for _name, _comparison in (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
+    setattr(Noise, f"__{_name}__", _operator(compare, _comparison))
+_CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "hash": (hash, "is a key"),
+    "float": (float, "is converted to a float"),
+    "int": (int, "is converted to an int"),
+    "index": (operator.index, "is an index or a count"),
+    "bool": (bool, "is a truth value"),
+    "repr": (repr, "is printed"),
+    "str": (str, "is printed"),
+}
+for _name, (_convert, _why) in _CONVERSIONS.items():
+    setattr(Noise, f"__{_name}__", _conversion(_convert, _why))
 for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "divmod"):
     _function = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
     setattr(Noise, f"__{_name}__", _ending(_name, _function))

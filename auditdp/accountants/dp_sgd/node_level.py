@@ -95,7 +95,7 @@ class NodeLevel(Description):
         for k in counts.tolist():
             ways.append(way)
             way = way * (self.reached - k) * (self.batch - k) // ((k + 1) * (others - self.batch + k + 1))
-        return counts, np.array([_quotient(way, total) for way in ways])
+        return counts, np.array([float(Fraction(way, total)) for way in ways])
 
     def largest_loss(self, negligible: float) -> float:
         """Return the most that one ρ can lose, as far as its probability allows it to matter."""
@@ -183,11 +183,6 @@ def _attained(pair: NodeLevelLower, negligible: float) -> tuple[Enclosed, Enclos
         low, high = low + weight * cell_low, high + weight * cell_high
     off = (len(means) + 4) * 2.0**-52
     return (low * (1 - off), high * (1 + off)), gaussian_cells(edges, 0.0, pair.noise)
-
-
-def _quotient(part: int, whole: int) -> float:
-    """The double nearest to a ratio of integers of any size."""
-    return float(Fraction(part, whole)) if part else 0.0
 
 
 def node_level_accountants(noise: float, nodes: int, reached: int, batch: int, steps: int) -> list[Accountant]:

@@ -195,7 +195,8 @@ def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], e
         often = f"{times:,} time{'s' * (times != 1)} in {tally.runs:,} runs"
         refuted = f"{UNLIKE}: an output to which the law gives probability 0 came {often}"
     elif log_e >= math.log(2 / error):
-        seldom = f"{tally.runs:,} runs on each input come out so at most once in {_power(log_e)} times"
+        once_in = f"10^{log_e / math.log(10):.1f}"
+        seldom = f"{tally.runs:,} runs on each input come out so at most once in {once_in} times"
         refuted = f"{UNLIKE}: from that law, {seldom}"
     elif (several := _several_forms(places)) is not None:
         k, outcome, forms = several
@@ -296,7 +297,3 @@ def _scope(played: Sequence[Pair], adjacency: Adjacency) -> str:
     if everything is not None and all(key(pair) in listed for pair in everything):
         return f"{count} of neighbours"
     return "the counted pair" if len(played) == 1 else f"the {len(played):,} counted pairs"
-
-
-def _power(log_e: float) -> str:
-    return f"10^{log_e / math.log(10):.1f}"

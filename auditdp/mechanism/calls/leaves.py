@@ -212,7 +212,7 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]] | None:
     if isinstance(output, np.void) and output.dtype.names is not None:
         return _items({name: output[name] for name in output.dtype.names})
     if isinstance(output, np.ndarray):
-        return ((_place(index), value) for index, value in np.ndenumerate(output))
+        return ((f"[{', '.join(map(str, index))}]" if index else "", value) for index, value in np.ndenumerate(output))
     if isinstance(output, list | tuple):
         names = getattr(output, "_fields", ())  # of a named tuple
         ways = [f".{name}" for name in names] or (f"[{k}]" for k in range(len(output)))

@@ -44,9 +44,6 @@ def _line(command: str, item: Judged) -> str:
     where = place(item.result)
     properties = {"file": where.file, "line": str(where.line)} if where is not None else {}
     properties["title"] = f"{item.level.value}: {item.audit.rpartition('::')[2]}"
-    parts = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    texts = {name: workflow(text).replace(":", "%3A").replace(",", "%2C") for name, text in properties.items()}
+    parts = ",".join(f"{name}={text}" for name, text in texts.items())
     return f"::{command} {parts}::{workflow(message(item))}"
-
-
-def _property(text: str) -> str:
-    return workflow(text).replace(":", "%3A").replace(",", "%2C")

@@ -114,7 +114,10 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
         text.append(f"{found}\n", style="bold green" if clean else "bold yellow")
     hidden = sum(bool(refuting(result)) for result in record.results)
     rows = [
-        ("verdicts", _verdict_counts(record)),
+        (
+            "verdicts",
+            ", ".join(f"{many} {verdict}" for verdict in Verdict if (many := record.ended(verdict))) or "none",
+        ),
         *([("refuted", f"{count(hidden, 'audit')} with another verdict, by evidence named there")] if hidden else []),
         *([("self-report", own)] if (own := self_reported(record)) else []),
         *([("mutants", mutation_score(*mutations))] if mutations else []),
@@ -255,11 +258,6 @@ def _note(label: str, value: str, style: str, width: int, *, indent: int = INDEN
 def _wrap(paragraph: str, room: int) -> list[str]:
     hanging = "    " if paragraph[:1] == " " and room > 3 * INDENT else ""
     return textwrap.wrap(paragraph, room, subsequent_indent=hanging, drop_whitespace=True)
-
-
-def _verdict_counts(record: RunRecord) -> str:
-    found = [(verdict, sum(result.verdict is verdict for result in record.results)) for verdict in Verdict]
-    return ", ".join(f"{number} {verdict}" for verdict, number in found if number) or "none"
 
 
 def _alpha(record: RunRecord) -> str:

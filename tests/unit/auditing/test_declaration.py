@@ -5,6 +5,7 @@ import doctest
 import functools
 import importlib
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -331,7 +332,7 @@ def test_other_claims_are_audited_too():
 
 def test_a_laplace_law_can_be_audited_against_an_approximate_claim():
     result = run(LaplaceMechanism(1.0), ApproxDP(1.0, 0.01), BIT, evidence=["exact"])
-    assert result.verdict in (Verdict.CERTIFIED, Verdict.NOT_REFUTED)
+    assert result.verdict is Verdict.CERTIFIED
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
@@ -360,9 +361,10 @@ def test_the_seed_and_the_key_determine_the_outcome():
     def hidden(settings):
         return outcome(run(Hidden(safe()), PureDP(1.0), BIT, settings=settings))
 
-    assert hidden(SETTINGS) == hidden(SETTINGS)
-    others = [Settings(1e-6, 3000, 1, "test"), Settings(1e-6, 3000, 0, "other")]
-    assert len({hidden(SETTINGS), *(hidden(settings) for settings in others)}) == 3
+    settings = [Settings(1e-6, 500, *of) for of in ((0, "test"), (0, "test"), (1, "test"), (0, "other"))]
+    first, again, *others = map(hidden, settings)
+    assert first == again
+    assert len({first, *others}) == 3
 
 
 def noisy(data, size, *, rng):
@@ -382,19 +384,9 @@ def test_assert_private_fails_with_the_counterexample():
     text = str(caught.value)
     assert isinstance(caught.value, AssertionError)
     assert text.startswith("noisy is not 0.3-DP")
-    for part in (
-        "pair: 0.0 | 1.0",
-        "ε ≥ 0.",
-        "fresh calls, made one by one, confirmed it",
-        "the claim allows 57",
-        "seed=3",
-    ):
+    for part in ("pair: 0.0 | 1.0", "ε ≥ 0.", "fresh calls, made one by one, confirmed it", "the claim allows 57"):
         assert part in text
-
-
-def test_what_a_failure_says_to_reproduce_is_what_was_asked_for():
-    with pytest.raises(PrivacyViolation, match=r"seed=3, calls=5,?000, alpha=1e-06"):
-        assert_private(noisy, PureDP(0.3), [(0.0, 1.0)], calls=5000, seed=3)
+    assert re.search(r"seed=3, calls=5,?000, alpha=1e-06", text)  # as it was asked for
 
 
 def test_assert_private_shows_the_output_where_the_law_is_known():
@@ -540,10 +532,7 @@ def test_overrides_that_cannot_be_read_are_named(name, text):
 
 def test_a_tuple_is_not_read_letter_by_letter():
     made, factory = declared()
-    try:
-        made.build({"scales": "3.0,4.0"})
-    except ConfigurationError:
-        return
+    made.build({"scales": "3.0,4.0"})
     assert factory.seen[-1] == (3.0, 4.0)
 
 

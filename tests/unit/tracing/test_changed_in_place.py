@@ -5,19 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
-from auditdp.claims.statements import GaussianDP
-from auditdp.tracing import Trace, compare
-
-torch = pytest.importorskip("torch")
-FIRST, SECOND = [1.0, 2.0, 3.0], [1.0, 2.0, 4.5]
-
-
-def traced(function):
-    torch.manual_seed(0)
-    pair = compare(Trace(function), FIRST, SECOND, np.random.default_rng(0), claim=GaussianDP(9.0))
-    torch.manual_seed(0)
-    assert str(pair.first.output) == str(function(FIRST, np.random.default_rng(0)))
-    return pair
+from tests.unit.tracing.idioms import last, level_of, of_tensors, torch, traced
 
 
 def an_operator(v, rng):
@@ -27,18 +15,6 @@ def an_operator(v, rng):
     return v + same
 
 
-def out(v, rng):
-    noise = rng.standard_normal(3)
-    np.multiply(noise, 2, out=noise)
-    return v + noise
-
-
-def out_of_a_sum(v, rng):
-    noise = rng.normal(0, 2.0, 3)
-    np.add(v, noise, out=noise)
-    return noise
-
-
 def a_copy(v, rng):
     noise = rng.normal(0, 2.0, 3)
     other = noise.copy()
@@ -46,49 +22,41 @@ def a_copy(v, rng):
     return v + noise
 
 
-def an_entry_that_does_not_move(v, rng):
-    noise = rng.normal(0, 2.0, 3)
-    noise[0] = 0.0
+def an_entry(place):
+    def code(v, rng):
+        noise = rng.normal(0, 2.0, 3)
+        noise[place] = 0.0
+        return v + noise
+
+    return code
+
+
+def entries_of_other_noise(v):
+    noise = 2 * torch.randn(3)
+    noise[1:] = 2 * torch.randn(2)
     return v + noise
 
 
-def entries_of_other_noise(v, rng):
-    noise = 2 * torch.randn(3)
-    noise[1:] = 2 * torch.randn(2)
-    return torch.tensor(v) + noise
+FOLLOWED = {
+    "an operator": an_operator,
+    "out": lambda v, rng: last(n := rng.standard_normal(3), np.multiply(n, 2, out=n), v + n),
+    "out of a sum": lambda v, rng: last(n := rng.normal(0, 2.0, 3), np.add(v, n, out=n), n),
+    "a copy": a_copy,
+    "an entry that does not move": an_entry(0),
+    "entries of other noise": of_tensors(entries_of_other_noise),
+    "a clone": of_tensors(lambda v: last(n := 2 * torch.randn(3), other := n.clone(), other.zero_(), v + n + other)),
+}
 
 
-def a_clone(v, rng):
-    noise = 2 * torch.randn(3)
-    other = noise.clone()
-    other.zero_()
-    return torch.tensor(v) + noise + other
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_what_is_seen_is_followed(name):
+    assert level_of(FOLLOWED[name]) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(
     "function",
-    [an_operator, out, out_of_a_sum, a_copy, an_entry_that_does_not_move, entries_of_other_noise, a_clone],
-    ids=lambda function: function.__name__,
+    [an_entry(2), lambda v, rng: last(n := 2 * torch.randn(3), n.fill_(1.0), torch.tensor(v) + n)],
 )
-def test_what_is_seen_is_followed(function):
-    pair = traced(function)
-    assert (pair.extent, pair.is_bound, pair.proposes) == ("full", True, False)
-    assert pair.level == pytest.approx(0.75)
-
-
-def an_entry(v, rng):
-    noise = rng.normal(0, 2.0, 3)
-    noise[2] = 0.0
-    return v + noise
-
-
-def all_entries(v, rng):
-    noise = 2 * torch.randn(3)
-    noise.fill_(1.0)
-    return torch.tensor(v) + noise
-
-
-@pytest.mark.parametrize("function", [an_entry, all_entries])
 def test_what_is_overwritten_is_no_noise(function):
     pair = traced(function)
     assert pair.extent == "full"
@@ -109,21 +77,17 @@ def by_rows(v, rng):
     return v + noise[0]
 
 
-def by_a_view(v, rng):
-    noise = 2 * torch.randn(3)
-    noise.reshape(3, 1).mul_(0)
-    return torch.tensor(v) + noise
+VIEWS = {
+    "a slice": by_a_slice,
+    "rows": by_rows,
+    "a shape": of_tensors(lambda v: last(n := 2 * torch.randn(3), n.reshape(3, 1).mul_(0), v + n)),
+    "a detached one": of_tensors(lambda v: last(n := 2 * torch.randn(3), n.detach().mul_(0), v + n)),
+}
 
 
-def by_a_detached_one(v, rng):
-    noise = 2 * torch.randn(3)
-    noise.detach().mul_(0)
-    return torch.tensor(v) + noise
-
-
-@pytest.mark.parametrize("function", [by_a_slice, by_rows, by_a_view, by_a_detached_one])
-def test_what_is_changed_by_a_view_is_opaque(function):
-    pair = traced(function)
+@pytest.mark.parametrize("name", VIEWS)
+def test_what_is_changed_by_a_view_is_opaque(name):
+    pair = traced(VIEWS[name])
     assert pair.extent != "full"
     assert any("may have been changed in place" in why for _, why in pair.opaque)
     assert not pair.proposes
@@ -138,5 +102,5 @@ def test_what_a_module_draws_when_it_is_imported_is_no_draw_of_the_code(tmp_path
         importlib.import_module(module.stem)
         return v + rng.normal(0, 2.0, 3)
 
-    pair = compare(Trace(code), FIRST, SECOND, np.random.default_rng(0), claim=GaussianDP(9.0))
+    pair = traced(code)
     assert (pair.is_bound, len(pair.first.draws)) == (True, 1)

@@ -6,24 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from auditdp.claims.statements import GaussianDP
-from auditdp.tracing import Trace, compare
+from tests.unit.tracing.idioms import level_of, of_tensors, torch, traced
 
-torch = pytest.importorskip("torch")
-FIRST, SECOND = [1.0, 2.0, 3.0], [1.0, 2.0, 4.5]
 MATRIX = np.array([[1.0, 0.5, 0.25], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
 MIXED = 1.5 * math.sqrt(np.linalg.inv(4 * MATRIX @ MATRIX.T)[2, 2])
 PARTS = np.array([True, False, True])
 TENSOR = torch.tensor(MATRIX, dtype=torch.float32)
-
-
-def level_of(function):
-    torch.manual_seed(0)
-    pair = compare(Trace(function), FIRST, SECOND, np.random.default_rng(0), claim=GaussianDP(9.0))
-    assert (pair.extent, pair.is_bound, pair.proposes) == ("full", True, False)
-    torch.manual_seed(0)
-    assert str(pair.first.output) == str(function(FIRST, np.random.default_rng(0)))
-    return pair.level
 
 
 OF_ARRAYS = {
@@ -53,6 +41,15 @@ def test_arrays(name):
     assert level_of(lambda v, rng: v + mix(lambda size: rng.normal(0, 2.0, size))) == pytest.approx(level)
 
 
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_covariance(at):
+    def code(v, rng):
+        v = np.array(v)
+        return (1 - at) * v + rng.multivariate_normal(at * v, 4 * MATRIX @ MATRIX.T)
+
+    assert level_of(code) == pytest.approx(MIXED)
+
+
 OF_TENSORS = {
     "where": (lambda v, n: v + torch.where(torch.tensor(PARTS), n, 2 * torch.randn(3)), 0.75),
     "zeros beside noise": (lambda v, n: v + torch.cat([torch.zeros(2), n[:1]]), 0.75),
@@ -80,41 +77,29 @@ OF_TENSORS = {
 @pytest.mark.parametrize("name", OF_TENSORS)
 def test_tensors(name):
     mix, level = OF_TENSORS[name]
-    assert level_of(lambda v, rng: mix(torch.tensor(v), 2 * torch.randn(3))) == pytest.approx(level, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda v, rng: v + rng.multivariate_normal(np.zeros(3), 4 * MATRIX @ MATRIX.T),
-        lambda v, rng: rng.multivariate_normal(v, 4 * MATRIX @ MATRIX.T),
-    ],
-)
-def test_a_covariance(draw):
-    assert level_of(draw) == pytest.approx(MIXED)
+    assert level_of(of_tensors(lambda v: mix(v, 2 * torch.randn(3)))) == pytest.approx(level, rel=1e-5)
 
 
 OF_LOW_RANK = {
     "arrays": lambda v, rng: v + np.array([[1.0], [1.0], [0.0]]) @ rng.normal(size=1),
-    "tensors": lambda v, rng: torch.tensor(v) + (torch.tensor([[1.0], [1.0], [0.0]]) @ torch.randn(1, 1))[:, 0],
+    "tensors": of_tensors(lambda v: v + (torch.tensor([[1.0], [1.0], [0.0]]) @ torch.randn(1, 1))[:, 0]),
     "joined twice": lambda v, rng: (lambda n: v + np.concatenate([n, n[1:]]))(rng.normal(size=2)),
 }
 
 
 @pytest.mark.parametrize("name", OF_LOW_RANK)
 def test_noise_of_low_rank_hides_no_move_that_lies_outside(name):
-    pair = compare(Trace(OF_LOW_RANK[name]), FIRST, SECOND, np.random.default_rng(0), claim=GaussianDP(9.0))
-    assert [finding.kind for finding in pair.findings] == ["reuse"]
+    assert [finding.kind for finding in traced(OF_LOW_RANK[name]).findings] == ["reuse"]
 
 
 @pytest.mark.parametrize("product", [lambda w, n: (w * n).sum(), torch.dot])
 def test_noise_that_a_gradient_shows_is_opaque(product):
-    def perturbed(v, rng):
+    def perturbed(v):
         weights = torch.zeros(3, requires_grad=True)
-        (torch.dot(weights, torch.tensor(v)) + product(weights, torch.randn(3))).backward()
+        (torch.dot(weights, v) + product(weights, torch.randn(3))).backward()
         return weights.grad
 
-    pair = compare(Trace(perturbed), FIRST, SECOND, np.random.default_rng(0), claim=GaussianDP(9.0))
+    pair = traced(of_tensors(perturbed))
     assert (pair.extent, pair.proposes) == ("part", False)
 
 

@@ -330,9 +330,8 @@ def test_noise_on_a_constant_that_a_decision_is_made_by_accuses_nobody():
 def test_a_threshold_with_noise_is_compared_as_noise():
     """The exact count is compared with it: P(T ≤ 3) and P(T ≤ 5) differ by what the output tells."""
     pair = of(lambda v, rng: bool(v >= 4 + rng.laplace(scale=2.0)), 3, 5, PureDP(0.4))
-    if pair.outcomes is not None:
-        assert pair.outcomes.complete
-        assert pair.outcomes.epsilon == pytest.approx(-np.log(np.exp(-0.5) / 2 / (1 - np.exp(-0.5) / 2)))
+    assert pair.outcomes.complete
+    assert pair.outcomes.epsilon == pytest.approx(-np.log(np.exp(-0.5) / 2 / (1 - np.exp(-0.5) / 2)))
 
 
 @pytest.mark.parametrize("counts", [([0, 3], [0, 2]), ([0, 0], [1, 0]), ([1, 0], [0, 0])])

@@ -1,6 +1,7 @@
 """What a run did beside what the accountant of its claim was told."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,7 @@ def once_more(rng, records):
     return [rng.random(len(records)) < 0.5 for _ in range(3)]
 
 
+@cache
 def trainer(batches, norm=1.0):
     def train(data, rng):
         return [np.clip(data[batch], -norm, norm).sum() + rng.normal() for batch in batches(rng, data)]
@@ -48,11 +50,17 @@ def trainer(batches, norm=1.0):
     return train
 
 
+@cache
+def seen(train, claim=CLAIM):
+    """A trace of a trainer, and what it says of a pair, at four seeds."""
+    code, rngs = Trace(train), map(np.random.default_rng, range(4))
+    return code, [compare(code, RECORDS, RECORDS * [0, 1, 1, 1], rng, claim=claim) for rng in rngs]
+
+
 def said(train, claim=CLAIM):
-    seen = [
-        compare(Trace(train), RECORDS, RECORDS * [0, 1, 1, 1], np.random.default_rng(k), claim=claim) for k in range(4)
-    ]
-    return {finding.sentence for trace in seen for finding in trace.findings if finding.kind == "steps"}
+    return {
+        finding.sentence for trace in seen(train, claim)[1] for finding in trace.findings if finding.kind == "steps"
+    }
 
 
 @pytest.mark.parametrize(
@@ -124,9 +132,8 @@ def test_nothing_is_said_of_what_was_run_as_it_was_told_or_of_a_claim_that_tells
     ],
 )
 def test_what_was_run_is_told_to_an_accountant(train, ran):
-    code = Trace(train)
-    seen = [compare(code, RECORDS, RECORDS * [0, 1, 1, 1], np.random.default_rng(k), claim=CLAIM) for k in range(4)]
-    moved = [trace for trace in seen if any(each.distance for each in trace.noisy)]
+    code, traces = seen(train)
+    moved = [trace for trace in traces if any(each.distance for each in trace.noisy)]
     found = as_run(moved[0])
     assert (found and (found.noise_multiplier, found.rate, found.steps)) == ran
     findings, _ = findings_of([((RECORDS, RECORDS), moved[0])], CLAIM, Path(), code)
@@ -174,5 +181,5 @@ def test_a_run_is_suspect_that_costs_more_than_was_told_or_shows_which_records_w
     code = Trace(train)
     for neighbour in neighbours:
         rngs = [np.random.default_rng(k) for k in range(4)]
-        seen = [compare(code, RECORDS, neighbour, rng, claim=claim, outcomes=k % 2) for k, rng in enumerate(rngs)]
-        assert any(map(is_suspect, seen)) is suspect
+        traces = [compare(code, RECORDS, neighbour, rng, claim=claim, outcomes=k % 2) for k, rng in enumerate(rngs)]
+        assert any(map(is_suspect, traces)) is suspect

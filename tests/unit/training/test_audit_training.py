@@ -239,14 +239,10 @@ def seeded(data, rng):
 
 
 @pytest.mark.parametrize("train", [clipped_to(1.0, noise=0.1), seeded])
-def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true(train):
+def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true_in_a_game_that_confirms_itself(train):
     result = audit_training(train, GaussianDP(1.0), WITHOUT_ONE)
     assert result.verdict is Verdict.VIOLATED
     assert result.calls <= 100
-
-
-def test_a_game_of_one_pair_of_single_trainings_goes_on_until_it_confirms_itself():
-    result = audit_training(clipped_to(1.0, noise=0.1), GaussianDP(1.0), WITHOUT_ONE)
     details = result.evidence[0].details
     played, confirmed = [each for each in details.pairs if each.calls], details.confirmation
     assert [each.pair for each in played] == [confirmed.pair]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -74,8 +74,13 @@ def test_the_first_part_is_the_game_that_it_was_to_the_last_bit(game):
     assert f"after {calls:,} calls, with an e-value of" in after.details.went_on
 
 
+@cache
+def short():
+    return play(400)
+
+
 def test_a_game_that_went_on_can_go_on_again():
-    first = play(400)
+    first = short()
     second = play(400, [800], recorded=first.log_e_value)
     third = play(400, [800, 1_200], recorded=second.log_e_value)
     assert third.details.parts[:2] == second.details.parts
@@ -84,7 +89,7 @@ def test_a_game_that_went_on_can_go_on_again():
 
 @pytest.mark.parametrize("off", [1e-3, -0.5])
 def test_another_game_than_the_recorded_one_does_not_go_on(off):
-    won = play(400).log_e_value
+    won = short().log_e_value
     assert won != 0
     with pytest.raises(
         ConfigurationError, match=r"the log wealth after 400 calls is .* this is another game; run it anew"
