@@ -110,7 +110,7 @@ def needed_scale(release: Release, distance: float, claim: Claim | None) -> floa
         if isinstance(claim, ApproxDP) and claim.delta > 0:
             return GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance) if distance else 0.0
         return None
-    at_once = law.known.norm == "L1" and law.known.is_released_at_once
+    at_once = law.known.norm == "L1" and not law.known.is_part
     return distance / claim.level if at_once and isinstance(claim, PureDP | ApproxDP) and claim.level else None
 
 

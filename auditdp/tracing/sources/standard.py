@@ -38,12 +38,7 @@ SAMPLERS: Samplers = {
 }
 """By the name of the sampler: from its arguments the law of the draw, and the location."""
 OTHERS = (
-    "triangular",
-    "lognormvariate",
-    "gammavariate",
-    "betavariate",
-    "paretovariate",
-    "weibullvariate",
+    *("triangular", "lognormvariate", "gammavariate", "betavariate", "paretovariate", "weibullvariate"),
     "vonmisesvariate",
 )
 ITEMS = ("choice", "choices", "sample", "shuffle")
