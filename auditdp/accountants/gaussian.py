@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import (
-    AccountantError,
-    Inverted,
-    Soundness,
-    check_epsilon,
-    check_positive,
-    greatest,
-)
+from auditdp.accountants.base import AccountantError, Inverted, Soundness, check_epsilon, check_positive, greatest
 from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, ball

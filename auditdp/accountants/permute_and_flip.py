@@ -27,13 +27,7 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import (
-    ROUNDED_UP,
-    Inverted,
-    Soundness,
-    check_delta,
-    epsilon_below,
-)
+from auditdp.accountants.base import ROUNDED_UP, Inverted, Soundness, check_delta, epsilon_below
 from auditdp.accountants.composition.equal import Composition, OptimalComposition, responses
 from auditdp.accountants.description import Description
 from auditdp.accountants.zcdp import ZCDP

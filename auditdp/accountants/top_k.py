@@ -23,14 +23,7 @@ import numpy as np
 from flint import arb
 from scipy.special import bdtr
 
-from auditdp.accountants.base import (
-    Inverted,
-    Soundness,
-    check_epsilon,
-    check_positive,
-    epsilon_below,
-    settle,
-)
+from auditdp.accountants.base import Inverted, Soundness, check_epsilon, check_positive, epsilon_below, settle
 from auditdp.accountants.composition.equal import BasicComposition, Composition, OptimalComposition, at_most
 from auditdp.accountants.description import Description
 from auditdp.accountants.zcdp import ZCDP

@@ -119,9 +119,7 @@ def undecided(result: AuditResult) -> str:
 def missed(result: AuditResult) -> list[str]:
     """Return one sentence where the audit declares what none of its evidence found; else none."""
     declared = DECLARABLE.get(result.expected)
-    if declared is None or any(
-        verdict is declared for verdict in (result.verdict, *(e.verdict for e in result.evidence))
-    ):
+    if declared in (None, result.verdict, *(evidence.verdict for evidence in result.evidence)):
         return []
     return [f"A {result.expected} is declared here, and it was not found."]
 

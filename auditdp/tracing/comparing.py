@@ -100,14 +100,11 @@ def _tournament(noise: Form, other: Form, compute: Callable[[Any, Any], Any], sm
     scale = float(laws[0].scale)
     if scale <= 0 or any(one.weight == -math.inf for one in (noise, other)):
         return None
-    mine, theirs = (
-        float(0.0 if one.offset is None else one.offset) / scale if one.weight is None else one.weight
-        for one in (noise, other)
-    )
+    scores = (float(0.0 if one.offset is None else one.offset) / scale for one in (noise, other))
+    mine, theirs = (s if one.weight is None else one.weight for s, one in zip(scores, (noise, other), strict=True))
     larger = 1 / (1 + math.exp(min(theirs - mine, 700.0)))
-    happened = noise.run.release(
-        COIN, NoiseLaw("coin"), 1 - larger if small else larger, compute(noise.value, other.value), here(), ()
-    )
+    chance, result = 1 - larger if small else larger, compute(noise.value, other.value)
+    happened = noise.run.release(COIN, NoiseLaw("coin"), chance, result, here(), ())
     winner, loser = (other, noise) if bool(happened) == small else (noise, other)
     winner.weight, loser.weight = float(np.logaddexp(mine, theirs)), -math.inf
     return happened

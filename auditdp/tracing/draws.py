@@ -54,6 +54,11 @@ class WatchedDraw:
     drawn: Any = None
     is_lent: bool = False
 
+    @property
+    def numbers(self) -> Any:
+        """What it returned, as it was then."""
+        return self.value if self.drawn is None else self.drawn
+
     def compared(self, index: Any) -> bool:
         """Return whether some entries were compared with a number before."""
         if not self.limits:

@@ -51,8 +51,7 @@ class Family:
             it is neither an (ε, δ) statement nor that of a Gaussian pair.
         norm: The norm in which a move counts.
         is_whole: Whether draws are whole numbers.
-        is_released_at_once: Whether adding a value to such noise is the release. Other draws are parts: of a difference of
-            two, or of a comparison.
+        is_part: Whether draws are parts, of a difference of two or of a comparison; adding a value to others is the release.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Family:
     loss: Callable[[Any, Any], Loss | None]
     norm: str = "L1"
     is_whole: bool = False
-    is_released_at_once: bool = False
+    is_part: bool = False
 
     def log_densities(self, values: Any, location: Any, scale: Any, parameter: Any) -> Any:
         """Return the log density, or log probability, of values: of draws that are scaled and moved, entry by entry."""
@@ -93,11 +92,9 @@ def _uniform(moves: Any, _: Any) -> Loss:
     return Loss(0.0, 1 - overlap)
 
 
-def _geometric_moves(moves: Any, parameter: Any) -> Loss:
-    off = np.abs(moves - np.rint(moves))
-    if any_of(off > WHOLE):
-        return UNBOUNDED
-    return Loss(float(np.sum(np.abs(np.rint(moves)) * -np.log1p(-np.asarray(parameter, float)))))
+def _of_whole(loss: Callable[[Any, Any], Loss]) -> Callable[[Any, Any], Loss]:
+    """Return the loss of whole noise: without bound where a move is no whole number."""
+    return lambda moves, of: loss(moves, of) if all_of(np.abs(moves - np.rint(moves)) <= WHOLE) else UNBOUNDED
 
 
 def _laplace_distribution(z: Any, _: Any) -> Any:
@@ -149,11 +146,6 @@ def _log_rounded(z: Any, scale: Any) -> Any:
     return _whole_only(z, np.where(k == 0, zero, -k / scale + np.log(np.sinh(0.5 / scale))))
 
 
-def _rounded_moves(moves: Any, scale: Any) -> Loss:
-    whole = all_of(np.abs(moves - np.rint(moves)) <= WHOLE)
-    return Loss(float(np.sum(np.abs(np.rint(moves)) / scale))) if whole else UNBOUNDED
-
-
 def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
     from scipy.special import logsumexp  # slow to load: only where it is needed
 
@@ -162,70 +154,76 @@ def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
     return _whole_only(z, -np.square(np.rint(z) / sigma) / 2 - (total if ndim(sigma) else total[0]))
 
 
-def _discrete_gaussian(moves: Any, sigma: Any) -> Loss:
-    """That of Gaussian noise, as Rényi divergences are no larger (Canonne, Kamath & Steinke 2020, Prop. 5)."""
-    whole = all_of(np.abs(moves - np.rint(moves)) <= WHOLE)
-    return Loss(squared_mu=float(np.sum(np.square(moves / sigma)))) if whole else UNBOUNDED
-
-
 FAMILIES = {
     family.name: family
     for family in (
-        Family(
-            "Laplace",
-            lambda z, _: -np.abs(z) - math.log(2),
-            _laplace_distribution,
-            _linear,
-            is_released_at_once=True,
-        ),
+        Family("Laplace", lambda z, _: -np.abs(z) - math.log(2), _laplace_distribution, _linear),
         Family(
             "Gaussian",
             lambda z, _: -np.square(z) / 2 - math.log(2 * math.pi) / 2,
             _normal_distribution,
             _gaussian,
-            norm="L2",
-            is_released_at_once=True,
+            "L2",
         ),
         Family(
             "logistic",
             lambda z, _: -np.abs(z) - 2 * np.log1p(np.exp(-np.abs(z))),
             lambda z, _: 1 / (1 + np.exp(-np.asarray(z, float))),
             _linear,
-            is_released_at_once=True,
         ),
-        Family("Gumbel", lambda z, _: -z - np.exp(-z), lambda z, _: np.exp(-np.exp(-np.asarray(z, float))), _shown),
+        Family(
+            "Gumbel",
+            lambda z, _: -z - np.exp(-z),
+            lambda z, _: np.exp(-np.exp(-np.asarray(z, float))),
+            _shown,
+            is_part=True,
+        ),
         Family(
             "exponential",
             lambda z, _: np.where(np.asarray(z) >= -1e-12, -z, -np.inf),
             lambda z, _: np.where(np.asarray(z) > 0, -np.expm1(-np.maximum(z, 0.0)), 0.0),
             _shown,
+            is_part=True,
         ),
         Family(
             "uniform",
             lambda z, _: np.where((np.asarray(z) >= -1e-12) & (np.asarray(z) <= 1 + 1e-12), 0.0, -np.inf),
             lambda z, _: np.clip(z, 0.0, 1.0),
             _uniform,
+            is_part=True,
         ),
-        Family("geometric", _log_geometric, None, _shown, is_whole=True),
-        Family("two-sided geometric", _log_two_sided, None, _geometric_moves, is_whole=True, is_released_at_once=True),
-        Family("Poisson", _log_poisson, None, _not_known, is_whole=True, is_released_at_once=True),
-        Family("binomial", _log_binomial, None, _not_known, is_whole=True, is_released_at_once=True),
+        Family("geometric", _log_geometric, None, _shown, is_whole=True, is_part=True),
         Family(
+            "two-sided geometric",
+            _log_two_sided,
+            None,
+            _of_whole(lambda moves, p: Loss(float(np.sum(np.abs(np.rint(moves)) * -np.log1p(-np.asarray(p, float)))))),
+            is_whole=True,
+        ),
+        Family("Poisson", _log_poisson, None, _not_known, is_whole=True),
+        Family("binomial", _log_binomial, None, _not_known, is_whole=True),
+        Family(  # as Gaussian noise, whose Rényi divergences are no smaller (Canonne, Kamath & Steinke 2020, Prop. 5)
             "discrete Gaussian",
             _log_discrete_gaussian,
             None,
-            _discrete_gaussian,
+            _of_whole(lambda moves, sigma: Loss(squared_mu=float(np.sum(np.square(moves / sigma))))),
             norm="L2",
             is_whole=True,
-            is_released_at_once=True,
         ),
-        Family("rounded Laplace", _log_rounded, None, _rounded_moves, is_whole=True, is_released_at_once=True),
+        Family(
+            "rounded Laplace",
+            _log_rounded,
+            None,
+            _of_whole(lambda moves, scale: Loss(float(np.sum(np.abs(np.rint(moves)) / scale)))),
+            is_whole=True,
+        ),
         Family(
             "integer",
             _log_integers,
             lambda z, count: np.clip((np.floor(np.asarray(z, float)) + 1) / count, 0.0, 1.0),
             _shown,
             is_whole=True,
+            is_part=True,
         ),
     )
 }
@@ -244,7 +242,7 @@ def _clipped(noise: Family) -> Family:
         only = np.minimum(np.maximum(first, second), 1.0)
         return None if inside is None else inside._replace(delta=float(1 - np.prod(1 - only)))
 
-    return Family(f"clipped {noise.name}", None, None, loss, noise.norm, is_released_at_once=True)
+    return Family(f"clipped {noise.name}", None, None, loss, noise.norm)
 
 
 FAMILIES |= {family.name: family for family in (_clipped(FAMILIES["Laplace"]), _clipped(FAMILIES["Gaussian"]))}
@@ -331,14 +329,10 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
         other: On the other; another scale shows in the tails, without bound.
         moved: By how much, as ``moves`` has it.
     """
-    known = law.known
+    known, alike = law.known, law.family == other.family and same(law.parameter, other.parameter)
     if known is None:
-        return (
-            NOTHING
-            if law.family == other.family and same(law.parameter, other.parameter) and not any_of(moved)
-            else None
-        )
-    if law.family != other.family or not same(law.scale, other.scale) or not same(law.parameter, other.parameter):
+        return NOTHING if alike and not any_of(moved) else None
+    if not alike or not same(law.scale, other.scale):
         return UNBOUNDED
     if not any_of(moved):
         return NOTHING

@@ -9,6 +9,7 @@ from typing import Any
 
 from auditdp.tracing.mixing import overwritten, without_zeros
 from auditdp.tracing.noise import Noise, write
+from auditdp.tracing.numpy_functions import plain
 from auditdp.tracing.plain import any_of
 from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.torch_functions import changed
@@ -99,11 +100,9 @@ def fill(run: WatchedRun, target: Any, content: Any, put: Put | None = None) -> 
         elif Noise in map(type, (before, content)):
             made = overwritten(before, content, lambda flat, part: write_in(place(flat), part))
         if made is None:
-            ended = [
-                each.settle("is written into a tensor") if type(each) is Noise else each for each in (before, content)
-            ]
-            write(flat, ended[0])
-            write_in(target, ended[1])
+            before, content = plain((before, content), "is written into a tensor")
+            write(flat, before)
+            write_in(target, content)
             return target
         write(flat, made.value)
         made.value = flat.clone()

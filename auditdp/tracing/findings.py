@@ -14,7 +14,7 @@ from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.outputs import occurs
 from auditdp.tracing.sites import NOWHERE, CodeLine
-from auditdp.tracing.steps import differences, is_sample
+from auditdp.tracing.steps import is_sample
 
 if TYPE_CHECKING:
     from auditdp.tracing.pair import PairTrace
@@ -92,9 +92,7 @@ def of_loss(trace: PairTrace) -> list[Finding]:
         said += f"; together they lose {claim.parameter} = {level:.6g}"
     telling = outcomes.telling if outcomes is not None else frozenset()
     by_outcomes = not complete and any(is_by_chance(p.first) and p.first.number not in telling for p in rest)
-    other_names = any(
-        pair.loss is not None and pair.loss.delta > 0 and pair.first.names != pair.second.names for pair in rest
-    )
+    other_names = any(p.loss is not None and p.loss.delta > 0 and p.first.names != p.second.names for p in rest)
     understood = (other_names or not by_outcomes) and not trace.reordered and _understood(trace, rest)
     # Which records take part is drawn, and what is drawn makes the loss smaller by how seldom they do.
     understood = understood and (complete or not any(map(is_sample, trace.first.releases)))
@@ -115,11 +113,6 @@ def _understood(trace: PairTrace, pairs: Sequence[Moved]) -> bool:
     return not any(pair.first.number in opaque or opaque.intersection(pair.first.earlier) for pair in pairs)
 
 
-def of_steps(trace: PairTrace) -> list[Finding]:
-    """Return where the run differs from what the accountant of the claim was told."""
-    return [Finding("steps", site, sentence, False) for site, sentence in differences(trace)]
-
-
 def of_outputs(trace: PairTrace) -> list[Finding]:
     """Return what got round the noise."""
     outcomes, allowed = trace.outcomes, allowed_delta(trace.claim)
@@ -128,20 +121,15 @@ def of_outputs(trace: PairTrace) -> list[Finding]:
         if chance <= allowed * (1 + 1e-6):
             return []
         site = max(trace.shown, key=lambda one: one.chance).release.site
-        doing = (
-            f"line {site.line} releases a value that the other input does not have, and the output shows that with "
-            f"probability {chance:.3g}"
-        )
+        doing = f"line {site.line} releases a value that the other input does not have, and the output shows that with "
+        doing += f"probability {chance:.3g}"
         doing += f"; the claim's δ is {allowed:.3g}" if allowed else ""
         doing += f": {trace.differ}" if trace.differ is not None else ""
         return [Finding("round", site, doing, not trace.opaque)]
     if outcomes is not None:
         if outcomes.complete and outcomes.delta > max(allowed, 1e-12) and outcomes.only is not None:
-            return [
-                _round(
-                    trace, f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
-                )
-            ]
+            said = f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
+            return [_round(trace, said)]
         if outcomes.complete or outcomes.matched:
             return []
     if trace.differ is None or trace.repeats is False:
@@ -158,10 +146,8 @@ def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Fi
         sentence += f"; but {trace.doubt}"
     elif public and not trace.opaque:
         sentence += "; other orders or samples were not tried"
+    elif trace.opaque:
+        sentence += "; part of the draws is not understood"
     elif not understood:
-        sentence += (
-            "; part of the draws is not understood"
-            if trace.opaque
-            else f"; {tried.runs if tried else 0} outcomes were tried"
-        )
+        sentence += f"; {tried.runs if tried else 0} outcomes were tried"
     return Finding("round", NOWHERE, sentence, understood)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import ALONE, LENT, NOISY, Term, WatchedDraw
-from auditdp.tracing.families import NoiseLaw, same
+from auditdp.tracing.families import FAMILIES, NoiseLaw, same
 from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
 from auditdp.tracing.run import WatchedRun, law_and_groups
 from auditdp.tracing.sites import CodeLine
@@ -20,7 +20,7 @@ SEEN = ("is in the output", "is printed")
 """Uses that show a number as it is."""
 CHANGED = 0.01
 """How far, relatively, rounding may take a number from the sum that it is."""
-LAZY = ("geometric", "exponential", "Gumbel", "uniform", "integer")
+LAZY = [name for name, family in FAMILIES.items() if family.is_part]
 """Families of draws that are parts of noise, or are compared; a value that is added to one is released when it is used."""
 
 
@@ -116,13 +116,8 @@ def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
 def derived(draw: WatchedDraw, law: NoiseLaw, value: Any = None) -> WatchedDraw:
     """Return a draw of another law that was made of one; what uses either uses both."""
     made = copy(draw)
-    made.law, made.value, made.location, made.limits, made.drawn = (
-        law,
-        draw.value if value is None else value,
-        0.0,
-        {},
-        None,
-    )
+    made.law, made.value = law, draw.value if value is None else value
+    made.location, made.limits, made.drawn = 0.0, {}, None
     return made
 
 

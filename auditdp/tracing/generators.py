@@ -43,11 +43,7 @@ SAMPLERS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
     "binomial": ("binomial", ("n", "p", "size"), ()),
 }
 """For each sampler its family, and the names of its arguments with their defaults."""
-OTHERS = {
-    "negative_binomial": ("n", "p"),
-    "standard_t": ("df",),
-    "gamma": ("shape", "scale"),
-}
+OTHERS = {"negative_binomial": ("n", "p"), "standard_t": ("df",), "gamma": ("shape", "scale")}
 """Samplers whose law is a parameter of the release, and that are not followed further."""
 PERMUTING = ("permutation", "permuted", "shuffle")
 
@@ -173,13 +169,10 @@ def _other(run: WatchedRun, method: str, perform: Perform, arguments: Sequence[A
 
 def _events(run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
     """Draw events, numbers 0 and 1, of given probabilities."""
-    site, chances = here(), np.asarray(given["p"], float)
-    draw = run.draw(
-        "binomial", perform, NoiseLaw("coin"), site, shape=_shape(given.get("size"), chances), origin=origin
-    )
-    result = draw.value
-    location = float(chances) if ndim(result) == 0 else np.broadcast_to(chances, shape_of(result))
-    return run.release(COIN, NoiseLaw("coin"), location, result, site, (Term(draw, 0),))
+    site, chances, law = here(), np.asarray(given["p"], float), NoiseLaw("coin")
+    draw = run.draw("binomial", perform, law, site, shape=_shape(given.get("size"), chances), origin=origin)
+    location = float(chances) if ndim(draw.value) == 0 else np.broadcast_to(chances, shape_of(draw.value))
+    return run.release(COIN, law, location, draw.value, site, (Term(draw, 0),))
 
 
 def _choice(run: WatchedRun, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any) -> Any:
@@ -198,18 +191,10 @@ def _choice(run: WatchedRun, perform: Perform, arguments: Sequence[Any], keyword
         draw = run.draw("choice", lambda: perform(count, size, replace, chances, **rest), law, site, shape=shape)
         place = run.release(ALONE, law, None, draw.value, site, why="is drawn")
     else:
-        draw = run.draw(
-            "choice",
-            lambda: perform(count, size, replace, chances),
-            NoiseLaw("choice"),
-            site,
-            shape=shape,
-            origin=origin,
-        )
+        law, table = NoiseLaw("choice"), np.asarray(chances, float)
+        draw = run.draw("choice", lambda: perform(count, size, replace, chances), law, site, shape=shape, origin=origin)
         named = None if ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
-        place = run.release(
-            CHOICE, NoiseLaw("choice"), np.asarray(chances, float), draw.value, site, (Term(draw, 0),), names=named
-        )
+        place = run.release(CHOICE, law, table, draw.value, site, (Term(draw, 0),), names=named)
     place = np.minimum(place, count - 1) if isinstance(place, np.ndarray) else min(place, count - 1)
     if ndim(items) == 0:
         return place
@@ -237,9 +222,9 @@ def _permuted(
             return order
         return perform(order, axis=axis) if each else perform(len(order))
 
-    family = "permutation" if len(shape) == 1 else "permutation along an axis"
-    draw = run.draw(method, places, NoiseLaw(family, 1.0, math.prod(shape)), site, shape=shape, origin=origin)
-    order = run.release(ALONE, NoiseLaw(family, 1.0, math.prod(shape)), None, draw.value, site)
+    law = NoiseLaw("permutation" if len(shape) == 1 else "permutation along an axis", 1.0, math.prod(shape))
+    draw = run.draw(method, places, law, site, shape=shape, origin=origin)
+    order = run.release(ALONE, law, None, draw.value, site)
     if each:
         return np.ravel(items)[order]
     if not np.array_equal(np.sort(order), np.arange(shape[0])):  # forced to one of another length

@@ -86,11 +86,8 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
             return given or Moved(first, second, _distance(moved, law), None)
     if first.earlier and law.known is not None:
         return _reused(first, second, moved, pairs)
-    why = ""
-    if (law.known is not None and not same(law.scale, other.scale)) or (
-        law.known is not None and law.family == other.family and not same(law.parameter, other.parameter)
-    ):
-        why = "scale"
+    other_parameter = law.family == other.family and not same(law.parameter, other.parameter)
+    why = "scale" if law.known is not None and (not same(law.scale, other.scale) or other_parameter) else ""
     if first.groups is not None and shape_of(moved) == shape_of(first.groups):
         _, one, group = np.unique(np.ravel(first.groups), return_index=True, return_inverse=True)
         moved, scale = np.ravel(moved), np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))
@@ -102,7 +99,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
     loss = location_loss(law, other, moved)
     if loss is UNBOUNDED and not why:
         finite = bool(all_of(np.isfinite(moved)))
-        whole = law.known is not None and law.known.is_whole and law.known.is_released_at_once
+        whole = law.known is not None and law.known.is_whole and not law.known.is_part
         why = "number" if not finite else "whole" if whole else ""
     return Moved(first, second, _distance(moved, law), loss, why)
 

@@ -108,9 +108,8 @@ def linear(noise: Noise, compute: Callable[[], Any], function: Callable[[Any], A
         mixed = np.rint(mixed / grain) * grain
     rows, columns = np.nonzero(mixed)
     made = Coordinates(of.draws, rows, of.which[one][columns], of.places[one][columns], mixed[rows, columns])
-    offset = (
-        np.asarray(function(np.array(np.broadcast_to(noise.offset, shape)))) if noise.offset is not None else constant
-    )
+    given = None if noise.offset is None else np.array(np.broadcast_to(noise.offset, shape))
+    offset = constant if given is None else np.asarray(function(given))
     drawn = number(value) - offset
     term = _mixed(noise, made, np.arange(size_of(value)).reshape(shape_of(value)), drawn)
     return noise.made(value, (term,), offset if noise.offset is not None or any_of(constant) else None)

@@ -19,7 +19,6 @@ import numpy as np
 
 from auditdp.tracing.comparing import compare, largest
 from auditdp.tracing.draws import NOISY, Term, WatchedDraw
-from auditdp.tracing.families import FAMILIES
 from auditdp.tracing.folding import folded, rounded, signed
 from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
 from auditdp.tracing.plain import all_of, any_of, ndim, shape_of, size_of
@@ -107,14 +106,9 @@ class Noise(ShapedForm):
         if made.site in self.run.traced.constants:
             return made
         law, groups = made.law_and_groups()
-        known = FAMILIES.get(law.family)
-        if (
-            known is None
-            and all(term.draw.law.family in LAZY for term in terms)
-            and not any(t.draw.compared(t.index) for t in terms)
-        ):
-            return made
-        if known is not None and not known.is_released_at_once:
+        known = law.known
+        lazy = (term.draw.law.family in LAZY and not term.draw.compared(term.index) for term in terms)
+        if all(lazy) if known is None else known.is_part:
             return made
         if held and known is not None:
             made.is_held = True
@@ -125,9 +119,8 @@ class Noise(ShapedForm):
         if isinstance(other, Noise) and not divide and (made := signed(self, other)) is not None:
             return made
         if self.settled is not None or isinstance(other, Noise) or not is_numeric(other) or (divide and reflected):
-            mine = self.settle(
-                "is multiplied with noise, or is divided by" if is_numeric(other) else "repeats something"
-            )
+            numeric = is_numeric(other)
+            mine = self.settle("is multiplied with noise, or is divided by" if numeric else "repeats something")
             theirs = other.settle("is multiplied with noise") if isinstance(other, Noise) else other
             return compute(theirs, mine) if reflected else compute(mine, theirs)
         plain = compute(other, self.value) if reflected else compute(self.value, other)
@@ -148,9 +141,8 @@ class Noise(ShapedForm):
     def __neg__(self) -> Any:
         if self.settled is not None:
             return -self.settled[0]
-        return Noise(
-            self.run, -self.value, scaled(self.terms, -1.0), None if self.offset is None else -self.offset, self.site
-        )
+        offset = None if self.offset is None else -self.offset
+        return Noise(self.run, -self.value, scaled(self.terms, -1.0), offset, self.site)
 
     def __pos__(self) -> Any:
         return self
@@ -382,12 +374,12 @@ def write(target: Any, numbers: Any) -> Any:
 
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("add",), operator.add),
+    "add": operator.add,
+    "negative": operator.neg,
+    "positive": operator.pos,
     **dict.fromkeys(("subtract", "sub"), operator.sub),
     **dict.fromkeys(("multiply", "mul"), operator.mul),
     **dict.fromkeys(("divide", "true_divide", "div"), operator.truediv),
-    "negative": operator.neg,
-    "positive": operator.pos,
 }
 """By the names of functions of numpy, of torch and of jax."""
 REFLECTED: dict[Callable[..., Any], str] = {
@@ -414,7 +406,7 @@ def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
     noise, known = Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location), draw.law.known
     if draw.law.family == "integer" and any_of(draw.law.parameter > LARGEST):
         return noise.settle("")
-    return noise.settle("") if location is not None and known is not None and known.is_released_at_once else noise
+    return noise.settle("") if location is not None and known is not None and not known.is_part else noise
 
 
 def settled(values: Sequence[Any]) -> list[Any]:

@@ -24,36 +24,13 @@ GATHERING: dict[str, tuple[int, ...]] = {
 }
 """Functions that put entries of several arrays into one: which arguments these are; none where it is the first, a list."""
 LINEAR = (
-    "matmul",
-    "dot",
-    "inner",
-    "vdot",
-    "einsum",
-    "tensordot",
-    "convolve",
-    "sum",
-    "mean",
-    "cumsum",
-    "diff",
-    "trace",
-    "outer",
-    "kron",
+    *("matmul", "dot", "inner", "vdot", "einsum", "tensordot", "convolve", "sum", "mean", "cumsum", "diff", "trace"),
+    *("outer", "kron"),
 )
 """Functions that are linear in each array."""
 LAYING = (
-    "reshape",
-    "ravel",
-    "transpose",
-    "squeeze",
-    "split",
-    "array_split",
-    "expand_dims",
-    "broadcast_to",
-    "tile",
-    "flip",
-    "roll",
-    "repeat",
-    "take",
+    *("reshape", "ravel", "transpose", "squeeze", "split", "array_split", "expand_dims", "broadcast_to", "tile"),
+    *("flip", "roll", "repeat", "take"),
 )
 """Functions that lay entries out in another way, in one array or several."""
 

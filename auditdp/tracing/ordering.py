@@ -94,12 +94,8 @@ def _values(pairs: Sequence[Moved]) -> tuple[Floats, Floats, float] | None:
     if len(scales) > 1:
         return None
     results = np.concatenate([np.ravel(pair.first.result).astype(float) for pair in pairs])
-    by = np.concatenate(
-        [
-            np.ravel(np.broadcast_to(moves(pair.first.location, pair.second.location), pair.first.shape))
-            for pair in pairs
-        ]
-    )
+    moved = [(moves(pair.first.location, pair.second.location), pair.first.shape) for pair in pairs]
+    by = np.concatenate([np.ravel(np.broadcast_to(*each)) for each in moved])
     return (results, by, scales.pop()) if np.isfinite(by).all() else None
 
 

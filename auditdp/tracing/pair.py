@@ -19,13 +19,14 @@ from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance
 from auditdp.tracing.families import Loss, same
-from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_outputs, of_steps
+from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_outputs
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.ordering import ordered
 from auditdp.tracing.outputs import occurs, where_differ
 from auditdp.tracing.printing import Printed
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.sites import NOWHERE, CodeLine
+from auditdp.tracing.steps import differences
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.unmatched import ShownTail, shown
 
@@ -117,15 +118,10 @@ class PairTrace(Printed):
         """Whether the releases that the trace understands keep the claim on this pair; None without a claim."""
         if self.claim is None:
             return None
-        if (
-            self.outcomes is not None
-            and self.outcomes.complete
-            and not any(pair.loss and any(pair.loss) for pair in self.noisy)
-        ):
-            return all(
-                self.outcomes.delta_at(float(e) * (1 + 1e-9)) <= float(d) + 1e-12 for e, d in self.claim.statements()
-            )
-        return self.composed.satisfies(self.claim)
+        found = self.outcomes
+        if found is None or not found.complete or any(pair.loss and any(pair.loss) for pair in self.noisy):
+            return self.composed.satisfies(self.claim)
+        return all(found.delta_at(float(e) * (1 + 1e-9)) <= float(d) + 1e-12 for e, d in self.claim.statements())
 
     @property
     def is_single(self) -> bool:
@@ -183,12 +179,8 @@ class PairTrace(Printed):
     def opaque(self) -> list[tuple[CodeLine, str]]:
         """What the trace does not understand."""
         shared = [(p.first.site, SHARED) for p in self.moved if p.loss is None and p.first.law.family == "Gaussian"]
-        found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque, *shared]))
-        return found + (
-            [(NOWHERE, "the same draws give another output: it depends on something else")]
-            if self.repeats is False
-            else []
-        )
+        other = [(NOWHERE, "the same draws give another output: it depends on something else")]
+        return list(dict.fromkeys([*self.first.opaque, *self.second.opaque, *shared])) + other * (self.repeats is False)
 
     @property
     def extent(self) -> Extent:
@@ -201,19 +193,16 @@ class PairTrace(Printed):
     @cached_property
     def findings(self) -> list[Finding]:
         """What is to be said of the pair, most telling first."""
-        found = [*of_fixed(self), *of_noise(self), *of_loss(self), *of_outputs(self), *of_steps(self)]
-        found += [
-            Finding(
-                "seed" if "seeded" in sentence else "flow", site, f"line {site.line}: {sentence}", "seeded" in sentence
-            )
-            for site, sentence in dict.fromkeys(self.second.parted)
-        ]
+        found = [*of_fixed(self), *of_noise(self), *of_loss(self), *of_outputs(self)]
+        found += [Finding("steps", site, sentence, False) for site, sentence in differences(self)]
+        for site, sentence in dict.fromkeys(self.second.parted):
+            seeded = "seeded" in sentence
+            found.append(Finding("seed" if seeded else "flow", site, f"line {site.line}: {sentence}", seeded))
         unknown = {site: [pair for pair in pairs if not pair.first.is_known] for site, pairs in self.by_line().items()}
         for site, why in self.opaque:
             line = f"line {site.line}: {why}" if site.line else why
-            found.append(
-                Finding("opaque", site, sentences.of_line(unknown[site]) if unknown.get(site) else line, False)
-            )
+            said = sentences.of_line(unknown[site]) if unknown.get(site) else line
+            found.append(Finding("opaque", site, said, False))
         return sorted(found, key=lambda finding: not finding.is_read_off)
 
     @property
@@ -262,10 +251,8 @@ class PairTrace(Printed):
     @property
     def reordered(self) -> bool:
         """Whether an order or a sample of rows is of another length on the other input: how they correspond is not known."""
-        return any(
-            pair.first.kind == ALONE and not same(pair.first.law.parameter, pair.second.law.parameter)
-            for pair in self.moved
-        )
+        sides = [(pair.first.law, pair.second.law) for pair in self.moved if pair.first.kind == ALONE]
+        return any(not same(law.parameter, other.parameter) for law, other in sides)
 
 
 def compare(
@@ -317,9 +304,8 @@ def in_full(trace: Trace, seen: PairTrace, outcomes: int) -> PairTrace:
         recorded, second, moved, found = seen.first, seen.second, seen.moved, None
         fixed: frozenset[int] = frozenset()
         if any(pair.loss and any(pair.loss) for pair in moved):
-            fixed = frozenset(
-                n for draw in recorded.draws if trace.is_fixed(draw, recorded) for n in draw.used.values()
-            )
+            same_noise = (draw for draw in recorded.draws if trace.is_fixed(draw, recorded))
+            fixed = frozenset(n for draw in same_noise for n in draw.used.values())
         repeats = seen.repeats
         if seen.differ is not None and repeats is None:
             repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None

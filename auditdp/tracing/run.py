@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -66,6 +66,7 @@ def _noise(law: NoiseLaw) -> str:
 
 Key = tuple[CodeLine, str]
 """A line and a family."""
+Waiting = TypeVar("Waiting", WatchedDraw, Release)
 
 
 class WatchedRun:
@@ -139,21 +140,18 @@ class WatchedRun:
         """
         traced = self.traced
         earlier = self._origins.get(origin) if origin is not None else None
-        expected = self._expected_draw((site, method))
+        expected = self._expected(self._draws, (site, method), f"{method} is drawn")
         kept = None
         if expected is None:
             value = perform()
         elif not any_of(location) and (changed := self._changed_among(expected.law, law)) is not None:
-            recorded = expected.value if expected.drawn is None else expected.drawn
-            value = among(law.family, recorded, perform(), *changed)
+            value = among(law.family, expected.numbers, perform(), *changed)
         elif shape is not None and shape_of(expected.value) != shape:
-            value = perform()
-            recorded = expected.value if expected.drawn is None else expected.drawn
-            of_records = self._of_records(recorded, value) if law.family == "uniform" else None
-            if of_records is None:
-                drawn = f"{tuple(shape_of(expected.value))} on one input and {shape} on the other"
+            fresh = perform()
+            value = self._of_records(expected.numbers, fresh) if law.family == "uniform" else None
+            if value is None:
+                value, drawn = fresh, f"{tuple(shape_of(expected.value))} on one input and {shape} on the other"
                 self._part(site, f"{method} draws numbers of shape {drawn}")
-            value = value if of_records is None else of_records
         elif same(expected.law.scale, law.scale) and same(expected.location, location):
             kept = expected.drawn
             value = expected.value if kept is None else _copied(kept)
@@ -170,14 +168,11 @@ class WatchedRun:
             self._origins[origin] = made
         return made
 
-    def _expected_draw(self, key: tuple[CodeLine, str]) -> WatchedDraw | None:
-        if self.record is None:
-            return None
-        waiting = self._draws.get(key)
-        if not waiting:
-            self._part(key[0], f"{key[1]} is drawn more often")
-            return None
-        return waiting.pop()
+    def _expected(self, recorded: dict[Key, list[Waiting | None]], key: Key, what: str) -> Waiting | None:
+        """Return the next of what the record has at a line; None where there is none, or no record."""
+        if self.record is not None and not recorded.get(key):
+            self._part(key[0], f"{what} more often")
+        return recorded[key].pop() if recorded.get(key) else None
 
     def _of_records(self, recorded: Any, plain: Any) -> Any:
         """Return what is recorded of each record for an input with one more, or less; None where it is of something else."""
@@ -224,44 +219,22 @@ class WatchedRun:
         """Note a release and return its result: what was computed on a record, what the record has on a replay."""
         traced = self.traced
         number = len(traced.releases)
-        earlier = [before for term in terms for before in term.draw.earlier(term.index)]
+        earlier = tuple(dict.fromkeys(before for term in terms for before in term.draw.earlier(term.index)))
         for term in terms:
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
-        expected = self._expected_release((site, law.family), kind)
+        expected = self._expected(self._releases, (site, law.family), f"{kind} ({law.family}) is released")
         result = plain if expected is None else self._forced(expected, kind, law, plain, names)
         if number in self.forced:
             given = self.forced[number]
             result = (forced_result if shape_of(given) == shape_of(plain) else _like)(plain, given)
         kept = result if type(result) in PLAIN else _array_of(result)
-        traced.releases.append(
-            Release(
-                number,
-                kind,
-                law,
-                location,
-                kept,
-                site,
-                groups,
-                factor,
-                tuple(dict.fromkeys(earlier)),
-                why,
-                names,
-                label() if kind == NOISY else "",
-                None if expected is None else expected.number,
-                terms if kind != COIN else (),
-            )
-        )
+        made = Release(number, kind, law, location, kept, site, groups, factor, earlier, why, names)
+        made.label = label() if kind == NOISY else ""
+        made.recorded = None if expected is None else expected.number
+        made.terms = terms if kind != COIN else ()
+        traced.releases.append(made)
         return result
-
-    def _expected_release(self, key: tuple[CodeLine, str], kind: str) -> Release | None:
-        if self.record is None:
-            return None
-        waiting = self._releases.get(key)
-        if not waiting:
-            self._part(key[0], f"{kind} ({key[1]}) is released more often")
-            return None
-        return waiting.pop()
 
     def _forced(self, expected: Release, kind: str, law: NoiseLaw, plain: Any, names: tuple[Any, ...] | None) -> Any:
         """Return the recorded result as it is on this input."""
@@ -349,10 +322,9 @@ def in_run(function: Callable[..., Any], active: Active, draw: Callable[..., Any
 def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
     """Return a recorded draw with another scale and location."""
     with np.errstate(all="ignore"):
-        ratio = (
-            1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
-        )
-        moved = location + (_array_of(draw.value if draw.drawn is None else draw.drawn) - draw.location) * ratio
+        scales = law.scale, draw.law.scale
+        ratio = 1.0 if same(*scales) else np.divide(*(np.asarray(scale, float) for scale in scales))
+        moved = location + (_array_of(draw.numbers) - draw.location) * ratio
     if hasattr(draw.value, "detach"):
         return draw.value.new_tensor(moved)
     if hasattr(draw.value, "aval"):

@@ -75,12 +75,10 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
     if any(pair.why == "whole" for pair in pairs):
         return f"{doing}{moves}: whole noise does not hide what is no whole number"
     if release.kind in (COIN, CHOICE, MAXIMUM):
-        changes = (
-            f"whose logarithms move by {distance:.6g}"
-            if math.isfinite(distance)
-            else "of which one is 0 on one input alone"
-        )
-        return f"{doing}{times}, {changes}" if distance else f"{doing}{times}, the same on both inputs"
+        if not distance:
+            return f"{doing}{times}, the same on both inputs"
+        logarithms = f"whose logarithms move by {distance:.6g}"
+        return f"{doing}{times}, {logarithms if math.isfinite(distance) else 'of which one is 0 on one input alone'}"
     if first.only and size(first):
         loss = math.fsum(pair.loss.epsilon for pair in pairs if pair.loss is not None)
         return f"{doing}{moves}; the output shows only {first.only}, for ε = {loss:.6g}"
@@ -110,7 +108,7 @@ def needed_scale(release: Release, distance: float, claim: Claim | None) -> floa
         if isinstance(claim, ApproxDP) and claim.delta > 0:
             return GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance) if distance else 0.0
         return None
-    at_once = law.known.norm == "L1" and law.known.is_released_at_once
+    at_once = law.known.norm == "L1" and not law.known.is_part
     return distance / claim.level if at_once and isinstance(claim, PureDP | ApproxDP) and claim.level else None
 
 

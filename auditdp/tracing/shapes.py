@@ -100,13 +100,8 @@ class ShapedForm(Form):
 
     def sum(self, *arguments: Any, **keywords: Any) -> Any:
         """Return the sum of the entries."""
-        if (
-            self.settled is None
-            and not arguments
-            and not keywords
-            and ndim(self.value) == 1
-            and len(self.value) <= MOST_SUMMED
-        ):
+        of_all = self.settled is None and not arguments and not keywords
+        if of_all and ndim(self.value) == 1 and len(self.value) <= MOST_SUMMED:
             terms = tuple(term for k in range(len(self.value)) for term in self[k].terms)
             offset = None if self.offset is None else np.broadcast_to(self.offset, shape_of(self.value)).sum()
             return type(self)(self.run, self.value.sum(), terms, offset)

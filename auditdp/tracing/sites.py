@@ -78,8 +78,5 @@ def here() -> CodeLine:
 def label() -> str:
     """Return the texts among the local variables of the caller's code: in a loop over keys they tell its passes apart."""
     frame = next((frame for frame in _frames() if _is_callers(frame.f_code)), None)
-    return (
-        ""
-        if frame is None
-        else "\n".join(f"{name}={value}" for name, value in frame.f_locals.items() if type(value) is str)
-    )
+    variables = {} if frame is None else frame.f_locals
+    return "\n".join(f"{name}={value}" for name, value in variables.items() if type(value) is str)

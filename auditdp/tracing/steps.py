@@ -140,10 +140,8 @@ def _batches(samples: Sequence[Release], told: Poisson) -> Iterator[tuple[CodeLi
         yield NOWHERE, f"no line draws which records are in a batch; {batches}"
     for site, release in {release.site: release for release in samples}.items():
         if release.kind != COIN:
-            yield (
-                site,
-                f"line {site.line} draws records by {release.law.family}; {batches}, each record by its own coin",
-            )
+            by = f"draws records by {release.law.family}; {batches}, each record by its own coin"
+            yield site, f"line {site.line} {by}"
         elif not np.allclose(np.asarray(release.location, float), told.rate, rtol=CLOSE):
             rates = np.unique(np.asarray(release.location, float))
             chance = f"{rates[0]:.6g}" + f" to {rates[-1]:.6g}" * (len(rates) > 1)

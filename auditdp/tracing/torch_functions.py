@@ -22,21 +22,8 @@ COPYING = (
 """What gives the same entries, up to rounding."""
 LAYING = (
     *("broadcast_to", "chunk", "expand", "expand_as", "flatten", "flip", "movedim", "narrow", "permute", "repeat"),
-    *(
-        "reshape",
-        "reshape_as",
-        "roll",
-        "select",
-        "split",
-        "squeeze",
-        "t",
-        "tile",
-        "transpose",
-        "unbind",
-        "unsqueeze",
-        "view",
-    ),
-    "view_as",
+    *("reshape", "reshape_as", "roll", "select", "split", "squeeze", "t", "tile", "transpose", "unbind", "unsqueeze"),
+    *("view", "view_as"),
 )
 """What lays entries out in another way, in one tensor or several."""
 GATHERING: dict[str, tuple[int, ...]] = {
@@ -102,10 +89,8 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         return _into(first if in_place else None, found[0])
     if name in LINEAR and not in_place and (made := through(function, arguments, keywords)) is not None:
         return made
-    if (
-        name in GATHERING
-        and (made := gathering(_of_arrays(function), arguments, keywords, GATHERING[name])) is not None
-    ):
+    which = GATHERING.get(name)
+    if which is not None and (made := gathering(_of_arrays(function), arguments, keywords, which)) is not None:
         return made
     if type(first) is Noise and first.settled is None and not in_place and name in (*COPYING, *LAYING):
         others = [other.value if type(other) is Noise else other for other in arguments[1:]]

@@ -274,7 +274,7 @@ def _ends_in_copy(process: int) -> None:
 
 def _number(draw: WatchedDraw) -> tuple[CodeLine, str, bytes]:
     """Return a draw as its line, sampler and bits."""
-    return draw.site, draw.method, np.asarray(number(draw.value if draw.drawn is None else draw.drawn)).tobytes()
+    return draw.site, draw.method, np.asarray(number(draw.numbers)).tobytes()
 
 
 def _generator(recorded: TracedRun) -> np.random.Generator:

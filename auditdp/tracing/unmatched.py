@@ -117,17 +117,13 @@ def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
     distribution: Any = known.distribution
     points = [start + scale * t for t in GRID]
     states = [differs(point) for point in points]
-    ends, total = [], 0.0
-    for (a, before), (b, after) in pairwise(zip(points, states, strict=True)):
-        if before != after:
-            ends.append(_end(a, b, before, differs))
-    edges = [-math.inf, *ends, math.inf]
-    state = states[0]
-    for low, high in pairwise(edges):
+    between = pairwise(zip(points, states, strict=True))
+    ends = [_end(a, b, before, differs) for (a, before), (b, after) in between if before != after]
+    state, total = states[0], 0.0
+    for edges in pairwise([-math.inf, *ends, math.inf]):
         if state:
-            total += float(
-                distribution((high - start) / scale, law.parameter) - distribution((low - start) / scale, law.parameter)
-            )
+            low, high = (distribution((edge - start) / scale, law.parameter) for edge in edges)
+            total += float(high - low)
         state = not state
     return total
 

@@ -79,13 +79,7 @@ class VersionsTrace(Printed):
 
 
 def compare_versions(
-    old: Any,
-    new: Any,
-    data: Any,
-    rng: np.random.Generator,
-    *,
-    neighbour: Any = None,
-    claim: Claim | None = None,
+    old: Any, new: Any, data: Any, rng: np.random.Generator, *, neighbour: Any = None, claim: Claim | None = None
 ) -> VersionsTrace:
     """Run two versions of a function on the same input with the same generator, and say what differs.
 

@@ -189,14 +189,13 @@ def _evidence(evidence: Evidence, result: AuditResult, plots: bool) -> EvidenceV
     pure = result.claim is not None and result.claim.parameter == "epsilon" and not result.claim.delta
     # Beside a proof a clean game's wealth, and of a pure claim the curve, show nothing that its numbers do not.
     shown = result.verdict is not Verdict.CERTIFIED or (evidence.verdict is Verdict.CERTIFIED and not pure)
+    already_shown = f"{evidence.statement}; {numbers.bounds(result)}"
     return EvidenceView(
         evidence=evidence,
         title=evidence.known.title,
         subtitle=evidence.known.about,
         statement="" if result.summary.startswith(evidence.statement) else evidence.statement,
-        facts=list(
-            facts(evidence, result.claim, already_shown=f"{evidence.statement}; {numbers.bounds(result)}", pair=pair)
-        ),
+        facts=list(facts(evidence, result.claim, already_shown=already_shown, pair=pair)),
         assumptions=_assumptions(evidence, result),
         plots=list(_plots(evidence, result.claim)) if shown and plots else [],
         tables=list(tables(evidence, result.claim)),

@@ -68,13 +68,11 @@ def facts(
     exact = shown if isinstance(shown, ExactDetails) else ExactDetails()
     game = shown if isinstance(shown, GameDetails) else GameDetails()
     found = numbers.interval(evidence.epsilon_lower, evidence.epsilon_upper, claim)
-    known = exact.exact_epsilon is not None and found == numbers.interval(
-        exact.exact_epsilon, exact.exact_epsilon, claim
-    )
+    known = numbers.interval(exact.exact_epsilon, exact.exact_epsilon, claim)
     if isinstance(shown, CountingDetails) and shown.delta_upper is not None:
         if evidence.epsilon_upper is not None:
             yield "On the pairs counted", numbers.at_most(evidence.epsilon_upper, shown.delta_upper)
-    elif found != MISSING and not known and not says(already_shown, found):
+    elif found not in (MISSING, known) and not says(already_shown, found):
         yield "Bounds", found
     if exact.exact_epsilon is not None:
         pure = "pure " if claim is not None and claim.delta else ""
@@ -143,11 +141,8 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
         yield Table("Upper bounds that hold together", ["δ", "ε at most"], ends)
     if isinstance(shown, AccountingDetails) and shown.accountants:
         heads = ["Accountant", "Is", f"ε at δ = {number(shown.delta)}", "Source", "Finding"]
-        already_shown = [
-            [plain(a.name), plain(a.soundness), number(a.epsilon), plain(a.source), plain(a.finding)]
-            for a in shown.accountants
-        ]
-        yield Table("Accountants", heads, already_shown)
+        said = ((a.name, a.soundness, number(a.epsilon), a.source, a.finding) for a in shown.accountants)
+        yield Table("Accountants", heads, [[*map(plain, row)] for row in said])
 
 
 def pairs(evidence: Evidence) -> Iterator[str]:

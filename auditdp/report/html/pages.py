@@ -122,13 +122,7 @@ class _Drawn:
 
 
 def _index(
-    record: RunRecord,
-    views: Sequence[AuditView],
-    previous: RunRecord | None,
-    *,
-    data: str,
-    at: str,
-    evidence: _Drawn,
+    record: RunRecord, views: Sequence[AuditView], previous: RunRecord | None, *, data: str, at: str, evidence: _Drawn
 ) -> str:
     """Return the index; ``data`` is the record as the file at a place beside the pages has it, or a JSON report of it."""
     groups = {key: [view for view in views if view.standing is key] for key in by_standing(record)}

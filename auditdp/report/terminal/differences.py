@@ -31,10 +31,8 @@ def differences_text(
         lines += textwrap.wrap(printable(difference.text), width, initial_indent=" " * 4, subsequent_indent=" " * 4)
         if difference.kind in FINDINGS and difference.result is not None:
             lines += [f"    reproduce: {command}"] if (command := shell(difference.result.reproduce)) else []
-    closing = "\n".join(
-        textwrap.wrap(printable(verdict(differences, known=known, against=against, found_it=found_it)), width)
-    )
-    return terminal("\n".join([*lines, *([""] if lines else []), closing]))
+    closing = verdict(differences, known=known, against=against, found_it=found_it)
+    return terminal("\n".join([*lines, *[""] * bool(lines), *textwrap.wrap(printable(closing), width)]))
 
 
 def verdict(differences: Sequence[Difference], *, known: int, against: str, found_it: str = "") -> str:

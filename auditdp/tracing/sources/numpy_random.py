@@ -30,7 +30,8 @@ def watch(patches: Patches, active: Active) -> None:
     patches.attribute(module, "default_rng", _default_rng(module.default_rng, active))
     patches.attribute(module, "RandomState", _class(np.random.RandomState, WatchedState, active))
     patches.attribute(module, "Generator", _class(np.random.Generator, WatchedGenerator, active))
-    patches.attribute(module, "seed", in_run(module.seed, active, _seed(module.seed)))
+    seed_all = module.seed
+    patches.attribute(module, "seed", in_run(seed_all, active, lambda run, seed=None: seed_all(seeded(run, seed)[0])))
     for name in ("array", "asarray"):
         patches.attribute(np, name, _array(getattr(np, name), active))
 
@@ -78,10 +79,6 @@ def _default_rng(default_rng: Callable[..., Any], active: Active) -> Callable[..
         return WatchedGenerator(made, active, key) if isinstance(made, np.random.Generator) else made
 
     return in_run(default_rng, active, make)
-
-
-def _seed(seed_all: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda run, seed=None: seed_all(seeded(run, seed)[0])
 
 
 class _Instances(type):

@@ -23,18 +23,6 @@ def _laplace(mechanism: Any, value: Any) -> Law:
     return NoiseLaw("Laplace", mechanism.sensitivity / (mechanism.epsilon - math.log1p(-mechanism.delta))), value
 
 
-def _gaussian(mechanism: Any, value: Any) -> Law:
-    return NoiseLaw("Gaussian", float(mechanism._scale)), value
-
-
-def _discrete_gaussian(mechanism: Any, value: Any) -> Law:
-    return NoiseLaw("discrete Gaussian", 1.0, float(mechanism._scale)), value
-
-
-def _geometric(mechanism: Any, value: Any) -> Law:
-    return NoiseLaw("two-sided geometric", 1.0, -math.expm1(mechanism._scale)), value
-
-
 def _uniform(mechanism: Any, value: Any) -> Law:
     width = mechanism.sensitivity / mechanism.delta
     return NoiseLaw("uniform", width), value - width / 2
@@ -77,9 +65,15 @@ LIBRARY = Library(
         "mechanisms.laplace.Laplace.randomise": _laplace,
         "mechanisms.laplace.LaplaceBoundedDomain.randomise": _numeric,
         "mechanisms.laplace.LaplaceBoundedNoise.randomise": _numeric,
-        "mechanisms.gaussian.Gaussian.randomise": _gaussian,
-        "mechanisms.gaussian.GaussianDiscrete.randomise": _discrete_gaussian,
-        "mechanisms.geometric.Geometric.randomise": _geometric,
+        "mechanisms.gaussian.Gaussian.randomise": lambda self, v: (NoiseLaw("Gaussian", float(self._scale)), v),
+        "mechanisms.gaussian.GaussianDiscrete.randomise": lambda self, v: (
+            NoiseLaw("discrete Gaussian", 1.0, float(self._scale)),
+            v,
+        ),
+        "mechanisms.geometric.Geometric.randomise": lambda self, v: (
+            NoiseLaw("two-sided geometric", 1.0, -math.expm1(self._scale)),
+            v,
+        ),
         "mechanisms.uniform.Uniform.randomise": _uniform,
         "mechanisms.snapping.Snapping.randomise": _numeric,
         "mechanisms.staircase.Staircase.randomise": _numeric,

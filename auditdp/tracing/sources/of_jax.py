@@ -23,40 +23,14 @@ from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
 
-FAMILIES = {
-    "normal": "Gaussian",
-    "laplace": "Laplace",
-    "logistic": "logistic",
-    "gumbel": "Gumbel",
-    "exponential": "exponential",
-    "uniform": "uniform",
-}
+FAMILIES = {"normal": "Gaussian", "laplace": "Laplace", "gumbel": "Gumbel"}
+FAMILIES |= {name: name for name in ("logistic", "exponential", "uniform")}
 """By the name of a sampler."""
 OTHERS = (
-    *(
-        "ball",
-        "beta",
-        "binomial",
-        "categorical",
-        "cauchy",
-        "chisquare",
-        "choice",
-        "dirichlet",
-        "double_sided_maxwell",
-        "f",
-    ),
-    *(
-        "gamma",
-        "generalized_normal",
-        "geometric",
-        "loggamma",
-        "lognormal",
-        "maxwell",
-        "multivariate_normal",
-        "orthogonal",
-    ),
-    *("pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "t", "triangular", "truncated_normal"),
-    *("wald", "weibull_min"),
+    *("ball", "beta", "binomial", "categorical", "cauchy", "chisquare", "choice", "dirichlet", "double_sided_maxwell"),
+    *("f", "gamma", "generalized_normal", "geometric", "loggamma", "lognormal", "maxwell", "multivariate_normal"),
+    *("orthogonal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "t", "triangular"),
+    *("truncated_normal", "wald", "weibull_min"),
 )
 """Samplers that are not followed."""
 

@@ -15,21 +15,9 @@ ENTRIES = "_watched_entries"
 """The attribute of an algorithm that keeps what it was given in a run."""
 
 
-def _laplace(mechanism: Any, value: Any) -> tuple[NoiseLaw, Any]:
-    return NoiseLaw("Laplace", float(mechanism.diversity)), value
-
-
-def _gaussian(mechanism: Any, value: Any) -> tuple[NoiseLaw, Any]:
-    return NoiseLaw("Gaussian", float(mechanism.std)), value
-
-
 def _of_rows(algorithm: Any, rows: Any) -> tuple[NoiseLaw, Any]:
     name, epsilon = f"{type(algorithm).__name__} of PyDP", float(algorithm.epsilon)
     return declared(name, rows_apart, of_groups(epsilon), epsilon), list(rows)
-
-
-def _result(algorithm: Any, *_: Any) -> tuple[NoiseLaw, Any]:
-    return _of_rows(algorithm, vars(algorithm).get(ENTRIES, []))
 
 
 LIBRARY = Library(
@@ -37,10 +25,16 @@ LIBRARY = Library(
     "python-dp",
     ("1.1",),
     {
-        "algorithms.numerical_mechanisms.LaplaceMechanism.add_noise": _laplace,
-        "algorithms.numerical_mechanisms.GaussianMechanism.add_noise": _gaussian,
+        "algorithms.numerical_mechanisms.LaplaceMechanism.add_noise": lambda self, v: (
+            NoiseLaw("Laplace", float(self.diversity)),
+            v,
+        ),
+        "algorithms.numerical_mechanisms.GaussianMechanism.add_noise": lambda self, v: (
+            NoiseLaw("Gaussian", float(self.std)),
+            v,
+        ),
         "algorithms._algorithm.MetaAlgorithm.quick_result": _of_rows,
-        "algorithms._algorithm.MetaAlgorithm.result": _result,
+        "algorithms._algorithm.MetaAlgorithm.result": lambda self, *_: _of_rows(self, vars(self).get(ENTRIES, [])),
     },
 )
 

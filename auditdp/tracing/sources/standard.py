@@ -38,12 +38,7 @@ SAMPLERS: Samplers = {
 }
 """By the name of the sampler: from its arguments the law of the draw, and the location."""
 OTHERS = (
-    "triangular",
-    "lognormvariate",
-    "gammavariate",
-    "betavariate",
-    "paretovariate",
-    "weibullvariate",
+    *("triangular", "lognormvariate", "gammavariate", "betavariate", "paretovariate", "weibullvariate"),
     "vonmisesvariate",
 )
 ITEMS = ("choice", "choices", "sample", "shuffle")
@@ -119,9 +114,8 @@ def _items(run: WatchedRun, name: str, perform: Callable[..., Any], items: Any, 
             place = run.release(ALONE, NoiseLaw("choice of items", 1.0, count), None, chosen.value, site)
         else:
             table = np.asarray(weights if weights is not None else np.diff(np.asarray(sums), prepend=0), float)
-            place = run.release(
-                CHOICE, NoiseLaw("choice"), table / table.sum(), chosen.value, site, names=tuple(map(repr, items))
-            )
+            names = tuple(map(repr, items))
+            place = run.release(CHOICE, NoiseLaw("choice"), table / table.sum(), chosen.value, site, names=names)
         return [items[min(k, count - 1)] for k in place.tolist()]
     if name == "shuffle":
 

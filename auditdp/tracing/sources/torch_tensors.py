@@ -290,9 +290,8 @@ def _distribution(patches: Patches, kind: Any, name: str, method: str, active: A
         perform = run.unwatched(function, self, *arguments, **keywords)
         if name in DISTRIBUTIONS:
             family, loc, scale = DISTRIBUTIONS[name]
-            return _noise(
-                run, name, perform, NoiseLaw(family, number(getattr(self, scale))), number(getattr(self, loc))
-            )
+            law = NoiseLaw(family, number(getattr(self, scale)))
+            return _noise(run, name, perform, law, number(getattr(self, loc)))
         site = here()
         made = run.draw(name, perform, NoiseLaw(TABLES[name]), site)
         return run.release(TABLES[name], NoiseLaw(TABLES[name]), number(self.probs), made.value, site)
