@@ -16,8 +16,8 @@ from benchmarks.trainer_cases import TRAINERS
 BROKEN, CORRECT = "broken trainer, ", "correct trainer alone, "
 SEEDS = 10
 """Games of each correct trainer; each broken one has one."""
-FOUND, TRAININGS, SECONDS = 18, 100, 30.0
-"""Of twenty broken trainers, so many are to be found; those within these trainings and CPU seconds are counted as well."""
+FOUND, SOON, TRAININGS, SECONDS = 18, 13, 100, 30.0
+"""Of twenty broken trainers, so many are to be found, and so many within these trainings and CPU seconds."""
 
 
 def found(name: str, seed: int) -> Result:
@@ -64,10 +64,10 @@ def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
     whole = len(broken) == sum(trainer.is_broken for trainer in TRAINERS.values())
     return [
         Bar(
-            f"Broken trainers, from an ordinary pair: ≥ {FOUND} of 20 are found",
-            len(hits) >= FOUND if whole else None,
-            f"{len(hits)} of {len(broken)}, {len(soon)} of them within {TRAININGS:,} trainings and {SECONDS:g} CPU s; the "
-            f"line of the mistake is named for {named}",
+            f"Broken trainers, from an ordinary pair: ≥ {FOUND} of 20 are found, ≥ {SOON} of them within {TRAININGS:,} "
+            f"trainings and {SECONDS:g} CPU s",
+            len(hits) >= FOUND and len(soon) >= SOON if whole else None,
+            f"{len(hits)} of {len(broken)}, {len(soon)} of them so soon; the line of the mistake is named for {named}",
         ),
         Bar(
             f"Correct trainers, ten games each: none accused in {SEEDS} seeds",
