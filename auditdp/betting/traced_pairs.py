@@ -68,8 +68,9 @@ READ = 2
 """Of the pairs that show enough, laws of so many are read off until one promises a short game."""
 SAMPLED, DRAWN_AMONG = 40, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
-OPAQUE = 8
-"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
+OPAQUE, RUNS_OF_OPAQUE = 8, 50
+"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played; of
+all runs, for so many each has one on either input."""
 FEWEST_LOSSY, MOST_LOSSY, RUNS_OF_LOSSY = 4, 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 MOST_COMPARED = 12
@@ -198,7 +199,8 @@ class TraceSearch:
         corners = offers(adjacency).corner_cases or []
         few = min(OPAQUE, self.most // (2 * RUNS) - 1)
         checked = [pair for pair in corners[: max(few, 1)] if is_adjacent(adjacency, pair)]
-        best = farthest(self.trace, [*listed[:1], *checked], seed=self.seed, again=MORE_TOLD * RUNS)
+        runs = max(RUNS, self.most // RUNS_OF_OPAQUE)
+        best = farthest(self.trace, [*listed[:1], *checked], seed=self.seed, runs=runs, again=MORE_TOLD * runs)
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
             if self.look.is_traced and not self.look.looked[0].trace.is_notable:

@@ -141,10 +141,10 @@ def test_few_calls_are_not_worth_a_trace():
 RECORDS = np.array([0.3, -0.2, 2.5, 0.1, -1.5, 0.4])
 
 
-def bounded(function, place):
+def bounded(function, place, calls=600):
     pair = Pair(RECORDS, np.delete(RECORDS, place))
     return looked_by_trace(
-        as_mechanism(function), GaussianDP(0.3), [pair], Alike([pair]), calls=600, seed=1, enough=3.0
+        as_mechanism(function), GaussianDP(0.3), [pair], Alike([pair]), calls=calls, seed=1, enough=3.0
     )
 
 
@@ -157,11 +157,14 @@ def test_where_runs_are_bounded_a_search_ends_at_a_pair_that_shows_enough():
 
 
 def test_of_code_that_is_not_understood_the_pair_is_proposed_whose_outputs_are_farthest_apart():
-    mixed = np.array([[1.0, 0.0], [0.9, 0.4]])
-    look = bounded(lambda data, rng: np.clip(data, -1, 1).sum() + mixed @ rng.laplace(size=2), 0)
-    ((pair, _),) = look.proposed
-    assert not look.is_traced
-    assert abs(np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()) == pytest.approx(1.0)
+    mixed, runs = np.array([[1.0, 0.0], [0.9, 0.4]]), []
+    for calls in (600, 12_000):
+        look = bounded(lambda data, rng: np.clip(data, -1, 1).sum() + mixed @ rng.laplace(size=2), 0, calls)
+        ((pair, _),) = look.proposed
+        assert not look.is_traced
+        assert abs(np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()) == pytest.approx(1.0)
+        runs.append(look.runs)
+    assert runs[1] > 2 * runs[0]  # where there are more, outputs of more tell better
 
 
 def test_a_trace_that_understands_nothing_bounds_nothing():
