@@ -26,10 +26,15 @@ def assurance(record: RunRecord) -> str:
     if many:
         parts.append(
             f"a loss of {SEEN:g} times the claim, in every output of a pair that was played, would have been found nine "
-            f"times in ten in {'the other' if blind else 'these' if many > 1 else 'this'} "
-            + (count(many, "audit") if many > 1 else "audit")
+            f"times in ten in {_these(many, others=bool(blind))}"
         )
     return "; ".join([*parts, *(_not(blind) if blind else [])])
+
+
+def _these(many: int, *, others: bool) -> str:
+    if others:
+        return f"the other {count(many, 'audit')}" if many > 1 else "the other audit"
+    return f"these {count(many, 'audit')}" if many > 1 else "this audit"
 
 
 def _not(blind: Sequence[AuditResult]) -> list[str]:

@@ -326,10 +326,12 @@ def _with_constants(trace: Trace, seen: PairTrace) -> PairTrace:
     to reach a number that differs.
     """
     still = _still(seen)
+    if not still:
+        return seen
     alike = _same_form(seen.first.output, seen.second.output)
-    if not still or (
-        alike and still in trace.unreached and _unlike(seen.first.output, seen.second.output) & trace.unreached[still]
-    ):
+    differ = _unlike(seen.first.output, seen.second.output) if alike else frozenset()
+    unreached = trace.unreached.get(still, frozenset())
+    if differ & unreached:
         return seen
     trace.tried.add(still)
     again = trace.again(seen.first, still)
@@ -341,8 +343,8 @@ def _with_constants(trace: Trace, seen: PairTrace) -> PairTrace:
     if not alike:
         return seen
     doubt = _hiding(still, anew)
-    free = _unreached(trace, seen, still) if doubt else _unlike(seen.first.output, seen.second.output)
-    trace.unreached[still] = trace.unreached.get(still, frozenset()) | free
+    free = _unreached(trace, seen, still, differ) if doubt else differ
+    trace.unreached[still] = unreached | free
     return seen if free else replace(seen, doubt=doubt)
 
 
@@ -364,13 +366,12 @@ def _hiding(still: frozenset[CodeLine], seen: PairTrace) -> str:
     return f"what line {lines[0]} adds noise to does not move, and may hide it" if lines else ""
 
 
-def _unreached(trace: Trace, seen: PairTrace, lines: frozenset[CodeLine]) -> frozenset[int]:
+def _unreached(trace: Trace, seen: PairTrace, lines: frozenset[CodeLine], differ: frozenset[int]) -> frozenset[int]:
     """Return which numbers by which outputs differ the noise of some lines does not reach, by their place among all.
 
     They are the same on either input where that noise is huge or absent, as where weights are overwritten after they were
     initialised; so it does not hide them.
     """
-    differ = _unlike(seen.first.output, seen.second.output)
     for times, run in product(OTHERWISE, (seen.first, seen.second)):
         forced = {each.number: times * np.asarray(each.result) for each in run.releases if each.site in lines}
         other = trace.replay(run.data, seen.first, forced=forced).output

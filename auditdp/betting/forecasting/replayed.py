@@ -338,7 +338,8 @@ class ReplayedRatio:
         kept = self.compared.setdefault(key(pair), []) if self.few else []
         if number < len(kept):
             return kept[number]
-        rng = np.random.default_rng([self.seed, number, *[1] * (self.few > 0)])
+        own = [1] if self.few else []  # other draws than those of the runs that a search made
+        rng = np.random.default_rng([self.seed, number, *own])
         made = compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=0)
         kept.append(made)
         return made

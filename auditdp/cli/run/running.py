@@ -87,8 +87,7 @@ def carry_out(asked: RunOptions) -> None:
             from auditdp.runner.machines.cluster import Cluster
 
             cluster = open_.enter_context(Cluster(asked.cluster, say=say))
-        told = lambda path, text: say(f"{path} printed while it was imported:\n{text.rstrip()}")  # noqa: E731
-        with Workers(overrides=overrides, count=count, on_print=told, **limits) as processes:
+        with Workers(overrides=overrides, count=count, on_print=_say_printed, **limits) as processes:
             against, changed = None, dict[str, Any]()
             if since:
                 targets, against, changed = _changed(asked, since, targets, known or (), processes, open_)
@@ -118,6 +117,10 @@ def _root_seed(asked: RunOptions, of_settings: int | None) -> int:
     if asked.shard and seed is None:
         raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
     return seed if seed is not None else secrets.randbelow(2**32)
+
+
+def _say_printed(path: Path, text: str) -> None:
+    say(f"{path} printed while it was imported:\n{text.rstrip()}")
 
 
 def _changed(
