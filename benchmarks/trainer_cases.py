@@ -346,12 +346,12 @@ def fixed_seed(data):
     import torch
 
     features, labels = _tensors(torch, data)
-    model, generator = _linear(torch), torch.Generator().manual_seed(0)
+    model, generator = _linear(torch), torch.Generator(features.device).manual_seed(0)
     for _ in range(STEPS):
         sums = _clipped_sums(torch, model, features, labels)
         with torch.no_grad():
             for p, s in zip(model.parameters(), sums, strict=True):
-                p -= RATE * (s + NOISE * NORM * torch.randn(p.shape, generator=generator))  # wrong
+                p -= RATE * (s + NOISE * NORM * torch.randn(p.shape, generator=generator, device=p.device))  # wrong
     return model
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.plain import array_of_tensor, ndim
+from auditdp.mechanism.calls.inputs import of_tensor
+from auditdp.tracing.plain import ndim
 
 AMONG = ("permutation", "sample of items", "choice of items", "integer")
 """Families of draws that put records in order or choose some of them, uniformly."""
@@ -32,9 +33,7 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
     Returns:
         The places; the fresh ones where both have other shapes than such draws have.
     """
-    kept, drawn = (
-        array_of_tensor(each).copy() if hasattr(each, "detach") else np.array(each) for each in (recorded, fresh)
-    )
+    kept, drawn = (np.array(of_tensor(each)) for each in (recorded, fresh))
     if more:
         kept[kept >= place] += 1
     gone = kept == place

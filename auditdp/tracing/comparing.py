@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, WHOLE
 from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.forms import Form, is_numeric, number
@@ -44,7 +45,7 @@ def compare(noise: Any, other: Any, name: str) -> Any:
     happened = noise.run.release(COIN, NoiseLaw("coin"), probability, compute(noise.value, other), here(), ())
     if term.draw.used:  # noise that went into a release is compared as well
         noise.run.traced.releases[-1].earlier = tuple(term.draw.earlier(term.index))
-    seen = happened.numpy() if hasattr(happened, "detach") else happened
+    seen = of_tensor(happened)
     is_below = seen if small == bool(all_of(number(term.factor) * term.draw.law.scale > 0)) else np.logical_not(seen)
     low, high = limits
     term.draw.limits[term.index if isinstance(term.index, int) else WHOLE] = (

@@ -64,7 +64,11 @@ def overwritten(before: Any, content: Any, put: Callable[[Any, Any], None]) -> N
     torch = sys.modules.get("torch") if hasattr(_value(before), "detach") else None
 
     def gather(parts: list[Any]) -> Any:
-        made, part = parts if torch is None else map(torch.as_tensor, parts)
+        if torch is not None:  # tensors stay where they are, and arrays on the CPU
+            parts = [
+                torch.from_numpy(part) if isinstance(part, np.ndarray) else torch.as_tensor(part) for part in parts
+            ]
+        made, part = parts
         made = np.array(made) if torch is None else made.clone()
         put(made, part)
         return made

@@ -21,7 +21,7 @@ from auditdp.tracing.comparing import compare, largest
 from auditdp.tracing.draws import NOISY, Term, WatchedDraw
 from auditdp.tracing.folding import folded, rounded, signed
 from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
-from auditdp.tracing.plain import all_of, any_of, ndim, shape_of, size_of
+from auditdp.tracing.plain import all_of, any_of, ndim, put_at, shape_of, size_of
 from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.shapes import ShapedForm
 from auditdp.tracing.sites import called_by_builtin, here
@@ -159,7 +159,7 @@ class Noise(ShapedForm):
         return write(self._settled[0], plain)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.overwrite(value, lambda array, part: array.__setitem__(key, part))
+        self.overwrite(value, put_at(key))
 
     def overwrite(self, content: Any, put: Callable[[Any, Any], Any]) -> None:
         """Write numbers or noise into it, by a function of two arrays."""

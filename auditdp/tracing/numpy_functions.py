@@ -131,7 +131,9 @@ def _double(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_double, value))
     tensor = sys.modules["torch"].from_numpy(value) if isinstance(value, np.ndarray) else value
-    return tensor.detach().double() if hasattr(tensor, "is_floating_point") and tensor.is_floating_point() else tensor
+    if not hasattr(tensor, "is_floating_point"):
+        return value
+    return tensor.detach().cpu().double() if tensor.is_floating_point() else tensor.cpu()
 
 
 def gathering(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,16 @@ import numpy as np
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
 
 
-def array_of_tensor(tensor: Any) -> Any:
-    """Return the numbers of a tensor of torch as an array of numpy, which has no ``bfloat16``."""
-    plain = tensor.detach().cpu()
-    return (plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy()
+def placed(index: Any, array: Any) -> Any:
+    """Return an index as one of an array: a tensor on a GPU takes nothing out of what is on the CPU."""
+    if isinstance(index, tuple):
+        return tuple(placed(part, array) for part in index)
+    return index.to(array.device) if hasattr(index, "is_cuda") else index
+
+
+def put_at(index: Any) -> Callable[[Any, Any], None]:
+    """Return what writes into the entries of an array that an index names."""
+    return lambda array, part: array.__setitem__(placed(index, array), part)
 
 
 def ndim(value: Any) -> int:

@@ -13,11 +13,12 @@ import numpy as np
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
 from auditdp.adjacency.tabular import number_of_records
+from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.tracing.among import AMONG, among
 from auditdp.tracing.coordinates import coordinates
 from auditdp.tracing.draws import ALONE, COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
 from auditdp.tracing.families import NoiseLaw, same
-from auditdp.tracing.plain import PLAIN, any_of, array_of_tensor, ndim, shape_of
+from auditdp.tracing.plain import PLAIN, any_of, ndim, shape_of
 from auditdp.tracing.sites import CodeLine, is_importing, label
 
 
@@ -351,7 +352,7 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         named = {"name": plain.name} if hasattr(plain, "name") else {"columns": plain.columns}
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
-        made = plain.new_tensor(forced_result(array_of_tensor(plain), recorded))
+        made = plain.new_tensor(forced_result(of_tensor(plain), recorded))
         return made.requires_grad_() if plain.requires_grad else made
     if hasattr(plain, "aval"):  # of jax
         return plain.at[...].set(forced_result(np.asarray(plain), recorded))
@@ -377,7 +378,7 @@ def _array_of(result: Any) -> Any:
         return result.to_numpy().copy()
     if hasattr(result, "aval"):
         return np.array(result)
-    return array_of_tensor(result).copy() if hasattr(result, "detach") else result
+    return of_tensor(result).copy() if hasattr(result, "detach") else result
 
 
 def _like(plain: Any, recorded: Any) -> Any:

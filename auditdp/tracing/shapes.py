@@ -10,7 +10,7 @@ import numpy as np
 
 from auditdp.tracing.draws import Term
 from auditdp.tracing.forms import Form, with_law
-from auditdp.tracing.plain import ndim, shape_of, size_of
+from auditdp.tracing.plain import ndim, placed, shape_of, size_of
 
 MOST_SUMMED = 64
 """Entries that are summed as draws, at most."""
@@ -49,7 +49,7 @@ class ShapedForm(Form):
 
     def __getitem__(self, key: Any) -> Any:
         key = key.settle("is an index") if isinstance(key, Form) else key
-        return self.shaped(lambda array: array[key])
+        return self.shaped(lambda array: array[placed(key, array)])
 
     def __len__(self) -> int:
         return len(self.value)

@@ -14,6 +14,7 @@ from auditdp.tracing.comparing import compare
 from auditdp.tracing.forms import number
 from auditdp.tracing.noise import ARITHMETIC, Noise, operated
 from auditdp.tracing.numpy_functions import gathering, plain, plainly, through
+from auditdp.tracing.plain import put_at
 
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 COPYING = (
@@ -97,8 +98,8 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         change = partial(changed, function, others, keywords)
         return first.copied(change(first.value)) if name in COPYING else first.laid(change)
     if type(first) is Noise and name in OVERWRITING and not keywords:
-        put = (lambda array, part: array.__setitem__(arguments[1], part)) if name == "setitem" else None
-        first.overwrite(0.0 if name == "zero" else arguments[-1], put or (lambda array, part: array.copy_(part)))
+        put = put_at(arguments[1]) if name == "setitem" else (lambda array, part: array.copy_(part))
+        first.overwrite(0.0 if name == "zero" else arguments[-1], put)
         return first
     if name in WRITING and first.requires_grad:
         return function(*plain(arguments, ""), **keywords)
@@ -137,7 +138,7 @@ def changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], e
     """Apply a function to entries, or to what numpy holds of each: the same for either."""
     if hasattr(entries, "detach"):
         return function(entries, *others, **keywords)
-    made = function(*_tensors([np.array(entries)]), *others, **keywords)
+    made = function(*_on_cpu([np.array(entries), *others]), **keywords)
     return [part.numpy() for part in made] if isinstance(made, list | tuple) else made.numpy()
 
 
@@ -156,14 +157,19 @@ def _of_arrays(function: Any) -> Any:
     """Return a function of torch that takes arrays of numpy as well, among its arguments and in a list of them."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        given = [_tensors(part) if isinstance(part, list | tuple) else _tensors([part])[0] for part in arguments]
-        return function(*given, **keywords)
+        parts = [part for one in arguments for part in (one if isinstance(one, list | tuple) else [one])]
+        return function(*(_on_cpu(arguments) if np.ndarray in map(type, parts) else arguments), **keywords)
 
     return call
 
 
-def _tensors(parts: Sequence[Any]) -> list[Any]:
-    return [sys.modules["torch"].as_tensor(part) if isinstance(part, np.ndarray) else part for part in parts]
+def _on_cpu(value: Any) -> Any:
+    """Return arrays as tensors, and tensors where arrays are: on the CPU; lists of either too, and all else as it is."""
+    if type(value) in (list, tuple):
+        return [_on_cpu(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return sys.modules["torch"].from_numpy(value)
+    return value.cpu() if hasattr(value, "is_cuda") else value
 
 
 def _into(target: Any, result: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from inspect import isgenerator, signature
 from typing import Any, TypeAlias
@@ -92,20 +92,20 @@ def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
     """Set the global generators of Python, NumPy and torch, where it is loaded, from a seed; put them back at the end."""
     numbers = seed.generate_state(3, np.uint64)
     torch = sys.modules.get("torch")
-    before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None  # noqa: NPY002
-    random.seed(int(numbers[0]))
-    np.random.seed(numbers[1:2].view(np.uint32))  # noqa: NPY002  # the state that trainers draw from
-    if torch:
-        # without a GPU, `torch.manual_seed` keeps the whole stack for each generator that may come, ten times the cost
-        seeded = torch if torch.cuda.is_available() else torch.default_generator
-        seeded.manual_seed(int(numbers[2] >> np.uint64(1)))
-    try:
-        yield
-    finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])  # noqa: NPY002
-        if torch and before[2] is not None:
-            torch.set_rng_state(before[2])
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    gpus = range(torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0)  # a fork may not ask others
+    with torch.random.fork_rng(gpus) if torch else nullcontext():
+        random.seed(int(numbers[0]))
+        np.random.seed(numbers[1:2].view(np.uint32))  # noqa: NPY002  # the state that trainers draw from
+        if torch:
+            # without a GPU, `torch.manual_seed` keeps the whole stack for each generator that may come, ten times the cost
+            seeded = torch if torch.cuda.is_available() else torch.default_generator
+            seeded.manual_seed(int(numbers[2] >> np.uint64(1)))
+        try:
+            yield
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])  # noqa: NPY002
 
 
 def _given_rng(train: Callable[..., Any]) -> Callable[[Any, np.random.Generator], Any]:

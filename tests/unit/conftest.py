@@ -24,6 +24,23 @@ from auditdp.record.results import (
 )
 from auditdp.report.formats import render
 
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request):
+    """Where tensors are: on the processor, and on a GPU where there is one."""
+    torch = pytest.importorskip("torch")
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    return request.param
+
+
+@pytest.fixture
+def made_on_device(device):
+    """Make all tensors of a test there."""
+    with pytest.importorskip("torch").device(device):
+        yield
+
+
 ALPHA = 0.05 / 16
 THRESHOLD = math.log(1 / ALPHA)
 NASTY = "<script>alert('pair')</script> & $x_1$ {{ 7*7 }} \x1b[31m \u202e ]]> _\" onload=\""

@@ -139,7 +139,10 @@ def of_tensor(value: Any) -> Any:
     """Return the array of torch's tensor or jax's array, which the harness does not import; anything else as it is."""
     if hasattr(value, "aval") and hasattr(value, "__array__"):
         return np.asarray(value)
-    return value.detach().cpu().numpy() if hasattr(value, "detach") and hasattr(value, "numpy") else value
+    if not (hasattr(value, "detach") and hasattr(value, "numpy")):
+        return value
+    tensor = value.detach().cpu()
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # numpy has no such type
 
 
 def _equal_arrays(before: Any, after: Any) -> bool:

@@ -15,7 +15,7 @@ from auditdp.tracing.forms import number
 from auditdp.tracing.noise import ARITHMETIC, Noise, noise_of, write
 from auditdp.tracing.numpy_functions import plain
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.plain import any_of, shape_of
+from auditdp.tracing.plain import any_of, put_at, shape_of
 from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
 from auditdp.tracing.torch_functions import (
@@ -64,6 +64,8 @@ TEMPORARY = 2
 def watch(patches: Patches, active: Active) -> None:
     """Replace what draws."""
     torch = sys.modules["torch"]
+    with torch.device("cpu"):
+        torch.empty(0)  # torch looks up once, here at the latest, which functions heed a default device
     mode = _filled_tensors(active)
     patches.around.append(lambda: mode)
     for name, parameters in FUNCTIONS.items():
@@ -139,8 +141,7 @@ def _overwritten(
     tensor, content = arguments[0], _noise_in(run, arguments[-1]) if name != "zero" else 0.0
     if type(tensor) is Noise or tensor.requires_grad or keywords:
         return torch_function(function, arguments, keywords)
-    put = (lambda target, part: target.__setitem__(arguments[1], part)) if name == "setitem" else None
-    return fill(run, tensor, content, put)
+    return fill(run, tensor, content, put_at(arguments[1]) if name == "setitem" else None)
 
 
 def _viewed(function: Any, name: str, noise: Noise, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:

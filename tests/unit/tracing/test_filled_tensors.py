@@ -5,6 +5,8 @@ import pytest
 
 from tests.unit.tracing.idioms import last, level_of, of_tensors, torch, traced
 
+pytestmark = pytest.mark.usefixtures("made_on_device")
+
 
 def by_slices(v):
     noise = torch.empty(3)
@@ -73,7 +75,9 @@ FULL = {
     "by out": lambda v: last(
         noise := torch.empty(3), torch.randn(3, out=noise), torch.add(v, torch.mul(noise, 2, out=noise), out=v)
     ),
-    "as an array": lambda v: last(noise := torch.empty(3), noise.normal_(0, 2.0), v.numpy() + noise.numpy()),
+    "as an array": lambda v: last(
+        noise := torch.empty(3), noise.normal_(0, 2.0), v.cpu().numpy() + noise.cpu().numpy()
+    ),
     "rounded": lambda v: (v.bfloat16() + 2 * torch.randn(3, dtype=torch.bfloat16)).float(),
 } | {
     each.__name__: each
@@ -116,7 +120,7 @@ def by_an_earlier_array(v):
     noise = torch.from_numpy(array)
     noise.normal_(0, 2.0)
     array[2] = 0
-    return v + noise
+    return v.cpu() + noise
 
 
 def by_a_gradient(v):

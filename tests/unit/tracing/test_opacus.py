@@ -8,6 +8,7 @@ from auditdp.tracing import Trace, compare
 
 torch = pytest.importorskip("torch")
 optimizers = pytest.importorskip("opacus.optimizers")
+pytestmark = pytest.mark.usefixtures("made_on_device")
 
 
 @pytest.mark.parametrize("secure", [False, True])
@@ -23,7 +24,7 @@ def test_a_step_of_dp_sgd(secure):
             secure_mode=secure,
         )
         optimizer.step()
-        return weights.detach().numpy()
+        return weights.detach().cpu().numpy()
 
     line = step.__code__.co_firstlineno + 10
     pair = compare(

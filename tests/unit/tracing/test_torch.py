@@ -7,9 +7,11 @@ from auditdp.claims.statements import GaussianDP
 from auditdp.tracing import Trace, compare
 from tests.unit.tracing.idioms import last, level_of, of_tensors, torch
 
+pytestmark = pytest.mark.usefixtures("made_on_device")
+
 
 def added_in_place(v):
-    v += torch.normal(0.0, 2.0, (3,))
+    v += torch.normal(0.0, 2.0, (3,), device=v.device)
     return v
 
 
@@ -26,7 +28,7 @@ FULL = {
     "a new tensor": lambda v: v + torch.zeros(3).normal_(0, 2.0),
     "distribution": lambda v: v + torch.distributions.Normal(0.0, 2.0).sample((3,)),
     "its location": lambda v: torch.distributions.Normal(v, 2.0).sample(),
-    "as an array": lambda v: (v + 2 * torch.randn(3)).numpy().tolist(),
+    "as an array": lambda v: (v + 2 * torch.randn(3)).cpu().numpy().tolist(),
     "of several tensors": lambda v: last(
         x := [v.double()],
         noise := [torch.randn(3, dtype=torch.double)],
@@ -34,8 +36,8 @@ FULL = {
         torch._foreach_add_(x, noise),
         x[0],
     ),
-    "to": lambda v: v + 2 * torch.randn(3).to("cpu", torch.float64),
-    "copies": lambda v: v + 2 * torch.randn(3).float().clone().detach().cpu(),
+    "to": lambda v: v.cpu() + 2 * torch.randn(3).to("cpu", torch.float64),
+    "copies": lambda v: v.cpu() + 2 * torch.randn(3).float().clone().detach().cpu(),
     "view as": lambda v: v + 2 * torch.randn(3, 1).view_as(v),
     "axes": lambda v: (v[None] + 2 * torch.randn(3).unsqueeze(0)).flatten(),
     "parts": lambda v: v + 2 * torch.split(torch.randn(6), [2, 3, 1])[1],
@@ -43,7 +45,7 @@ FULL = {
     "joined": lambda v: v + 2 * torch.cat([torch.randn(1), torch.randn(2)]),
     "stacked": lambda v: v + torch.stack([2 * torch.randn(()) for _ in range(3)]),
     "in place": lambda v: last(noise := torch.randn(3), noise.mul_(4.0).div_(2), v + noise),
-    "of an array": lambda v: v + torch.from_numpy(np.random.normal(size=3)).float() * 2,  # noqa: NPY002
+    "of an array": lambda v: v + torch.from_numpy(np.random.normal(size=3)).float().to(v) * 2,  # noqa: NPY002
     "a tensor of an array": lambda v: v + torch.tensor(np.random.normal(0, 2, 3), dtype=torch.float32),  # noqa: NPY002
     "as parameters": as_parameters,
 }
@@ -74,6 +76,13 @@ def test_after_a_run_torch_is_as_before():
     before = snapshot()
     Trace(lambda v, rng: added_in_place(torch.tensor(v))).record([1.0, 2.0, 3.0], np.random.default_rng(0))
     assert snapshot() == before
+
+
+def test_after_a_run_a_default_device_is_heeded():
+    with torch.device("meta"):
+        torch.utils._device._device_constructors.cache_clear()
+        Trace(lambda v, rng: torch.ones(2)).record(1.0, np.random.default_rng(0))
+        assert torch.tensor([1.0]).is_meta
 
 
 def by_attribute():
@@ -114,10 +123,11 @@ def test_random_weights_are_public_and_have_gradients(name):
 
 
 def test_plain_runs_of_a_trace_are_in_no_mode_of_torch():
+    outside = len(torch.overrides._get_current_function_mode_stack())
     trace = Trace(lambda v, rng: len(torch.overrides._get_current_function_mode_stack()))
     with trace:
-        assert trace.record(1.0, np.random.default_rng(0)).output == 1
-        assert list(trace.outputs(1.0, 2, np.random.default_rng(0))) == [0, 0]
+        assert trace.record(1.0, np.random.default_rng(0)).output == outside + 1
+        assert list(trace.outputs(1.0, 2, np.random.default_rng(0))) == [outside] * 2
 
 
 def test_rounding_to_single_precision_breaks_no_claim_also_where_weights_begin_at_random():

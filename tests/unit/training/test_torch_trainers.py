@@ -1,4 +1,6 @@
-"""Trainers of torch, as people write them."""
+"""Trainers of torch, as people write them, on the processor and on a GPU."""
+
+import inspect
 
 import numpy as np
 import pytest
@@ -8,8 +10,14 @@ torch = pytest.importorskip("torch")
 from auditdp import GaussianDP  # noqa: E402
 from auditdp.record.results import Verdict  # noqa: E402
 from auditdp.training import Training, audit_training  # noqa: E402
+from auditdp.training.trainers import global_generators  # noqa: E402
 
-WORLDS = (torch.tensor([[1.0, 1.0], [0.2, -0.3]]), torch.tensor([[0.2, -0.3]]))
+pytestmark = pytest.mark.usefixtures("made_on_device")
+
+
+@pytest.fixture
+def worlds():
+    return torch.tensor([[1.0, 1.0], [0.2, -0.3]]), torch.tensor([[0.2, -0.3]])
 
 
 def train(rows, clip=True):
@@ -25,17 +33,46 @@ def unclipped(rows):
     return train(rows, clip=False)
 
 
-def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed():
-    before = torch.get_rng_state()
-    first, again, other = (Training(train)(WORLDS[0], np.random.default_rng(seed)) for seed in (0, 0, 1))
+def in_bfloat16(rows):
+    return train(rows).bfloat16()
+
+
+def by_its_own_generator(rows):
+    """Three steps with noise for one, written into a buffer by a generator of the trainer's own."""
+    generator = torch.Generator(rows.device).manual_seed(int(torch.randint(2**31, (), device="cpu")))
+    weights, noise = torch.zeros(2), torch.empty(2)
+    for _ in range(3):
+        noise.normal_(0, 1.0, generator=generator)
+        weights -= 0.1 * (torch.nn.functional.normalize(rows).sum(dim=0) + noise)  # wrong
+    return weights
+
+
+@pytest.mark.parametrize("trainer", [train, in_bfloat16])
+def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed(trainer, worlds):
+    first, again, other = (Training(trainer)(worlds[0], np.random.default_rng(seed)) for seed in (0, 0, 1))
     assert [*first] == ["weight"]
     assert isinstance(first["weight"], np.ndarray)
     assert np.array_equal(first["weight"], again["weight"])
     assert not np.array_equal(first["weight"], other["weight"])
-    assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_clipping_is_told_from_no_clipping():
-    kept, refuted = (audit_training(f, GaussianDP(1.0), pairs=WORLDS, calls=250) for f in (train, unclipped))
+def test_global_generators_are_put_back():
+    with torch.random.fork_rng():
+        next_drawn = torch.rand(2)
+    with global_generators(np.random.SeedSequence(0)):
+        torch.rand(2)
+    assert torch.equal(torch.rand(2), next_drawn)
+
+
+def test_clipping_is_told_from_no_clipping(worlds):
+    kept, refuted = (audit_training(f, GaussianDP(1.0), pairs=worlds, calls=250) for f in (train, unclipped))
     assert (kept.verdict, refuted.verdict) == (Verdict.NOT_REFUTED, Verdict.VIOLATED)
     assert kept.history[-1][1] == kept.epsilon_lower
+
+
+def test_the_line_of_too_little_noise_is_named(worlds):
+    source, first = inspect.getsourcelines(by_its_own_generator)
+    (wrong,) = (first + k for k, line in enumerate(source) if line.endswith("# wrong\n"))
+    result = audit_training(by_its_own_generator, GaussianDP(0.5), pairs=worlds, seed=1)
+    assert result.verdict is Verdict.VIOLATED
+    assert wrong in {finding.line for finding in result.evidence[0].details.trace.findings}
