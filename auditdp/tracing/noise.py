@@ -231,7 +231,7 @@ class Noise(ShapedForm):
             if name == "data":
                 return self.copied(self.value.data)
             if name == "numpy":
-                return lambda: self.copied(self.value.numpy())
+                return lambda **keywords: self.copied(self.value.numpy(**keywords))
             if name in METHODS:
                 method = getattr(type(self.value), name)
                 return lambda *arguments, **keywords: torch_function(method, (self, *arguments), keywords)

@@ -16,6 +16,8 @@ import numpy as np
 from auditdp.errors import MechanismError
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
+UNKNOWN_TO_NUMPY = ("torch.bfloat16", "torch.float8")
+"""How the names of torch's types of numbers begin that numpy has none for."""
 
 
 class Inputs:
@@ -141,8 +143,11 @@ def of_tensor(value: Any) -> Any:
         return np.asarray(value)
     if not (hasattr(value, "detach") and hasattr(value, "numpy")):
         return value
-    tensor = value.detach().cpu()
-    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # numpy has no such type
+    if str(value.layout) != "torch.strided":
+        value = value.to_dense()
+    if str(value.dtype).startswith(UNKNOWN_TO_NUMPY):
+        value = value.float()
+    return value.numpy(force=True)
 
 
 def _equal_arrays(before: Any, after: Any) -> bool:

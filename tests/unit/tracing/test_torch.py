@@ -28,7 +28,7 @@ FULL = {
     "a new tensor": lambda v: v + torch.zeros(3).normal_(0, 2.0),
     "distribution": lambda v: v + torch.distributions.Normal(0.0, 2.0).sample((3,)),
     "its location": lambda v: torch.distributions.Normal(v, 2.0).sample(),
-    "as an array": lambda v: (v + 2 * torch.randn(3)).cpu().numpy().tolist(),
+    "as an array": lambda v: (v + 2 * torch.randn(3)).numpy(force=True).tolist(),
     "of several tensors": lambda v: last(
         x := [v.double()],
         noise := [torch.randn(3, dtype=torch.double)],

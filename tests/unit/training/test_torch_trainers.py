@@ -33,10 +33,6 @@ def unclipped(rows):
     return train(rows, clip=False)
 
 
-def in_bfloat16(rows):
-    return train(rows).bfloat16()
-
-
 def by_its_own_generator(rows):
     """Three steps with noise for one, written into a buffer by a generator of the trainer's own."""
     generator = torch.Generator(rows.device).manual_seed(int(torch.randint(2**31, (), device="cpu")))
@@ -47,13 +43,28 @@ def by_its_own_generator(rows):
     return weights
 
 
-@pytest.mark.parametrize("trainer", [train, in_bfloat16])
-def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed(trainer, worlds):
-    first, again, other = (Training(trainer)(worlds[0], np.random.default_rng(seed)) for seed in (0, 0, 1))
+def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed(worlds):
+    first, again, other = (Training(train)(worlds[0], np.random.default_rng(seed)) for seed in (0, 0, 1))
     assert [*first] == ["weight"]
     assert isinstance(first["weight"], np.ndarray)
     assert np.array_equal(first["weight"], again["weight"])
     assert not np.array_equal(first["weight"], other["weight"])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: x.bfloat16(),
+        lambda x: x.to(torch.float8_e4m3fn),
+        lambda x: x.to_sparse(),
+        lambda x: x[None].to_sparse_csr(),
+        lambda x: torch.complex(x, x).conj(),
+        torch.nn.Parameter,
+    ],
+)
+def test_tensors_of_any_kind_are_read(made):
+    found = Training(lambda rows: made(rows.sum(0)))(torch.tensor([[1.0, 2.0], [0.0, 2.0]]), np.random.default_rng(0))
+    assert np.array_equal(np.ravel(found).real, [1, 4])
 
 
 def test_global_generators_are_put_back():
