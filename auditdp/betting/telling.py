@@ -27,19 +27,28 @@ CLOSEST = 3
 """Pairs that are run more often."""
 
 
-def telling(trace: Trace, pair: Pair, *, seed: int, runs: int = RUNS, seen: list[Floats] | None = None) -> float:
+def telling(
+    trace: Trace,
+    pair: Pair,
+    *,
+    seed: int,
+    runs: int = RUNS,
+    seen: list[Floats] | None = None,
+    made: list[Floats] | None = None,
+) -> float:
     """Return how far apart the outputs of a pair are, in standard deviations; 0 where they are no rows of numbers.
 
-    So it is where first outputs are ``seen`` already; else they are added there.
+    So it is where first outputs are ``seen`` already; else they are added there. Outputs that were ``made`` count.
     """
+    made = [] if made is None else made
     try:
-        first = _outputs(trace, pair, seed, range(SAME_RUNS))
+        first = np.stack(_outputs(trace, pair, seed, SAME_RUNS, made), axis=1)
         if seen is not None:
             near = SAME * np.abs(first).max(axis=(0, 1))  # of each number: others may be larger
             if any(first.shape == other.shape and bool((np.abs(first - other) <= near).all()) for other in seen):
                 return 0.0
             seen.append(first)
-        ones, zeros = np.concatenate([first, _outputs(trace, pair, seed, range(SAME_RUNS, runs))], axis=1)
+        ones, zeros = np.stack(_outputs(trace, pair, seed, runs, made), axis=1)
     except Exception:  # of the code that runs, or of outputs that are no numbers
         return 0.0
     if not ones.size or not (np.isfinite(ones).all() and np.isfinite(zeros).all()):
@@ -71,21 +80,21 @@ def farthest(trace: Trace, pairs: Sequence[Pair], *, seed: int, runs: int = RUNS
         trace: Of the mechanism.
         pairs: The pairs; records in another order make none of its own.
         seed: Of the runs.
-        runs: On each input of each pair.
-        again: On each input of those that come first, if these are several.
+        runs: On each input of each pair; twice as many each time of the half that comes first.
+        again: On each input of those that come first at last, if these are several.
     """
-    chosen = list(pairs)
-    for number, most in ((seed, runs), (seed + 1, again)):
+    chosen: list[tuple[Pair, list[Floats]]] = [(pair, []) for pair in pairs]
+    while True:
         told, seen = list[float](), list[Floats]()
-        for pair in chosen:
-            told.append(telling(trace, pair, seed=number, runs=most, seen=seen))
+        for pair, made in chosen:
+            told.append(telling(trace, pair, seed=seed, runs=runs, seen=seen, made=made))
             if told[-1] > CLEAR:
                 return pair
-        first = np.argsort(-np.array(told), kind="stable")[:CLOSEST].tolist()
+        first = np.argsort(-np.array(told), kind="stable")[: max(-(-len(chosen) // 2), CLOSEST)].tolist()
         chosen = [chosen[k] for k in first if told[k] or k == first[0]]
-        if len(chosen) == 1:
-            break
-    return chosen[0]
+        if len(chosen) == 1 or runs >= again:
+            return chosen[0][0]
+        runs = min(2 * runs, again)
 
 
 def apart_in(runs: Sequence[Sequence[PairTrace]]) -> list[float]:
@@ -121,10 +130,9 @@ def _row(output: Any) -> Floats:
         return np.zeros(0)
 
 
-def _outputs(trace: Trace, pair: Pair, seed: int, numbers: range) -> Floats:
-    """Return the outputs of both inputs of a pair, with the same draws, shape (2, runs, numbers)."""
-    sides = [
-        [[float(x) for x in leaves(trace.record(data, np.random.default_rng([seed, k])).output)] for k in numbers]
-        for data in (pair.data, pair.neighbour)
-    ]
-    return np.array(sides)
+def _outputs(trace: Trace, pair: Pair, seed: int, runs: int, made: list[Floats]) -> list[Floats]:
+    """Return the outputs of both inputs with the same draws, run by run, each of shape (2, numbers); add those to come."""
+    for k in range(len(made), runs):
+        sides = trace.both(pair.data, pair.neighbour, np.random.default_rng([seed, k]))
+        made.append(np.array([[float(x) for x in leaves(side.output)] for side in sides]))
+    return made[:runs]

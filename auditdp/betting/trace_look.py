@@ -40,6 +40,7 @@ class TraceLook:
         most: Runs that it may have.
         pairs: Pairs that were looked at.
         is_bound: Whether the loss of the releases bounds that of the output on all of them, as far as a trace shows.
+        is_compared: Whether outputs of pairs, or laws that are read off them, were compared.
         share: The largest loss, as a multiple of the claim.
         looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
         failed: Why the trace ended early; empty where it did not.
@@ -54,6 +55,7 @@ class TraceLook:
     most: int
     pairs: int = 0
     is_bound: bool = False
+    is_compared: bool = False
     share: float = 0.0
     looked: list[TracedPair] = field(default_factory=list)
     failed: str = ""
@@ -111,7 +113,7 @@ class TraceLook:
         if not few and (won := self._most_won(made, form)) is not None:
             best = won
         if few and self.is_sampled and (told := made.told_by_parts(self.candidates, form)) is not None:
-            best = told
+            best, self.is_compared = told, True
             if told is not self.candidates[0]:
                 self.proposed = [(told, PROMISED)]
         read = made.reads_one_of([pair for pair, _ in self.proposed] if few and self.proposed else [best], form)

@@ -68,9 +68,11 @@ READ = 2
 """Of the pairs that show enough, laws of so many are read off until one promises a short game."""
 SAMPLED, DRAWN_AMONG = 40, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
-OPAQUE, RUNS_OF_OPAQUE = 8, 50
-"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played; of
-all runs, for so many each has one on either input."""
+OPAQUE, RUNS_OF_OPAQUE, MOST_OF_OPAQUE = 8, 50, 16
+"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played, and
+more where runs are many; of all runs, for so many each has one on either input, and at most so many."""
+RUNS_OF_CORNER = 72
+"""Of all runs, for each of these corner cases."""
 FEWEST_LOSSY, MOST_LOSSY, RUNS_OF_LOSSY = 4, 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 MOST_COMPARED = 12
@@ -185,7 +187,7 @@ class TraceSearch:
     def _candidates(self, listed: Sequence[Pair]) -> list[Pair]:
         """Return some listed pairs, and others that are compared by what is read off them."""
         if self.few:
-            lossy = sorted(self._seen.values(), key=lambda each: each.loss, reverse=True)
+            lossy = sorted(self._others(self._seen.values()), key=lambda each: each.loss, reverse=True)
             return [*listed[:1], *(each.pair for each in lossy)][:DRAWN_AMONG]
         known = [pair for pair in listed[:LISTED] if key(pair) in self._seen]
         self.look.listed = len(known)
@@ -197,10 +199,12 @@ class TraceSearch:
     def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
         """Propose the pair whose outputs are farthest apart, where a trace does not say what moves them, and how far."""
         corners = offers(adjacency).corner_cases or []
-        few = min(OPAQUE, self.most // (2 * RUNS) - 1)
+        few = min(max(OPAQUE, self.most // RUNS_OF_CORNER), self.most // (2 * RUNS) - 1)
         checked = [pair for pair in corners[: max(few, 1)] if is_adjacent(adjacency, pair)]
-        runs = max(RUNS, self.most // RUNS_OF_OPAQUE)
-        best = farthest(self.trace, [*listed[:1], *checked], seed=self.seed, runs=runs, again=MORE_TOLD * runs)
+        runs = max(RUNS, min(self.most // RUNS_OF_OPAQUE, MOST_OF_OPAQUE))
+        again = runs * (MOST_TOLD if few > OPAQUE else MORE_TOLD)
+        best = farthest(self.trace, [*listed[:1], *checked], seed=self.seed, runs=runs, again=again)
+        self.look.is_compared = True
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
             if self.look.is_traced and not self.look.looked[0].trace.is_notable:

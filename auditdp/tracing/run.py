@@ -83,6 +83,7 @@ class WatchedRun:
         located: Lines whose sampler was given a location other than 0 in any run: there it is a value with noise,
             even where it is 0. Lines are added.
         draws: The same as ``aligned`` for lines and samplers, whose draws they are.
+        free: Whether releases of a replay are computed from its draws, not forced to the recorded ones.
     """
 
     def __init__(
@@ -94,7 +95,10 @@ class WatchedRun:
         constants: frozenset[CodeLine] = frozenset(),
         located: set[CodeLine] | None = None,
         draws: Mapping[Key, Sequence[int | None]] | None = None,
+        *,
+        free: bool = False,
     ) -> None:
+        self.free = free
         self.located = set() if located is None else located
         self.traced = TracedRun(data, constants=constants if record is None else record.constants)
         self.record = record
@@ -225,7 +229,7 @@ class WatchedRun:
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
         expected = self._expected(self._releases, (site, law.family), f"{kind} ({law.family}) is released")
-        result = plain if expected is None else self._forced(expected, kind, law, plain, names)
+        result = plain if expected is None or self.free else self._forced(expected, kind, law, plain, names)
         if number in self.forced:
             given = self.forced[number]
             result = (forced_result if shape_of(given) == shape_of(plain) else _like)(plain, given)

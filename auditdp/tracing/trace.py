@@ -25,6 +25,7 @@ from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Key, TracedRun, WatchedRun
 from auditdp.tracing.sites import CodeLine
+from auditdp.tracing.steps import is_sample
 
 OTHER_SEED = 20240229
 """Of a run in which noise that depends on the generator is other noise."""
@@ -217,6 +218,17 @@ class Trace:
             traced = self._replayed(neighbour, recorded, forced, numbers, aligned_draws(recorded, traced))
         return traced
 
+    def both(self, data: Any, neighbour: Any, rng: np.random.Generator) -> tuple[TracedRun, TracedRun]:
+        """Run the function on two inputs with the same draws, and keep every release; none is forced.
+
+        Where records are drawn, the draws of the first run are used again, those of each record with it: the same generator
+        draws other numbers from then on, where one input has a record more.
+        """
+        first = self.record(data, rng)
+        if any(map(is_sample, first.releases)):
+            return first, self._replayed(neighbour, first, None, None, free=True)
+        return first, self.record(neighbour, _generator(first))
+
     def _replayed(
         self,
         neighbour: Any,
@@ -224,8 +236,10 @@ class Trace:
         forced: Mapping[int, Any] | None,
         numbers: Mapping[Key, Sequence[int | None]] | None,
         draws: Mapping[Key, Sequence[int | None]] | None = None,
+        *,
+        free: bool = False,
     ) -> TracedRun:
-        run = WatchedRun(neighbour, recorded, forced, numbers, located=self.located, draws=draws)
+        run = WatchedRun(neighbour, recorded, forced, numbers, located=self.located, draws=draws, free=free)
         run.traced.state = recorded.state
         traced = self._watched(run, neighbour, _generator(recorded))
         if isinstance(traced.output, Raised) and isinstance(traced.output.error, TypeError | AttributeError):

@@ -32,7 +32,7 @@ from auditdp.betting.forecasting.asked import by_asking
 from auditdp.betting.forecasting.noise_laws import SPARE, Ratio
 from auditdp.betting.forecasting.normal import by_change, by_threshold
 from auditdp.betting.forecasting.reading import ratio_of
-from auditdp.betting.forecasting.sampled import ratio_by_parts
+from auditdp.betting.forecasting.sampled import RatioByParts, ratio_by_parts
 from auditdp.betting.forecasting.seen_runs import SeenRuns
 from auditdp.betting.forecasting.shifts import by_shift
 from auditdp.betting.power import gain
@@ -251,7 +251,7 @@ class ReplayedRatio:
             calls, made = WON / max(won, TINY), runs
         return found[0][1] if found else None
 
-    def by_parts(self, pair: Pair, form: Representation, runs: int) -> Read | None:
+    def by_parts(self, pair: Pair, form: Representation, runs: int) -> RatioByParts | None:
         """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
         if not self._affords(2 * runs) or self._is_hidden(pair):
             return None
@@ -264,7 +264,8 @@ class ReplayedRatio:
         for runs in PARTED:
             if made and WORTH * (runs - made) > min(calls, self.few):
                 break
-            found, made = self.by_parts(pair, form, runs) or found, runs
+            seen, made = self.by_parts(pair, form, runs), runs
+            found = found if seen is None else seen.read or found
             if found is not None and found[1] is not None:
                 calls = WON / max(gain(self.claim, found[1])[0], TINY)
         return found
@@ -285,19 +286,20 @@ class ReplayedRatio:
         return []
 
     def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
-        """Return, of some pairs on which records are drawn, one that promises a short game, or else most; None for none."""
-        won = list[tuple[float, float, Pair]]()
+        """Return, of some pairs on which records are drawn, one that promises a short game, or else tells most, if any."""
+        told = list[tuple[float, Pair]]()
         with self.trace:
             for runs, pair in product(FEW_PARTED, pairs):
-                told_before = won and pair is pairs[0]
-                affords = self._affords(2 * (runs + PARTED[0]) + SPARE)
-                if told_before or not affords or (won and won[-1][0] * SHORT > WON):
+                told_before = pair is pairs[0] and any(apart for apart, _ in told)
+                if told_before or not self._affords(2 * (runs + PARTED[0]) + SPARE):
                     break
                 with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
-                    if (found := self.by_parts(pair, form, runs)) is not None and found[1] is not None:
-                        told = float(np.tanh(np.abs(found[1].log_odds) / 2).mean())  # decides where nothing is won
-                        won.append((max(gain(self.claim, found[1])[0], 0.0), told, pair))
-        return max(won, key=lambda each: each[:2])[2] if won else None
+                    if (found := self.by_parts(pair, form, runs)) is not None:
+                        told.append((found.apart, pair))
+                        if found.read is not None and gain(self.claim, found.read[1])[0] * SHORT > WON:
+                            return pair
+        apart, best = max(told, key=lambda each: each[0], default=(0.0, None))
+        return best if apart else None
 
     def _affords(self, runs: int) -> bool:
         """Return whether so many more runs may be traced, whatever they show."""
@@ -313,13 +315,25 @@ class ReplayedRatio:
         return self._kept.setdefault((id(pair.data), id(pair.neighbour)), _KeptRuns(pair))
 
     def _outputs(self, pair: Pair, runs: int) -> tuple[list[Any], list[Any]]:
-        """Return the outputs of so many plain runs on each input, with the same draws; those that were made count."""
+        """Return the outputs of so many runs on each input, with the same draws; those that were made count."""
         ones, zeros = kept = self._of(pair).outputs
-        for side, data in zip(kept, (pair.data, pair.neighbour), strict=True):
-            for k in range(len(side), runs):
-                made = self.trace.outputs(data, 1, np.random.default_rng([self.seed, k]))
-                side.append(made if self._together else made[0])
+        watched = self.few > 0 and any(map(is_sample, self.compare(pair, 0).first.releases))
+        for k in range(len(zeros), runs):
+            made = self._watched(pair, k) if watched else self._plain(pair, k)
+            for side, output in zip(kept, made, strict=True):
+                side.append(output)
         return ones[:runs], zeros[:runs]
+
+    def _plain(self, pair: Pair, number: int) -> list[Any]:
+        """Return the outputs of plain runs with the same generator."""
+        inputs = (pair.data, pair.neighbour)
+        sides = [self.trace.outputs(data, 1, np.random.default_rng([self.seed, number])) for data in inputs]
+        return sides if self._together else [side[0] for side in sides]
+
+    def _watched(self, pair: Pair, number: int) -> list[Any]:
+        """Return those of watched runs, which have the same draws also where records are drawn."""
+        runs = self.trace.both(pair.data, pair.neighbour, np.random.default_rng([self.seed, number]))
+        return [run.output for run in runs]
 
     def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
         """Return traced runs of a pair, so many from each input."""

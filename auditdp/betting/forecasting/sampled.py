@@ -180,8 +180,22 @@ def _by_shown(values: Floats, seen: Floats, locations: Floats, chances: Floats) 
     return np.broadcast_to(density, (len(seen), len(values))), moves
 
 
-def ratio_by_parts(trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed: int) -> tuple[Ratio, Law] | None:
-    """Return the log-odds of rows, and how often they are which by the runs; None where they cannot be read or tell nothing.
+class RatioByParts(NamedTuple):
+    """What is read off a pair on which records are drawn.
+
+    Attributes:
+        read: The log-odds of rows, and how often they are which by the runs; None where these tell nothing.
+        apart: How far apart the inputs are, in standard deviations of log-odds. Where a record has a coin, each part of each
+            run shows its share of that, whichever input it was seen on, and few runs tell; but where earlier noise moves
+            what later noise is added to, parts take back what others say, and the sum of all shows less. The smaller counts.
+    """
+
+    read: tuple[Ratio, Law] | None
+    apart: float
+
+
+def ratio_by_parts(trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed: int) -> RatioByParts | None:
+    """Return the log-odds of rows by the law of each part; None where they cannot be read.
 
     Args:
         trace: Of the mechanism.
@@ -220,14 +234,18 @@ def ratio_by_parts(trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed
     owners = np.arange(len(labels)) if coin is None or not coin.side else np.roll(np.arange(len(labels)), len(rows[0]))
     outputs = np.concatenate(rows)
     pooled = parts if coin is None else _pooled(parts)
-    odds = np.clip(sum(part.log_odds(outputs, owners) for part in pooled), -LARGEST, LARGEST)
+    each = np.array([part.log_odds(outputs, owners) for part in pooled])
+    odds = np.clip(each.sum(axis=0), -LARGEST, LARGEST)
     won = log_expit(np.multiply.outer(PARTS, labels * odds)).sum(axis=1)
     told = PARTS[won >= won.max() - NEARLY][-1] if won.max() > won[0] + NEARLY else 0.0
 
     def ratio(outputs: Array) -> Floats:
         return np.asarray(told * sum(part.log_odds(np.asarray(outputs, float), None) for part in pooled))
 
-    return (ratio, Law(told * odds, np.ones(len(odds)))) if told > 0 else None
+    sure = told * odds if coin is None else odds
+    ways = [sure[None]] if coin is None else [sure[None], each]
+    apart = 2 * min(float(np.sqrt(np.square(np.tanh(way / 2)).mean(axis=1).sum())) for way in ways)
+    return RatioByParts((ratio, Law(told * odds, np.ones(len(odds)))) if told > 0 else None, apart)
 
 
 def _noisy(run: TracedRun) -> list[tuple[Release, int]]:

@@ -235,7 +235,9 @@ def _is_won(
 
 def _is_searched(look: TraceLook | TraceElsewhere | None) -> bool:
     """Return whether a trace has found a pair to play, and its loss bounds that of the output on all that it looked at."""
-    return isinstance(look, TraceLook) and bool(look.proposed) and look.is_bound and not look.is_sampled
+    if not isinstance(look, TraceLook) or not look.is_bound:
+        return False
+    return look.is_compared if look.is_sampled else bool(look.proposed)
 
 
 def _at_most(calls: int, most: int | None) -> int:
@@ -258,6 +260,9 @@ def play(opened: PreparedGame, options: GameOptions) -> PreparedGame:
             limit = replace(limit, most=options.proposed)
             opened = replace(opened, calls=limit.game, limit=limit)
         game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=True, going_on=within)
+        if game.refuted_at is None and not options.stop_when_refuted:  # there is nothing to confirm
+            opened = replace(opened, calls=limit.most, checked=outputs_to_look(limit.most))
+            game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=True, going_on=within)
     return opened
 
 

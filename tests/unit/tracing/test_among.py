@@ -108,3 +108,23 @@ def test_numbers_that_are_drawn_below_several_bounds_are_no_places_of_records():
     trace = compare(Trace(train), RECORDS, RECORDS[1:], np.random.default_rng(0), outcomes=0)
     assert trace.first.untraceable == trace.second.untraceable == ""
     assert trace.differ is None
+
+
+@pytest.mark.parametrize("draw", [lambda rng, n: rng.random(n) < 0.5, lambda rng, n: rng.permutation(n)[:2]])
+@pytest.mark.parametrize("added", [False, True])
+def test_both_inputs_run_with_the_same_draws_where_one_has_a_record_more(draw, added):
+    """What is left of their difference is the record that one of them lacks; the sum is forced to nothing."""
+
+    def train(data, rng):
+        return [data[draw(rng, len(data))].sum() + rng.normal() for _ in range(8)]
+
+    data = np.array([0.0, 1.0, 0.0, 0.0])
+    inputs = (np.delete(data, 1), data) if added else (data, np.delete(data, 1))
+    one, other = (np.array(run.output) for run in Trace(train).both(*inputs, np.random.default_rng(1)))
+    moved = np.round((other - one) * (1 if added else -1), 9)
+    assert set(moved.tolist()) == {0.0, 1.0}
+
+
+def test_both_inputs_run_with_the_same_generator_where_no_records_are_drawn():
+    first, second = Trace(lambda x, rng: x + rng.normal()).both(1.0, 3.0, np.random.default_rng(1))
+    assert second.output - first.output == pytest.approx(2.0)

@@ -267,6 +267,26 @@ def test_all_trainings_are_played_for_a_bound_and_a_confirmation_asks_the_code_a
     assert result.evidence[0].details.confirmation.forecaster == "replayed ratio"
 
 
+@pytest.mark.parametrize("is_sampled", [False, True])
+def test_where_nothing_is_to_be_confirmed_all_trainings_are_for_the_bound(is_sampled):
+    """The pair is chosen beforehand, so that no calls search for others, also where records are drawn."""
+
+    def train(data, rng):
+        weight = 0.0
+        for _ in range(4):
+            batch = data[rng.random(len(data)) < 0.5] if is_sampled else data
+            weight -= 0.1 * (np.clip(weight - batch, -1, 1).sum() + rng.normal(scale=2))
+        return weight
+
+    ordinary = Pair(PEOPLE[0], np.delete(PEOPLE[0], 3))
+    result = audit_training(train, GaussianDP(1.0), ordinary, calls=400, stop_when_refuted=False)
+    details = result.evidence[0].details
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert details.search_calls == 0
+    assert 380 <= result.calls <= 400
+    assert result.calls == sum(each.calls for each in details.pairs) + details.trace.runs + details.independence_calls
+
+
 def test_neighbours_that_lose_all_that_is_claimed_are_found_for_a_correct_trainer():
     result = audit_training(clipped_to(1.0), GaussianDP(1.0), WITHOUT_ONE, calls=400)
     details = result.evidence[0].details

@@ -1,5 +1,7 @@
 """The likelihood ratio where records are shuffled or sampled, against the one that is known."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -71,7 +73,7 @@ def test_log_odds_are_averaged_over_what_is_drawn_part_by_part(train, known, pai
     calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
     forecaster = ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1)
     with forecaster.trace:
-        ratio, law = forecaster.by_parts(pair, calls.form, 48)
+        ratio, law = forecaster.by_parts(pair, calls.form, 48).read
     rows = calls(pair.data, 200, np.random.default_rng(2)).reshape(200, -1)
     assert np.corrcoef(ratio(rows), known(rows))[0, 1] > 0.95
     assert np.abs(ratio(rows) - known(rows)).mean() < near
@@ -99,3 +101,20 @@ def test_where_few_runs_tell_little_more_are_made(scale, made):
         forecaster._by_parts(pair, calls.form)
         assert forecaster.trace.runs == 2 * sum(made) + 2  # and two that show whether all is read from the output
         assert forecaster.told_by_parts([pair], calls.form) is pair
+
+
+@pytest.mark.parametrize("told", [0.5, 1.0])
+def test_few_runs_tell_how_far_apart_inputs_are_by_many_parts(told):
+    """Of which each says hardly anything, and all together too little to try a law on the runs."""
+    scale, steps = 2.0, 100
+    rate = told / math.sqrt(steps * math.expm1(1 / scale**2))
+
+    def train(data, rng):
+        return [data[rng.random(len(data)) < rate].sum() + rng.normal(scale=scale) for _ in range(steps)]
+
+    mechanism, pair = as_mechanism(train), Pair(np.array([1.0, 0.0]), np.zeros(1))
+    calls = Calls(mechanism)
+    calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
+    for seed in range(3):
+        with (forecaster := ReplayedRatio(Trace(mechanism), GaussianDP(2.0), seed=seed, few=20_000)).trace:
+            assert 0.5 * told < forecaster.by_parts(pair, calls.form, 16).apart < 1.1 * told
