@@ -234,7 +234,10 @@ def _is_won(
 
 
 def _is_searched(look: TraceLook | TraceElsewhere | None) -> bool:
-    """Return whether a trace has found a pair to play, and its loss bounds that of the output on all that it looked at."""
+    """Return whether a trace has found a pair to play, and its loss bounds that of the output on all that it looked at.
+
+    Where records are drawn, the loss does not tell which pair that is: their outputs, or laws of these, have to be compared.
+    """
     if not isinstance(look, TraceLook) or not look.is_bound:
         return False
     return look.is_compared if look.is_sampled else bool(look.proposed)
