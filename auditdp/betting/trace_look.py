@@ -39,7 +39,7 @@ class TraceLook:
         seed: Of the runs.
         most: Runs that it may have.
         pairs: Pairs that were looked at.
-        is_bound: Whether the loss of the releases bounds that of the output on all of them, as far as a trace shows.
+        covers: Whether the loss of the releases bounds that of the output on all of them, as far as one run of each shows.
         is_compared: Whether outputs of pairs, or laws that are read off them, were compared.
         share: The largest loss, as a multiple of the claim.
         looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
@@ -54,7 +54,7 @@ class TraceLook:
     seed: int
     most: int
     pairs: int = 0
-    is_bound: bool = False
+    covers: bool = False
     is_compared: bool = False
     share: float = 0.0
     looked: list[TracedPair] = field(default_factory=list)

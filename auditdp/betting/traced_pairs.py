@@ -149,7 +149,7 @@ class TraceSearch:
                     self._ordered_by_outputs()
             if self.look.is_traced:
                 self.look.share = max(each.trace.share for each in self._seen.values())
-                self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
+                self.look.covers = all(each.trace.covers for each in self._seen.values())
         if self.few:
             self.look.compared = {name: [each.trace] for name, each in self._seen.items()} | self._runs
         return self.look

@@ -16,7 +16,7 @@ from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
 from auditdp.mechanism.calls.channel import shaped
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
-from auditdp.tracing import Finding, PairTrace, Trace
+from auditdp.tracing import Finding, PairTrace, Trace, checked
 from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import CHOICE, COIN, Release
 from auditdp.tracing.exploring import is_by_chance
@@ -51,11 +51,12 @@ def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, 
     opaque += [look.failed] if look.failed else []
     opaque += [OTHERWISE.format(abstained)] if abstained else []
     extents = {trace.extent for _, trace in found}
+    is_bound = look.covers and checked(look.trace, worst).is_bound
     return GameTrace(
         pairs=look.pairs,
         runs=look.runs,
         extent=extents.pop() if len(extents) == 1 else "part",
-        is_bound=look.is_bound,
+        is_bound=is_bound,
         share=look.share,
         pair=str(pair) if worst.share else "",
         played=played,
@@ -74,6 +75,8 @@ def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
             releases = [release for release in (*pair.first.releases, *pair.second.releases) if release.site == site]
             release = next(release for release in releases if release.law.family == family)
             composed = None if None in losses else ComposedLoss.of(losses)
+            if composed is not None and not composed.parts and not pair.covers:
+                composed = None  # part of the loss is not understood, and it may be that of this line
             row = TracedLine(
                 file=_file(site, root),
                 line=site.line,
@@ -90,16 +93,16 @@ def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
 
 
 def _losses(pair: PairTrace) -> dict[tuple[CodeLine, str], list[Loss | None]]:
-    """Return what each line loses; what chance decides in several, at the first where their law is known together."""
+    """Return what each line loses; of lines at which chance decides, all together, the first has it and the others None."""
     found: dict[tuple[CodeLine, str], list[Loss | None]] = {}
     together = pair.outcomes is not None and pair.outcomes.complete
-    for moved in pair.moved:
-        losses = found.setdefault((moved.first.site, moved.first.law.family), [])
-        if not (together and is_by_chance(moved.first)):
-            losses.append(moved.loss)
     by_chance = [release for release in (*pair.first.releases, *pair.second.releases) if is_by_chance(release)]
     if together and by_chance:
-        found.setdefault((by_chance[0].site, by_chance[0].law.family), []).append(pair.losses[-1])
+        found = {(release.site, release.law.family): [None] for release in by_chance}
+        found[by_chance[0].site, by_chance[0].law.family] = [pair.losses[-1]]
+    for moved in pair.moved:
+        if not (together and is_by_chance(moved.first)):
+            found.setdefault((moved.first.site, moved.first.law.family), []).append(moved.loss)
     return found
 
 
@@ -120,9 +123,12 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
     for pair, trace in found:
         for finding in trace.findings:
             by_place.setdefault((finding.kind, finding.site), []).append((pair, trace, finding))
-    made, opaque = list[TracedFinding](), list[str]()
+    made, opaque, tried = list[TracedFinding](), list[str](), dict[int, PairTrace]()
     for (kind, site), seen in by_place.items():
         pair, trace, finding = max(seen, key=lambda each: (each[2].is_read_off, each[1].share))
+        if finding.is_read_off:
+            confirming = tried.setdefault(id(trace), checked(code, trace)).findings
+            finding = next(one for one in confirming if (one.kind, one.site) == (kind, site))
         if kind == "opaque":
             opaque += list(dict.fromkeys(each.sentence for _, _, each in seen))
             continue
@@ -140,12 +146,13 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
             line=site.line,
             sentence=sentence,
             read_off=finding.is_read_off,
+            confirmed=finding.is_confirmed,
             pair=str(pair),
             pairs=on,
             **noise,
         )
         made.append(row)
-    return sorted(made, key=lambda each: not each.read_off), opaque
+    return sorted(made, key=lambda each: (not each.confirmed, not each.read_off)), opaque
 
 
 def _cost_as_run(trace: PairTrace, claim: Claim) -> str:

@@ -47,6 +47,8 @@ class TracedFinding(Row):
     sentence: str
     read_off: bool
     """Whether the trace understood all that it rests on; else it is where to look."""
+    confirmed: bool = False
+    """Whether runs with other draws confirmed it; else it is a suspicion."""
     pair: str
     pairs: Count = 1
     """On how many pairs it was found."""
@@ -60,8 +62,9 @@ class TracedFinding(Row):
 
     @property
     def located(self) -> str:
-        """The sentence with its file."""
-        return f"{self.file}: {self.sentence}" if self.file else self.sentence
+        """The sentence with its file, and that it is a suspicion where no runs confirmed it."""
+        doubt = "" if self.confirmed else " (a suspicion: runs with other draws did not confirm it)"
+        return f"{self.file}: {self.sentence}{doubt}" if self.file else f"{self.sentence}{doubt}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +77,9 @@ class GameTrace(Row):
     extent: str
     """Whether the code was traced in 'full', in 'part', or not at all ('none')."""
     is_bound: bool = False
-    """Whether the loss of the releases bounds that of the output on all these pairs, as far as a trace shows."""
+    """Whether the loss of the releases bounds that of the output, as far as one run of each pair shows, and runs with other
+    draws of the pair that loses most.
+    """
     share: Number | None = None
     """The loss of all releases on the pair that loses most, as a multiple of the claim; infinite where something got round
     the noise.

@@ -16,6 +16,8 @@ NEARLY = 0.95
 """A share of the claim from which on nothing is said to be left."""
 WHOLE = 1 + 1e-5
 """The share of all of the claim, up to rounding in single precision."""
+NOT_UNDERSTOOD = "not understood"
+"""Stands for a loss that the trace does not know."""
 LONG = 300
 """Characters of a sentence of a trace."""
 
@@ -35,17 +37,17 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
 
 
 def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
-    """Return what a trace says that no bet has shown, each with how it is known: proposals, and no evidence of a loss.
+    """Return suspicions of a trace that no bet has shown, each with its label. They are no evidence of a loss.
 
-    Where the claim is not refuted that is what was read off the code, but for losses, which a notice says. Where the run
-    differs from what the accountant was told is said always.
+    Where the claim is not refuted, these are the findings that runs with other draws confirmed, except losses, which a
+    notice states. A run that differs from the parameters of its accountant is listed with every verdict.
     """
     trace = traced(result)
     found = [] if trace is None else trace.findings
-    other = [each for each in found if each.kind != "loss" and each.read_off]
-    read = [("not shown", each) for each in other if result.verdict is Verdict.NOT_REFUTED]
-    told = [("not as told", each) for each in found if each.kind == "steps"]
-    return [*told[:MOST], *read[:MOST]]
+    other = [each for each in found if each.kind != "loss" and each.confirmed]
+    open_ones = [("suspicion", each) for each in other if result.verdict is Verdict.NOT_REFUTED]
+    steps = [("accountant", each) for each in found if each.kind == "steps"]
+    return [*steps[:MOST], *open_ones[:MOST]]
 
 
 def said(result: AuditResult) -> list[str]:
@@ -87,6 +89,8 @@ def at_most(result: AuditResult) -> str:
         return ""
     if not 0 <= share <= WHOLE:  # where records are drawn the loss is smaller than that of a run
         return ""
+    if (as_float(result.epsilon_lower) or 0.0) > share * (claimed or 0.0):
+        return ""  # other evidence certifies that the output loses more
     alone = claimed is not None and result.claim is not None and not result.claim.delta  # else a share is no level
     most = f"{symbol(result.claim)} = {number(share * (claimed or 0))}" if alone else f"{number(share)} of the claim"
     rest = f"; {1 - share:.0%} of the budget is unused" if share < NEARLY else ""
@@ -112,7 +116,8 @@ def rows(lines: Sequence[TracedLine]) -> list[list[str]]:
             f"{row.file}:{row.line}" if row.line else "unknown",
             row.family,
             row.scale or MISSING,
-            *map(number, (row.moved, row.loss, row.share)),
+            number(row.moved),
+            *(NOT_UNDERSTOOD if value is None else number(value) for value in (row.loss, row.share)),
         ]
         for row in lines
     ]

@@ -44,7 +44,7 @@ What is not understood is opaque, and every result says so. A trace proposes; ev
 
 from auditdp.tracing.exploring import Outcomes
 from auditdp.tracing.findings import Finding
-from auditdp.tracing.pair import PairTrace, compare, in_full, replayed
+from auditdp.tracing.pair import PairTrace, checked, compare, in_full, replayed
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.trace import Trace
 from auditdp.tracing.versions import VersionChange, VersionsTrace, compare_versions
@@ -57,6 +57,7 @@ __all__ = [
     "TracedRun",
     "VersionChange",
     "VersionsTrace",
+    "checked",
     "compare",
     "compare_versions",
     "in_full",

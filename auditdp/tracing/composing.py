@@ -2,9 +2,10 @@
 
 Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of them about this pair. ε_i compose by the optimal
 theorem, and Gaussian pairs to √Σμ_i². Where both occur, two bounds hold and the smaller one counts: the Gaussian
-curve moved by Σε_i, and that of zero-concentrated DP, ρ = Σμ_i²/2 + Σε_i tanh(ε_i/2). An ε-DP pair is μ-GDP for μ =
-2Φ⁻¹(e^ε/(1 + e^ε)): its trade-off function has the line 1 − e^ε α up to the point (a, a), a = 1/(1 + e^ε), which is
-the chord of the convex Gaussian one between the same two points, and the other half is its mirror image.
+curve moved by Σε_i, and that of zero-concentrated DP, ρ = Σμ_i²/2 + Σρ_i. There ρ_i is ε_i tanh(ε_i/2) unless that of
+the noise is known. An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its trade-off function has the line 1 − e^ε α up to
+the point (a, a), a = 1/(1 + e^ε), which is the chord of the convex Gaussian one between the same two points, and the other
+half is its mirror image.
 """
 
 from __future__ import annotations
@@ -46,7 +47,12 @@ class ComposedLoss:
 
     def times(self, factor: float) -> ComposedLoss:
         """Return it with every loss so many times as large, but for what occurs on one input alone."""
-        return ComposedLoss(tuple(Loss(p.epsilon * factor, p.delta, p.squared_mu * factor**2) for p in self.parts))
+        return ComposedLoss(
+            tuple(
+                Loss(p.epsilon * factor, p.delta, p.squared_mu * factor**2, None if p.rho is None else p.rho * factor)
+                for p in self.parts
+            )
+        )
 
     @cached_property
     def epsilon(self) -> float:
@@ -75,7 +81,7 @@ class ComposedLoss:
         """ρ of zero-concentrated DP."""
         if self.delta > 0 or math.isinf(self.squared_mu):
             return math.inf
-        return self.squared_mu / 2 + math.fsum(p.epsilon * math.tanh(p.epsilon / 2) for p in self.parts if p.epsilon)
+        return self.squared_mu / 2 + math.fsum(map(_rho_of, self.parts))
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ such that the pair is (epsilon, δ)-indistinguishable as far as its releases go."""
@@ -141,6 +147,11 @@ class ComposedLoss:
         mu = math.sqrt(self.squared_mu) / _mu_within(claim.level, allowed) if self.squared_mu and allowed else 0.0
         statements = self.statements / claim.level if claim.level else (math.inf if self.statements else 0.0)
         return max(statements + mu, spent)
+
+
+def _rho_of(part: Loss) -> float:
+    """Return ρ of a statement: its own where that is known, else that of every (ε, 0) statement."""
+    return part.epsilon * math.tanh(part.epsilon / 2) if part.rho is None else part.rho
 
 
 def _mu_of(epsilon: float) -> float:

@@ -13,6 +13,8 @@ from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.plain import ndim, shape_of
 from auditdp.tracing.sites import CodeLine
 
+LARGEST = 2**24
+"""Integers of a wider range are seeds and names, not noise."""
 WHOLE = -1
 """Stands for all entries of a draw."""
 

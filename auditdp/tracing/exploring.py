@@ -166,6 +166,11 @@ def _push(waiting: deque[dict[int, Any]], decided: list[Release], forced: Mappin
     return whole
 
 
+def other_outcome(release: Release) -> Any:
+    """Return another outcome of an event or a choice; None where there is none, or the release is neither."""
+    return next(_others(release)[0], None) if is_by_chance(release) else None
+
+
 def _others(release: Release) -> tuple[Iterator[Any], bool]:
     """Return the other outcomes of a release that have a probability, and whether these are all."""
     size = math.prod(release.shape)

@@ -28,11 +28,13 @@ class Loss(NamedTuple):
         epsilon: ε in nats, without bound where infinite.
         delta: δ: above 0 where some outcomes occur on one input alone.
         squared_mu: The square of μ, of releases with Gaussian noise; 0 for others.
+        rho: ρ of zero-concentrated DP in nats, where it is known exactly and less than every (ε, 0) statement has.
     """
 
     epsilon: float = 0.0
     delta: float = 0.0
     squared_mu: float = 0.0
+    rho: float | None = None
 
 
 NOTHING = Loss()
@@ -52,6 +54,8 @@ class Family:
         norm: The norm in which a move counts.
         is_whole: Whether draws are whole numbers.
         is_part: Whether draws are parts, of a difference of two or of a comparison; adding a value to others is the release.
+        is_symmetric: Whether a draw and its negative have one law.
+        is_by_rho: Whether the loss, that of a Gaussian pair, bounds Rényi divergences alone, and no other curve.
     """
 
     name: str
@@ -61,6 +65,8 @@ class Family:
     norm: str = "L1"
     is_whole: bool = False
     is_part: bool = False
+    is_symmetric: bool = False
+    is_by_rho: bool = False
 
     def log_densities(self, values: Any, location: Any, scale: Any, parameter: Any) -> Any:
         """Return the log density, or log probability, of values: of draws that are scaled and moved, entry by entry."""
@@ -71,6 +77,12 @@ class Family:
 
 def _linear(moves: Any, _: Any) -> Loss:
     return Loss(abs(float(moves)) if ndim(moves) == 0 else float(np.abs(moves).sum()))
+
+
+def _laplace(moves: Any, _: Any) -> Loss:
+    """Laplace noise: ρ is ε − 1 + e^−ε, its Kullback–Leibler divergence (Harrison & Manurangsi 2025, arXiv:2510.25746)."""
+    epsilons = np.abs(np.atleast_1d(np.asarray(moves, float)))
+    return Loss(float(epsilons.sum()), rho=float(np.sum(epsilons + np.expm1(-epsilons))))
 
 
 def _gaussian(moves: Any, _: Any) -> Loss:
@@ -157,19 +169,21 @@ def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
 FAMILIES = {
     family.name: family
     for family in (
-        Family("Laplace", lambda z, _: -np.abs(z) - math.log(2), _laplace_distribution, _linear),
+        Family("Laplace", lambda z, _: -np.abs(z) - math.log(2), _laplace_distribution, _laplace, is_symmetric=True),
         Family(
             "Gaussian",
             lambda z, _: -np.square(z) / 2 - math.log(2 * math.pi) / 2,
             _normal_distribution,
             _gaussian,
             "L2",
+            is_symmetric=True,
         ),
         Family(
             "logistic",
             lambda z, _: -np.abs(z) - 2 * np.log1p(np.exp(-np.abs(z))),
             lambda z, _: 1 / (1 + np.exp(-np.asarray(z, float))),
             _linear,
+            is_symmetric=True,
         ),
         Family(
             "Gumbel",
@@ -199,6 +213,7 @@ FAMILIES = {
             None,
             _of_whole(lambda moves, p: Loss(float(np.sum(np.abs(np.rint(moves)) * -np.log1p(-np.asarray(p, float)))))),
             is_whole=True,
+            is_symmetric=True,
         ),
         Family("Poisson", _log_poisson, None, _not_known, is_whole=True),
         Family("binomial", _log_binomial, None, _not_known, is_whole=True),
@@ -209,6 +224,8 @@ FAMILIES = {
             _of_whole(lambda moves, sigma: Loss(squared_mu=float(np.sum(np.square(moves / sigma))))),
             norm="L2",
             is_whole=True,
+            is_symmetric=True,
+            is_by_rho=True,
         ),
         Family(
             "rounded Laplace",
@@ -216,6 +233,7 @@ FAMILIES = {
             None,
             _of_whole(lambda moves, scale: Loss(float(np.sum(np.abs(np.rint(moves)) / scale)))),
             is_whole=True,
+            is_symmetric=True,
         ),
         Family(
             "integer",
@@ -282,6 +300,12 @@ class NoiseLaw:
         """The family, where the trace knows it."""
         return FAMILIES.get(self.family)
 
+    def is_as_wide(self, other: NoiseLaw) -> bool:
+        """Return whether another law has the same scale, up to its sign where noise is symmetric."""
+        if self.known is not None and self.known.is_symmetric:
+            return same(abs(self.scale), abs(other.scale))
+        return same(self.scale, other.scale)
+
     def log_likelihood(self, location: Any, result: Any) -> float:
         """Return the log density of a result, summed over its entries; NaN where the law is not known.
 
@@ -332,7 +356,7 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
     known, alike = law.known, law.family == other.family and same(law.parameter, other.parameter)
     if known is None:
         return NOTHING if alike and not any_of(moved) else None
-    if not alike or not same(law.scale, other.scale):
+    if not alike or not law.is_as_wide(other):
         return UNBOUNDED
     if not any_of(moved):
         return NOTHING

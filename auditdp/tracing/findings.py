@@ -34,12 +34,20 @@ class Finding:
         site: The line; an unknown one where it is about the output.
         sentence: What it is.
         is_read_off: Whether the trace understood all that it rests on. Else it is where to look.
+        is_confirmed: Whether runs with other draws confirmed it. Else it is a suspicion.
     """
 
     kind: str
     site: CodeLine
     sentence: str
     is_read_off: bool = True
+    is_confirmed: bool = False
+
+    def __str__(self) -> str:
+        """Return the sentence, and how it is known."""
+        if self.is_confirmed:
+            return self.sentence
+        return f"{'not understood' if self.kind == 'opaque' else 'suspicion'}: {self.sentence}"
 
 
 def of_noise(trace: PairTrace) -> list[Finding]:

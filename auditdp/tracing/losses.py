@@ -87,7 +87,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
     if first.earlier and law.known is not None:
         return _reused(first, second, moved, pairs)
     other_parameter = law.family == other.family and not same(law.parameter, other.parameter)
-    why = "scale" if law.known is not None and (not same(law.scale, other.scale) or other_parameter) else ""
+    why = "scale" if law.known is not None and (not law.is_as_wide(other) or other_parameter) else ""
     if first.groups is not None and shape_of(moved) == shape_of(first.groups):
         _, one, group = np.unique(np.ravel(first.groups), return_index=True, return_inverse=True)
         moved, scale = np.ravel(moved), np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.comparing import compare, largest
-from auditdp.tracing.draws import NOISY, Term, WatchedDraw
+from auditdp.tracing.draws import LARGEST, NOISY, Term, WatchedDraw
 from auditdp.tracing.folding import folded, rounded, signed
 from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
 from auditdp.tracing.plain import all_of, any_of, ndim, put_at, shape_of, size_of
@@ -29,8 +29,6 @@ from auditdp.tracing.sites import called_by_builtin, here
 LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
 """Attributes of an array by which code can change its numbers in place."""
 WRITTEN = "is written into an array"
-LARGEST = 2**24
-"""Integers of a wider range are seeds and names, not noise."""
 
 
 class Noise(ShapedForm):

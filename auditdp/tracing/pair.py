@@ -23,6 +23,7 @@ from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_ou
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.ordering import ordered
 from auditdp.tracing.outputs import occurs, where_differ
+from auditdp.tracing.prediction import Prediction, predicted
 from auditdp.tracing.printing import Printed
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.sites import NOWHERE, CodeLine
@@ -54,6 +55,7 @@ class PairTrace(Printed):
         repeats: Whether a replay on the same input gave the same output; None where it was not asked.
         doubt: What is done with a constant that has noise, where that may be what hides a number that differs.
         fixed: Numbers of the releases whose noise is the same in every run.
+        prediction: Which findings other runs confirmed; None where that was not tried.
     """
 
     first: TracedRun
@@ -66,6 +68,7 @@ class PairTrace(Printed):
     repeats: bool | None = None
     doubt: str = ""
     fixed: frozenset[int] = frozenset()
+    prediction: Prediction | None = None
 
     @classmethod
     def of(cls, first: TracedRun, second: TracedRun, claim: Claim | None) -> PairTrace:
@@ -107,7 +110,12 @@ class PairTrace(Printed):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the loss of the releases bounds that of the output, as far as this pair and run show: see the theorem."""
+        """Whether the loss of the releases bounds that of the output, in this run and all by which that was tried."""
+        return self.prediction is not None and self.prediction.is_bound
+
+    @property
+    def covers(self) -> bool:
+        """Whether this run alone shows nothing against that: for a search, and before it is tried. See the theorem."""
         settled = self.outcomes is not None and self.outcomes.complete
         known = all(pair.loss is not None for pair in self.moved)
         same_output = self.differ is None or settled
@@ -203,7 +211,10 @@ class PairTrace(Printed):
             line = f"line {site.line}: {why}" if site.line else why
             said = sentences.of_line(unknown[site]) if unknown.get(site) else line
             found.append(Finding("opaque", site, said, False))
-        return sorted(found, key=lambda finding: not finding.is_read_off)
+        if self.prediction is not None:
+            confirmed = self.prediction.confirmed
+            found = [replace(one, is_confirmed=(one.kind, one.site) in confirmed) for one in found]
+        return sorted(found, key=lambda finding: (not finding.is_confirmed, not finding.is_read_off))
 
     @property
     def proposes(self) -> bool:
@@ -220,8 +231,8 @@ class PairTrace(Printed):
     def __str__(self) -> str:
         """Return every finding as a line, the lines that release anything, and what that comes to."""
         lines = [sentences.of_line(pairs, self.claim) for pairs in self.by_line().values()]
-        said = [finding.sentence for finding in self.findings]
-        return "\n".join([*said, *(line for line in lines if line not in said), self.summary])
+        found = [finding.sentence for finding in self.findings]
+        return "\n".join([*map(str, self.findings), *(line for line in lines if line not in found), self.summary])
 
     @property
     def summary(self) -> str:
@@ -229,8 +240,8 @@ class PairTrace(Printed):
         if self.claim is None:
             return "on this pair and run; there is no claim to compare it with"
         loss = f"{self.claim.parameter} = {self.level:.6g}"
-        if not self.is_bound:
-            return f"on this pair and run, what the trace understands loses {loss}; the output may lose more"
+        if not self.is_bound or self.level == math.inf:
+            return f"on this pair and run, what the trace understands loses {loss}; the output may lose more, or less"
         return f"on this pair and run: at most {loss}; the claim is {self.claim}"
 
     @property
@@ -273,11 +284,20 @@ def compare(
         rng: The generator of the recorded run.
         claim: What the function is to satisfy.
         outcomes: Runs on each input for other outcomes of events and choices; 0 looks at the recorded ones alone, in
-            two runs.
+            two runs. Else what is said of the pair is tried by further runs.
     """
     with trace:
         recorded = trace.record(data, rng)
-        return replayed(trace, recorded, neighbour, claim=claim, outcomes=outcomes)
+        found = replayed(trace, recorded, neighbour, claim=claim, outcomes=outcomes)
+        return checked(trace, found) if outcomes else found
+
+
+def checked(trace: Trace, seen: PairTrace) -> PairTrace:
+    """Return what a trace says of a pair once runs with other draws have confirmed it, or not."""
+    if seen.prediction is not None:
+        return seen
+    with trace:
+        return replace(seen, prediction=predicted(trace, seen))
 
 
 def replayed(

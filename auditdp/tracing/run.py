@@ -84,6 +84,7 @@ class WatchedRun:
             even where it is 0. Lines are added.
         draws: The same as ``aligned`` for lines and samplers, whose draws they are.
         free: Whether releases of a replay are computed from its draws, not forced to the recorded ones.
+        fresh: Numbers of recorded draws that are drawn anew.
     """
 
     def __init__(
@@ -97,8 +98,9 @@ class WatchedRun:
         draws: Mapping[Key, Sequence[int | None]] | None = None,
         *,
         free: bool = False,
+        fresh: frozenset[int] = frozenset(),
     ) -> None:
-        self.free = free
+        self.free, self.fresh = free, fresh
         self.located = set() if located is None else located
         self.traced = TracedRun(data, constants=constants if record is None else record.constants)
         self.record = record
@@ -147,7 +149,7 @@ class WatchedRun:
         earlier = self._origins.get(origin) if origin is not None else None
         expected = self._expected(self._draws, (site, method), f"{method} is drawn")
         kept = None
-        if expected is None:
+        if expected is None or expected.number in self.fresh:
             value = perform()
         elif not any_of(location) and (changed := self._changed_among(expected.law, law)) is not None:
             value = among(law.family, expected.numbers, perform(), *changed)

@@ -41,6 +41,12 @@ def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:
     noisy = {site: _gaussian(pairs) for site, pairs in trace.by_line().items() if _gaussian(pairs)}
     if told is None or not noisy:
         return
+    samples = [release for release in trace.first.releases if is_sample(release)]
+    other_draws = any(release.kind == ALONE and not is_sample(release) for release in trace.first.releases)
+    if not other_draws and not trace.opaque:  # another draw may decide which records are in a batch, and how many
+        yield from _batches(samples, told)
+    # Moves are those of the same batches only where each record has a coin of its own, which both inputs share.
+    matched = all(release.kind == COIN for release in samples) and not other_draws and not trace.second.parted
     steps_anywhere = _is_anywhere(noisy.values(), told)
     for site, pairs in noisy.items():
         times = min(Counter(pair.first.shape for pair in pairs).values())
@@ -48,13 +54,12 @@ def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:
             yield site, f"line {site.line} adds noise {times:,} times; the accountant was told of {told.steps:,} steps"
         most = max(pairs, key=lambda pair: pair.distance)
         scale = float(np.min(np.abs(most.first.law.scale)))
-        if most.distance and scale / most.distance < told.noise_multiplier * (1 - CLOSE):
+        if matched and most.distance and scale / most.distance < told.noise_multiplier * (1 - CLOSE):
             yield (
                 site,
                 f"line {site.line} adds noise of scale {scale:.6g} to a value that moves by {most.distance:.6g}, a "
                 f"multiplier of {scale / most.distance:.6g}; the accountant was told of {told.noise_multiplier:.6g}",
             )
-    yield from _batches([release for release in trace.first.releases if is_sample(release)], told)
 
 
 def as_run(trace: PairTrace, other: float | None = None) -> Poisson | None:

@@ -229,6 +229,20 @@ class Trace:
             return first, self._replayed(neighbour, first, None, None, free=True)
         return first, self.record(neighbour, _generator(first))
 
+    def redrawn(self, recorded: TracedRun, *, fresh: frozenset[int], forced: Mapping[int, Any], seed: int) -> TracedRun:
+        """Run the function on the input of a recorded run again, with some draws drawn anew.
+
+        Args:
+            recorded: The run.
+            fresh: Numbers of the draws that are drawn anew; the others are as recorded.
+            forced: Results of releases by their number; the others are computed.
+            seed: Of the generator, so that draws that the trace does not see are others as well.
+        """
+        run = WatchedRun(recorded.data, recorded, forced, located=self.located, free=True, fresh=fresh)
+        run.traced.state = recorded.state
+        kind = type(_generator(recorded).bit_generator)
+        return self._watched(run, recorded.data, GENERATOR(kind(seed)))
+
     def _replayed(
         self,
         neighbour: Any,

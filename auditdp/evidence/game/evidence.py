@@ -187,7 +187,7 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     details = replace(
         played.details,
         notices=[
-            *suspected(played.details.trace, partial(calls_to_show, game, played.alpha)),
+            *suspected(played.details.trace, partial(calls_to_show, game, played.alpha), game.wealth.calls),
             *played.details.notices,
             *unsearched,
             *shows_nothing(same),

@@ -238,7 +238,7 @@ def _is_searched(look: TraceLook | TraceElsewhere | None) -> bool:
 
     Where records are drawn, the loss does not tell which pair that is: their outputs, or laws of these, have to be compared.
     """
-    if not isinstance(look, TraceLook) or not look.is_bound:
+    if not isinstance(look, TraceLook) or not look.covers:
         return False
     return look.is_compared if look.is_sampled else bool(look.proposed)
 

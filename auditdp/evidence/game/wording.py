@@ -189,18 +189,22 @@ def _not_audited(shown: Shown) -> list[str]:
     return [f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"]
 
 
-def suspected(trace: GameTrace | None, calls: Callable[[], int | None]) -> list[str]:
-    """Return what a trace read off the code of a claim that no calls refute; nothing where it read no more than is claimed.
+def suspected(trace: GameTrace | None, calls: Callable[[], int | None], made: int) -> list[str]:
+    """Return the loss above the claim that a trace and its runs with other draws show, and no bets.
 
-    ``calls`` says how many would show it, by the laws of outputs that were read off; it is asked where something was read.
-    Without them a trace bounds what outputs lose from above, as where what it saw stays inside.
+    It is withdrawn where the calls that were made contradict it.
+
+    Args:
+        trace: Of the game; None where there was none.
+        calls: Returns how many calls would show the loss, by the laws of outputs that a trace gave; None where none would.
+        made: The calls that were made.
     """
-    read = [each for each in trace.findings if each.kind == "loss" and each.read_off] if trace else []
-    if not read or (enough := calls()) is None:
+    found = [each for each in trace.findings if each.kind == "loss" and each.confirmed] if trace else []
+    if not found or (enough := calls()) is None or enough <= made:
         return []
     return [
-        f"more than is claimed was read off the code: {read[0].located}. A trace decides nothing; some "
-        f"{odds(math.log(enough))} calls would show it"
+        f"suspicion: {found[0].located}. A trace decides nothing: it rests on a few runs of this pair. About "
+        f"{odds(math.log(enough))} calls would decide"
     ]
 
 

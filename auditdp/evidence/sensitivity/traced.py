@@ -1,17 +1,18 @@
-"""The same for a mechanism without ``query``: what its code adds noise to is read off a trace.
+"""A calibration that a trace refutes: one release by itself moves further than the mechanism declares.
 
-The code runs on one input of a pair and is replayed on the other with the same noisy values (``auditdp.tracing``), so that
-what an earlier noisy value decides is the same on both. A pair counts where all of the code is understood, both inputs have
-the same releases, no order or sample of rows is drawn, and one line alone adds noise: to that its sensitivity can belong.
+A mechanism without ``query`` does not show the value to which it adds noise; a trace of its code does. A calibration is
+refuted only by one release, never by the loss of several together: each of them may be calibrated to the declared
+sensitivity, and the claim may be one about all of them. Four things have to hold of that release:
 
-A sensitivity may be that of another unit than the code adds noise in. So a larger move refutes it only where the noise loses
-more than the claim on that pair; then it is too small in any unit.
+- its location moves further, in the declared norm, than the declared sensitivity;
+- its noise alone loses more than the claim, exactly: then the sensitivity is too small in whatever unit it is declared;
+- the output shows its result;
+- runs with other draws confirm both (``auditdp.tracing.prediction``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -27,39 +28,24 @@ from auditdp.evidence.sensitivity.query import ROUNDING_TOLERANCE, ROUNDING_UNIT
 from auditdp.record.details import SensitivityDetails
 from auditdp.record.results import Evidence
 from auditdp.tracing import PairTrace, Trace, compare
+from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import NOISY
 from auditdp.tracing.families import moves
-from auditdp.tracing.sites import CodeLine
+from auditdp.tracing.losses import Moved
+from auditdp.tracing.prediction import Experiments
 
 EXAMPLES = 100
 """Pairs beside the played ones, at most: corner cases, then drawn ones."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Move:
-    """How far what one line adds noise to moves on a pair.
-
-    Attributes:
-        pair: The pair.
-        site: The line.
-        norm: How far, in the declared norm.
-        rounding: What rounding adds to that.
-        loses: Whether the noise loses more than the claim.
-    """
-
-    pair: Pair
-    site: CodeLine
-    norm: float
-    rounding: float
-    loses: bool
-
-
 def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
-    """Compare what the code adds noise to with the declared sensitivity; None where nothing can be compared.
+    """Compare the moves of single releases with the declared sensitivity.
+
+    An excess of a relative 1e-9 of the sensitivity, plus 256 units in the last place of the values, is taken for rounding.
 
     Returns:
-        MISCALIBRATED with the pair and both values, or NOT_REFUTED. An excess of a relative 1e-9 of the sensitivity, plus
-        256 units in the last place of the values, is taken for rounding.
+        MISCALIBRATED with a pair on which one release moves further, or NOT_REFUTED. None where the trace does not follow
+        all of the code, or finds no noise on a value.
     """
     able = request.able
     try:
@@ -67,49 +53,49 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     except AuditError:  # what is declared is no sensitivity of a value
         return None
     trace, seed = Trace(request.adapted), int(request.streams("sensitivity", 0).integers(2**32))
-    found, claim = list[_Move](), request.privacy
+    moves_of_pairs = list[tuple[float, Pair]]()
+    pairs, refuted = 0, None
     with trace:
         for pair in _pairs(request, seed):
             rng = np.random.default_rng(seed)
-            seen = attempted(partial(compare, trace, pair.data, pair.neighbour, rng, claim=claim, outcomes=0))
-            move = None if seen is None else _moved(pair, seen, order)
-            found += [] if move is None else [move]
-            if not found and seen is not None and seen.extent != "full":
+            seen = attempted(partial(compare, trace, pair.data, pair.neighbour, rng, claim=request.privacy, outcomes=0))
+            if seen is None or seen.extent != "full":
                 return None
-    if not found or len({move.site for move in found}) > 1:
+            pairs += 1
+            noisy = [moved for moved in seen.noisy if moved.first.kind == NOISY]
+            moves_of_pairs += [(_distance(moved, order), pair) for moved in noisy]
+            above = (moved for moved in noisy if _exceeds(moved, sensitivity, order))
+            refuted = next((moved for moved in above if _loses(trace, seen, moved)), None)
+            if refuted is not None:
+                moves_of_pairs = [(_distance(refuted, order), pair)]
+                break
+    if not moves_of_pairs:
         return None
-    above = [move for move in found if move.norm > sensitivity * (1 + ROUNDING_TOLERANCE) + move.rounding]
-    beyond = [move for move in above if move.loses]
-    largest = max(beyond or found, key=lambda move: move.norm)
-    line, count = f"line {largest.site.line}", f"{len(found):,} pairs of {request.adjacency.name}"
+    largest, worst = max(moves_of_pairs, key=lambda each: each[0])
     details = SensitivityDetails(
-        scope=count,
+        scope=f"{pairs:,} pairs of {request.adjacency.name}",
         sensitivity=sensitivity,
         norm=norm,
-        largest_difference=largest.norm,
-        worst_pair=str(largest.pair),
-        pairs_compared=len(found),
+        largest_difference=largest,
+        worst_pair=str(worst),
+        pairs_compared=pairs,
         exhaustive=False,
     )
-    assumptions = [
-        f"the sensitivity is that of what {line} adds noise to",
-        "a trace of the code saw all that it adds noise to",
-        f"neighbours: {request.adjacency.name}",
-    ]
-    if not beyond:
-        return evidence_of(
-            details,
-            assumptions,
-            f"No move above the {norm} sensitivity {sensitivity:.6g} of what {line} adds noise to was seen in {count}; "
-            f"the largest is {largest.norm:.6g} (this says nothing about the noise)",
+    assumptions = ["the trace observed every draw of the code", f"neighbours: {request.adjacency.name}"]
+    declared = f"{norm} sensitivity {sensitivity:.6g}"
+    if refuted is None:
+        statement = (
+            f"No release that moves further than the {declared} and loses more than the claim was shown in {details.scope}; "
+            f"the largest move of a release is {largest:.6g} (this says nothing about the noise)"
         )
+        return evidence_of(details, assumptions, statement)
+    line = f"line {refuted.first.site.line}"
     statement = (
-        f"The noise of {line} is calibrated to {norm} sensitivity {sensitivity:.6g}, but what it is added to moves by "
-        f"{largest.norm:.6g} between two neighbours: the calibration is refuted"
+        f"The noise of {line} is calibrated to {declared}, but the value to which it is added moves by {largest:.6g} "
+        "between two neighbours, and the output shows the sum: the calibration is refuted"
     )
-    return evidence_of(
-        details, assumptions, statement, (largest.pair, f"{statement}; that is read off the code, in {count}")
-    )
+    assumptions.append(f"the sensitivity is that of the value to which {line} adds noise")
+    return evidence_of(details, assumptions, statement, (worst, statement))
 
 
 def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
@@ -124,19 +110,24 @@ def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
     yield from (pair for pair in (*corners, *(one.value for one in drawn)) if is_adjacent(adjacency, pair))
 
 
-def _moved(pair: Pair, seen: PairTrace, order: float) -> _Move | None:
-    """Return how far what is noised moves on a pair; None where the pair does not count."""
-    noisy = [moved for moved in seen.moved if moved.first.kind == NOISY]
-    sites = {moved.first.site for moved in noisy}
-    if seen.extent != "full" or seen.second.parted or seen.by_chance or seen.is_hidden or len(sites) != 1:
-        return None
-    both = [(m.first.location, m.second.location) for m in noisy]
-    shift = np.concatenate([np.ravel(moves(one, other)) for one, other in both])
-    if not np.isfinite(shift).all():
-        return None
-    size = max(
-        float(np.linalg.norm(np.concatenate([np.ravel(side) for side in sides]), order))
-        for sides in zip(*both, strict=True)
-    )
+def _distance(moved: Moved, order: float) -> float:
+    return float(np.linalg.norm(np.ravel(moves(moved.first.location, moved.second.location)), order))
+
+
+def _exceeds(moved: Moved, sensitivity: float, order: float) -> bool:
+    """Return whether a release moves further than is declared, by more than rounding."""
+    size = max(float(np.linalg.norm(np.ravel(side.centre), order)) for side in (moved.first, moved.second))
     rounding = ROUNDING_UNITS * float(np.finfo(float).eps) * size
-    return _Move(pair, sites.pop(), float(np.linalg.norm(shift, order)), rounding, seen.satisfies is False)
+    return sensitivity * (1 + ROUNDING_TOLERANCE) + rounding < _distance(moved, order) < np.inf
+
+
+def _loses(trace: Trace, seen: PairTrace, moved: Moved) -> bool:
+    """Return whether the noise of a release alone loses more than the claim, as the output shows."""
+    claim = seen.claim
+    return (
+        claim is not None
+        and moved.loss is not None
+        and not moved.why
+        and not ComposedLoss.of([moved.loss]).satisfies(claim)
+        and Experiments(trace, seen).shows_loss([moved])
+    )

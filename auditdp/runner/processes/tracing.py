@@ -24,7 +24,8 @@ from auditdp.tracing import Finding, PairTrace, Trace, compare
 TRIED = 10
 """Pairs that are generated for each that is looked at, at most; the others are listed, or no neighbours."""
 PROPOSAL = "a trace proposes, it proves nothing"
-IF_SHOWN = ", if the output shows all that noise and chance decide there"
+CONFIRMED = "in runs with other draws as well"
+SUSPECTED = "if the output shows all that noise and chance decide there: runs with other draws did not confirm it"
 OF_OUTPUTS = ("round", "seed")
 """Kinds of findings that break a claim whatever the releases lose."""
 
@@ -95,14 +96,14 @@ def _result(found: Traced, claim: Claim) -> str:
     """Return in one line what all of it comes to."""
     broken = [(pair, trace, finding) for pair, trace in found for finding in breaking(trace)]
     if broken:
-        pair, trace, finding = max(broken, key=lambda each: each[1].share)
+        pair, trace, finding = max(broken, key=lambda each: (each[2].is_confirmed, each[1].share))
         lossy = sorted({moved.first.site.line for moved in trace.moved if moved.loss and any(moved.loss)})
         if finding.kind == "loss" and len(lossy) > 1:
             where = f"lines {', '.join(map(str, lossy))} together lose"
         else:
             where = f"line {finding.site.line} loses" if finding.site.line else "the output loses"
         where += f" more than the claim, {claim}, on {pair}"
-        return f"{where}{'' if is_shown(trace, finding) else IF_SHOWN} ({PROPOSAL})"
+        return f"{where}, {CONFIRMED if finding.is_confirmed else SUSPECTED} ({PROPOSAL})"
     level = max(trace.level for _, trace in found)
     symbol = SYMBOLS.get(claim.parameter, claim.parameter)
     loss = f"{symbol} = {'∞' if level == math.inf else f'{level:.6g}'}"
@@ -121,6 +122,8 @@ def _why_no_bound(trace: PairTrace) -> str:
         return "part of the code is opaque"
     if trace.outcomes is not None and not trace.outcomes.complete:
         return "not every outcome of chance was tried"
+    if trace.covers:
+        return "noise or chance reaches the output by ways that runs with other draws did not confirm"
     return "draws or releases are not the same" if trace.second.parted else "outputs differ"
 
 

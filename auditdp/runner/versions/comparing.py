@@ -8,10 +8,9 @@ null hypothesis that both versions have the same law on every input played, outp
 0-DP of the pair (main, input) and (here, input). The game is that of every audit, with a level of its own: α, and its share
 of it for each audit, beside the α of the claims. Versions of the same law are told apart with probability at most that.
 
-A changed law is no violation. It fails a check where the trace of this version reads off more loss than the claim on a pair
-where that of the other one bounds the loss by the claim, and the output shows what is lost, or both draw the same noise at
-the same places, or the law has changed and there is more of the same noise in the same functions, or less noise: then the
-composition that the claim rested on does not hold any more.
+A changed law is no violation. It fails a check where this version loses more than the claim on a pair where the other one
+keeps it, by their traces, and one of two things holds: bets told the outputs apart, or both versions make the same
+releases, and runs with other draws confirm that the output shows this version's loss.
 """
 
 from __future__ import annotations
@@ -45,9 +44,10 @@ from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.tracing import breaking, generated_pairs, is_shown
 from auditdp.runner.versions.process import OtherVersion, VersionError, output_of, traces_of
-from auditdp.tracing import Finding, PairTrace, VersionChange, VersionsTrace, sentences
+from auditdp.tracing import Finding, PairTrace, Trace, VersionChange, VersionsTrace, sentences
 from auditdp.tracing.draws import NOISY, Release
 from auditdp.tracing.outputs import occurs, where_differ
+from auditdp.tracing.prediction import Experiments
 
 LISTED, CORNERS, GENERATED = 20, 40, 30
 """Pairs that are traced, at most."""
@@ -137,7 +137,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
         read = replace(read, reason=f"bets ended with: {error}")
     law = read.change is LawChange.CHANGED
     again = partial(_gives, built.mechanism, calls=MORE * settings.calls, rng=stream(task.root_seed, task.id, "again"))
-    read = replace(read, worse=_worse(seen, claim, again, changed=law))
+    read = replace(read, worse=_worse(seen, claim, built.mechanism, again, changed=law))
     return ComparedAudit(read, _proposed(own, built) if read.differs else ())
 
 
@@ -222,25 +222,44 @@ def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
     return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
 
 
-def _worse(seen: Sequence[_BothTraces], claim: Claim, again: Callable[[_BothTraces], bool], *, changed: bool) -> str:
-    """Return why the claim is not kept any more by the trace, on the pair that loses most; empty where nothing says so."""
-    for each in sorted(seen, key=lambda each: -each.new.share):
-        if (finding := _is_worse(each, again, changed=changed)) is not None:
-            return f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
+def _worse(
+    seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, again: Callable[[_BothTraces], bool], *, changed: bool
+) -> str:
+    """Return why the claim is not kept any more, on the pair that loses most by its trace; empty where nothing says so."""
+    unconfirmed = set[Any]()
+    with Trace(mechanism) as trace:
+        for each in sorted(seen, key=lambda each: -each.new.share):
+            for finding in _breaking(each):
+                place = finding.kind, finding.site
+                if changed and _is_worse(each, finding, again):
+                    return _why(each, finding, claim)
+                if not changed and place not in unconfirmed and _same_releases(each):
+                    if Experiments(trace, each.new).confirms(*place):
+                        return _why(each, finding, claim)
+                    unconfirmed.add(place)  # on other pairs it is the same code
     return ""
 
 
-def _is_worse(each: _BothTraces, again: Callable[[_BothTraces], bool], *, changed: bool) -> Finding | None:
-    """Return a finding by which the claim was kept on a pair by the old version's trace, and is not by the new one's."""
-    if not each.old.is_bound or not each.old.satisfies or any(breaking(each.old)):
-        return None
-    found = [one for one in breaking(each.new) if is_shown(each.new, one) or _same_noise(each, changed)]
-    if found and each.new.differ is not None:
-        if _differs_by_rounding(each.new):
-            found = [one for one in found if one.kind != "round"]
-        elif again(each):  # what is released later may be of another question
-            return None
-    return next(iter(found), None)
+def _why(each: _BothTraces, finding: Finding, claim: Claim) -> str:
+    return f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
+
+
+def _breaking(each: _BothTraces) -> list[Finding]:
+    """Return the findings by which the new version's trace breaks a claim that the old version's trace keeps."""
+    if not each.old.covers or not each.old.satisfies or any(breaking(each.old)):
+        return []
+    return list(breaking(each.new))
+
+
+def _is_worse(each: _BothTraces, finding: Finding, again: Callable[[_BothTraces], bool]) -> bool:
+    """Return whether a finding makes a version worse whose outputs bets told apart."""
+    if not is_shown(each.new, finding) and not _same_noise(each):
+        return False
+    if each.new.differ is None:
+        return True
+    if _differs_by_rounding(each.new):
+        return finding.kind != "round"
+    return not again(each)  # else the output may be of another question
 
 
 def _gives(mechanism: Any, each: _BothTraces, calls: int, rng: np.random.Generator) -> bool:
@@ -271,16 +290,20 @@ def _differs_by_rounding(trace: PairTrace) -> bool:
     return bool(moved.any() and (near & (one % 1 != 0) & (other % 1 != 0))[moved].all())
 
 
-def _same_noise(each: _BothTraces, changed: bool) -> bool:
-    """Return whether both versions add noise of the same families in the same functions, as far as the trace knows them.
+def _same_noise(each: _BothTraces) -> bool:
+    """Return whether the new version adds noise of families and in functions that the old one has, all of it understood."""
+    old, new = ({_at(release) for release in trace.first.releases} for trace in (each.old, each.new))
+    return each.new.extent == "full" and new <= old
 
-    Where outputs were told apart, it may be more or less often.
-    """
-    old, new = (
-        [(release.kind, release.law.family, release.site.function) for release in trace.first.releases]
-        for trace in (each.old, each.new)
-    )
-    return each.new.extent == "full" and (set(new) <= set(old) if changed else old == new)
+
+def _same_releases(each: _BothTraces) -> bool:
+    """Return whether both versions make the same releases in the same order, so that no two can be confused."""
+    old, new = ([_at(release) for release in trace.first.releases] for trace in (each.old, each.new))
+    return old == new
+
+
+def _at(release: Release) -> tuple[str, str, str]:
+    return release.kind, release.law.family, release.site.function
 
 
 def bets(

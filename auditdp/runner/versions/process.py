@@ -32,7 +32,7 @@ from auditdp.mechanism.protocol import as_mechanism, brief, is_seeded
 from auditdp.numerics.randomness import stream
 from auditdp.runner.plan import Task
 from auditdp.runner.sources.audits import HARNESS
-from auditdp.tracing import PairTrace, Trace, compare
+from auditdp.tracing import PairTrace, Trace, replayed
 
 
 class VersionError(AuditError):
@@ -89,11 +89,12 @@ class OtherVersion:
 
 def traces_of(mechanism: Any, pairs: Sequence[Pair], claim: Claim, task: Task) -> list[PairTrace]:
     """Return the trace of a mechanism on each pair, each on randomness of its own."""
+    found = []
     with Trace(mechanism) as trace:
-        return [
-            compare(trace, p.data, p.neighbour, stream(task.root_seed, task.id, "versions", k), claim=claim)
-            for k, p in enumerate(pairs)
-        ]
+        for number, pair in enumerate(pairs):
+            rng = stream(task.root_seed, task.id, "versions", number)
+            found.append(replayed(trace, trace.record(pair.data, rng), pair.neighbour, claim=claim))
+    return found
 
 
 def output_of(mechanism: Any, data: Any, rng: np.random.Generator) -> Any:

@@ -74,7 +74,7 @@ def test_noise_of_a_tree_that_is_filled_into_zeros_is_known_from_the_first_pair_
     pair = Pair(MOVED[:4], MOVED[:4] * [[1], [0], [1], [1]])
     look = looked_by_trace(by_tree, GaussianDP(9.0), [pair], None, calls=400, seed=0)
     assert look.share == pytest.approx(5 * math.sqrt(2) / 2 / 9)
-    assert look.is_bound
+    assert look.covers
 
 
 MATRIX = np.array([[1.0, 0.5, 0.25], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])

@@ -1,11 +1,13 @@
 """A declared sensitivity against what moves in a trace: planted ones are found, correct ones never are."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from auditdp import Audit, Pair, PureDP
+from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, Pair, PureDP, ZeroConcentratedDP
+from auditdp.accountants.laplace import LaplaceUpper
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.record.results import Verdict
@@ -48,31 +50,86 @@ class Adaptive:
         return noisy
 
 
-def evidence(mechanism, pair=([120], [])):
-    audit = Audit(mechanism, PureDP(1.0), [pair], evidence=["sensitivity"], exhaustive=False)
+class LastIterate:
+    """Sixteen steps of descent, each with noise for the sensitivity of a step; only the last iterate is returned."""
+
+    sensitivity, norm = 1.0, "l2"
+
+    def __call__(self, x, rng):
+        w = 0.0
+        for _ in range(16):
+            w -= (w - x + rng.normal()) / 2
+        return w
+
+
+MU_OF_LAST_ITERATE = (1 - 2.0**-16) / math.sqrt((1 - 4.0**-16) / 3)
+
+
+class Eight:
+    """Eight answers to one query, each with Laplace noise of scale 2."""
+
+    sensitivity, norm = 1.0, "l1"
+
+    def __call__(self, x, rng):
+        return [x + rng.laplace(scale=2.0) for _ in range(8)]
+
+
+class Antithetic:
+    """Noise that cancels, and then the noise that counts."""
+
+    sensitivity, norm = 1.0, "l1"
+
+    def __call__(self, x, rng):
+        z = rng.normal()
+        return ((2 * x + z) + (2 * x - z)) / 4 + rng.laplace()
+
+
+class NoisyMax:
+    """The name of the largest count, each of which moves by 1: in the l1 norm they move by 4."""
+
+    sensitivity, norm = 1.0, "l1"
+
+    def __call__(self, counts, rng):
+        return int(np.argmax(np.asarray(counts, float) + rng.laplace(scale=2.0, size=len(counts))))
+
+
+CURVE = LaplaceUpper(0.5, count=8)
+
+
+def evidence(mechanism, claim, pair=([120], [])):
+    audit = Audit(mechanism, claim, [pair], evidence=["sensitivity"], exhaustive=False)
     result = run_audit(audit, Settings(0.05, 200, 1, brief=True))
-    return result.evidence[0]
+    return result.evidence
 
 
 def test_a_planted_sensitivity_is_refuted_with_the_line():
     pair = Pair([120] * 90, [120] * 89)
-    found = evidence(Total(50.0, scale=50.0), (pair.data, pair.neighbour))
+    found = evidence(Total(50.0, scale=50.0), PureDP(1.0), (pair.data, pair.neighbour))[0]
     assert found.verdict is Verdict.MISCALIBRATED
-    assert "line 23 is calibrated to l1 sensitivity 50, but what it is added to moves by 100" in found.statement
+    assert (
+        "line 25 is calibrated to l1 sensitivity 50, but the value to which it is added moves by 100" in found.statement
+    )
     assert pair.python
     assert found.counterexample.python == pair.python
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "pair"),
+    ("mechanism", "claim", "pair"),
     [
-        (Total(), ([120], [])),
-        (Total(100 * (1 - 1e-12)), ([120], [])),
-        (Total(50.0, scale=100.0), ([120], [])),  # in another unit, perhaps: its noise keeps the claim
-        (Means(), ([0.1, 0.2, 0.3], [1.1, 1.2, 1.3])),
-        (Means(1 - 1e-15), ([0.1, 0.2, 0.3], [1.1, 1.2, 1.3])),
-        (Adaptive(), (1.0, 0.0)),
+        (Total(), PureDP(1.0), ([120], [])),
+        (Total(100 * (1 - 1e-12)), PureDP(1.0), ([120], [])),
+        (Total(50.0, scale=100.0), PureDP(1.0), ([120], [])),  # in another unit, perhaps: its noise keeps the claim
+        (Means(), PureDP(1.0), ([0.1, 0.2, 0.3], [1.1, 1.2, 1.3])),
+        (Means(1 - 1e-15), PureDP(1.0), ([0.1, 0.2, 0.3], [1.1, 1.2, 1.3])),
+        (Adaptive(), PureDP(1.0), (1.0, 0.0)),
+        (LastIterate(), GaussianDP(MU_OF_LAST_ITERATE * (1 + 1e-9)), (0.0, 1.0)),
+        (Eight(), PureDP(4.0), (0.0, 1.0)),
+        (Eight(), AccountedDP(CURVE), (0.0, 1.0)),
+        (Eight(), ApproxDP(CURVE.epsilon_at(1e-5), 1e-5), (0.0, 1.0)),
+        (Eight(), ZeroConcentratedDP(8 * (0.5 + math.expm1(-0.5))), (0.0, 1.0)),
+        (Antithetic(), PureDP(1.0), (0.0, 1.0)),
+        (NoisyMax(), PureDP(1.0), ([1, 2, 3, 4], [2, 3, 4, 5])),
     ],
 )
-def test_what_moves_by_the_sensitivity_or_less_is_not_accused(mechanism, pair):
-    assert evidence(mechanism, pair).verdict is Verdict.NOT_REFUTED
+def test_correct_calibrations_are_not_accused(mechanism, claim, pair):
+    assert all(each.verdict is not Verdict.MISCALIBRATED for each in evidence(mechanism, claim, pair))
