@@ -97,7 +97,7 @@ def test_nothing_is_promised_of_correct_code_and_its_loss_is_bounded():
     found = looked(clipped_total)
     assert all(promise < PROMISED for _, promise in found.proposed)
     assert found.share == pytest.approx(1.0)
-    assert found.is_bound
+    assert found.covers
 
 
 def test_an_input_that_is_refused_is_no_candidate():
@@ -174,4 +174,4 @@ def test_a_trace_that_understands_nothing_bounds_nothing():
     look = looked_by_trace(code, PureDP(1.0), [Pair(0.0, 1.0)], None, calls=400, seed=0, enough=3.0)
     assert look.looked
     assert not look.is_traced
-    assert not look.is_bound
+    assert not look.covers

@@ -20,8 +20,10 @@ from auditdp.report.terminal import run as terminal
 from auditdp.tracing import Trace, compare, compare_versions
 
 SENTENCE = "line 31 adds Laplace noise of scale 1 to a value that moves by 3; 1-DP needs scale 3"
-FINDING = TracedFinding(kind="loss", file="src/ages.py", line=31, sentence=SENTENCE, read_off=True, pair="[3] | [0]")
-LOOK = replace(FINDING, line=40, sentence="line 40: draws differ", read_off=False)
+FINDING = TracedFinding(
+    kind="loss", file="src/ages.py", line=31, sentence=SENTENCE, read_off=True, confirmed=True, pair="[3] | [0]"
+)
+LOOK = replace(FINDING, line=40, sentence="line 40: draws differ", read_off=False, confirmed=False)
 ROUND = replace(FINDING, kind="round", file="", line=0, sentence="outputs differ although all noisy values are equal")
 LINES = [
     TracedLine(file="src/ages.py", line=30, family="coin", scale="", moved=0.0, loss=0.0, share=0.0),
@@ -64,16 +66,22 @@ def test_a_proposal_that_no_evidence_confirmed_is_not_said_of_clean_code(broken)
 def test_what_no_bet_has_shown_is_said_as_that_and_what_was_not_run_as_told_always(broken, clean):
     assert proposed(broken) == proposed(clean) == []
     unshown = replace(broken, verdict=Verdict.NOT_REFUTED)
-    assert proposed(unshown) == [("not shown", ROUND)]
+    assert proposed(unshown) == [("suspicion", ROUND)]
+    assert proposed(with_trace(unshown, findings=[replace(ROUND, confirmed=False)])) == []
     steps = replace(LOOK, kind="steps")
-    assert proposed(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [("not as told", steps)]
-    assert f"not shown {ROUND.sentence}" in " ".join(terminal.line(unshown).split())
+    assert proposed(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [("accountant", steps)]
+    assert f"suspicion {ROUND.sentence}" in " ".join(terminal.line(unshown).split())
 
 
 def test_the_pair_is_said_where_the_counterexample_is_on_another(broken):
     other = with_trace(broken, findings=[replace(FINDING, pair="[4] | [0]"), ROUND])
     assert said(other) == [f"src/ages.py: {SENTENCE}; on the pair [4] | [0]", ROUND.sentence]
     assert "; on the pair [4] | [0]" in " ".join(terminal.line(other).split())
+
+
+def test_a_finding_that_no_runs_confirmed_is_a_suspicion(broken):
+    (sentence,) = said(with_trace(broken, findings=[replace(FINDING, confirmed=False)]))
+    assert sentence.startswith(f"src/ages.py: {SENTENCE} (a suspicion")
 
 
 def test_the_line_is_the_location_and_the_fingerprint_is_that_of_the_audit(record, broken):
@@ -125,6 +133,11 @@ def test_pages_show_the_line_and_the_table(broken, clean):
         assert table.columns == ["Line", "Noise", "Scale", "Moved at most", "ε lost", "Share of the claim"]
         assert table.rows[1] == ["src/ages.py:31", "Laplace", "2", "1.04", "0.52", "0.52"]
     assert SENTENCE in broken._repr_html_()
+
+
+def test_no_loss_is_bounded_below_what_the_result_certifies(clean):
+    assert at_most(replace(clean, epsilon_lower=0.5))
+    assert not at_most(replace(clean, epsilon_lower=0.53))
 
 
 def test_clean_code_says_what_it_uses_and_what_is_left(clean):

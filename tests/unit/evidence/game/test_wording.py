@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from auditdp.betting.game import Game
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.game.support import BitPatterns
-from auditdp.evidence.game.wording import looked_at, odds
+from auditdp.evidence.game.wording import looked_at, odds, suspected
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
@@ -134,11 +134,16 @@ def test_a_loss_that_was_read_off_and_that_no_calls_show_is_said_with_the_calls_
     found = play(100, 1.0)
     assert found.verdict is Verdict.NOT_REFUTED
     said = re.search(
-        r"scale 0\.769.* moves by 1; 1-DP needs scale 1\. A .* some ([\d,]+) calls", found.details.notices[0]
+        r"suspicion: .*scale 0\.769.* moves by 1; 1-DP needs scale 1\. .*About ([\d,]+) calls", found.details.notices[0]
     )
     assert said is not None, found.details.notices
-    assert play(int(said[1].replace(",", "")), 1.0).verdict is Verdict.VIOLATED
-    assert not any("read off" in notice for notice in play(100, 1.3).details.notices)
+    enough = int(said[1].replace(",", ""))
+    assert play(enough, 1.0).verdict is Verdict.VIOLATED
+    assert not any("suspicion" in notice for notice in play(100, 1.3).details.notices)
+    trace = found.details.trace
+    assert suspected(trace, lambda: enough, enough - 1)
+    assert not suspected(trace, lambda: enough, enough)
+    assert not suspected(replace(trace, findings=[replace(trace.findings[0], confirmed=False)]), lambda: enough, 100)
 
 
 def raises_on_one(data, rng):
