@@ -761,7 +761,7 @@ def exponential_difference_at_half(x, rng):
     return x + rng.exponential(0.5) - rng.exponential(0.5)
 
 
-@holds(FOUR, truth=3.97)
+@holds(FOUR, truth=3.984)
 def four_laplace_releases(x, rng):
     """The exact curve of four releases, bounded from above."""
     return [x + rng.laplace() for _ in range(4)]
