@@ -122,7 +122,7 @@ class Compared:
         return self.accuses or self.refuted
 
 
-def versions(old: Known, new: Known, seed: int, calls: int) -> Compared:
+def versions(old: Known, new: Known, seed: int, calls: int, judged_calls: int) -> Compared:
     """Return what a comparison states about two versions, and whether an audit refutes the new one."""
     task = SimpleNamespace(root_seed=seed, id=new.name, against=SimpleNamespace(revision="old"))
     built = Audit(new.function, new.claim, list(new.pairs))
@@ -131,6 +131,6 @@ def versions(old: Known, new: Known, seed: int, calls: int) -> Compared:
         comparison = compared(built, task, OldVersion(old.function, task), settings)
         found = comparison.result
     except AuditError as error:
-        return Compared(False, False, f"ERROR: {error}", judged(new, seed, calls).accuses)
-    refuted = judged(new, seed, calls).accuses
+        return Compared(False, False, f"ERROR: {error}", judged(new, seed, judged_calls).accuses)
+    refuted = judged(new, seed, judged_calls).accuses
     return Compared(bool(found.worse), found.change.value == "changed", found.worse or found.text, refuted)
