@@ -39,6 +39,7 @@ from benchmarks import (
 from benchmarks.page import Section, markdown, page
 from benchmarks.parts import Options, Part, Result, row_of
 from benchmarks.record import Fragment, Fragments, is_current, results_of, stamp
+from benchmarks.sound import part as sound
 from benchmarks.verdicts import part as verdicts
 
 PARTS = {
@@ -50,6 +51,7 @@ PARTS = {
         curves.PART,
         ordinary.PART,
         traced.PART,
+        sound.PART,
         alarms.PART,
         verdicts.PART,
         peers.PART,
