@@ -239,6 +239,12 @@ def _permuted(
     return np.take(np.asarray(items), order, axis=axis)
 
 
+def _unseen(run: WatchedRun | None, source: str) -> None:
+    """Note in the run under way that the code has a source of draws that the trace does not see."""
+    if run is not None:
+        run.release(ALONE, NoiseLaw(source), None, 0, here(), why="draws numbers that the trace does not see")
+
+
 class WatchedGenerator(np.random.Generator):
     """A generator on the stream of another one whose draws are watched.
 
@@ -256,7 +262,14 @@ class WatchedGenerator(np.random.Generator):
         """Return children that are watched as well."""
         return [WatchedGenerator(child, self._active) for child in self._plain.spawn(n_children)]
 
+    @property
+    def bit_generator(self) -> Any:
+        """The source of its bits, whose draws no trace sees."""
+        _unseen(self._active(), "the bit generator")
+        return self._plain.bit_generator
+
     def __reduce__(self) -> Any:
+        _unseen(self._active(), "a copy of the generator")
         return self._plain.__reduce__()
 
     def _draw(self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -276,6 +289,7 @@ class WatchedState(np.random.RandomState):
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
 
     def __reduce__(self) -> Any:
+        _unseen(self._active(), "a copy of the generator")
         return self._plain.__reduce__()
 
     _draw = WatchedGenerator._draw

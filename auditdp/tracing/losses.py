@@ -78,7 +78,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
     unmoved = ndim(moved) == 0 and moved == 0.0 and not first.earlier and law.known is not None
     if unmoved and law.family == other.family and same(law.scale, other.scale) and same(law.parameter, other.parameter):
         return Moved(first, second, 0.0, NOTHING)
-    if ndim(moved) and shape_of(moved) != first.shape and first.shape:
+    if first.shape and shape_of(moved) != first.shape:  # one value that noise of each entry was added to
         moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
     if law.family == "Gaussian" and (first.earlier or first.groups is not None):
         given = _given(first, second, pairs)

@@ -10,7 +10,7 @@ import numpy as np
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.inputs import difference
-from auditdp.mechanism.calls.leaves import Raised, kind, leaves
+from auditdp.mechanism.calls.leaves import Raised, form_key, kind, leaves
 from auditdp.tracing.filled_tensors import noise_in
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.run import WatchedRun
@@ -87,9 +87,18 @@ def where_differ(first: Any, second: Any) -> str | None:
     if place is None and isinstance(first, Mapping) and isinstance(second, Mapping) and list(first) != list(second):
         return f"the order of keys ({brief(list(first))} and {brief(list(second))})"
     if place is None:
-        return None
+        return _in_form(first, second)
     one, other = _at(first, second, place)
     return f"output{place} ({what(one, other)})"
+
+
+def _in_form(first: Any, second: Any) -> str | None:
+    """Return that two outputs of equal numbers have other types or other signs of zero; None where they have not."""
+    try:
+        alike = first is second or form_key(first) == form_key(second)
+    except Exception:  # of a type that no output of an audit may have
+        return None
+    return None if alike else "a type, or the sign of a zero"
 
 
 def what(one: Any, other: Any) -> str:

@@ -28,9 +28,10 @@ from auditdp.claims.base import Claim
 from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import PureDP
 from auditdp.mechanism.calls.leaves import Raised, kind, leaves
-from auditdp.tracing.draws import ALONE, LARGEST, NOISY, Release
+from auditdp.tracing.draws import ALONE, LARGEST, NOISY, Release, WatchedDraw
 from auditdp.tracing.exploring import is_by_chance, other_outcome
 from auditdp.tracing.families import Loss, same
+from auditdp.tracing.forms import number
 from auditdp.tracing.outputs import occurs, where_differ
 from auditdp.tracing.run import TracedRun
 
@@ -93,7 +94,7 @@ class Experiments:
         """
         pair = self._pair
         if kind == "round":
-            return self.has_constants or (self._is_decided and self.is_own)
+            return self.is_own and (self.has_constants or self._is_decided)
         if kind == "loss":
             return self.shows_loss(pair.moved)
         here = [moved for moved in pair.moved if moved.first.site == site and not is_by_chance(moved.first)]
@@ -128,8 +129,9 @@ class Experiments:
                 noise_anew = self._run(side, k, fresh=_draws_of(side, noisy), forced=noisy)
                 if not _is_same(side, noise_anew, side.releases):
                     return False
-            everything = range(len(side.draws))
-            if not _is_same(side, self._run(side, TRIES, fresh=everything, forced=range(len(side.releases))), ()):
+            # A seed that was drawn is drawn anew as well: the output may show it, and with it all noise.
+            forced = [release.number for release in side.releases if not _is_seed(release)]
+            if not _is_same(side, self._run(side, TRIES, fresh=range(len(side.draws)), forced=forced), ()):
                 return False
         return True
 
@@ -190,17 +192,22 @@ class Experiments:
     def is_bound(self) -> bool:
         """Whether no run shows a way past the releases, or noise that is not that of one release alone."""
         pair = self._pair
+        if any(_is_untried(moved.first) or _is_shared(moved.first) for moved in pair.moved):
+            return False
+        if pair.by_chance and not self._is_decided:
+            return False
         lossy = [moved for moved in pair.noisy if _is_lossy(moved)]
-        releases = [moved.first for moved in pair.moved]
-        if (
-            any(map(_is_untried, releases))
-            or any(map(_is_shared, releases))
-            or (pair.by_chance and not self._is_decided)
-        ):
+        if not isinstance(pair.claim, ZeroConcentratedDP | RenyiDP) and any(map(_is_by_rho, lossy)):
             return False
-        if not isinstance(pair.claim, ZeroConcentratedDP | RenyiDP) and any(_is_by_rho(moved) for moved in lossy):
-            return False
-        return self.is_own and self.is_steady and all(self._holds_at(far) for far in FAR)
+        return self.is_own and self.is_steady and self._is_random(lossy) and all(map(self._holds_at, FAR))
+
+    def _is_random(self, lossy: Sequence[Moved]) -> bool:
+        """Return whether no draw of some releases is the same number in all runs, as those of a fixed seed are."""
+        first = self._pair.first
+        return all(
+            any(k >= len(run.draws) or not _is_equal(first.draws[k], run.draws[k]) for run in self._anew[0])
+            for k in _draws_of(first, [moved.first.number for moved in lossy])
+        )
 
     def _holds_at(self, far: float) -> bool:
         """Return whether nothing differs or loses more with all noisy values far from the recorded ones."""
@@ -212,6 +219,9 @@ class Experiments:
         other = self._trace.replay(pair.second.data, one)
         again = type(pair).of(one, other, pair.claim)
         if again.differ is not None or other.parted or again.extent != "full":
+            return False
+        # Values that keep their order give the same output where it shows that order alone.
+        if any(moved.only for moved in pair.moved) and where_differ(pair.first.output, one.output) is not None:
             return False
         return again.share <= type(pair).of(pair.first, pair.second, pair.claim).share * (1 + 1e-9)
 
@@ -252,14 +262,21 @@ def _is_alike(one: Release, other: Release, *, result: bool) -> bool:
     return (one.kind, one.law.family) == (other.kind, other.law.family) and all(a is b or same(a, b) for a, b in values)
 
 
+def _is_equal(one: WatchedDraw, other: WatchedDraw) -> bool:
+    return same(number(one.numbers), number(other.numbers))
+
+
 def _is_lossy(moved: Moved) -> bool:
     return moved.loss is None or any(moved.loss)
 
 
 def _is_untried(release: Release) -> bool:
     """Return whether chance decides something and has too many outcomes to try them all; a seed decides draws alone."""
-    is_seed = release.law.family == "integer" and np.all(release.law.parameter > LARGEST)
-    return release.kind == ALONE and not is_by_chance(release) and not is_seed
+    return release.kind == ALONE and not is_by_chance(release) and not _is_seed(release)
+
+
+def _is_seed(release: Release) -> bool:
+    return release.law.family == "integer" and bool(np.all(release.law.parameter > LARGEST))
 
 
 def _is_shared(release: Release) -> bool:

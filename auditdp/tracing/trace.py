@@ -241,7 +241,7 @@ class Trace:
         run = WatchedRun(recorded.data, recorded, forced, located=self.located, free=True, fresh=fresh)
         run.traced.state = recorded.state
         kind = type(_generator(recorded).bit_generator)
-        return self._watched(run, recorded.data, GENERATOR(kind(seed)))
+        return self._watched(run, recorded.data, GENERATOR(kind([OTHER_SEED, seed])))
 
     def _replayed(
         self,

@@ -55,7 +55,7 @@ def stated(known: Known, seeds: range) -> Stated:
                 if found.is_bound:
                     bounds.append(found.level)
                 for finding in found.findings:
-                    (certain if finding.is_read_off else hedged).append(f"{finding.kind}: {finding.sentence}")
+                    (certain if finding.is_confirmed else hedged).append(f"{finding.kind}: {finding.sentence}")
     return Stated(*(tuple(dict.fromkeys(each)) for each in (bounds, certain, hedged)))
 
 
