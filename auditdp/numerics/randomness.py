@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,11 @@ Streams = Callable[[str, int], np.random.Generator]
 def prefixed(streams: Streams, prefix: str) -> Streams:
     """Return streams of their own for what has this prefix before its purpose."""
     return lambda purpose, number: streams(f"{prefix} {purpose}", number)
+
+
+def position(rng: np.random.Generator) -> Any:
+    """Return the state of a generator, which changes when anything is drawn, or spawned from it."""
+    return rng.bit_generator.state, rng.bit_generator.seed_seq.n_children_spawned  # type: ignore[attr-defined]
 
 
 def stream(root: int, *key: str | int) -> np.random.Generator:

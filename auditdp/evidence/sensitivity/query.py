@@ -12,7 +12,7 @@ from auditdp.errors import AuditError, MechanismError
 from auditdp.mechanism.calls.inputs import Inputs, is_sparse
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array, brief
-from auditdp.numerics.randomness import Streams
+from auditdp.numerics.randomness import Streams, position
 from auditdp.record.details import SensitivityDetails
 from auditdp.record.results import Counterexample, Evidence, Verdict
 
@@ -103,7 +103,7 @@ class QueryComparison:
                 counting.append(difference)
             else:
                 dropped += 1
-            if used == also_used == _state(np.random.default_rng(seed)):
+            if used == also_used == position(np.random.default_rng(seed)):
                 break  # it draws nothing, so the other seeds would give the same
             self.random = True
         self.uncoupled += dropped > 0
@@ -137,7 +137,7 @@ class QueryComparison:
                 f"{self.name}: returned NaN or an infinity on input {brief(data)}; no noise is calibrated to that, so "
                 "clip it before the noise is added"
             )
-        return value, _state(rng)
+        return value, position(rng)
 
     def _difference(self, pair: Pair, first: Any, second: Any) -> QueryDifference:
         if first.shape != second.shape:
@@ -174,11 +174,6 @@ def minus(first: Any, second: Any) -> Any:
     """Return the difference of two arrays or sparse matrices, in doubles."""
     between = first.astype(float) - second.astype(float)
     return between if is_sparse(between) else np.asarray(between)
-
-
-def _state(rng: np.random.Generator) -> Any:
-    """Return what changes when anything is drawn or spawned."""
-    return rng.bit_generator.state, rng.bit_generator.seed_seq.n_children_spawned  # type: ignore[attr-defined]
 
 
 def show(value: Any) -> str:

@@ -17,6 +17,7 @@ from auditdp.mechanism.calls.leaves import NUMERIC, Raised
 from auditdp.mechanism.calls.representation import Outputs, Representation, SeenAs, stacked
 from auditdp.mechanism.calls.showing import STREAMS, showing
 from auditdp.mechanism.protocol import Array, Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
+from auditdp.numerics.randomness import position
 
 PROBES = 8
 """Calls on each of two inputs that show what outputs look like; what these look like on others, a single call shows."""
@@ -79,12 +80,12 @@ class Calls:
         if self._representation is not None:
             return
         probed = list(islice(inputs, MOST_PROBED))
-        before, same = rng.bit_generator.state, copy.deepcopy(rng)
+        before, same = position(rng), copy.deepcopy(rng)
         with showing() as seen:
             self._represent(
                 self.outcomes(lambda: [self.outputs(x, 1 if k > 1 else PROBES, rng) for k, x in enumerate(probed)])
             )
-        self.drew = rng.bit_generator.state != before
+        self.drew = position(rng) != before
         if seen:
             self.shown = self._shown(probed, same)
 
@@ -121,7 +122,7 @@ class Calls:
         """Return whether calls with two generators of one state gave the same outputs, and drew equally much."""
         generators = [np.random.default_rng(seed) for _ in range(2)]
         once, again = (self.outputs(data, PROBES, rng) for rng in generators)
-        equally = generators[0].bit_generator.state == generators[1].bit_generator.state
+        equally = position(generators[0]) == position(generators[1])
         return difference(once, again) is None, equally
 
     @property

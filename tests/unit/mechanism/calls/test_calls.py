@@ -238,3 +238,9 @@ def test_single_calls_have_the_rows_of_the_others():
     calls = Calls(as_mechanism(lambda x, rng: ["yes"] * int(rng.integers(3))))
     calls.look([0], rng())
     assert calls.singly()(0, 20, rng()).tobytes() == calls(0, 20, rng()).tobytes()
+
+
+def test_what_is_drawn_from_a_spawned_generator_is_drawn():
+    calls = Calls(as_mechanism(lambda data, rng: data + rng.spawn(1)[0].laplace()))
+    calls.look([1.0], np.random.default_rng(0))
+    assert calls.drew

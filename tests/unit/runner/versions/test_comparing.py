@@ -93,6 +93,37 @@ def test_the_same_law_by_other_draws_is_no_other_law(between):
     assert "no bets told the outputs apart" in found.result.text
 
 
+ONE_BY_ONE = (
+    "def count(rows, rng):\n    rows = np.asarray(rows, float)\n    return rows + rng.laplace(size=len(rows))\n"
+)
+IN_ORDER = """def count(rows, rng):
+    rows, order = np.asarray(rows, float), np.argsort(rows)
+    noisy = np.empty(len(rows))
+    noisy[order] = rows[order] + rng.laplace(size=len(rows))
+    return noisy
+"""
+BY_SIGN = """def count(rows, rng):
+    rows = np.asarray(rows, float)
+    return rows + np.where(rows > 2.5, -1, 1) * rng.laplace(size=len(rows))
+"""
+BY_MIXTURE = """def count(rows, rng):
+    rows = np.asarray(rows, float)
+    return rows + np.sqrt(2 * rng.exponential(size=len(rows))) * rng.normal(size=len(rows))
+"""
+BY_A_COPY = """def count(rows, rng):
+    twin = copy.deepcopy(rng)
+    rng.laplace(size=len(rows))
+    return np.asarray(rows, float) + twin.laplace(size=len(rows))
+"""
+
+
+@pytest.mark.parametrize("other", [IN_ORDER, BY_SIGN, BY_MIXTURE, BY_A_COPY], ids=["order", "sign", "mixture", "copy"])
+def test_the_same_law_in_other_code_is_not_worse(between, other):
+    imports = "import copy\nimport numpy as np\n"
+    _, _, found = between(imports + ONE_BY_ONE, imports + other, pair="([3.0, 2.5, 1.0], [2.0, 2.5, 1.0])")
+    assert found.result.worse == ""
+
+
 def test_of_the_same_code_nothing_is_seen_and_nothing_is_played_more(between):
     same = "def count(rows, rng):\n    noise = rng.laplace(scale=1.0)\n    return len(rows) + noise\n"
     built, settings, found = between(COUNT.format(1.0), same)
