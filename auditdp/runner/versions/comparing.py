@@ -16,10 +16,10 @@ releases, and runs with other draws confirm that the output shows this version's
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,7 @@ from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
 from auditdp.claims.statements import PureDP
 from auditdp.errors import AdjacencyError, AuditError
-from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.protocol import brief, identity_key, name_of
-from auditdp.numerics.randomness import stream
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.record.results import SYMBOLS, Verdict
 from auditdp.record.versions import LawChange, VersionsResult
@@ -45,8 +43,7 @@ from auditdp.runner.plan import Task
 from auditdp.runner.processes.tracing import breaking, generated_pairs, is_shown
 from auditdp.runner.versions.process import OtherVersion, VersionError, output_of, traces_of
 from auditdp.tracing import Finding, PairTrace, Trace, VersionChange, VersionsTrace, sentences
-from auditdp.tracing.draws import NOISY, Release
-from auditdp.tracing.outputs import occurs, where_differ
+from auditdp.tracing.draws import Release
 from auditdp.tracing.prediction import Experiments
 
 LISTED, CORNERS, GENERATED = 20, 40, 30
@@ -63,8 +60,6 @@ MORE = 10
 """Times as many calls for the game of an audit whose mechanism changed."""
 LINES = 3
 """Lines that are named."""
-ROUNDED = 2.0**-48
-"""The share of the largest number of an output by which rounding may move another one."""
 HERE, THERE = "here", "main"
 
 
@@ -136,8 +131,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
     except AuditError as error:
         read = replace(read, reason=f"bets ended with: {error}")
     law = read.change is LawChange.CHANGED
-    again = partial(_gives, built.mechanism, calls=MORE * settings.calls, rng=stream(task.root_seed, task.id, "again"))
-    read = replace(read, worse=_worse(seen, claim, built.mechanism, again, changed=law))
+    read = replace(read, worse=_worse(seen, claim, built.mechanism, changed=law))
     return ComparedAudit(read, _proposed(own, built) if read.differs else ())
 
 
@@ -222,26 +216,28 @@ def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
     return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
 
 
-def _worse(
-    seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, again: Callable[[_BothTraces], bool], *, changed: bool
-) -> str:
-    """Return why the claim is not kept any more, on the pair that loses most by its trace; empty where nothing says so."""
+def _worse(seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed: bool) -> str:
+    """Return why the claim is not kept any more, on the pair that loses most by its trace; empty where nothing says so.
+
+    Args:
+        seen: The pairs.
+        claim: What both versions are to satisfy.
+        mechanism: The new version.
+        changed: Whether bets told the outputs apart.
+    """
     unconfirmed = set[Any]()
     with Trace(mechanism) as trace:
         for each in sorted(seen, key=lambda each: -each.new.share):
             for finding in _breaking(each):
                 place = finding.kind, finding.site
-                if changed and _is_worse(each, finding, again):
-                    return _why(each, finding, claim)
-                if not changed and place not in unconfirmed and _same_releases(each):
-                    if Experiments(trace, each.new).confirms(*place):
-                        return _why(each, finding, claim)
-                    unconfirmed.add(place)  # on other pairs it is the same code
+                shown = changed and finding.kind != "round" and (is_shown(each.new, finding) or _same_noise(each))
+                confirmable = place not in unconfirmed and (changed or _same_releases(each))
+                if shown or (confirmable and Experiments(trace, each.new).confirms(*place)):
+                    return (
+                        f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
+                    )
+                unconfirmed.add(place)  # on other pairs it is the same code
     return ""
-
-
-def _why(each: _BothTraces, finding: Finding, claim: Claim) -> str:
-    return f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
 
 
 def _breaking(each: _BothTraces) -> list[Finding]:
@@ -249,45 +245,6 @@ def _breaking(each: _BothTraces) -> list[Finding]:
     if not each.old.covers or not each.old.satisfies or any(breaking(each.old)):
         return []
     return list(breaking(each.new))
-
-
-def _is_worse(each: _BothTraces, finding: Finding, again: Callable[[_BothTraces], bool]) -> bool:
-    """Return whether a finding makes a version worse whose outputs bets told apart."""
-    if not is_shown(each.new, finding) and not _same_noise(each):
-        return False
-    if each.new.differ is None:
-        return True
-    if _differs_by_rounding(each.new):
-        return finding.kind != "round"
-    return not again(each)  # else the output may be of another question
-
-
-def _gives(mechanism: Any, each: _BothTraces, calls: int, rng: np.random.Generator) -> bool:
-    """Return whether the neighbour has the output of the input as well, by other noise: then chance may hide what differs.
-
-    An output that shows a noisy value is had once.
-    """
-    first = each.new.first
-    if any(occurs(one.result, first.output) for one in first.releases if one.kind == NOISY):
-        return False
-    for _ in range(calls):
-        with suppress(Exception):  # an output as well, but not that one
-            if where_differ(first.output, output_of(mechanism, each.pair.neighbour, rng)) is None:
-                return True
-    return False
-
-
-def _differs_by_rounding(trace: PairTrace) -> bool:
-    """Return whether outputs differ by no more than floats do that were added in another order."""
-    try:
-        one, other = (np.array(list(leaves(run.output)), float) for run in (trace.first, trace.second))
-    except Exception:  # of a type that no output of an audit may have
-        return False
-    if one.shape != other.shape:
-        return False
-    moved = one != other
-    near = np.abs(one - other) <= ROUNDED * np.abs(one).max(initial=0.0)
-    return bool(moved.any() and (near & (one % 1 != 0) & (other % 1 != 0))[moved].all())
 
 
 def _same_noise(each: _BothTraces) -> bool:
