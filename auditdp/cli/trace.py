@@ -60,7 +60,7 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
     if found.lines:
         lines += [*aligned([heads, *rows(found.lines)], CELL), ""]
     for finding in found.findings:
-        kind = "confirmed by other draws" if finding.confirmed else "suspicion" if finding.read_off else "where to look"
+        kind = "confirmed" if finding.confirmed else "suspicion" if finding.read_off else "where to look"
         at = f" ({finding.file})" if finding.file else ""
         lines += [f"{kind}: {finding.sentence}{at}; on {finding.pairs} of {found.pairs} pairs, such as {finding.pair}"]
     lines += [f"opaque: {sentence}" for sentence in found.opaque]

@@ -119,10 +119,11 @@ def test_a_broken_function_is_proposed_at_its_line(functions):
         "line noise scale moved at most ε lost share of the claim",
         "functions.py:6 Laplace 50 100 2 2",
         "",
-        "read off: line 6 adds Laplace noise of scale 50 to a value that moves by 100; 1-DP needs scale 100 (functions.py); "
+        "confirmed: line 6 adds Laplace noise of scale 50 to a value that moves by 100; 1-DP needs scale 100 (functions.py); "
         "on 1 of 2 pairs, such as [20] | [20, 100]",
         "",
-        "line 6 loses more than the claim, 1-DP, on [20] | [20, 100] (a trace proposes, it proves nothing)",
+        "line 6 loses more than the claim, 1-DP, on [20] | [20, 100], in runs with other draws as well (a trace proposes, "
+        "it proves nothing)",
     ]
 
 
@@ -130,7 +131,7 @@ def test_of_a_correct_function_the_loss_is_what_its_noise_allows(functions):
     shown = lines_of(functions("trace", "of_clipped"))
     assert "functions.py:10 Laplace 50 50 1 1" in shown
     assert shown[-1] == "at most ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing)"
-    assert not any(line.startswith(("read off", "where to look", "opaque")) for line in shown)
+    assert not any(line.startswith(("confirmed", "suspicion", "where to look", "opaque")) for line in shown)
 
 
 def test_of_an_audit_that_tries_several_sizes_the_first_is_shown_at_which_anything_is_read_off(functions):
