@@ -51,8 +51,9 @@ class Training:
 
     def __call__(self, data: Any, rng: np.random.Generator) -> Any:
         """Return what one training releases, or what the attack makes of it."""
-        # No watched draw: a seed is no noise, and no order of records.
-        seed, loaded = int(Generator(rng.bit_generator).integers(2**63)), "torch" in sys.modules
+        # A trace watches neither the draw of the seed, which is no noise and no order of records, nor its generator.
+        bits = Generator.bit_generator.__get__(rng)
+        seed, loaded = int(Generator(bits).integers(2**63)), "torch" in sys.modules
         released = self._trained(data, seed)
         if not loaded and "torch" in sys.modules:  # it was loaded while it trained, so that its generator was not set
             released = self._trained(data, seed)

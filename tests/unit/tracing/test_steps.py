@@ -79,6 +79,16 @@ def test_a_difference_is_named_and_is_no_loss_that_is_read_off(train, shown):
     assert shown in sentence
 
 
+def of_binomial_size(rng, records):
+    """Poisson batches: a number of records that is binomial, and so many of them."""
+    return [rng.choice(len(records), size=rng.binomial(len(records), 0.5), replace=False) for _ in range(2)]
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+def test_nothing_is_named_where_another_draw_decides_the_batches(norm):
+    assert said(trainer(of_binomial_size, norm)) == set()
+
+
 def by_torch(rng, records):
     torch = sys.modules["torch"]
     return [(torch.rand(len(records)) < 0.5).numpy() for _ in range(2)]
