@@ -120,9 +120,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        from auditdp.errors import renamed
-
-        return renamed(__name__, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(_HOMES[name])
     found = globals()[name] = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
     return found

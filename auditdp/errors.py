@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import os
-import sys
 import sysconfig
 import traceback
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 ELSEWHERE = tuple(
     folder + os.sep
@@ -143,63 +140,3 @@ def raised_in(error: BaseException, path: str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = next((f for f in reversed(frames) if f.filename == path), frames[-1] if frames else None)
     return f"{Path(where.filename).name}, line {where.lineno}" if where else ""
-
-
-RENAMED = {
-    "AuditedTraining": "AuditResult",
-    "Checked": "AuditResult",
-    "EdgeDP": "Edges",
-    "EdgeLDP": "NeighbourList",
-    "ListsLDP": "NeighbourLists",
-    "NodeDP": "Nodes",
-}
-"""Names that were public, and what they are called now."""
-
-
-def renamed(module: str, name: str) -> Any:
-    """Return what an old name of a module names, with a warning; for the ``__getattr__`` of the module.
-
-    Raises:
-        AttributeError: If the module has no such name, and had none.
-
-    Warns:
-        DeprecationWarning: If it has another name now.
-    """
-    if (new := RENAMED.get(name)) is None or not hasattr(sys.modules[module], new):
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warnings.warn(f"{module}.{name} is called {new} now: write {new}", DeprecationWarning, stacklevel=3)
-    return getattr(sys.modules[module], new)
-
-
-Given = ParamSpec("Given")
-Returned = TypeVar("Returned")
-
-
-def renamed_keywords(**names: str) -> Callable[[Callable[Given, Returned]], Callable[Given, Returned]]:
-    """Let a function take keywords by the names that they had, as in ``@renamed_keywords(worlds="pairs")``.
-
-    Raises:
-        ConfigurationError: If the function is given both names of a keyword.
-
-    Warns:
-        DeprecationWarning: If it is given an old name.
-    """
-
-    def decorated(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
-        @functools.wraps(function)
-        def called(*arguments: Given.args, **options: Given.kwargs) -> Returned:
-            for old in names.keys() & options.keys():
-                new = names[old]
-                if new in options:
-                    raise ConfigurationError(
-                        f"{function.__name__}: {old}= is the old name of {new}=; give {new}= alone"
-                    )
-                warnings.warn(
-                    f"{function.__name__}: {old}= is called {new}= now: write {new}=", DeprecationWarning, stacklevel=2
-                )
-                options[new] = options.pop(old)
-            return function(*arguments, **options)
-
-        return called
-
-    return decorated

@@ -18,7 +18,7 @@ from typing import Any
 from auditdp.adjacency.drawing import draws
 from auditdp.adjacency.offers import offers
 from auditdp.numerics.randomness import stream
-from auditdp.tracing import Finding, PairTrace, Trace, TracedRun, compare
+from auditdp.tracing import Finding, PairTrace, Trace, TracedRun, replayed
 from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View
 from benchmarks.traced_case import TracedCase
 from benchmarks.traced_correct import CORRECT
@@ -66,7 +66,8 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
         for number, (data, neighbour) in enumerate(_pairs(case, seed)):
             if trace.watched >= most:
                 break
-            found: PairTrace = compare(trace, data, neighbour, stream(seed, case.name, number), claim=case.claim)
+            recorded = trace.record(data, stream(seed, case.name, number))
+            found: PairTrace = replayed(trace, recorded, neighbour, claim=case.claim)
             extents.add(found.extent)
             opaque |= {sentence for _, sentence in found.opaque}
             read = [finding for finding in found.findings if finding.is_read_off]

@@ -21,7 +21,7 @@ from auditdp.adjacency.records import Records
 from auditdp.adjacency.rows import Rows
 from auditdp.adjacency.values import AnyValues, Neighbours
 from auditdp.adjacency.vectors import QueryAnswers
-from auditdp.errors import AdjacencyError, renamed
+from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key
 
 __all__ = [
@@ -43,10 +43,6 @@ __all__ = [
     "Rows",
     "as_adjacency",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    return renamed(__name__, name)
 
 
 def as_adjacency(pairs: Any) -> Adjacency:

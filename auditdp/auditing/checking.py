@@ -13,7 +13,6 @@ from auditdp.auditing.settings import Settings
 from auditdp.betting.watching import Watcher, watched
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.errors import renamed
 from auditdp.mechanism.protocol import name_of
 from auditdp.record.results import AuditResult
 
@@ -21,10 +20,6 @@ CALLS = 50_000
 """Calls of the mechanism, unless another number is given."""
 REDRAWN = 0.2
 """Seconds between two drawings of a progress bar."""
-
-
-def __getattr__(name: str) -> Any:
-    return renamed(__name__, name)
 
 
 def check(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from enum import StrEnum
@@ -361,12 +360,6 @@ class AuditResult:
         accountant's curve, too.
         """
         return [point for game in details(self.evidence, GameDetails) for point in game.bound_path]
-
-    @property
-    def result(self) -> AuditResult:
-        """Return the result itself: what ``check`` returned had one."""
-        warnings.warn("the result is what is returned now: leave out .result", DeprecationWarning, stacklevel=2)
-        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data that JSON can hold; an infinite number is the string "inf"."""

@@ -9,16 +9,9 @@
 'VIOLATED'
 """
 
-from typing import Any
-
-from auditdp.errors import renamed
 from auditdp.record.results import AuditResult
 from auditdp.training.auditing import audit_training
 from auditdp.training.steps import LevelByStep, level_by_step
 from auditdp.training.trainers import Attack, Training
 
 __all__ = ["Attack", "AuditResult", "LevelByStep", "Training", "audit_training", "level_by_step"]
-
-
-def __getattr__(name: str) -> Any:
-    return renamed(__name__, name)

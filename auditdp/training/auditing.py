@@ -10,7 +10,7 @@ from auditdp.auditing.checking import carried_out
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
-from auditdp.errors import ConfigurationError, renamed_keywords
+from auditdp.errors import ConfigurationError
 from auditdp.mechanism.protocol import name_of
 from auditdp.record.results import AuditResult
 from auditdp.training.trainers import Attack, as_training, neighbours
@@ -19,7 +19,6 @@ TRAININGS, PROPOSED = 1_000, 20_000
 """Trainings on neighbouring data sets unless another number is given, and where a trace proposes that the claim fails."""
 
 
-@renamed_keywords(worlds="pairs", trainings="calls")
 def audit_training(
     train: Callable[..., Any],
     claim: Claim | Callable[[int], Claim],

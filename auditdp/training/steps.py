@@ -16,7 +16,7 @@ from auditdp.bounds.inputs import FEWEST_OUTPUTS
 from auditdp.bounds.result import Question
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
-from auditdp.errors import ConfigurationError, MechanismError, renamed_keywords
+from auditdp.errors import ConfigurationError, MechanismError
 from auditdp.mechanism.protocol import name_of
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import stream
@@ -55,7 +55,6 @@ class LevelByStep:
         return plot_levels([*zip(self.steps, self.bounds, strict=True)], self.claim, "steps released", axes)
 
 
-@renamed_keywords(worlds="pairs")
 def level_by_step(
     train: Callable[..., Any],
     claim: Claim,
