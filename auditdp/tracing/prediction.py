@@ -98,7 +98,7 @@ class Experiments:
         if kind == "loss":
             return self.shows_loss(pair.moved)
         here = [moved for moved in pair.moved if moved.first.site == site and not is_by_chance(moved.first)]
-        return self.is_own and self.shows(here)
+        return self.is_own and self.is_steady and self.shows(here)
 
     @property
     def _is_decided(self) -> bool:
@@ -118,20 +118,27 @@ class Experiments:
         losses = [moved.loss for moved in lossy if moved.loss is not None]
         if any(is_by_chance(moved.first) for moved in lossy) or not _is_exact(losses, self._pair.claim):
             return False
-        return self.is_own and self.is_steady and self.shows(lossy)
+        if not self.is_own or not self.is_steady or not self.shows(lossy):
+            return False
+        # Where noise decides the location of a release, that noise has to be shown as well: else it may hide the move.
+        return self._is_located(lossy) or self.shows(self._pair.noisy)
+
+    def _is_located(self, pairs: Sequence[Moved]) -> bool:
+        """Return whether locations and laws of some releases are the same with other noise."""
+        return all(_is_alike(one.first, run.releases[one.first.number]) for run in self._anew[0] for one in pairs)
 
     @cached_property
     def is_own(self) -> bool:
         """Whether noise reaches the code through the noisy values alone, and no draw is hidden."""
         for side in self._sides:
-            noisy = _numbers(side, noisy=True)
+            noisy = _noisy(side)
             for k in range(TRIES):
-                noise_anew = self._run(side, k, fresh=_draws_of(side, noisy), forced=noisy)
-                if not _is_same(side, noise_anew, side.releases):
+                if not _is_same(side, self._run(side, k, fresh=_draws_of(side, noisy), forced=noisy), releases=True):
                     return False
             # A seed that was drawn is drawn anew as well: the output may show it, and with it all noise.
             forced = [release.number for release in side.releases if not _is_seed(release)]
-            if not _is_same(side, self._run(side, TRIES, fresh=range(len(side.draws)), forced=forced), ()):
+            everything_anew = self._run(side, TRIES, fresh=range(len(side.draws)), forced=forced)
+            if not _is_same(side, everything_anew, releases=False):
                 return False
         return True
 
@@ -139,15 +146,14 @@ class Experiments:
     def is_steady(self) -> bool:
         """Whether locations and laws of noisy values do not depend on events, choices and other draws."""
         return all(
-            _numbers(run, noisy=True) == _numbers(side, noisy=True)
-            and all(_is_alike(side.releases[n], run.releases[n], result=False) for n in _numbers(side, noisy=True))
+            _noisy(run) == _noisy(side) and all(_is_alike(side.releases[n], run.releases[n]) for n in _noisy(side))
             for side in self._sides
             for run in self._by_other_chance(side)
         )
 
     def _by_other_chance(self, side: TracedRun) -> Iterator[TracedRun]:
         """Yield runs in which chance decides otherwise: each event and choice gets another outcome, then all are anew."""
-        noisy = {n: side.releases[n].result for n in _numbers(side, noisy=True)}
+        noisy = {n: side.releases[n].result for n in _noisy(side)}
         others = set(range(len(side.draws))) - set(_draws_of(side, noisy))
         if not others:
             return
@@ -212,7 +218,7 @@ class Experiments:
     def _holds_at(self, far: float) -> bool:
         """Return whether nothing differs or loses more with all noisy values far from the recorded ones."""
         pair = self._pair
-        given = {n: _far(pair.first.releases[n], far) for n in _numbers(pair.first, noisy=True)}
+        given = {n: _far(pair.first.releases[n], far) for n in _noisy(pair.first)}
         if not given:
             return True
         one = self._trace.replay(pair.first.data, pair.first, forced=given)
@@ -230,8 +236,8 @@ class Experiments:
         return self._trace.redrawn(side, fresh=frozenset(fresh), forced=given, seed=k)
 
 
-def _numbers(run: TracedRun, *, noisy: bool) -> list[int]:
-    return [release.number for release in run.releases if (release.kind == NOISY) == noisy]
+def _noisy(run: TracedRun) -> list[int]:
+    return [release.number for release in run.releases if release.kind == NOISY]
 
 
 def _draws_of(run: TracedRun, releases: Collection[int]) -> list[int]:
@@ -240,26 +246,22 @@ def _draws_of(run: TracedRun, releases: Collection[int]) -> list[int]:
     return [number for number, draw in enumerate(run.draws) if not wanted.isdisjoint(draw.used.values())]
 
 
-def _is_same(recorded: TracedRun, run: TracedRun, releases: Sequence[Release]) -> bool:
-    """Return whether a run has the recorded output and, if asked for, the recorded releases."""
+def _is_same(recorded: TracedRun, run: TracedRun, *, releases: bool) -> bool:
+    """Return whether a run has the recorded output and, if asked for, releases with the recorded results."""
     if where_differ(recorded.output, run.output) is not None or run.parted:
         return False
-    if not releases:
-        return True
-    return len(releases) == len(run.releases) and all(
-        _is_alike(one, other, result=True) for one, other in zip(releases, run.releases, strict=True)
-    )
+    both = list(zip(recorded.releases, run.releases, strict=False)) if releases else []
+    return all(_is_alike(one, other) and same(one.result, other.result) for one, other in both)
 
 
-def _is_alike(one: Release, other: Release, *, result: bool) -> bool:
-    """Return whether two releases have the same law and location and, if asked for, the same result."""
-    values = [
-        (one.law.scale, other.law.scale),
-        (one.law.parameter, other.law.parameter),
-        (one.location, other.location),
-    ]
-    values += [(one.result, other.result)] if result else []
+def _is_alike(one: Release, other: Release) -> bool:
+    """Return whether two releases have the same law and location."""
+    values = zip(_law_and_location(one), _law_and_location(other), strict=True)
     return (one.kind, one.law.family) == (other.kind, other.law.family) and all(a is b or same(a, b) for a, b in values)
+
+
+def _law_and_location(release: Release) -> tuple[Any, Any, Any]:
+    return release.law.scale, release.law.parameter, release.location
 
 
 def _is_equal(one: WatchedDraw, other: WatchedDraw) -> bool:

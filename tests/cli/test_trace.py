@@ -119,11 +119,11 @@ def test_a_broken_function_is_proposed_at_its_line(functions):
         "line noise scale moved at most ε lost share of the claim",
         "functions.py:6 Laplace 50 100 2 2",
         "",
-        "confirmed: line 6 adds Laplace noise of scale 50 to a value that moves by 100; 1-DP needs scale 100 (functions.py); "
-        "on 1 of 2 pairs, such as [20] | [20, 100]",
+        "confirmed: line 6 adds Laplace noise of scale 50 to a value that moves by 100; 1-DP needs scale 100 "
+        "(functions.py); on 1 of 2 pairs, such as [20] | [20, 100]",
         "",
-        "line 6 loses more than the claim, 1-DP, on [20] | [20, 100], in runs with other draws as well (a trace proposes, "
-        "it proves nothing)",
+        "line 6 loses more than the claim, 1-DP, on [20] | [20, 100], in runs with other draws as well (a trace "
+        "proposes, it proves nothing)",
     ]
 
 

@@ -161,6 +161,11 @@ def antithetic(x, rng):
     return ((x + z) + (x - z)) / 2 + rng.laplace()
 
 
+def hidden_below(x, rng):
+    hidden = x + rng.normal(scale=4.0)
+    return hidden + 2 * x + rng.normal(scale=0.1)
+
+
 def put_back_in_order(values, rng):
     values = np.asarray(values, float)
     noisy, order = np.empty(len(values)), np.argsort(values)
@@ -185,6 +190,7 @@ def a_bit(x, rng):
         (laplace_by_a_mixture, (0.0, 1.0), PURE),
         (control_variate, (0.0, 1.0), PURE),
         (antithetic, (0.0, 1.0), PURE),
+        (hidden_below, (0.0, 1.0), GaussianDP(3 / math.sqrt(16.01))),
         (put_back_in_order, ([1.0, 2.0, 3.0], [1.0, 3.0, 3.0]), PURE),
         (few_rows, (BITS[0], BITS[1]), PureDP(0.62)),
         (a_bit, (0, 1), PureDP(math.log(3))),
