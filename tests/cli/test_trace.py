@@ -149,7 +149,7 @@ def test_of_an_audit_that_tries_several_sizes_the_first_is_shown_at_which_anythi
         (
             "largest",
             "line 23 loses more than the claim, 1-DP, on [20] | [20, 100], if the output shows all that noise and chance "
-            "decide there (a trace proposes",
+            "decide there: runs with other draws did not confirm it (a trace proposes",
         ),
         ("elsewhere", "what the output loses is not known: no draw was seen on 2 pairs"),
         (
