@@ -30,8 +30,7 @@ and Pearson is the last statement. ∎
   flow depends on the data.
 - *ε_i for all r*: the trace knows v and v′ for the recorded r alone. Where v does not depend on earlier noisy values that is
   no restriction.
-- *Draws are independent*, and all of them are seen: none in C code, other threads or other processes. Noise that is
-  used twice is said to be so.
+- *Draws are independent*, and all of them are seen: none in C code, other threads or other processes.
 - Events and choices that do not depend on the data by themselves (randomised response) are decided in all ways on both
   inputs, and the law of the output is computed (`auditdp.tracing.exploring`).
 
@@ -39,7 +38,8 @@ and Pearson is the last statement. ∎
 maximum of scores with Laplace noise) count as if they were released; sampled rows give no amplification. Such a
 proposal costs a game.
 
-What is not understood is opaque, and every result says so. A trace proposes; evidence decides.
+What is not understood is opaque, and every result says so. What is understood is tried by runs with other draws before it is
+stated, or it is called a suspicion (`auditdp.tracing.prediction`). A trace proposes; evidence decides.
 """
 
 from auditdp.tracing.exploring import Outcomes
