@@ -1,0 +1,112 @@
+"""The standing set of mechanisms whose privacy is known, and a tenth of what the benchmark counts of it."""
+
+import math
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from benchmarks.parts import Options
+from benchmarks.sound import part
+from benchmarks.sound.calibrated import RIGHT, WRONG
+from benchmarks.sound.case import loss_of
+from benchmarks.sound.changes import CHANGES
+from benchmarks.sound.correct import CORRECT
+from benchmarks.sound.leaky import LEAKY, discrete_level
+
+TENTH = 10
+SINGLE = [*CORRECT, *LEAKY, *RIGHT, *WRONG, *(change.old for change in CHANGES), *(change.new for change in CHANGES)]
+LEAST = {"correct": 120, "leaky": 120, "harmless": 40, "worse": 40, "calibrated": 20, "miscalibrated": 10}
+
+
+@pytest.fixture(scope="module")
+def found():
+    """What is stated about every tenth case of each kind, and falsely, by what it is."""
+    keys = list(part.units(Options(1, quick=True)).items())
+    by_kind = {kind: [item for item in keys if item[0].startswith(f"{kind}: ")] for kind in part.KINDS}
+    results = {key: unit() for items in by_kind.values() for key, unit in items[::TENTH]}
+    return results, part.false_statements(results)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "bounds below the loss of leaky mechanisms",
+        "bounds below the claim of correct mechanisms",
+        "certain sentences against correct mechanisms",
+        "refutations of correct mechanisms",
+        "accusations of harmless changes",
+        "harmless changes whose law is seen to change",
+        "refutations of right calibrations",
+    ],
+)
+def test_nothing_false_is_stated_but_for_documented_limits(found, what):
+    results, false = found
+    assert len(false[what]) <= part.allowed(what, part.cases_of(what, results)), "\n".join(
+        f"{name}: {statement}" for name, statement in false[what].items()
+    )
+
+
+def test_what_is_wrong_is_found(found):
+    results, _ = found
+    wrong = {key: run for key, run in results.items() if key.startswith(("worse: ", "miscalibrated: "))}
+    missed = [key for key, run in wrong.items() if not run["accuses"] and not run["changed"]]
+    assert len(missed) <= len(wrong) / 2, missed
+
+
+def test_every_kind_is_large_enough_and_names_are_unique():
+    for kind, cases in part.KINDS.items():
+        names = Counter(name for name, _ in cases)
+        assert len(names) >= LEAST[kind]
+        assert max(names.values()) == 1, names.most_common(1)
+
+
+@pytest.mark.parametrize("known", SINGLE, ids=[known.name for known in SINGLE])
+def test_a_case_gives_an_output_on_both_inputs(known):
+    outputs = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # an overflow is the fault of some
+        for data in known.pairs[0]:
+            try:
+                known.function(data, np.random.default_rng(0))
+            except ValueError:  # which is what some leak by
+                continue
+            outputs += 1
+    assert outputs
+
+
+def test_claims_of_correct_mechanisms_are_no_smaller_than_the_truth():
+    assert all(known.truth <= known.claim.level * (1 + 1e-6) for known in (*CORRECT, *RIGHT))
+    exact = [known for known in CORRECT if known.truth >= 0.99 * known.claim.level]
+    assert len(exact) >= 0.97 * len(CORRECT)
+    assert all(known.truth > known.claim.level * (1 + 1e-6) for known in LEAKY)
+
+
+def test_every_notion_of_privacy_is_claimed():
+    for cases in (CORRECT, LEAKY):
+        kinds = Counter(type(known.claim).__name__ for known in cases)
+        notions = ("PureDP", "ApproxDP", "GaussianDP", "ZeroConcentratedDP", "RenyiDP")
+        assert min(kinds[notion] for notion in notions) >= 10, kinds
+
+
+def test_known_levels():
+    """A discrete Gaussian of σ = 1 has ε = 4.430 at δ = 1e-5, by its table; Warner's response has ln 3."""
+    assert discrete_level(1.0, 1e-5) == pytest.approx(4.4302, abs=1e-4)
+    assert loss_of([0.75, 0.25], [0.25, 0.75]) == pytest.approx(math.log(3))
+
+
+def test_a_false_statement_is_counted_with_its_name():
+    quiet = {"bounds": [], "certain": [], "accuses": False, "changed": False, "statement": ""}
+    results = {f"{kind}: {name}": dict(quiet) for kind, cases in part.KINDS.items() for name, _ in cases}
+    bars = part.view(results).bars
+    assert [bar.met for bar in bars] == [True] * 7 + [None] * 2
+    assert not any(part.false_statements(results).values())
+    results["correct: laplace"] |= {"bounds": [0.5], "certain": ["loss: …"], "accuses": True, "statement": "VIOLATED"}
+    results[f"harmless: {next(name for name, _ in part.KINDS['harmless'])}"] |= {"accuses": True, "changed": True}
+    results["calibrated: one release"]["accuses"] = True
+    results["leaky: half the scale"]["bounds"] = [1.0]
+    false = part.false_statements(results)
+    assert [len(names) for names in false.values()] == [1] * 7
+    assert false["bounds below the loss of leaky mechanisms"] == {"half the scale": "at most 1; the truth is 2"}
+    assert [bar.met for bar in part.view(results).bars[:7]] == [True, True, True, False, False, False, False]
