@@ -18,7 +18,9 @@ from benchmarks.sound.changes import CHANGES
 from benchmarks.sound.correct import CORRECT
 from benchmarks.sound.leaky import LEAKY
 
-SEEDS, CALLS, COMPARED_CALLS = 3, 500, 2_000
+SEEDS = 3
+CALLS, COMPARED_CALLS = 500, 2_000
+QUICK_CALLS, QUICK_COMPARED_CALLS = 60, 200
 FALSE_BOUNDS = 0.075
 """Share of leaky mechanisms of which a stated bound may be too small: limits that the documentation names."""
 FALSE_SENTENCES = 0.02
@@ -52,7 +54,7 @@ def measured(kind: str, name: str, seed: int, seeds: int, *, quick: bool = False
     """
     case = dict(KINDS[kind])[name]
     found: Result = {"bounds": [], "certain": [], "accuses": False, "changed": False, "statement": ""}
-    calls = 100 if quick else CALLS
+    calls, compared_calls = (QUICK_CALLS, QUICK_COMPARED_CALLS) if quick else (CALLS, COMPARED_CALLS)
     if kind in ("correct", "leaky"):
         assert isinstance(case, Known)
         stated = measuring.stated(case, range(seed, seed + seeds))
@@ -61,7 +63,7 @@ def measured(kind: str, name: str, seed: int, seeds: int, *, quick: bool = False
             return found
         found["certain"] = list(stated.certain)
     if kind in ("harmless", "worse"):
-        compared = measuring.versions(case.old, case.new, seed, COMPARED_CALLS // (10 if quick else 1), calls)
+        compared = measuring.versions(case.old, case.new, seed, compared_calls, calls)
         return found | {
             "accuses": compared.is_caught,
             "changed": compared.changed,
