@@ -10,10 +10,10 @@ import pytest
 from benchmarks.parts import Options
 from benchmarks.sound import part
 from benchmarks.sound.calibrated import RIGHT, WRONG
-from benchmarks.sound.case import loss_of
 from benchmarks.sound.changes import CHANGES
 from benchmarks.sound.correct import CORRECT
-from benchmarks.sound.leaky import LEAKY, discrete_level
+from benchmarks.sound.laws import discrete_level, loss_of
+from benchmarks.sound.leaky import LEAKY
 
 TENTH = 10
 SINGLE = [*CORRECT, *LEAKY, *RIGHT, *WRONG, *(change.old for change in CHANGES), *(change.new for change in CHANGES)]
