@@ -20,7 +20,7 @@ from benchmarks.sound.leaky import LEAKY
 
 SEEDS = 3
 CALLS, COMPARED_CALLS = 500, 2_000
-QUICK_CALLS, QUICK_COMPARED_CALLS = 60, 200
+QUICK_CALLS, QUICK_COMPARED_CALLS = 40, 200
 FALSE_BOUNDS = 0.075
 """Share of leaky mechanisms of which a stated bound may be too small: limits that the documentation names."""
 FALSE_SENTENCES = 0.02

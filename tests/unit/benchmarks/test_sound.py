@@ -1,4 +1,13 @@
-"""The standing set of mechanisms whose privacy is known, and a tenth of what the benchmark counts of it."""
+"""The standing set of mechanisms whose privacy is known, and a tenth of what the benchmark counts of it.
+
+When the set was made, five counts of the tenth failed:
+
+- bounds of leaky mechanisms: reset generator, seeded by a digest, fails seldom, sign of a zero;
+- bounds of correct ones: taken by raw bits, sampled gaussian of fixed size, eight laplace numbers;
+- certain sentences: copied and put back, discrete laplace by rejection, masks that cancel, and the first two bounds;
+- harmless changes: sign by the data;
+- right calibrations: eight releases of order two, last of four iterates by a statement.
+"""
 
 import math
 import warnings
@@ -15,17 +24,20 @@ from benchmarks.sound.correct import CORRECT
 from benchmarks.sound.laws import discrete_level, loss_of
 from benchmarks.sound.leaky import LEAKY
 
-TENTH = 10
+TENTH, FIRST = 10, 3
+FEWEST = 5
+"""Cases of each kind, at least."""
 SINGLE = [*CORRECT, *LEAKY, *RIGHT, *WRONG, *(change.old for change in CHANGES), *(change.new for change in CHANGES)]
 LEAST = {"correct": 120, "leaky": 120, "harmless": 40, "worse": 40, "calibrated": 20, "miscalibrated": 10}
 
 
 @pytest.fixture(scope="module")
 def found():
-    """What is stated about every tenth case of each kind, and falsely, by what it is."""
+    """What is stated about every tenth case of each kind, and what of it is false."""
     keys = list(part.units(Options(1, quick=True)).items())
     by_kind = {kind: [item for item in keys if item[0].startswith(f"{kind}: ")] for kind in part.KINDS}
-    results = {key: unit() for items in by_kind.values() for key, unit in items[::TENTH]}
+    steps = {kind: min(TENTH, len(items) // FEWEST) for kind, items in by_kind.items()}
+    results = {key: unit() for kind, items in by_kind.items() for key, unit in items[FIRST :: steps[kind]]}
     return results, part.false_statements(results)
 
 
@@ -43,9 +55,10 @@ def found():
 )
 def test_nothing_false_is_stated_but_for_documented_limits(found, what):
     results, false = found
-    assert len(false[what]) <= part.allowed(what, part.cases_of(what, results)), "\n".join(
-        f"{name}: {statement}" for name, statement in false[what].items()
-    )
+    number = part.cases_of(what, results)
+    most, names = part.allowed(what, number), false[what]
+    text = "\n".join(map(": ".join, names.items()))
+    assert len(names) <= most, f"{len(names)} of {number}, at most {most}:\n{text}"
 
 
 def test_what_is_wrong_is_found(found):
