@@ -24,9 +24,6 @@ ALPHA = 1e-6
 ROUNDING = 1e-6
 """What a stated bound may lie below the truth, relatively."""
 
-NOT_AS_TOLD = "steps"
-"""The kind of a finding that contradicts what an accountant was told, without a loss."""
-
 
 @dataclass(frozen=True)
 class Stated:
@@ -58,8 +55,7 @@ def stated(known: Known, seeds: range) -> Stated:
                 if found.is_bound:
                     bounds.append(found.level)
                 for finding in found.findings:
-                    accuses = finding.is_read_off or finding.kind == NOT_AS_TOLD
-                    (certain if accuses else hedged).append(f"{finding.kind}: {finding.sentence}")
+                    (certain if finding.is_read_off else hedged).append(f"{finding.kind}: {finding.sentence}")
     return Stated(*(tuple(dict.fromkeys(each)) for each in (bounds, certain, hedged)))
 
 

@@ -7,14 +7,14 @@ declaration of a sensitivity may be refuted. What is found of the others is coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View
 from benchmarks.sound import measuring
 from benchmarks.sound.calibrated import RIGHT, WRONG
 from benchmarks.sound.case import Known
-from benchmarks.sound.changes import CHANGES
+from benchmarks.sound.changes import CHANGES, Change
 from benchmarks.sound.correct import CORRECT
 from benchmarks.sound.leaky import LEAKY
 
@@ -25,14 +25,17 @@ FALSE_BOUNDS = 0.075
 """Share of leaky mechanisms of which a stated bound may be too small: limits that the documentation names."""
 FALSE_SENTENCES = 0.02
 """Share of correct mechanisms of which a sentence may be certain that the claim fails."""
-KINDS: Mapping[str, Iterable[tuple[str, object]]] = {
-    "correct": [(known.name, known) for known in CORRECT],
-    "leaky": [(known.name, known) for known in LEAKY],
-    "harmless": [(change.name, change) for change in CHANGES if not change.worse],
-    "worse": [(change.name, change) for change in CHANGES if change.worse],
-    "calibrated": [(known.name, known) for known in RIGHT],
-    "miscalibrated": [(known.name, known) for known in WRONG],
+MECHANISMS: Mapping[str, Mapping[str, Known]] = {
+    "correct": {known.name: known for known in CORRECT},
+    "leaky": {known.name: known for known in LEAKY},
+    "calibrated": {known.name: known for known in RIGHT},
+    "miscalibrated": {known.name: known for known in WRONG},
 }
+VERSIONS: Mapping[str, Mapping[str, Change]] = {
+    "harmless": {change.name: change for change in CHANGES if not change.worse},
+    "worse": {change.name: change for change in CHANGES if change.worse},
+}
+KINDS: Mapping[str, Mapping[str, Known | Change]] = {**MECHANISMS, **VERSIONS}
 
 
 def units(options: Options) -> dict[str, Callable[[], Result]]:
@@ -41,7 +44,7 @@ def units(options: Options) -> dict[str, Callable[[], Result]]:
     return {
         f"{kind}: {name}": partial(measured, kind, name, options.seed, seeds, quick=options.quick)
         for kind, cases in KINDS.items()
-        for name, _ in cases
+        for name in cases
     }
 
 
@@ -52,24 +55,24 @@ def measured(kind: str, name: str, seed: int, seeds: int, *, quick: bool = False
         ``bounds`` that are too small, ``certain`` sentences against a correct mechanism, whether an audit or a check
         ``accuses``, whether a comparison saw another law (``changed``), and the ``statement`` that an audit ends with.
     """
-    case = dict(KINDS[kind])[name]
     found: Result = {"bounds": [], "certain": [], "accuses": False, "changed": False, "statement": ""}
     calls, compared_calls = (QUICK_CALLS, QUICK_COMPARED_CALLS) if quick else (CALLS, COMPARED_CALLS)
-    if kind in ("correct", "leaky"):
-        assert isinstance(case, Known)
-        stated = measuring.stated(case, range(seed, seed + seeds))
-        found["bounds"] = stated.too_small(case.truth)
-        if kind == "leaky":
-            return found
-        found["certain"] = list(stated.certain)
-    if kind in ("harmless", "worse"):
-        compared = measuring.versions(case.old, case.new, seed, compared_calls, calls)
+    if kind in VERSIONS:
+        change = VERSIONS[kind][name]
+        compared = measuring.versions(change.old, change.new, seed, compared_calls, calls)
         return found | {
             "accuses": compared.is_caught,
             "changed": compared.changed,
             "statement": compared.statement,
         }
-    judged = measuring.judged(case, seed, calls)
+    known = MECHANISMS[kind][name]
+    if kind in ("correct", "leaky"):
+        stated = measuring.stated(known, range(seed, seed + seeds))
+        found["bounds"] = stated.too_small(known.truth)
+        found["certain"] = list(stated.certain)
+    if kind == "leaky":
+        return found
+    judged = measuring.judged(known, seed, calls)
     return found | {"accuses": judged.accuses, "statement": f"{judged.verdict}: {judged.statement}"}
 
 
@@ -77,16 +80,8 @@ def false_statements(results: Results) -> dict[str, dict[str, str]]:
     """Return what was stated falsely, by what it is and by the name of the case, with the statement."""
     by_kind = {kind: _of_kind(results, kind) for kind in KINDS}
     return {
-        "bounds below the loss of leaky mechanisms": {
-            name: f"at most {min(run['bounds']):.6g}; the truth is {dict(KINDS['leaky'])[name].truth:.6g}"
-            for name, run in by_kind["leaky"].items()
-            if run["bounds"]
-        },
-        "bounds below the claim of correct mechanisms": {
-            name: f"at most {min(run['bounds']):.6g}; the truth is {dict(KINDS['correct'])[name].truth:.6g}"
-            for name, run in by_kind["correct"].items()
-            if run["bounds"]
-        },
+        "bounds below the loss of leaky mechanisms": _too_small(by_kind["leaky"], LEAKY),
+        "bounds below the claim of correct mechanisms": _too_small(by_kind["correct"], CORRECT),
         "certain sentences against correct mechanisms": {
             name: run["certain"][0] for name, run in by_kind["correct"].items() if run["certain"]
         },
@@ -102,6 +97,15 @@ def false_statements(results: Results) -> dict[str, dict[str, str]]:
 def _of_kind(results: Results, kind: str) -> dict[str, Result]:
     start = f"{kind}: "
     return {key.removeprefix(start): run for key, run in results.items() if key.startswith(start)}
+
+
+def _too_small(runs: Results, cases: Sequence[Known]) -> dict[str, str]:
+    truths = {known.name: known.truth for known in cases}
+    return {
+        name: f"at most {min(run['bounds']):.6g}; the truth is {truths[name]:.6g}"
+        for name, run in runs.items()
+        if run["bounds"]
+    }
 
 
 def _accused(runs: Results) -> dict[str, str]:

@@ -70,8 +70,9 @@ def test_what_is_wrong_is_found(found):
 
 def test_every_kind_is_large_enough_and_names_are_unique():
     for kind, cases in part.KINDS.items():
-        names = Counter(name for name, _ in cases)
-        assert len(names) >= LEAST[kind]
+        assert len(cases) >= LEAST[kind]
+    for listed in (CORRECT, LEAKY, RIGHT, WRONG, CHANGES):
+        names = Counter(case.name for case in listed)
         assert max(names.values()) == 1, names.most_common(1)
 
 
@@ -111,14 +112,19 @@ def test_known_levels():
 
 def test_a_false_statement_is_counted_with_its_name():
     quiet = {"bounds": [], "certain": [], "accuses": False, "changed": False, "statement": ""}
-    results = {f"{kind}: {name}": dict(quiet) for kind, cases in part.KINDS.items() for name, _ in cases}
+    results = {f"{kind}: {name}": quiet for kind, cases in part.KINDS.items() for name in cases}
     bars = part.view(results).bars
     assert [bar.met for bar in bars] == [True] * 7 + [None] * 2
     assert not any(part.false_statements(results).values())
-    results["correct: laplace"] |= {"bounds": [0.5], "certain": ["loss: …"], "accuses": True, "statement": "VIOLATED"}
-    results[f"harmless: {next(name for name, _ in part.KINDS['harmless'])}"] |= {"accuses": True, "changed": True}
-    results["calibrated: one release"]["accuses"] = True
-    results["leaky: half the scale"]["bounds"] = [1.0]
+    results["correct: laplace"] = quiet | {
+        "bounds": [0.5],
+        "certain": ["loss: …"],
+        "accuses": True,
+        "statement": "VIOLATED",
+    }
+    results["harmless: total: in a loop"] = quiet | {"accuses": True, "changed": True}
+    results["calibrated: one release"] = quiet | {"accuses": True}
+    results["leaky: half the scale"] = quiet | {"bounds": [1.0]}
     false = part.false_statements(results)
     assert [len(names) for names in false.values()] == [1] * 7
     assert false["bounds below the loss of leaky mechanisms"] == {"half the scale": "at most 1; the truth is 2"}
