@@ -15,10 +15,9 @@ import numpy as np
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from auditdp.accountants.laplace import LaplaceUpper
 from auditdp.claims.base import Claim
-from benchmarks.sound.case import (
-    APART,
-    UP,
-    Known,
+from benchmarks.sound.case import APART, UP, Known
+from benchmarks.sound.laws import (
+    ahead,
     exactly,
     gaussian_statement,
     laplace_divergence,
@@ -26,8 +25,8 @@ from benchmarks.sound.case import (
     laplace_statement,
     rdp,
     sampled_gaussian_statement,
+    two_sided,
 )
-from benchmarks.sound.correct import ahead, two_sided
 
 
 class Declared:

@@ -18,8 +18,17 @@ import scipy.stats
 
 from auditdp import GaussianDP, PureDP
 from auditdp.claims.base import Claim
-from benchmarks.sound.case import UP, Known, exactly, softmax
-from benchmarks.sound.correct import TAKEN, TRUE, amplified, discrete_laplace, flipped, two_sided
+from benchmarks.sound.case import UP, Known
+from benchmarks.sound.laws import (
+    TAKEN,
+    TRUE,
+    amplified,
+    discrete_laplace,
+    exactly,
+    flipped,
+    softmax,
+    two_sided,
+)
 
 
 @dataclass(frozen=True)

@@ -7,30 +7,36 @@ declaration of a sensitivity may be refuted. What is found of the others is coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View
 from benchmarks.sound import measuring
 from benchmarks.sound.calibrated import RIGHT, WRONG
 from benchmarks.sound.case import Known
-from benchmarks.sound.changes import CHANGES
+from benchmarks.sound.changes import CHANGES, Change
 from benchmarks.sound.correct import CORRECT
 from benchmarks.sound.leaky import LEAKY
 
-SEEDS, CALLS, COMPARED_CALLS = 3, 500, 2_000
+SEEDS = 3
+CALLS, COMPARED_CALLS = 500, 2_000
+QUICK_CALLS, QUICK_COMPARED_CALLS = 40, 200
 FALSE_BOUNDS = 0.075
 """Share of leaky mechanisms of which a stated bound may be too small: limits that the documentation names."""
 FALSE_SENTENCES = 0.02
-"""Share of correct mechanisms of which a sentence may be certain that the claim fails."""
-KINDS: Mapping[str, Iterable[tuple[str, object]]] = {
-    "correct": [(known.name, known) for known in CORRECT],
-    "leaky": [(known.name, known) for known in LEAKY],
-    "harmless": [(change.name, change) for change in CHANGES if not change.worse],
-    "worse": [(change.name, change) for change in CHANGES if change.worse],
-    "calibrated": [(known.name, known) for known in RIGHT],
-    "miscalibrated": [(known.name, known) for known in WRONG],
+"""Share of correct mechanisms of which a bound may be too small, or a sentence certain that the claim fails."""
+MECHANISMS: Mapping[str, Mapping[str, Known]] = {
+    "correct": {known.name: known for known in CORRECT},
+    "leaky": {known.name: known for known in LEAKY},
+    "calibrated": {known.name: known for known in RIGHT},
+    "miscalibrated": {known.name: known for known in WRONG},
 }
+VERSIONS: Mapping[str, Mapping[str, Change]] = {
+    "harmless": {change.name: change for change in CHANGES if not change.worse},
+    "worse": {change.name: change for change in CHANGES if change.worse},
+}
+KINDS: Mapping[str, Mapping[str, Known | Change]] = {**MECHANISMS, **VERSIONS}
 
 
 def units(options: Options) -> dict[str, Callable[[], Result]]:
@@ -39,7 +45,7 @@ def units(options: Options) -> dict[str, Callable[[], Result]]:
     return {
         f"{kind}: {name}": partial(measured, kind, name, options.seed, seeds, quick=options.quick)
         for kind, cases in KINDS.items()
-        for name, _ in cases
+        for name in cases
     }
 
 
@@ -50,48 +56,81 @@ def measured(kind: str, name: str, seed: int, seeds: int, *, quick: bool = False
         ``bounds`` that are too small, ``certain`` sentences against a correct mechanism, whether an audit or a check
         ``accuses``, whether a comparison saw another law (``changed``), and the ``statement`` that an audit ends with.
     """
-    case = dict(KINDS[kind])[name]
     found: Result = {"bounds": [], "certain": [], "accuses": False, "changed": False, "statement": ""}
-    calls = 100 if quick else CALLS
-    if kind in ("correct", "leaky"):
-        assert isinstance(case, Known)
-        stated = measuring.stated(case, range(seed, seed + seeds))
-        found["bounds"] = stated.too_small(case.truth)
-        if kind == "leaky":
-            return found
-        found["certain"] = list(stated.certain)
-    if kind in ("harmless", "worse"):
-        compared = measuring.versions(case.old, case.new, seed, COMPARED_CALLS // (10 if quick else 1), calls)
+    calls, compared_calls = (QUICK_CALLS, QUICK_COMPARED_CALLS) if quick else (CALLS, COMPARED_CALLS)
+    if kind in VERSIONS:
+        change = VERSIONS[kind][name]
+        compared = measuring.versions(change.old, change.new, seed, compared_calls, calls)
         return found | {
             "accuses": compared.is_caught,
             "changed": compared.changed,
             "statement": compared.statement,
         }
-    judged = measuring.judged(case, seed, calls)
+    known = MECHANISMS[kind][name]
+    if kind in ("correct", "leaky"):
+        stated = measuring.stated(known, range(seed, seed + seeds))
+        found["bounds"] = stated.too_small(known.truth)
+        found["certain"] = list(stated.certain)
+    if kind == "leaky":
+        return found
+    judged = measuring.judged(known, seed, calls)
     return found | {"accuses": judged.accuses, "statement": f"{judged.verdict}: {judged.statement}"}
 
 
-def false_statements(results: Results) -> dict[str, dict[str, str]]:
-    """Return what was stated falsely, by what it is and by the name of the case, with the statement."""
-    by_kind = {kind: _of_kind(results, kind) for kind in KINDS}
-    return {
-        "bounds below the loss of leaky mechanisms": {
-            name: f"at most {min(run['bounds']):.6g}; the truth is {dict(KINDS['leaky'])[name].truth:.6g}"
-            for name, run in by_kind["leaky"].items()
-            if run["bounds"]
-        },
-        "bounds below the claim of correct mechanisms": {
-            name: f"at most {min(run['bounds']):.6g}; the truth is {dict(KINDS['correct'])[name].truth:.6g}"
-            for name, run in by_kind["correct"].items()
-            if run["bounds"]
-        },
-        "certain sentences against correct mechanisms": {
-            name: run["certain"][0] for name, run in by_kind["correct"].items() if run["certain"]
-        },
-        "refutations of correct mechanisms": _accused(by_kind["correct"]),
-        "accusations of harmless changes": _accused(by_kind["harmless"]),
-        "refutations of right calibrations": _accused(by_kind["calibrated"]),
-    }
+@dataclass(frozen=True)
+class FalseStatement:
+    """A kind of statement that is false of every case of one kind.
+
+    Attributes:
+        what: What it is, in words.
+        kind: The kind of cases.
+        share: Share of them of which it may be made.
+        of: Returns the statement of a case by its name and result; empty where none was made.
+    """
+
+    what: str
+    kind: str
+    share: float
+    of: Callable[[str, Result], str]
+
+    def made(self, results: Results) -> dict[str, str]:
+        """Return the statements that were made, by the name of the case."""
+        found = {name: self.of(name, run) for name, run in _of_kind(results, self.kind).items()}
+        return {name: statement for name, statement in found.items() if statement}
+
+    def bar(self, results: Results) -> Bar:
+        """Return how many cases have one, and whether these are few enough."""
+        number, made = len(_of_kind(results, self.kind)), len(self.made(results))
+        most = int(self.share * number)
+        return Bar(f"{self.what}: ≤ {most}", made <= most, f"{made} of {number}")
+
+
+def _too_small(kind: str) -> Callable[[str, Result], str]:
+    def of(name: str, run: Result) -> str:
+        truth = MECHANISMS[kind][name].truth
+        return f"at most {min(run['bounds']):.6g}; the truth is {truth:.6g}" if run["bounds"] else ""
+
+    return of
+
+
+def _if(key: str) -> Callable[[str, Result], str]:
+    return lambda _, run: run["statement"] if run[key] else ""
+
+
+FALSE_STATEMENTS = (
+    FalseStatement("Bounds below the loss of leaky mechanisms", "leaky", FALSE_BOUNDS, _too_small("leaky")),
+    FalseStatement("Bounds below the claim of correct mechanisms", "correct", FALSE_SENTENCES, _too_small("correct")),
+    FalseStatement(
+        "Certain sentences against correct mechanisms",
+        "correct",
+        FALSE_SENTENCES,
+        lambda _, run: next(iter(run["certain"]), ""),
+    ),
+    FalseStatement("Refutations of correct mechanisms", "correct", 0.0, _if("accuses")),
+    FalseStatement("Accusations of harmless changes", "harmless", 0.0, _if("accuses")),
+    FalseStatement("Harmless changes whose law is seen to change", "harmless", 0.0, _if("changed")),
+    FalseStatement("Refutations of right calibrations", "calibrated", 0.0, _if("accuses")),
+)
 
 
 def _of_kind(results: Results, kind: str) -> dict[str, Result]:
@@ -99,38 +138,23 @@ def _of_kind(results: Results, kind: str) -> dict[str, Result]:
     return {key.removeprefix(start): run for key, run in results.items() if key.startswith(start)}
 
 
-def _accused(runs: Results) -> dict[str, str]:
-    return {name: run["statement"] for name, run in runs.items() if run["accuses"]}
-
-
-def allowed(what: str, cases: int) -> int:
-    """Return how many cases of a kind may have a false statement."""
-    share = FALSE_BOUNDS if "leaky" in what else FALSE_SENTENCES if "sentences" in what or "bounds" in what else 0.0
-    return int(share * cases)
-
-
-def cases_of(what: str, results: Results) -> int:
-    """Return how many cases a kind of statement was looked for in."""
-    kind = "leaky" if "leaky" in what else "harmless" if "harmless" in what else "calibrated"
-    return len(_of_kind(results, "correct" if "correct" in what else kind))
-
-
 def view(results: Results) -> View:
     """Count what was stated falsely, and what was found."""
-    bars, tables = [], []
-    for what, names in false_statements(results).items():
-        number = cases_of(what, results)
-        most = allowed(what, number)
-        bars.append(Bar(f"{what[0].upper()}{what[1:]}: ≤ {most}", len(names) <= most, f"{len(names)} of {number}"))
-        if names:
-            tables.append(
-                Table(what[0].upper() + what[1:], ["Case", "Statement"], [list(row) for row in names.items()])
-            )
+    bars = [false.bar(results) for false in FALSE_STATEMENTS]
+    tables = [
+        Table(false.what, ["Case", "Statement"], [list(row) for row in made.items()])
+        for false in FALSE_STATEMENTS
+        if (made := false.made(results))
+    ]
     for kind, what in (("worse", "Worse changes that fail a check"), ("miscalibrated", "Wrong calibrations refuted")):
         runs = _of_kind(results, kind)
-        changed = sum(run["changed"] for run in runs.values())
-        seen = f"; the law is seen to change in {changed}" if changed else ""
-        bars.append(Bar(what, None, f"{len(_accused(runs))} of {len(runs)}{seen}"))
+        missed = {name: run for name, run in runs.items() if not run["accuses"]}
+        changed = sum(run["changed"] for run in missed.values())
+        seen = f"; of the others the law is seen to change in {changed}" if missed else ""
+        bars.append(Bar(what, None, f"{len(runs) - len(missed)} of {len(runs)}{seen}"))
+        if missed:
+            rows = [[name, run["statement"]] for name, run in missed.items()]
+            tables.append(Table(f"Not among: {what}", ["Case", "Statement"], rows))
     return View(bars, tables)
 
 
