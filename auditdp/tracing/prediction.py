@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 TRIES = 2
 """Runs of each kind on each input."""
+RECORDINGS = 8
+"""Other runs of which the loss is compared with that of the recorded one, before it is a bound."""
 FAR = (-30.0, 30.0)
 """Distances, in scales of the noise, to which noisy values are forced in search of other branches."""
 
@@ -200,12 +202,14 @@ class Experiments:
         pair = self._pair
         if any(_is_untried(moved.first) or _is_shared(moved.first) for moved in pair.moved):
             return False
-        if pair.by_chance and not self._is_decided:
-            return False
+        if pair.by_chance:
+            return self._is_decided and not _noisy(pair.first) and self.is_own
         lossy = [moved for moved in pair.noisy if _is_lossy(moved)]
         if not isinstance(pair.claim, ZeroConcentratedDP | RenyiDP) and any(map(_is_by_rho, lossy)):
             return False
-        return self.is_own and self.is_steady and self._is_random(lossy) and all(map(self._holds_at, FAR))
+        if not self.is_own or not self.is_steady or not self._is_random(lossy):
+            return False
+        return all(map(self._is_far_alike, FAR)) and all(map(self._is_alike_on_both, self._recordings()))
 
     def _is_random(self, lossy: Sequence[Moved]) -> bool:
         """Return whether no draw of some releases is the same number in all runs, as those of a fixed seed are."""
@@ -215,19 +219,26 @@ class Experiments:
             for k in _draws_of(first, [moved.first.number for moved in lossy])
         )
 
-    def _holds_at(self, far: float) -> bool:
+    def _is_far_alike(self, far: float) -> bool:
         """Return whether nothing differs or loses more with all noisy values far from the recorded ones."""
+        first = self._pair.first
+        given = {n: _far(first.releases[n], far) for n in _noisy(first)}
+        one = self._trace.replay(first.data, first, forced=given)
+        # Values that are moved together keep their order, and so the output where it shows that order alone.
+        in_order = any(moved.only for moved in self._pair.moved)
+        return self._is_alike_on_both(one) and not (in_order and where_differ(first.output, one.output))
+
+    def _recordings(self) -> Iterator[TracedRun]:
+        """Yield other recorded runs on the first input."""
+        first = self._pair.first
+        return (self._run(first, k, fresh=range(len(first.draws))) for k in range(RECORDINGS))
+
+    def _is_alike_on_both(self, one: TracedRun) -> bool:
+        """Return whether nothing differs or loses more where another run on the first input is replayed on the second."""
         pair = self._pair
-        given = {n: _far(pair.first.releases[n], far) for n in _noisy(pair.first)}
-        if not given:
-            return True
-        one = self._trace.replay(pair.first.data, pair.first, forced=given)
         other = self._trace.replay(pair.second.data, one)
         again = type(pair).of(one, other, pair.claim)
         if again.differ is not None or other.parted or again.extent != "full":
-            return False
-        # Values that keep their order give the same output where it shows that order alone.
-        if any(moved.only for moved in pair.moved) and where_differ(pair.first.output, one.output) is not None:
             return False
         return again.share <= type(pair).of(pair.first, pair.second, pair.claim).share * (1 + 1e-9)
 
