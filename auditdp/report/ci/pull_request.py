@@ -88,10 +88,10 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
 
 
 def _other_laws(differences: Sequence[Difference]) -> list[list[str]]:
-    """What mechanisms release otherwise than another revision, where that is no reason to fail."""
+    """Return the mechanisms that release otherwise than another revision, and what was not compared: no reason to fail."""
     kinds = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
     rows = [f"- {markdown_code(d.audit)}: {markdown(shorten(d.text, LONG))}" for d in differences if d.kind in kinds]
-    return [["#### What is released otherwise", "", *rows, ""]] if rows else []
+    return [["#### Released otherwise, or not compared", "", *rows, ""]] if rows else []
 
 
 def _whole(item: Judged) -> list[str]:
