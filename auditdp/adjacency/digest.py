@@ -4,9 +4,9 @@ The name of an adjacency is a short text for a reader. A baseline compares this 
 given pair or of a relation is too long to be noticed.
 
 The digest is the same in every process, with every seed of hashes, and on every processor: no address enters it, sets have
-no order, and numbers have six digits. Code of the user counts by its source without comments, together with the variables that
-it reads; code of a library counts by its name. An object that has neither a content nor a text of its own cannot be compared.
-The digest names its type, and a comparison then reports that a change of this object cannot be noticed.
+no order, and numbers have six digits. Code of the user counts by its source without comments, together with the variables
+that it reads; code of a library counts by its name. An object that has neither a content nor a text of its own cannot be
+compared: the digest names its type, and a comparison reports that a change of this object cannot be noticed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,8 @@ DIGITS = 6
 """Significant digits of a number: computed numbers have other last digits on other processors."""
 MANTISSA = 2.0**20
 """Steps of the mantissa of a number in an array, which are six digits."""
-LENGTH = 16
-"""Hexadecimal digits of a digest."""
-WITHOUT = " without "
-"""Stands between a digest and the types of the objects that it does not cover."""
+HEXADECIMALS = 16
+"""Length of a digest."""
 
 
 def digest_of(*declared: Any) -> str:
@@ -53,8 +51,8 @@ def digest_of(*declared: Any) -> str:
     except Exception as error:  # whatever the objects of a user raise
         whole = ""
         text.opaque.add(f"a content that can be read ({type(error).__name__})")
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:LENGTH]
-    return WITHOUT.join([digest, *filter(None, [", ".join(sorted(text.opaque))])])
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:HEXADECIMALS]
+    return f"{digest} without {', '.join(sorted(text.opaque))}" if text.opaque else digest
 
 
 class _StableText:

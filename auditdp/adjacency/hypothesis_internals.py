@@ -25,7 +25,7 @@ from auditdp.adjacency.parts import (
     Built,
     Characters,
     Choice,
-    Composed,
+    DrawnBy,
     Filtered,
     FixedKeys,
     Floats,
@@ -104,9 +104,9 @@ def _read(inner: Any) -> StrategyPart:
         case "BuildsStrategy":
             return Built(inner, inner.target, inner.args, inner.kwargs)
         case "CompositeStrategy":
-            return Composed(inner, inner.definition, (inner.args, inner.kwargs))
+            return DrawnBy(inner, inner.definition, (inner.args, inner.kwargs))
         case "FlatMapStrategy":
-            return Composed(inner, inner.expand, inner.base)
+            return DrawnBy(inner, inner.expand, inner.base)
         case "MappedStrategy":
             return Mapped(inner, inner.mapped_strategy, inner.pack)
         case "FilteredStrategy":

@@ -105,7 +105,7 @@ class Built(StrategyPart):
 
 
 @dataclass(frozen=True)
-class Composed(StrategyPart):
+class DrawnBy(StrategyPart):
     """The values that a function draws from other strategies."""
 
     function: Callable[..., Any]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
-from auditdp.adjacency.digest import WITHOUT
 from auditdp.history.baseline.entries import STRENGTH, Entry, entry_of
 from auditdp.history.claimed import same_text
 from auditdp.numerics.rounding import count
@@ -158,14 +157,14 @@ def _uncompared(known: Mapping[str, Entry], results: Mapping[str, AuditResult]) 
         yield Difference(
             old[0],
             Kind.NOT_COMPARED,
-            f"the neighbours of this{others} are compared by their short text alone, since an earlier version of auditdp wrote "
-            "the baseline; `auditdp baseline update` adds digests",
+            f"the neighbours of this{others} are compared by their short text alone, since an earlier version of auditdp "
+            "wrote the baseline; `auditdp baseline update` adds digests",
             results[old[0]],
         )
     for entry, now in compared:
-        _, _, opaque = now.digest.partition(WITHOUT)
-        if opaque and entry.digest:
-            text = f"the neighbours are compared but for {opaque}: a change of that cannot be noticed"
+        without = now.digest.partition(" ")[2]
+        if without and entry.digest:
+            text = f"the neighbours are compared {without}: a change of that cannot be noticed"
             yield Difference(now.id, Kind.NOT_COMPARED, text, results[now.id])
 
 

@@ -19,8 +19,8 @@ from auditdp.record.results import DECLARABLE, REFUTATIONS, Verdict
 
 VERSION = 3
 READABLE = (1, 2, VERSION)
-"""Version 1 has a digest of the claim's digits, which is left alone, and in its calls those of counting; versions 1 and 2 have
-no digest of the adjacency."""
+"""Version 1 has a digest of the claim's digits, which is left alone, and in its calls those of counting; it and
+version 2 have no digest of the adjacency."""
 HEAD = """\
 # What the audits of this repository are known to show. A run that finds more, or looks at less, is a regression.
 # Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be reviewed like code.
