@@ -153,7 +153,7 @@ class _StableText:
         if not source:
             self.opaque.add(f"the source of {thing.__qualname__}")
         if isinstance(thing, FunctionType):
-            read = inspect.getclosurevars(thing).nonlocals | _globals(thing)
+            read = {**inspect.getclosurevars(thing).nonlocals, **_globals(thing)}
             yield from map(self.of, (thing.__defaults__, thing.__kwdefaults__, read))
 
 

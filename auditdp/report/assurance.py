@@ -11,7 +11,6 @@ from auditdp.report.numbers import count
 
 NAMED = 4
 """Audits that are named."""
-PROVED = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
 
 
 def assurance(record: RunRecord) -> str:
@@ -21,9 +20,14 @@ def assurance(record: RunRecord) -> str:
     """
     seeing = [result for result in record.results if result.power is not None]
     blind = [result for result in seeing if (result.power or 0.0) > SEEN]
-    many, proved = len(seeing) - len(blind), sum(result.verdict in PROVED for result in record.results)
-    parts = [f"{count(proved, 'audit')} proved what is claimed, of the law that the mechanism states"] if proved else []
-    if many:
+    proved, tried = record.ended(Verdict.CERTIFIED), record.ended(Verdict.EQUIVALENT)
+    parts = (
+        [f"{count(proved, 'audit')} proved what is claimed, of the law or accountant that is stated"] if proved else []
+    )
+    parts += (
+        [f"{count(tried, 'audit')} found an estimate within its margin, on the inputs that were tried"] if tried else []
+    )
+    if many := len(seeing) - len(blind):
         parts.append(
             f"a loss of {SEEN:g} times the claim, in every output of a pair that was played, would have been found nine "
             f"times in ten in {_these(many, others=bool(blind))}"

@@ -18,7 +18,7 @@ from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Ve
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
 from auditdp.report.reading import said
-from auditdp.report.standing import reasons, self_reported
+from auditdp.report.standing import headline, reasons, self_reported
 from auditdp.report.text import printable, shell
 from auditdp.report.text import sarif as text_of
 from auditdp.report.wording import MEANINGS, REMEDIES
@@ -83,6 +83,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
             _result(item, ids) for item in audits if item.level in (Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
         ],
         "properties": {
+            "outcome": headline(record),
             "rootSeed": record.root_seed,
             "revision": printable(record.revision),
             **({"selfReported": own} if (own := self_reported(record)) else {}),

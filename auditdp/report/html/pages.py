@@ -34,6 +34,7 @@ from auditdp.report.standing import (
     audited_claims,
     by_standing,
     detectable,
+    headline,
     mutants_by_fate,
     mutation_score,
     named,
@@ -134,6 +135,7 @@ def _index(
         .render(
             record=record,
             started=_moment(record.started),
+            headline=headline(record),
             total=of_planned(record),
             missing=record.missing,
             views=views,

@@ -14,8 +14,9 @@ from auditdp.report.standing import AS_DECLARED, Standing, standing
 
 COLUMNS: dict[str, Sequence[Standing]] = {
     "Findings": (Standing.FINDING,),
-    "As declared": AS_DECLARED,
-    "Proved": (Standing.CERTIFIED, Standing.EQUIVALENT),
+    "Refuted, as declared": AS_DECLARED,
+    "Proved": (Standing.CERTIFIED,),
+    "Equivalent": (Standing.EQUIVALENT,),
     "Not refuted": (Standing.NOT_REFUTED,),
     "Nothing known": (Standing.UNDECIDED, Standing.INCONCLUSIVE, Standing.ERROR, Standing.SKIPPED),
 }

@@ -43,7 +43,10 @@ def test_who_would_not_is_named_with_the_remedy():
 
 def test_a_proof_and_no_game_say_what_they_are():
     proof = replace(audit("a", 2.9, verdict=Verdict.CERTIFIED), evidence=[Evidence("exact", Verdict.CERTIFIED, "…")])
-    assert said(proof) == "1 audit proved what is claimed, of the law that the mechanism states"
+    assert said(proof) == "1 audit proved what is claimed, of the law or accountant that is stated"
+    tried = replace(proof, verdict=Verdict.EQUIVALENT)
+    assert said(tried, tried) == "2 audits found an estimate within its margin, on the inputs that were tried"
+    assert said(proof, tried).startswith("1 audit proved")
     assert said() == ""
 
 
