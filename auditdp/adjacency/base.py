@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -55,7 +54,8 @@ def _where(data: Any, neighbour: Any) -> str:
     if all(getattr(each, "shape", ()) and not isinstance(each, np.generic) for each in (one, other)):
         return _in_row(np.asarray(one), np.asarray(other), at)
     if isinstance(one, str) and isinstance(other, str):
-        place = len(commonprefix([one, other]))
+        letters = enumerate(zip(one, other, strict=False))
+        place = next((k for k, (a, b) in letters if a != b), min(len(one), len(other)))
         at, one, other = f"{at}[{place}:]", one[place:], other[place:]
     return f"{at} is {brief(one, PART)} | {brief(other, PART)}" if at else ""
 

@@ -19,7 +19,7 @@ import linecache
 import textwrap
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -65,6 +65,7 @@ class _StableText:
     def __init__(self) -> None:
         self.opaque: set[str] = set()
         self._inside: set[int] = set()
+        self._source = cache(_source)  # for this digest alone: files change
 
     def of(self, value: Any) -> str:
         """Return the text of a value."""
@@ -148,7 +149,7 @@ class _StableText:
         if not _is_own(thing):
             yield str(thing.__module__)
             return
-        source = _source(thing)
+        source = self._source(thing)
         yield source
         if not source:
             self.opaque.add(f"the source of {thing.__qualname__}")

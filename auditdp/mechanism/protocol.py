@@ -226,8 +226,11 @@ def identity_key(data: Any) -> Any:
         return ("array", str(data.dtype), data.shape, identity_key(data.tolist()))
     if isinstance(data, tuple | list):
         return (type(data).__name__, tuple(identity_key(item) for item in data))
-    if type(data) is dict:
-        return ("dict", frozenset((identity_key(name), identity_key(value)) for name, value in data.items()))
+    if isinstance(data, dict):
+        return (
+            type(data).__name__,
+            frozenset((identity_key(name), identity_key(value)) for name, value in data.items()),
+        )
     if isinstance(data, PLAIN):
         return (type(data).__name__, repr(data))
     if isinstance(data, set | frozenset):
