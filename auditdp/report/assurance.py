@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from auditdp.history.baseline.differences import SEEN
+from auditdp.numerics.rounding import outwards
 from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.numbers import count
 
@@ -60,4 +61,6 @@ def _sees(result: AuditResult) -> str:
     if result.has_same_outputs:
         return "both inputs of every pair have the same outputs"
     power = result.power or math.inf
-    return "no size is known that it sees" if power == math.inf else f"seen from {power:.2g} times on"
+    if power == math.inf:
+        return "no size is known that it sees"
+    return f"seen from {outwards(power, up=True, digits=2, against=SEEN)} times on"

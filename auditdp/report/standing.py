@@ -22,7 +22,7 @@ from auditdp.record.results import (
 )
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
 from auditdp.report.assurance import assurance
-from auditdp.report.numbers import at_most, count, level, number, symbol
+from auditdp.report.numbers import at_most, bound, count, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 
 
@@ -204,7 +204,7 @@ def detectable(result: AuditResult) -> str:
             return "no violation of a size that is known, since the calls are few"
         if smallest is not None:
             against = f" ({game.detectable_alternative})" if game.detectable_alternative else ""
-            return f"{symbol(result.claim)} = {number(smallest)}{against}"
+            return f"{symbol(result.claim)} = {bound(smallest, up=True)}{against}"
     return ""
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from auditdp.history.baseline.entries import STRENGTH, Entry, entry_of
 from auditdp.history.claimed import same_text
-from auditdp.numerics.rounding import count
+from auditdp.numerics.rounding import count, outwards
 from auditdp.record.details import kind_of
 from auditdp.record.mutation import Fate
 from auditdp.record.results import REFUTATIONS, AuditResult, RunRecord, Verdict
@@ -215,7 +215,7 @@ def _sight(entry: Entry | None, result: AuditResult) -> Iterator[str]:
 
 
 def _times(power: float) -> str:
-    return "none of a size that is known" if power == math.inf else f"one of {power:.2g} times"
+    return "none of a size that is known" if power == math.inf else f"one of {outwards(power, up=True, digits=2)} times"
 
 
 def _remedy(result: AuditResult) -> str:

@@ -14,9 +14,11 @@ from urllib.parse import quote
 
 from auditdp import __version__
 from auditdp.history.baseline.differences import Difference
+from auditdp.numerics.rounding import outwards
 from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
+from auditdp.report.numbers import level
 from auditdp.report.reading import said
 from auditdp.report.standing import headline, reasons, self_reported
 from auditdp.report.text import printable, shell
@@ -147,11 +149,15 @@ def message(item: Judged) -> str:
 
 
 def _properties(result: AuditResult) -> dict[str, Any]:
-    bounds = {"epsilonLower": result.epsilon_lower, "epsilonUpper": result.epsilon_upper}
+    bounds = {"epsilonLower": (result.epsilon_lower, False), "epsilonUpper": (result.epsilon_upper, True)}
     return {
         "verdict": result.verdict.value,
         "calls": result.calls,
-        **{name: f"{value:.6g}" for name, value in bounds.items() if value is not None},
+        **{
+            name: outwards(value, up=up, digits=6, against=level(result.claim))
+            for name, (value, up) in bounds.items()
+            if value is not None
+        },
     }
 
 

@@ -7,6 +7,7 @@ comes from a record is escaped; only plots are inserted as they are, as images t
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -148,7 +149,7 @@ def _index(
             claims=audited_claims(record),
             mutated=any(result.mutation is not None for result in record.results),
             shares=Counter((entry.purpose, entry.alpha) for entry in record.alpha_ledger),
-            total_alpha=sum(entry.alpha for entry in record.alpha_ledger),
+            total_alpha=numbers.bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True),
             slowest=slowest(record),
             previous=previous is not None,
             previous_started=_moment(previous.started) if previous else "",

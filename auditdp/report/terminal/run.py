@@ -7,6 +7,7 @@ passes ``colour`` and ``width``. Names and pairs are shown with control characte
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from auditdp.record.results import REFUTATIONS, AuditResult, Counterexample, Run
 from auditdp.record.verdict import REMEDY
 from auditdp.report.formats import WIDTH
 from auditdp.report.guessing import guessing
-from auditdp.report.numbers import MISSING, bounds, count, duration, number
+from auditdp.report.numbers import MISSING, bound, bounds, count, duration, number
 from auditdp.report.reading import aligned, at_most, columns, looked_at, proposed, rows, said, traced
 from auditdp.report.standing import (
     ENDED,
@@ -265,7 +266,7 @@ def _alpha(record: RunRecord) -> str:
         shares.setdefault(entry.purpose, []).append(entry.alpha)
     if not shares:
         return "0: nothing in this run can be wrong by chance"
-    total = number(sum(entry.alpha for entry in record.alpha_ledger))
+    total = bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True)
     parts = [f"{purpose} {number(sum(each))} ({count(len(each), 'share')})" for purpose, each in shares.items()]
     return f"{total} is the most that the probability of a wrong finding can be: {', '.join(parts)}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -39,6 +40,13 @@ def test_who_would_not_is_named_with_the_remedy():
     assert "missed in `b` (seen from 1.7 times on), `c` (no size is known that it sees), `d` (both inputs" in text
     assert "`d`: give pairs of which the outputs differ" in text
     assert text.endswith("--budget level:1.5 has the calls that it takes")
+
+
+@pytest.mark.parametrize("sees", [3.01, 3.0001, 3.1, 4.0])
+def test_who_misses_a_loss_is_not_said_to_see_it(sees):
+    shown = re.search(r"seen from ([\d.]+) times on", said(audit("a", sees)))
+    assert shown
+    assert float(shown[1]) >= sees / 2 > 1.5
 
 
 def test_a_proof_and_no_game_say_what_they_are():
