@@ -313,7 +313,7 @@ def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
                 continue
             least, most = apart(_epsilon(low), _epsilon(high), digits=6)
             if high.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
-                found[high.name] = f"underestimates: ε = {most}, but {low.name} shows at least {least}"
+                found[high.name] = f"underestimates: ε = {_epsilon(high):.6g}, but {low.name} shows at least {least}"
             elif high.soundness.is_proof:
                 text = f"at most {most} ({high.name}) and at least {least} ({low.name})"
                 found[low.name] = found[high.name] = f"contradiction: ε is {text}; neither counts"

@@ -18,9 +18,8 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Iterator, Mapping
-from enum import Enum
-from functools import cache, cached_property, partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from functools import cache, cached_property
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -94,13 +93,9 @@ class _StableText:
                 yield from sorted(f"{self.of(key)}: {self.of(item)}" for key, item in value.items())
             case set() | frozenset():
                 yield from sorted(map(self.of, value))
-            case Enum() | ModuleType():
-                yield str(value) if isinstance(value, Enum) else value.__name__
-            case partial():
-                yield from map(self.of, (value.func, value.args, value.keywords))
-            case MethodType():
-                yield from map(self.of, (value.__func__, value.__self__))
-            case type() | FunctionType() | BuiltinFunctionType():
+            case ModuleType():
+                yield value.__name__
+            case type() | FunctionType():
                 yield from self._code(value)
             case _ if any(kind.__name__ == "SearchStrategy" for kind in type(value).__mro__):  # without an import
                 yield from self._strategy(value)
@@ -121,11 +116,14 @@ class _StableText:
             text = "" if derived else self.of(held[name])
             if text and (field is None or field.default is dataclasses.MISSING or text != self.of(field.default)):
                 yield f"{name}={text}"
-        if not held and not fields:
-            if ADDRESS.search(shown := repr(value)):
-                self.opaque.add(kind.__name__)
-            else:
-                yield shown
+        if not held:
+            try:
+                stored = value.__reduce_ex__(2)  # of an object of C, such as a partial function
+                yield self.of(
+                    stored if isinstance(stored, str) else [*stored[:3], *map(list, filter(None, stored[3:]))]
+                )
+            except TypeError:
+                yield self._repr(value, kind.__name__)
         if _is_own(kind) and callable(getattr(value, "pairs", None)):
             yield self.of(value.pairs())
 
@@ -138,10 +136,14 @@ class _StableText:
             yield type(part).__name__
             yield from (self.of(getattr(part, f.name)) for f in dataclasses.fields(part) if f.name != "strategy")
             return
-        shown = repr(strategy)
+        yield self._repr(strategy, "a strategy")
+
+    def _repr(self, value: Any, named: str) -> str:
+        """Return what an object prints of itself, without its address: with one it prints no content."""
+        shown = repr(value)
         if ADDRESS.search(shown):
-            self.opaque.add("a strategy")
-        yield ADDRESS.sub("", shown)
+            self.opaque.add(named)
+        return ADDRESS.sub("", shown)
 
     def _code(self, thing: Any) -> Iterator[str]:
         """Yield the name of a function or class; of the user's own, its source and the variables that it reads."""
@@ -169,7 +171,7 @@ def _rounded(array: Any) -> Any:
 def _is_own(thing: Any) -> bool:
     """Return whether a function or class is Python code of the user, and not of a library."""
     try:
-        return not (inspect.getsourcefile(thing) or "").startswith(ELSEWHERE)
+        return not inspect.getfile(thing).startswith(ELSEWHERE)
     except TypeError:  # builtins have no file
         return False
 

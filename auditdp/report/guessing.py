@@ -159,7 +159,7 @@ def _against(wrong: float, may: float, *, up: bool | None = None, after: str = "
     Both are shares of wrong guesses, since a share of right ones near 1 has lost its digits.
     """
     if max(wrong, may) > SELDOM:
-        least = "" if up is None else "at least "
+        least = "" if up is None or wrong <= 0 else "at least "
         often = f"rightly {least}{_of_100(1 - wrong, 1 - may, up=up)} times of 100"
         allows = f"; the claim allows {_of_100(1 - may, 1 - wrong)}{after}"
     else:

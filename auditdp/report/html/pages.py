@@ -54,19 +54,6 @@ STYLE, DATA = "report.css", "record.json"
 MOST_PLOTS = 450
 """Plots of a report: each takes 40 ms, and with more a report of 5,000 audits would take minutes."""
 
-HEADINGS: dict[Standing, str] = {
-    Standing.FINDING: "Findings: to be looked at",
-    Standing.UNDECIDED: "Undecided: more calls are needed than this budget has",
-    Standing.DECLARED: "Declared violations, found again",
-    Standing.MISCALIBRATED: "Declared miscalibrations, found again",
-    Standing.CERTIFIED: "Certified",
-    Standing.EQUIVALENT: "Equivalent within the margin",
-    Standing.NOT_REFUTED: "Not refuted",
-    Standing.INCONCLUSIVE: "Inconclusive",
-    Standing.ERROR: "Errors",
-    Standing.SKIPPED: "Skipped",
-}
-
 
 def report(record: RunRecord) -> str:
     """Return the record as one HTML page, with every audit on it."""
@@ -141,7 +128,6 @@ def _index(
             missing=record.missing,
             views=views,
             groups=groups,
-            headings=HEADINGS,
             ledger=ledger(record),
             by_id=by_id,
             addresses={name: view.address for name, view in by_id.items()},

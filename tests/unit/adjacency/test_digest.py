@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 import threading
+from collections import deque
+from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -157,10 +159,26 @@ def test_what_has_no_content_is_named():
     assert "source" in source.partition(" ")[2]
 
     class Raising:
-        def __repr__(self):
+        def __reduce_ex__(self, protocol):
             raise ValueError
 
     assert "ValueError" in digest_of(Raising())
+
+
+def test_objects_of_libraries_are_compared_by_what_they_hold():
+    for one, other in [
+        (re.compile("a"), re.compile("b")),
+        (deque([1, 2]), deque([1, 3])),
+        (partial(max, 3), partial(max, 4)),
+        (range(3), range(4)),
+        (Path("a"), Path("b")),
+        (np.random.default_rng(1), np.random.default_rng(2)),
+        (np.add, np.subtract),
+        (len, max),
+        (Person(1).__eq__, Person(2).__eq__),
+    ]:
+        assert digest_of(one) == digest_of(deepcopy(one)) != digest_of(other)
+        assert re.fullmatch(r"[0-9a-f]{16}", digest_of(one))
 
 
 def test_what_holds_itself_has_a_digest():
