@@ -179,7 +179,7 @@ def _is_own(thing: Any) -> bool:
 def _source(thing: Any) -> str:
     """Return the source of a function or class without comments; empty where there is none.
 
-    Several lambdas that begin on one line are not told apart: all of them are returned.
+    Several lambdas that begin on one line and have the same arguments are not told apart: all of them are returned.
     """
     try:
         if thing.__name__ != "<lambda>":
@@ -187,8 +187,10 @@ def _source(thing: Any) -> str:
         tree = ast.parse("".join(linecache.getlines(thing.__code__.co_filename)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return ""
-    line = thing.__code__.co_firstlineno
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == line]
+    code = thing.__code__
+    begun = (node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno)
+    names = list(code.co_varnames[: code.co_argcount])
+    found = [node for node in begun if [each.arg for each in (*node.args.posonlyargs, *node.args.args)] == names]
     return "\n".join(map(ast.unparse, found))
 
 

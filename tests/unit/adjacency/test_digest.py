@@ -138,6 +138,12 @@ def test_pairs_that_are_played_and_inputs_are_part_of_it():
     assert len(set(digests)) == len(digests)
 
 
+def test_a_lambda_beside_another_one_is_told_apart_by_its_arguments():
+    near, far = (lambda one, other: one == other), (lambda data, rng: data)
+    assert digest_of(near) != digest_of(far)
+    assert digest_of(near) == digest_of(deepcopy(near))
+
+
 def test_what_decides_nothing_is_left_out():
     looked_at = AnyValues([0, 1, 2])
     before = digest_of(looked_at)
