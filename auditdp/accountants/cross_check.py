@@ -26,6 +26,7 @@ from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, below
+from auditdp.numerics.rounding import apart
 from auditdp.record.results import Verdict
 
 TOLERANCE = 1e-9
@@ -310,12 +311,11 @@ def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
         for high in answers:
             if not high.counts or not high.from_above or not _epsilon(high) < _epsilon(low) * (1 - TOLERANCE):
                 continue
+            least, most = apart(_epsilon(low), _epsilon(high), digits=6)
             if high.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
-                found[high.name] = (
-                    f"underestimates: ε = {_epsilon(high):.6g}, but {low.name} shows at least {_epsilon(low):.6g}"
-                )
+                found[high.name] = f"underestimates: ε = {_epsilon(high):.6g}, but {low.name} shows at least {least}"
             elif high.soundness.is_proof:
-                text = f"at most {_epsilon(high):.6g} ({high.name}) and at least {_epsilon(low):.6g} ({low.name})"
+                text = f"at most {most} ({high.name}) and at least {least} ({low.name})"
                 found[low.name] = found[high.name] = f"contradiction: ε is {text}; neither counts"
     return [replace(answer, finding=answer.finding or found.get(answer.name, "")) for answer in answers]
 

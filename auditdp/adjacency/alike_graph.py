@@ -10,7 +10,6 @@ neighbours has one other. Records are those of ``Alike``: its neighbours have on
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.alike import Alike
 from auditdp.adjacency.base import GivenPairs, Pair, different
-from auditdp.adjacency.tabular import Tabular, tabular
+from auditdp.adjacency.tabular import Tabular, remade, tabular, with_attributes
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.numerics.arrays import Floats
@@ -171,13 +170,10 @@ def graph_of(data: Any) -> GraphData | None:
     def made(rows: Floats, others: Arcs) -> Any:
         kept = records.made(rows)
         values = [*(kept if len(given) > 1 else [kept]), as_given(others)]
-        if isinstance(data, tuple):
-            return type(data)(values)
-        graph = copy.copy(data)
         names = [name for name in ("x", "y", "edge_index") if getattr(data, name, None) is not None]
-        for name, value in (*zip(names, values, strict=True), ("num_nodes", len(rows))):
-            setattr(graph, name, value)
-        return graph
+        if "edge_index" not in names:
+            return remade(data, values)
+        return with_attributes(data, **dict(zip(names, values, strict=True)), num_nodes=len(rows))
 
     return GraphData(records, arcs, made)
 

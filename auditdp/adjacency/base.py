@@ -10,12 +10,15 @@ import numpy as np
 
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.pasting import as_python
+from auditdp.mechanism.calls.inputs import first_difference
 from auditdp.mechanism.protocol import brief, identity_key
 
 MAX_EXHAUSTIVE = 20_000
 """Pairs that an adjacency enumerates at most."""
 EVERY = 24
 """Places, of answers or rows, each of which changes in a corner case: code may treat any of them by itself."""
+PART = 30
+"""Characters of the parts in which two inputs differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +45,19 @@ class Pair:
         return Pair(self.neighbour, self.data, self.name)
 
 
-def _where(data: Any, neighbour: Any, at: str = "") -> str:
-    """Say in which item or row two inputs differ first."""
-    if all(getattr(each, "shape", ()) and not isinstance(each, np.generic) for each in (data, neighbour)):
-        return _in_row(np.asarray(data), np.asarray(neighbour), at)
-    if not isinstance(data, list | tuple | str | dict) or len(data) != len(neighbour):
+def _where(data: Any, neighbour: Any) -> str:
+    """Return the first item or row in which two inputs differ, and both of it; empty where their own texts show no less."""
+    found = first_difference(data, neighbour)
+    if found is None:
         return ""
-    keys = data if isinstance(data, dict) else range(len(data))
-    differ = [k for k in keys if identity_key(data[k]) != identity_key(neighbour[k])]
-    if not differ:
-        return ""
-    one, other, at = data[differ[0]], neighbour[differ[0]], f"{at}[{differ[0]!r}]"
-    return _where(one, other, at) or f"{at} is {brief(one, 30)} | {brief(other, 30)}"
+    at, one, other = found
+    if all(getattr(each, "shape", ()) and not isinstance(each, np.generic) for each in (one, other)):
+        return _in_row(np.asarray(one), np.asarray(other), at)
+    if isinstance(one, str) and isinstance(other, str):
+        letters = enumerate(zip(one, other, strict=False))
+        place = next((k for k, (a, b) in letters if a != b), min(len(one), len(other)))
+        at, one, other = f"{at}[{place}:]", one[place:], other[place:]
+    return f"{at} is {brief(one, PART)} | {brief(other, PART)}" if at else ""
 
 
 def _in_row(one: Any, other: Any, at: str) -> str:

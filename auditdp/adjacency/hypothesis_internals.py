@@ -25,6 +25,7 @@ from auditdp.adjacency.parts import (
     Built,
     Characters,
     Choice,
+    DrawnBy,
     Filtered,
     FixedKeys,
     Floats,
@@ -102,6 +103,10 @@ def _read(inner: Any) -> StrategyPart:
             return Choice(inner, inner.original_strategies)
         case "BuildsStrategy":
             return Built(inner, inner.target, inner.args, inner.kwargs)
+        case "CompositeStrategy":
+            return DrawnBy(inner, inner.definition, (inner.args, inner.kwargs))
+        case "FlatMapStrategy":
+            return DrawnBy(inner, inner.expand, inner.base)
         case "MappedStrategy":
             return Mapped(inner, inner.mapped_strategy, inner.pack)
         case "FilteredStrategy":

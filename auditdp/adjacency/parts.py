@@ -105,6 +105,14 @@ class Built(StrategyPart):
 
 
 @dataclass(frozen=True)
+class DrawnBy(StrategyPart):
+    """The values that a function draws from other strategies."""
+
+    function: Callable[..., Any]
+    arguments: Any
+
+
+@dataclass(frozen=True)
 class Mapped(StrategyPart):
     """What a function makes of another strategy's values."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism.calls.inputs import of_tensor
-from auditdp.mechanism.protocol import brief
+from auditdp.mechanism.calls.inputs import attributes, of_tensor
+from auditdp.mechanism.protocol import brief, identity_key
 from auditdp.numerics.arrays import Floats
 
 
@@ -44,7 +45,7 @@ def tabular(data: Any) -> Tabular:
     try:
         if isinstance(data, Mapping) and data:
             parts = [tabular(value) for value in data.values()]
-            return _joined(parts, lambda made: type(data)(zip(data, made, strict=True)))  # type: ignore[call-arg]
+            return _joined(parts, partial(remade, data))
         tensors = getattr(data, "tensors", None)
         if isinstance(tensors, tuple) and tensors:
             return _joined([tabular(each) for each in tensors], lambda made: type(data)(*made))
@@ -53,7 +54,7 @@ def tabular(data: Any) -> Tabular:
             and len(data) > 1
             and all(np.ndim(of_tensor(each)) and _is_array(each) for each in data)
         ):
-            return _joined([tabular(each) for each in data], tuple)
+            return _joined([tabular(each) for each in data], partial(remade, data))
         return _of_array(data) if _is_array(data) else _of_sequence(data)
     except (TypeError, ValueError) as error:
         raise AdjacencyError(
@@ -97,18 +98,39 @@ def by_number(*inputs: Any) -> list[Tabular]:
     if not all(isinstance(data, list | tuple | np.ndarray) for data in inputs):
         raise AdjacencyError(f"expected sequences of records, got {brief(first)}")
     try:
-        lengths = {pickle.dumps(record): (_length(record), record) for data in inputs for record in data}
+        lengths = {identity_key(record): (_length(record), record) for data in inputs for record in data}
     except Exception as error:  # of a record that is no data
-        raise AdjacencyError(f"expected records that can be stored, and numbers or texts in them: {error}") from error
-    known = sorted(lengths, key=lambda stored: lengths[stored][0])
+        raise AdjacencyError(f"expected records of numbers and texts: {error}") from error
+    known = sorted(lengths, key=lambda key: lengths[key][0])
     start = int(lengths[known[0]][0] > 0) if known else 0  # an empty one alone is 0
 
     def made(rows: Floats) -> Any:
         return _like(inputs, [lengths[known[int(number) - start]][1] for number in rows[:, 0]])
 
-    places = {stored: place for place, stored in enumerate(known, start)}
-    numbers = [np.array([places[pickle.dumps(record)] for record in data], float).reshape(-1, 1) for data in inputs]
+    places = {key: place for place, key in enumerate(known, start)}
+    numbers = [np.array([places[identity_key(record)] for record in data], float).reshape(-1, 1) for data in inputs]
     return [Tabular(rows, [slice(0, 1)], np.array([True]), made) for rows in numbers]
+
+
+def remade(like: Any, parts: Sequence[Any]) -> Any:
+    """Return a sequence or a dict of the type, and with the keys, of another one, which holds these parts."""
+    if isinstance(like, Mapping):
+        return copy.copy(like) | dict(zip(like, parts, strict=True))  # type: ignore[operator]
+    return type(like)._make(parts) if hasattr(like, "_make") else type(like)(parts)
+
+
+def with_attributes(like: Any, **values: Any) -> Any:
+    """Return a copy of an object in which those of the attributes that it has are others; it may be a frozen one."""
+    names = [field.name for field in dataclasses.fields(like) if field.init] if dataclasses.is_dataclass(like) else []
+    names = [*getattr(like, "_fields", names)]
+    if names:
+        anew = like._replace if hasattr(like, "_replace") else partial(dataclasses.replace, like)
+        return anew(**{name: value for name, value in values.items() if name in names})
+    made = copy.copy(like)
+    for name, value in values.items():
+        if hasattr(like, name):
+            setattr(made, name, value)
+    return made
 
 
 def _is_in_parts(data: Any) -> bool:
@@ -121,22 +143,24 @@ def _in_parts(inputs: Sequence[Any], made: Callable[[Floats], Any], rows: Floats
     records = made(rows)
     both = [[*data.values()] if isinstance(data, Mapping) else data for data in inputs]
     parts = [_like(part, [record[k] for record in records]) for k, part in enumerate(zip(*both, strict=True))]
-    return type(inputs[0])(zip(inputs[0], parts, strict=True) if isinstance(inputs[0], Mapping) else parts)
+    return remade(inputs[0], parts)
 
 
 def _like(sequences: Sequence[Any], items: list[Any]) -> Any:
     """Return items as a sequence of the type that some others have."""
     if not isinstance(sequences[0], np.ndarray):
-        return type(sequences[0])(items)
+        return remade(sequences[0], items)
     return np.fromiter(items, np.dtype((np.result_type(*sequences), sequences[0].shape[1:])), len(items))
 
 
 def _length(record: Any) -> float:
     if isinstance(record, str | bytes):
         return float(len(record))
-    parts = record.values() if isinstance(record, Mapping) else record
-    if isinstance(record, Mapping | list | tuple):
-        return math.hypot(*map(_length, parts))
+    if isinstance(record, list | tuple | set | frozenset):
+        return math.hypot(*map(_length, record))
+    parts = record if isinstance(record, Mapping) else {} if _is_array(record) else attributes(record)
+    if parts or isinstance(record, Mapping):
+        return math.hypot(*map(_length, parts.values()))
     return float(np.linalg.norm(np.nan_to_num(np.asarray(of_tensor(record), float))))
 
 
@@ -185,6 +209,6 @@ def _of_sequence(data: Any) -> Tabular:
 
     def record(row: Floats) -> Any:
         values = [kind(value) for kind, value in zip(kinds, row.tolist(), strict=True)]
-        return type(first)(values) if isinstance(first, list | tuple) else values[0]
+        return remade(first, values) if isinstance(first, list | tuple) else values[0]
 
-    return Tabular(rows, [slice(0, rows.shape[1])], whole, lambda rows: type(data)(record(row) for row in rows))
+    return Tabular(rows, [slice(0, rows.shape[1])], whole, lambda rows: remade(data, [*map(record, rows)]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
+from auditdp.adjacency.digest import digest_of
 from auditdp.adjacency.sized import of_size, records
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
@@ -146,6 +147,13 @@ class Audit:
             AdjacencyError: If they cannot be read.
         """
         return as_adjacency(self.pairs)
+
+    @property
+    def digest(self) -> str:
+        """The digest of its neighbours, and of the pairs or inputs that are played; empty where there are none."""
+        if self.pairs is None and not self.inputs:
+            return ""
+        return digest_of(None if self.pairs is None else self.adjacency, self.play, self.inputs)
 
     @property
     def fault(self) -> Fault | None:

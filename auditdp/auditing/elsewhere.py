@@ -77,6 +77,7 @@ class AuditHeld:
     """What records have of it, where they are not, or where something else is audited."""
     adjacency: str | None
     """What reports call it, if there is one."""
+    digest: str
     plays: bool
     forecasters: list[str] | None
     own_forecasters: bool
@@ -161,6 +162,11 @@ class AuditElsewhere(Audit):
 
     def __post_init__(self) -> None:
         """Do nothing: it was checked where it was declared."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of its neighbours and of the pairs that are played, as it is declared."""
+        return self.held.digest
 
     @property
     def is_formula(self) -> bool:

@@ -124,7 +124,9 @@ def claim_record(built: Audit) -> ClaimRecord:
         classes = len(built.inputs or {})
         level = claim.margin if isinstance(claim, Unbiased) else claim.bound
         among = f"{classes} classes of inputs"
-        return ClaimRecord(claim.kind, str(claim), among, source=claim.source, parameter="", level=level)
+        return ClaimRecord(
+            claim.kind, str(claim), among, source=claim.source, parameter="", level=level, digest=built.digest
+        )
     if built.is_sensitivity:
         able = capabilities(built.mechanism)
         return ClaimRecord(
@@ -134,13 +136,14 @@ def claim_record(built: Audit) -> ClaimRecord:
             source=claim.source,
             parameter="sensitivity",
             level=able.sensitivity,
+            digest=built.digest,
         )
     among = described(built).adjacency if built.is_formula else built.adjacency.name
-    return claim_of_privacy(claim, among)
+    return claim_of_privacy(claim, among, built.digest)
 
 
-def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:
-    """Return a claim of privacy as records have it, with what its neighbours are called."""
+def claim_of_privacy(claim: Claim, adjacency: str, digest: str = "") -> ClaimRecord:
+    """Return a claim of privacy as records have it, with the name and the digest of its neighbours."""
     level: dict[str, Any] = {claim.parameter: claim.level}
     return ClaimRecord(
         kind=type(claim).__name__,
@@ -150,6 +153,7 @@ def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:
         parameter=claim.parameter,
         delta=claim.delta,
         curve=[] if claim.recorded_by else list(claim.tangents()),
+        digest=digest,
         **level,
     )
 

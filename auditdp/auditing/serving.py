@@ -115,6 +115,7 @@ class Served:
             claim=claim if not built.is_formula else None,
             record=None if whole else claim_record(built),
             adjacency=None if built.pairs is None else built.adjacency.name,
+            digest=built.digest,
             plays=built.play is not None,
             forecasters=None if own or built.forecasters is None else names_of(built.forecasters),
             own_forecasters=own,

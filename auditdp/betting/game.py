@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -261,4 +263,5 @@ def checked_pairs(adjacency: Adjacency, given: Sequence[Pair] | None = None) -> 
                 "different inputs"
             )
         adjacency.check(pair)
-    return pairs
+    texts = Counter(map(str, pairs))  # long inputs are cut there, and reports know a pair by its text
+    return [p if texts[str(p)] == 1 else replace(p, name=f"{p.name or 'pair'} {k}") for k, p in enumerate(pairs, 1)]

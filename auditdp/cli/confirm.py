@@ -75,7 +75,9 @@ def confirm(
     if result.log_e_value is None:
         say("confirmed: what refutes it is computed and not drawn, so no seed changes it")
     else:
-        both = f"probability at most {(chosen.alpha or 1) * alpha:.3g}"
+        from auditdp.numerics.rounding import outwards
+
+        both = f"probability at most {outwards((chosen.alpha or 1) * alpha, up=True, digits=3)}"
         say(f"confirmed on fresh randomness with α = {alpha:g}; a true claim is refuted twice with {both}")
     raise typer.Exit(FOUND)
 

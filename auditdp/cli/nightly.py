@@ -114,7 +114,7 @@ def _sources(record: RunRecord) -> dict[str, str]:
 def _reported(after: Stream, record: RunRecord) -> list[str]:
     """Print what capital reports, and within how many nights it would report more; return the ids that are reported."""
     from auditdp.history.nightly.night_power import within
-    from auditdp.report.numbers import count, e_value, number
+    from auditdp.report.numbers import bound, count, e_value
     from auditdp.report.text import printable
 
     alarms = [name for name, account in after.accounts.items() if account.alarm]
@@ -128,7 +128,7 @@ def _reported(after: Stream, record: RunRecord) -> list[str]:
             f"2/α = {2 / after.alpha:g} is enough; {since}; ends when its sources change"
         )
     lines = [
-        f"    {printable(result.id)}: {level} = {number(one)} in one night, {number(week)} within {WEEK}"
+        f"    {printable(result.id)}: {level} = {bound(one, up=True)} in one night, {bound(week, up=True)} within {WEEK}"
         for result in record.results
         for level, one, week in within(result, after, WEEK)
     ]

@@ -16,7 +16,7 @@ from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
 from auditdp.claims.base import Claim
 from auditdp.evidence.request import EvidenceRequest
-from auditdp.numerics.rounding import outwards
+from auditdp.numerics.rounding import at_least
 from auditdp.record.details import AccountantAnswer, AccountingDetails
 from auditdp.record.results import Counterexample, Evidence, Verdict
 
@@ -94,7 +94,7 @@ def _counterexample(check: CrossCheck) -> Counterexample | None:
     return Counterexample(
         pair=f"{worst}, by {shown.name}: {shown.source}",
         explanation=(
-            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(shown.value, up=False, digits=6)}; the claim "
+            f"At δ = {check.delta:.3g} its loss is ε {at_least(shown.value, check.epsilon, digits=6)}; the claim "
             f"allows {check.epsilon:.6g}"
         ),
     )

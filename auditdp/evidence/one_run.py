@@ -43,7 +43,7 @@ from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams, prefixed
-from auditdp.numerics.rounding import confidence, outwards
+from auditdp.numerics.rounding import at_least, confidence
 from auditdp.record.details import OneRunDetails
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
@@ -113,7 +113,7 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
 
 def _evidence(bound: Bound, assumed: Assumed | None, claim: Claim, adjacency: Canaries, trainings: int) -> Evidence:
     runs = "one training" if trainings == 1 else f"{trainings:,} trainings"
-    lower, sure = f"{SYMBOLS[claim.parameter]} ≥ {outwards(bound.lower, up=False)}, ", confidence(bound.alpha)
+    lower, sure = f"{SYMBOLS[claim.parameter]} {at_least(bound.lower, claim.level)}, ", confidence(bound.alpha)
     shown = f"({lower if is_bound(claim) else ''}{sure})"
     seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
     also = "" if assumed is None else f". {assumed.statement(SYMBOLS[claim.parameter], sure)}"

@@ -30,13 +30,16 @@ class Claimed:
 
     Attributes:
         text: The claim, as reports write it.
-        adjacency: Which inputs are neighbours.
+        adjacency: Which inputs are neighbours, as reports write it; a long domain is cut there.
         numbers: The numbers of the claim, one or two, or those of a curve; none where they are not known.
+        digest: The digest of the whole adjacency; empty where an earlier version wrote the record, and where no inputs are
+            given.
     """
 
     text: str = ""
     adjacency: str = ""
     numbers: tuple[float, ...] = ()
+    digest: str = ""
 
     @classmethod
     def of(cls, claim: ClaimRecord | None) -> Claimed:
@@ -46,14 +49,14 @@ class Claimed:
         parameters = (getattr(claim, name) for name in SYMBOLS)  # of which a claim has one
         given = (*parameters, claim.delta, claim.level, *chain.from_iterable(claim.curve))
         numbers = tuple(float(f"{float(number):.{DIGITS}g}") for number in given if number is not None)
-        return cls(claim.text, claim.adjacency, numbers)
+        return cls(claim.text, claim.adjacency, numbers, claim.digest)
 
     def same(self, other: Claimed) -> bool:
         """Return whether two claims are the same but for what floating point may change.
 
         Where both have their numbers, those in the text of the claim are not compared: they are the same ones, rounded.
         """
-        if not same_text(self.adjacency, other.adjacency):
+        if not self.same_neighbours(other):
             return False
         if not self.numbers or not other.numbers:
             return same_text(self.text, other.text)
@@ -63,6 +66,11 @@ class Claimed:
             and len(self.numbers) == len(other.numbers)
             and all(same_number(a, b, near=near) for a, b in zip(self.numbers, other.numbers, strict=True))
         )
+
+    def same_neighbours(self, other: Claimed) -> bool:
+        """Return whether two claims are about the same neighbours; without both digests their texts alone are compared."""
+        digests = {self.digest, other.digest} - {""}
+        return len(digests) < 2 and same_text(self.adjacency, other.adjacency)
 
 
 def same_text(one: str, other: str) -> bool:

@@ -210,7 +210,7 @@ def name_of(mechanism: Any) -> str:
     if getattr(mechanism, "__name__", None):
         return str(mechanism.__name__)
     text = repr(mechanism)
-    return type(mechanism).__name__ if _ADDRESS.search(text) else text
+    return type(mechanism).__name__ if ADDRESS.search(text) else text
 
 
 def identity_key(data: Any) -> Any:
@@ -226,8 +226,11 @@ def identity_key(data: Any) -> Any:
         return ("array", str(data.dtype), data.shape, identity_key(data.tolist()))
     if isinstance(data, tuple | list):
         return (type(data).__name__, tuple(identity_key(item) for item in data))
-    if type(data) is dict:
-        return ("dict", frozenset((identity_key(name), identity_key(value)) for name, value in data.items()))
+    if isinstance(data, dict):
+        return (
+            type(data).__name__,
+            frozenset((identity_key(name), identity_key(value)) for name, value in data.items()),
+        )
     if isinstance(data, PLAIN):
         return (type(data).__name__, repr(data))
     if isinstance(data, set | frozenset):
@@ -282,13 +285,13 @@ def _item(value: Any) -> str:
 
 MOST_ENTRIES = 20
 """Entries of an array in a sequence that is rendered in short, which are all listed."""
-_ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
+ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
 
 
 def _without_address(data: Any) -> str:
     """Return the repr of an object; where that is its address, its class and its attributes."""
     text = repr(data)
-    if not text.startswith("<") or not _ADDRESS.search(text) or not getattr(data, "__dict__", None) or callable(data):
+    if not text.startswith("<") or not ADDRESS.search(text) or not getattr(data, "__dict__", None) or callable(data):
         return text
     return f"{type(data).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(data).items())})"
 
@@ -321,5 +324,5 @@ def brief(data: Any, limit: int = 60) -> str:
         text = _without_address(data)
         if len(text) > limit and isinstance(data, list | tuple):
             text = _runs(data)
-    text = " ".join(_ADDRESS.sub("", text).split())
+    text = " ".join(ADDRESS.sub("", text).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -21,6 +21,7 @@ from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.binomial import lower_limit, upper_limit
 from auditdp.numerics.randomness import Streams
+from auditdp.numerics.rounding import at_least, outwards
 
 FIRST_RUNS = 4096
 """Runs on every input that show which outputs the lower bound is about."""
@@ -74,12 +75,13 @@ class Counted:
         """What was found, in words."""
         what = f"counting {self.runs:,} runs on each of {self.inputs:,} inputs"
         if self.breaks:
-            return f"{what} shows a loss of at least {self.lower:.4g} on {self.pair}"
+            return f"{what} shows a loss {at_least(self.lower, self.epsilon)} on {self.pair}"
+        most = outwards(self.upper, up=True, against=self.epsilon)
         but = f"with δ = {self.delta:.2g}"
         if not self.keeps:
-            return f"{what} leaves its loss between {self.lower:.4g} and {self.upper:.4g} {but}"
+            return f"{what} leaves its loss between {outwards(self.lower, up=False)} and {most} {but}"
         return (
-            f"{what} shows that it keeps the claim {but}: no event of any pair loses more than {self.upper:.4g} "
+            f"{what} shows that it keeps the claim {but}: no event of any pair loses more than {most} "
             f"(wrong once in {1 / ERROR:,.0f})"
         )
 

@@ -44,6 +44,8 @@ WRITTEN = 9
 """Digits before the point up to which a number is written with all of them, and without an exponent."""
 
 
+MOST_DIGITS = 13
+"""Digits that set a bound apart from a claim, at most: beyond them they differ by rounding."""
 LEAST = 4
 """Digits that a larger number has at least."""
 EXACT = Context(prec=1100, Emin=-999999, Emax=999999)
@@ -64,22 +66,29 @@ def significant(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> D
     return exact.quantize(Decimal(1).scaleb(places), rounding=rounding, context=EXACT)
 
 
-def outward(bound: float, *, up: bool, digits: int, near: float = NEAR) -> Decimal:
+def outward(bound: float, *, up: bool, digits: int, near: float = NEAR, against: float | None = None) -> Decimal:
     """Return a finite bound to so many significant digits, rounded so that it still holds, but for ``near``.
 
     An upper bound is rounded ``up``, another one down, to so many significant digits. What differs from such a decimal by
-    no more than ``near``, relatively, does so by rounding; 0 allows none.
+    no more than ``near``, relatively, does so by rounding; 0 allows none. Digits are added until the bound is written on the
+    same side of ``against``, such as a claim, as it is.
 
     >>> outward(1.03456, up=False, digits=4), outward(1.0 + 1e-13, up=True, digits=4), outward(1.03, up=False, digits=2)
     (Decimal('1.034'), Decimal('1.000'), Decimal('1.0'))
+    >>> outward(1.00003, up=False, digits=4, against=1.0)
+    Decimal('1.00003')
     """
-    shown = significant(bound, digits)
-    if abs(shown - Decimal(bound)) > Decimal(near) * abs(Decimal(bound)):
-        shown = significant(bound, digits, ROUND_CEILING if up else ROUND_FLOOR)
+    shown = Decimal(0)
+    for places in range(digits, MOST_DIGITS + 1):
+        shown = significant(bound, places)
+        if abs(shown - Decimal(bound)) > Decimal(near) * abs(Decimal(bound)):
+            shown = significant(bound, places, ROUND_CEILING if up else ROUND_FLOOR)
+        if against is None or (float(shown) > against, float(shown) < against) == (bound > against, bound < against):
+            break
     return shown
 
 
-def outwards(bound: float, *, up: bool, digits: int = 4, near: float = NEAR) -> str:
+def outwards(bound: float, *, up: bool, digits: int = 4, near: float = NEAR, against: float | None = None) -> str:
     """Return a bound as it is written in a sentence; see ``outward``.
 
     >>> outwards(1.03456, up=False), outwards(1.03456, up=True), outwards(0.0, up=False), outwards(1.0, up=True)
@@ -87,4 +96,27 @@ def outwards(bound: float, *, up: bool, digits: int = 4, near: float = NEAR) -> 
     """
     if not math.isfinite(bound):
         return "∞" if bound > 0 else "−∞"
-    return f"{float(outward(bound, up=up, digits=digits, near=near)):.{max(digits, WRITTEN)}g}"
+    shown = outward(bound, up=up, digits=digits, near=near, against=against)
+    return f"{float(shown):.{max(len(shown.as_tuple().digits), WRITTEN)}g}"
+
+
+def at_least(bound: float, claimed: float, *, digits: int = 4) -> str:
+    """Return a lower bound with its sign; where it is the claimed level, and refutes that, the true value exceeds it.
+
+    >>> at_least(0.98765, 1.0), at_least(1.00003, 1.0), at_least(1.0, 1.0)
+    ('≥ 0.9876', '≥ 1.00003', '> 1')
+    """
+    return f"{'>' if bound == claimed else '≥'} {outwards(bound, up=False, digits=digits, against=claimed)}"
+
+
+def apart(lower: float, upper: float, *, digits: int = 4) -> tuple[str, str]:
+    """Return a lower bound and an upper one below it as they are written, with digits that show the contradiction.
+
+    >>> apart(2.5, 1.0), apart(1.00049, 1.00041)
+    (('2.5', '1'), ('1.00049', '1.00041'))
+    """
+    for places in range(digits, MOST_DIGITS):
+        shown = outwards(lower, up=False, digits=places), outwards(upper, up=True, digits=places)
+        if math.isinf(lower) or float(shown[0]) > float(shown[1]):
+            return shown
+    return f"{lower:.17g}", f"{upper:.17g}"

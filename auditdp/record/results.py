@@ -154,7 +154,8 @@ class ClaimRecord:
     """The claim as it is written into a record.
 
     ``curve`` has a few of the (ε, δ) statements of a claim that its parameters do not give, ``level`` the number of what is
-    no claim of privacy: a sensitivity, a margin, a variance.
+    no claim of privacy: a sensitivity, a margin, a variance. ``digest`` covers everything that decides which inputs are
+    neighbours and which pairs are played (``auditdp.adjacency.digest``); it is empty where no inputs are given.
     """
 
     kind: str
@@ -168,6 +169,7 @@ class ClaimRecord:
     rho: Number | None = None
     curve: list[tuple[Number, Number]] = field(default_factory=list)
     level: Number | None = None
+    digest: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from auditdp.numerics.rounding import outwards
+from auditdp.numerics.rounding import apart
 from auditdp.record.details import CountingDetails, ExactDetails, Subject
 from auditdp.record.results import PRECEDENCE, ControlResult, Evidence, Verdict, details
 
@@ -133,9 +133,10 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
         return None
     if game.epsilon_lower <= law.epsilon_upper:
         return None
+    least, most = apart(game.epsilon_lower, law.epsilon_upper)
     return (
-        f"{game.kind}: the code loses at least {outwards(game.epsilon_lower, up=False)}, and the law that it states at most "
-        f"{outwards(law.epsilon_upper, up=True)}: {_either(['it does not draw from that law', *_provisos(law)])}"
+        f"{game.kind}: the code loses at least {least}, and the law that it states at most {most}: "
+        f"{_either(['it does not draw from that law', *_provisos(law)])}"
     )
 
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from auditdp.history.baseline.differences import SEEN
+from auditdp.numerics.rounding import outwards
 from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.numbers import count
 
 NAMED = 4
 """Audits that are named."""
-PROVED = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
 
 
 def assurance(record: RunRecord) -> str:
@@ -21,9 +21,14 @@ def assurance(record: RunRecord) -> str:
     """
     seeing = [result for result in record.results if result.power is not None]
     blind = [result for result in seeing if (result.power or 0.0) > SEEN]
-    many, proved = len(seeing) - len(blind), sum(result.verdict in PROVED for result in record.results)
-    parts = [f"{count(proved, 'audit')} proved what is claimed, of the law that the mechanism states"] if proved else []
-    if many:
+    proved, tried = record.ended(Verdict.CERTIFIED), record.ended(Verdict.EQUIVALENT)
+    parts = (
+        [f"{count(proved, 'audit')} proved what is claimed, of the law or accountant that is stated"] if proved else []
+    )
+    parts += (
+        [f"{count(tried, 'audit')} found an estimate within its margin, on the inputs that were tried"] if tried else []
+    )
+    if many := len(seeing) - len(blind):
         parts.append(
             f"a loss of {SEEN:g} times the claim, in every output of a pair that was played, would have been found nine "
             f"times in ten in {_these(many, others=bool(blind))}"
@@ -56,4 +61,6 @@ def _sees(result: AuditResult) -> str:
     if result.has_same_outputs:
         return "both inputs of every pair have the same outputs"
     power = result.power or math.inf
-    return "no size is known that it sees" if power == math.inf else f"seen from {power:.2g} times on"
+    if power == math.inf:
+        return "no size is known that it sees"
+    return f"seen from {outwards(power, up=True, digits=2, against=SEEN)} times on"

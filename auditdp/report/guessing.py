@@ -17,9 +17,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from auditdp.numerics.rounding import apart
 from auditdp.record.details import ExactDetails, GameDetails
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
-from auditdp.report.numbers import as_float, bound, level, number, symbol
+from auditdp.report.numbers import MISSING, as_float, bound, level, number, symbol
 
 MOST_DIGITS = 9
 SELDOM = 0.005
@@ -67,7 +68,12 @@ def guessing(result: AuditResult) -> str:
     lead, known = result.leading, statements(result.claim)
     if result.verdict is not Verdict.VIOLATED or lead is None or not known:
         return ""
-    sentences = (_output(result, known), _guesses(lead, known), _needed(result, lead), _bounded(result, lead))
+    sentences = (
+        _output(result, known),
+        _guesses(lead, result.claim, known),
+        _needed(result, lead),
+        _bounded(result, lead),
+    )
     return next((sentence for sentence in sentences if sentence), "")
 
 
@@ -85,8 +91,11 @@ def _output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
     return f"Whoever sees this output {_against(wrong, may)}."
 
 
-def _guesses(lead: Evidence, known: Sequence[tuple[float, float]]) -> str:
-    """On fresh calls, by the best forecaster: what was seen, and no bound."""
+def _guesses(lead: Evidence, claim: ClaimRecord | None, known: Sequence[tuple[float, float]]) -> str:
+    """Return the share of right guesses on fresh calls by the best forecaster: an observation, and no bound.
+
+    Where the certified bound implies more right guesses after some outputs, that is what a pure claim is about.
+    """
     if not isinstance(lead.details, GameDetails):
         return ""
     played = lead.details.smallest or lead.details.confirmation
@@ -96,12 +105,15 @@ def _guesses(lead: Evidence, known: Sequence[tuple[float, float]]) -> str:
     if not 0 < right <= bets <= calls:
         return ""
     seen, cap = right / bets, allowed(known, bets / calls)
-    if seen <= cap:
+    lower = as_float(lead.epsilon_lower)
+    beyond = lower is not None and symbol(claim) == "ε" and 1 - _wrong(lower) > seen
+    if seen <= cap or (beyond and claim is not None and not claim.delta and not claim.curve):
         return ""
+    together = ", over all of them together" if beyond else ""
     each = "an output" if bets == calls else f"one of the most telling outputs ({_share(bets / calls)} of all)"
     return (
         f"Whoever sees {each} guesses rightly {_of_100(seen, cap)} times of 100 {WHICH} "
-        f"({number(right)} of {number(bets)} guesses on fresh calls); the claim allows {_of_100(cap, seen)}."
+        f"({number(right)} of {number(bets)} guesses on fresh calls{together}); the claim allows {_of_100(cap, seen)}."
     )
 
 
@@ -147,12 +159,14 @@ def _against(wrong: float, may: float, *, up: bool | None = None, after: str = "
     Both are shares of wrong guesses, since a share of right ones near 1 has lost its digits.
     """
     if max(wrong, may) > SELDOM:
-        least = "" if up is None else "at least "
+        least = "" if up is None or wrong <= 0 else "at least "
         often = f"rightly {least}{_of_100(1 - wrong, 1 - may, up=up)} times of 100"
         allows = f"; the claim allows {_of_100(1 - may, 1 - wrong)}{after}"
     else:
-        often = "without ever being wrong" if wrong <= 0 else f"wrongly only once in {number(1 / wrong, 3)} times"
-        allows = f"; the claim makes that once in {number(1 / may, 3)} times or more often{after}" if may > 0 else ""
+        times = apart(*(1 / share if share > 0 else math.inf for share in (wrong, may)), digits=3)
+        seldom, allowed_once = (MISSING if text == "∞" else number(float(text), digits=MOST_DIGITS) for text in times)
+        often = "without ever being wrong" if wrong <= 0 else f"wrongly only once in {seldom} times"
+        allows = f"; the claim makes that once in {allowed_once} times or more often{after}" if may > 0 else ""
     return f"guesses {often} {WHICH}{allows}"
 
 

@@ -7,6 +7,7 @@ claim of its own row stands in the line of that claim, and has none of its own.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
 from auditdp.record.rows import json_number
 from auditdp.report.markdown import table
-from auditdp.report.numbers import count, interval
+from auditdp.report.numbers import bound, count, interval
 from auditdp.report.standing import detectable, run_meaning, self_reported, unseen
 from auditdp.report.text import markdown as written
 from auditdp.report.text import markdown_code, one_line, shell
@@ -136,7 +137,8 @@ def _found(result: AuditResult) -> str:
     """The bounds of the evidence that decides; a violation is rounded down, whatever is known from above."""
     leading = result.leading
     lower, upper = (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
-    return interval(lower, None if result.verdict is Verdict.VIOLATED else upper, result.claim)
+    refuted = result.verdict is Verdict.VIOLATED
+    return interval(lower, None if refuted else upper, result.claim, refuted=refuted)
 
 
 def _repair(result: AuditResult) -> Repair:
@@ -168,13 +170,13 @@ def to_json(record: RunRecord) -> str:
 
 def markdown(record: RunRecord) -> str:
     """Return the ledger as Markdown: a heading per published mechanism, and one table line per claim."""
-    alpha = sum(entry.alpha for entry in record.alpha_ledger)
+    alpha = bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True)
     lines = [
         "# Claims ledger",
         "",
         f"What published claims are worth, at revision {markdown_code(record.revision or 'unknown')}, "
         f"root seed `{record.root_seed}`.",
-        f"The probability that this run refutes any true claim by chance is at most {alpha:g}. "
+        f"The probability that this run refutes any true claim by chance is at most {alpha}. "
         + written(run_meaning(record)),
         "",
         *_totals(record),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
+from auditdp.numerics.rounding import NEAR, outward, significant
 from auditdp.numerics.rounding import count as count
-from auditdp.numerics.rounding import outward, significant
-from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord
+from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, Verdict
 
 MISSING = "–"
 SNAP = 1e-9  # a bound this close to a short decimal is shown as that decimal, in either direction
-MOST_DIGITS = 12
 CLAIM_DIGITS = 6  # as in the text of a claim
 
 
@@ -54,14 +53,10 @@ def bound(value: object, *, up: bool, against: float | None = None, digits: int 
     exact = as_float(value)
     if exact is None or math.isinf(exact):
         return number(value)
-    if against is not None and _side(exact, against) == 0:
+    near = SNAP if against is None or up or exact <= against else NEAR  # a refutation is no matter of rounding
+    if against is not None and abs(exact - against) <= near * abs(against):
         return number(against, digits=CLAIM_DIGITS)
-    shown = Decimal(0)
-    for places in range(digits, MOST_DIGITS + 1):
-        shown = outward(exact, up=up, digits=places, near=SNAP)
-        if against is None or _side(float(shown), against) == _side(exact, against):
-            break
-    return _write(shown)
+    return _write(outward(exact, up=up, digits=digits, near=near, against=against))
 
 
 def level(claim: ClaimRecord | None) -> float | None:
@@ -76,14 +71,19 @@ def symbol(claim: ClaimRecord | None) -> str:
     return SYMBOLS.get(claim.parameter, "ε") if claim is not None else "ε"
 
 
-def interval(lower: object, upper: object, claim: ClaimRecord | None = None) -> str:
-    """Return what two bounds say, for example '1.31 ≤ ε', 'ε = ∞' or '0.98 ≤ ε ≤ 1'."""
+def interval(lower: object, upper: object, claim: ClaimRecord | None = None, *, refuted: bool = False) -> str:
+    """Return what two bounds say, for example '1.31 ≤ ε', 'ε = ∞' or '0.98 ≤ ε ≤ 1'.
+
+    Where the claim is refuted and the lower bound is no higher level, the true value exceeds it: '1 < ε'.
+    """
     low, high, letter, claimed = as_float(lower), as_float(upper), symbol(claim), level(claim)
     if low is not None and low == math.inf:
         return f"{letter} = ∞"
     if low is not None and high is not None and math.isfinite(high) and abs(high - low) <= SNAP * abs(high):
         return f"{letter} = {bound(high, up=True, against=claimed)}"
-    left = "" if low is None else f"{bound(low, up=False, against=claimed)} ≤ "
+    least = "" if low is None else bound(low, up=False, against=claimed)
+    strictly = refuted and least == number(claimed, digits=CLAIM_DIGITS)
+    left = f"{least} {'<' if strictly else '≤'} " if least else ""
     right = "" if high is None or math.isinf(high) else f" ≤ {bound(high, up=True, against=claimed)}"
     return f"{left}{letter}{right}" if left or right else MISSING
 
@@ -100,7 +100,8 @@ def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
 
 def bounds(result: AuditResult) -> str:
     """Return the bounds that an audit found."""
-    return interval(result.epsilon_lower, result.epsilon_upper, result.claim)
+    refuted = result.verdict is Verdict.VIOLATED
+    return interval(result.epsilon_lower, result.epsilon_upper, result.claim, refuted=refuted)
 
 
 def e_value(log_e_value: object) -> str:
@@ -131,10 +132,6 @@ def duration(seconds: object) -> str:
     minutes, rest = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
-def _side(value: float, against: float) -> int:
-    return 0 if abs(value - against) <= SNAP * abs(against) else (1 if value > against else -1)
 
 
 def _write(value: Decimal) -> str:

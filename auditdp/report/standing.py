@@ -22,7 +22,7 @@ from auditdp.record.results import (
 )
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
 from auditdp.report.assurance import assurance
-from auditdp.report.numbers import at_most, count, level, number, symbol
+from auditdp.report.numbers import at_most, bound, count, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 
 
@@ -31,10 +31,10 @@ class Standing(StrEnum):
 
     FINDING = "findings"
     UNDECIDED = "undecided with so few calls"
-    DECLARED = "declared violations found"
-    MISCALIBRATED = "declared miscalibrations found"
-    CERTIFIED = "certified"
-    EQUIVALENT = "equivalent"
+    DECLARED = "claims refuted, as declared"
+    MISCALIBRATED = "calibrations refuted, as declared"
+    CERTIFIED = "proved"
+    EQUIVALENT = "equivalent on the inputs that were tried"
     NOT_REFUTED = "not refuted"
     INCONCLUSIVE = "inconclusive"
     ERROR = "errors"
@@ -51,8 +51,8 @@ RARE = 0.5
 AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
 _ONE = {
     "findings": "finding",
-    "declared violations found": "declared violation found",
-    "declared miscalibrations found": "declared miscalibration found",
+    "claims refuted, as declared": "claim refuted, as declared",
+    "calibrations refuted, as declared": "calibration refuted, as declared",
     "errors": "error",
 }
 
@@ -75,6 +75,28 @@ def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
     """Return the audits of every standing that occurs, worst first, otherwise in the order of the record."""
     groups = {key: [result for result in record.results if standing(result) is key] for key in Standing}
     return {key: results for key, results in groups.items() if results}
+
+
+def outcomes(record: RunRecord) -> dict[Standing, int]:
+    """Return the number of audits of every standing that occurs, and the number of findings even where it is 0."""
+    return {Standing.FINDING: 0} | {key: len(results) for key, results in by_standing(record).items()}
+
+
+def headline(record: RunRecord, *beside: str, findings: int | None = None, new: str = "") -> str:
+    """Return the outcomes of a run in one line: findings first, then refutations that are declared, then proofs.
+
+    Args:
+        record: The run.
+        beside: Counts that follow the findings, such as that of accepted ones.
+        findings: The number of findings; those of the record unless given.
+        new: "new " where findings are those that a baseline does not have.
+    """
+    many = outcomes(record)
+    own = many.pop(Standing.FINDING)
+    first = f"{count(own if findings is None else findings, f'{new}finding')} in {of_planned(record)}"
+    if not (record.audited or findings):
+        first = "Nothing was audited"
+    return "; ".join([first, *beside, *(f"{number:,} {named(key, number)}" for key, number in many.items())])
 
 
 def verdict_label(result: AuditResult) -> str:
@@ -182,7 +204,7 @@ def detectable(result: AuditResult) -> str:
             return "no violation of a size that is known, since the calls are few"
         if smallest is not None:
             against = f" ({game.detectable_alternative})" if game.detectable_alternative else ""
-            return f"{symbol(result.claim)} = {number(smallest)}{against}"
+            return f"{symbol(result.claim)} = {bound(smallest, up=True)}{against}"
     return ""
 
 

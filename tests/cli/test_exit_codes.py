@@ -149,8 +149,8 @@ def test_a_run_that_audits_nothing_says_so_on_every_channel(project):
     text = "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is known of what was to be audited"
     assert text in outcome.err
     page = project.root.joinpath("out.html").read_text()
-    assert "<h1>Nothing was audited</h1>" in page
-    assert "No findings" not in page
+    assert "<h1>Nothing was audited; 1 skipped</h1>" in page
+    assert "0 findings" not in page
     assert text in project.root.joinpath("claims.md").read_text()
     stored = json.loads(project.root.joinpath("claims.json").read_text())
     assert (stored["audited"], stored["skipped"]) == (0, 1)

@@ -243,5 +243,5 @@ def test_reports_for_ci_point_at_the_mechanism_and_say_what_is_new(project):
     accept = ["--accept", "audits/audit_it.py::leaks", "--reason", "see 12"]
     assert project("baseline", "update", *accept).code == 0
     assert "1 finding" in project("report", "-f", "pull-request").out
-    assert "nothing worse was seen" in project("report", "-f", "pull-request", "--check").out
+    assert "0 new findings" in project("report", "-f", "pull-request", "--check").out
     assert 'failures="0"' in project("report", "-f", "junit", "--check").out

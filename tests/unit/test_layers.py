@@ -43,7 +43,7 @@ ROOMS = {
     "claims": {"errors", "numerics"},
     "mechanism": {"errors", "doors", "numerics"},
     "adjacency": {"errors", "numerics", "mechanism"},
-    "accountants": {"errors", "claims", "mechanism", "record"},
+    "accountants": {"errors", "numerics", "claims", "mechanism", "record"},
     "tracing": {"errors", "numerics", "claims", "accountants", "adjacency", "mechanism"},
     "history": {"errors", "doors", "numerics", "record"},
     "report": {"errors", "doors", "numerics", "record", "claims", "history"},

@@ -353,7 +353,7 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
         explanation=(
             f"This output has probability {_show(pp)} on the first input and {_show(qq)} on the second, "
             f"{_factor(row_loss(pp, qq))}; the claim is {claim}. Over all outputs ε = {loss} and "
-            f"δ({claim.level:.6g}) = {delta:.4g}"
+            f"δ({claim.level:.6g}) = {outwards(delta, up=False, against=claim.delta)}"
         ),
         probabilities=(float(pp.mid()), float(qq.mid())),
     )

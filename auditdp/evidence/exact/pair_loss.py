@@ -58,7 +58,7 @@ class PairLoss:
             return "∞"
         width = (high - low) / max(high, 1.0) if high < math.inf else math.inf
         if width <= 1e-7:
-            return f"{low:.12g}" if width <= 1e-11 else f"{low:.6g}"
+            return f"{low:.{min(12, int(-math.log10(max(width, 1e-12))))}g}"
         return f"between {outwards(low, up=False, digits=6)} and {outwards(high, up=True, digits=6)}"
 
 

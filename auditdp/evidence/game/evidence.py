@@ -29,13 +29,13 @@ from auditdp.evidence.believing import believed
 from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.game.opening import PreparedGame, go_on, open_game, play
 from auditdp.evidence.game.power_line import calls_to_show, detectable, rarely, same_outputs
-from auditdp.evidence.game.wording import explained, notices, shows_nothing, suspected, unsearched
+from auditdp.evidence.game.wording import explained, notices, odds, shows_nothing, suspected, unsearched
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import Mechanism, is_seeded, is_vectorised, name_of
 from auditdp.numerics.randomness import Streams
-from auditdp.numerics.rounding import confidence, count, outwards
+from auditdp.numerics.rounding import at_least, confidence, count, outwards
 from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
@@ -144,7 +144,7 @@ class _Played:
         """What that level bounds, or else what is refuted, in words."""
         claim = self.game.claim
         shown = (
-            f"{self.symbol} ≥ {outwards(self.level, up=False)}" if is_bound(claim) else f"up to {claim.at(self.level)}"
+            f"{self.symbol} {at_least(self.level, claim.level)}" if is_bound(claim) else f"up to {claim.at(self.level)}"
         )
         return f"{shown}, {confidence(self.alpha)}"
 
@@ -200,7 +200,8 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     )
     shown = f" ({played.bound})" if played.level > 0 else ""
     power = (
-        f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative}) on {played.most_played}"
+        f"nine times in ten they would have refuted {symbol} = {outwards(level, up=True)} ({alternative}) on "
+        f"{played.most_played}"
         if math.isfinite(level)
         else "no size of violation is known that they would have refuted nine times in ten"
     )
@@ -221,8 +222,8 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     if not fresh.wealth.refuted(alpha):
         statement = (
             f"{seen}, but {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it: a true claim is refuted "
-            f"at most once in {1 / played.alpha:,.0f} audits, the outputs of one call may not be independent runs, or the "
-            "violation is too small for so many calls; another seed with more calls tells which"
+            f"at most once in {odds(-math.log(played.alpha))} audits, the outputs of one call may not be independent runs, "
+            "or the violation is too small for so many calls; another seed with more calls tells which"
         )
         return played.evidence(Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]), more=more)
     how = "made one by one" + (", on a pair that was chosen before them" if itself else "")

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from auditdp.history.baseline.entries import STRENGTH, Entry, entry_of
 from auditdp.history.claimed import same_text
+from auditdp.numerics.rounding import count, outwards
 from auditdp.record.details import kind_of
 from auditdp.record.mutation import Fate
 from auditdp.record.results import REFUTATIONS, AuditResult, RunRecord, Verdict
@@ -77,6 +78,7 @@ def differences(
     results = {result.id: result for result in record.results}
     found = [difference for result in record.results for difference in _of(known.get(result.id), result, today)]
     found += _without_result(known, record, covered, results)
+    found += _uncompared(known, results)
     return worst_first([*found, *of_versions(record)])
 
 
@@ -135,9 +137,35 @@ def _claims(entry: Entry, result: AuditResult) -> Iterator[str]:
     if not now.claim or not entry.claim or entry.claimed.same(now.claimed):
         return  # a skipped audit states no claim
     then, new = f"{entry.claim} ({entry.adjacency})", f"{now.claim} ({now.adjacency})"
+    if not entry.claimed.same_neighbours(now.claimed) and entry.adjacency == now.adjacency:
+        yield (
+            f"the neighbours, or the pairs that are played, are others than in the baseline: {now.adjacency} leaves out the "
+            "part that changed"
+        )
+        return
     if then == new:
         then, new = (f"{each.claim}, in full {' '.join(map(repr, each.numbers))}," for each in (entry, now))
     yield f"{then} in the baseline, {new} now"
+
+
+def _uncompared(known: Mapping[str, Entry], results: Mapping[str, AuditResult]) -> Iterator[Difference]:
+    """Yield the audits of which a change of the neighbours could not be noticed."""
+    compared = [(known[name], entry_of(result)) for name, result in results.items() if name in known]
+    old = [now.id for entry, now in compared if now.digest and not entry.digest and entry.claim]
+    if old:
+        others = f" and of {count(len(old) - 1, 'other audit')}" if old[1:] else ""
+        yield Difference(
+            old[0],
+            Kind.NOT_COMPARED,
+            f"the neighbours of this{others} are compared by their short text alone, since an earlier version of auditdp "
+            "wrote the baseline; `auditdp baseline update` adds digests",
+            results[old[0]],
+        )
+    for entry, now in compared:
+        without = now.digest.partition(" ")[2]
+        if without and entry.digest:
+            text = f"the neighbours are compared {without}: a change of that cannot be noticed"
+            yield Difference(now.id, Kind.NOT_COMPARED, text, results[now.id])
 
 
 def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], Difference]) -> Iterator[Difference]:
@@ -187,7 +215,7 @@ def _sight(entry: Entry | None, result: AuditResult) -> Iterator[str]:
 
 
 def _times(power: float) -> str:
-    return "none of a size that is known" if power == math.inf else f"one of {power:.2g} times"
+    return "none of a size that is known" if power == math.inf else f"one of {outwards(power, up=True, digits=2)} times"
 
 
 def _remedy(result: AuditResult) -> str:

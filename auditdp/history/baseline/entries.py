@@ -53,6 +53,7 @@ class Entry:
         calls: Calls of the mechanism that the audit and its budget decide, rounded down.
         bounds: What the claim's parameter lies between, rounded outwards; None where there is no bound.
         numbers: The numbers of the claim; none where they are not known.
+        digest: The digest of the whole adjacency; empty where it is not known, or no inputs are given.
         counted: (ε, δ) of the inputs played, by counting, rounded up.
         told_apart: What an event has at least on one input played, and at most on its neighbour, by counting.
         sees: The smallest loss that a clean game would have refuted nine times in ten, as a multiple of the claim, rounded
@@ -70,6 +71,7 @@ class Entry:
     calls: int = 0
     bounds: tuple[float | None, float | None] = (None, None)
     numbers: tuple[float, ...] = ()
+    digest: str = ""
     counted: tuple[float, float] | None = None
     told_apart: tuple[float, float] | None = None
     sees: float | None = None
@@ -78,7 +80,7 @@ class Entry:
     @property
     def claimed(self) -> Claimed:
         """What it is about."""
-        return Claimed(self.claim, self.adjacency, self.numbers)
+        return Claimed(self.claim, self.adjacency, self.numbers, self.digest)
 
 
 def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
@@ -97,6 +99,7 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
         calls=rounded_down(result.calls - sum(each.calls for each in result.evidence if decided_by_data(each))),
         bounds=(_outward(result.epsilon_lower, up=False), _outward(result.epsilon_upper, up=True)),
         numbers=claimed.numbers,
+        digest=claimed.digest,
         counted=_both(_outward(upper, up=True), _outward(counting.delta_upper, up=True)),
         told_apart=_both(_outward(counting.event_at_least, up=False), _outward(counting.event_at_most, up=True)),
         sees=None if result.power is None else _outward(result.power, up=True) or math.inf,

@@ -17,9 +17,10 @@ from auditdp.history.claimed import DIGITS
 from auditdp.record.details import kind_of
 from auditdp.record.results import DECLARABLE, REFUTATIONS, Verdict
 
-VERSION = 2
-READABLE = (1, VERSION)
-"""Version 1 has a digest of the claim's digits, which is left alone, and in its calls those of counting."""
+VERSION = 3
+READABLE = (1, 2, VERSION)
+"""Version 1 has a digest of the claim's digits, which is left alone, and in its calls those of counting; it and
+version 2 have no digest of the adjacency."""
 HEAD = """\
 # What the audits of this repository are known to show. A run that finds more, or looks at less, is a regression.
 # Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be reviewed like code.
@@ -28,6 +29,7 @@ KEYS: dict[str, tuple[type, ...]] = {
     "claim": (str,),
     "adjacency": (str,),
     "numbers": (str,),
+    "digest": (str,),
     "verdict": (str,),
     "expect": (str,),
     "evidence": (list,),
@@ -72,7 +74,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
     version = content.get("version")
     if version not in READABLE:
         raise ConfigurationError(
-            f"{path} has version {version!r}, and this auditdp reads versions 1 and {VERSION}; use the auditdp that wrote "
+            f"{path} has version {version!r}, and this auditdp reads versions 1 to {VERSION}; use the auditdp that wrote "
             "it, or remove it and write it anew: auditdp baseline update"
         )
     _refuse_unknown(content, ("version", "audit"), str(path))
@@ -100,6 +102,7 @@ def _block(entry: Entry) -> str:
         "claim": entry.claim,
         "adjacency": entry.adjacency,
         "numbers": _joined(entry.numbers),
+        "digest": entry.digest or None,
         "verdict": str(entry.verdict),
         "expect": entry.expect if entry.expect != "holds" else None,
         "at_least": None if low is None else f"{low:g}",
@@ -179,6 +182,7 @@ def _entry(name: str, table: Any, where: str, version: int) -> Entry:
         calls=table.get("calls", 0),
         bounds=(_bound(table, "at_least", where), _bound(table, "at_most", where)),
         numbers=_numbers(table, "numbers", where),
+        digest=table.get("digest", ""),
         counted=_pair(table, "counted", where),
         told_apart=_pair(table, "told_apart", where),
         sees=_bound(table, "sees", where),

@@ -9,13 +9,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from auditdp.errors import MechanismError
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
+Different: TypeAlias = tuple[str, Any, Any]
+"""A place in two values, such as '.edges[3]', and the parts that they have there."""
 UNKNOWN_TO_NUMPY = ("torch.bfloat16", "torch.float8")
 """How the names of torch's types of numbers begin that numpy has none for."""
 
@@ -77,7 +79,13 @@ def difference(before: Any, after: Any, *, opaque: str | None = None) -> str | N
 
     ``opaque`` is returned for two different objects whose content cannot be seen.
     """
-    return _Comparison(opaque).of(before, after, "")
+    found = _Comparison(opaque).of(before, after, "")
+    return None if found is None else found[0]
+
+
+def first_difference(before: Any, after: Any) -> Different | None:
+    """Return the first place at which two values differ, and the parts that they have there; see ``difference``."""
+    return _Comparison(None).of(before, after, "")
 
 
 class _Comparison:
@@ -87,47 +95,47 @@ class _Comparison:
         self.opaque = opaque
         self._inside: set[int] = set()
 
-    def of(self, before: Any, after: Any, where: str) -> str | None:
+    def of(self, before: Any, after: Any, where: str) -> Different | None:
         if before is after or id(before) in self._inside:
             return None
         if type(before) is not type(after):
-            return where
+            return where, before, after
         if isinstance(before, PLAIN):
-            return None if before == after or (before != before and after != after) else where
+            return None if before == after or (before != before and after != after) else (where, before, after)
         self._inside.add(id(before))
         try:
             return self._content(before, after, where)
         finally:
             self._inside.discard(id(before))
 
-    def _content(self, before: Any, after: Any, where: str) -> str | None:
+    def _content(self, before: Any, after: Any, where: str) -> Different | None:
+        here = where, before, after
         if isinstance(before, np.ndarray) and before.dtype != object:
-            return None if _equal_arrays(before, after) else where
+            return None if _equal_arrays(before, after) else here
         if is_sparse(before):
             alike = before.shape == after.shape and before.dtype == after.dtype and not (before != after).nnz
-            return None if alike else where
+            return None if alike else here
         if (array := of_tensor(before)) is not before:
-            return None if _equal_arrays(array, of_tensor(after)) else where
+            return None if _equal_arrays(array, of_tensor(after)) else here
         if callable(equals := getattr(before, "equals", None)):  # a table of pandas or polars
-            return None if equals(after) else where
+            return None if equals(after) else here
         if isinstance(before, Mapping):
-            return self._items(before, after, where) if before.keys() == after.keys() else where
+            return self._items(before, after, where) if before.keys() == after.keys() else here
         if isinstance(before, list | tuple | np.ndarray):
             if len(before) != len(after):
-                return where
+                return here
             if isinstance(before, list | tuple) and all(type(item) in PLAIN for item in before) and before == after:
                 return None  # in one go: lists of numbers may be long
             return self._items(dict(enumerate(before)), dict(enumerate(after)), where)
-        attributes = _attributes(before)
-        if attributes:
-            others = _attributes(after)
-            found = (self.of(value, others.get(name), f"{where}.{name}") for name, value in attributes.items())
+        if held := attributes(before):
+            others = attributes(after)
+            found = (self.of(value, others.get(name), f"{where}.{name}") for name, value in held.items())
             return next((place for place in found if place is not None), None)
         if type(before).__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
-            return self.opaque
-        return None if before == after else where
+            return None if self.opaque is None else (self.opaque, before, after)
+        return None if before == after else here
 
-    def _items(self, before: Mapping[Any, Any], after: Mapping[Any, Any], where: str) -> str | None:
+    def _items(self, before: Mapping[Any, Any], after: Mapping[Any, Any], where: str) -> Different | None:
         found = (self.of(value, after[key], f"{where}[{key!r}]") for key, value in before.items())
         return next((place for place in found if place is not None), None)
 
@@ -156,7 +164,7 @@ def _equal_arrays(before: Any, after: Any) -> bool:
     return bool(np.array_equal(before, after, equal_nan=before.dtype.kind in "fc"))
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def attributes(value: Any) -> dict[str, Any]:
     """Return the attributes of an object, in its dictionary and in its slots."""
     slots = [name for kind in type(value).__mro__ for name in np.atleast_1d(getattr(kind, "__slots__", []))]
     return {str(name): getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})

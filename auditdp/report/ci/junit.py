@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged
-from auditdp.report.standing import self_reported
+from auditdp.report.standing import headline, self_reported
 from auditdp.report.terminal import run as terminal
 from auditdp.report.text import xml
 
@@ -46,6 +46,7 @@ def junit(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         suite.set("timestamp", datetime.fromisoformat(record.started).isoformat().removesuffix("+00:00"))
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in (
+        ("outcome", headline(record)),
         ("root seed", str(record.root_seed)),
         ("revision", record.revision),
         ("status", record.status),

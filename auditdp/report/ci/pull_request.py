@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from auditdp.history.baseline.differences import Difference, Kind
@@ -11,7 +12,7 @@ from auditdp.report.guessing import guessing
 from auditdp.report.markdown import table
 from auditdp.report.numbers import bounds, count, number
 from auditdp.report.reading import said
-from auditdp.report.standing import detectable, run_meaning, self_reported
+from auditdp.report.standing import detectable, headline, run_meaning, self_reported
 from auditdp.report.text import markdown, markdown_code, shell, shorten
 from auditdp.report.wording import SIGNS
 
@@ -33,7 +34,7 @@ COLUMNS = ("audit", "claim", "verdict", "found", "power")
 def pull_request(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
     """Return the comment, in GitHub's Markdown."""
     audits = judged(record, differences)
-    parts = [MARK, f"### {_title(audits, record, differences is not None)}", ""]
+    parts = [MARK, f"### Privacy audits: {_title(audits, record, differences is not None)}", ""]
     end = ["", _footer(record)]
     room = MOST - sum(len(part) + 1 for part in (*parts, *end)) - 200  # for what says that something was left out
     body: list[str] = []
@@ -51,19 +52,13 @@ def pull_request(record: RunRecord, differences: Sequence[Difference] | None = N
 
 
 def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> str:
-    counts = {level: sum(item.level is level for item in audits) for level in Level}
-    new = "new " if with_baseline else ""
-    parts = [
-        (counts[Level.FINDING], f"✕ {count(counts[Level.FINDING], f'{new}finding')}"),
-        (counts[Level.CRASHED], f"! {counts[Level.CRASHED]} crashed"),
-        (counts[Level.REGRESSED], f"▼ {counts[Level.REGRESSED]} weaker"),
+    counts = Counter(item.level for item in audits)
+    beside = [
+        (counts[Level.REGRESSED], f"▼ {counts[Level.REGRESSED]:,} weaker"),
+        (counts[Level.ACCEPTED], count(counts[Level.ACCEPTED], "accepted finding")),
     ]
-    counted = [text for many, text in parts if many]
-    if counted:
-        return f"Privacy audits: {', '.join(counted)}"
-    if not record.audited:
-        return "Privacy audits: nothing was audited"
-    return f"Privacy audits: {'nothing worse was seen' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"
+    found, new = counts[Level.FINDING], "new " if with_baseline else ""
+    return f"{'✕ ' * bool(found)}{headline(record, *(text for many, text in beside if many), findings=found, new=new)}"
 
 
 def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None, record: RunRecord) -> list[list[str]]:
@@ -88,10 +83,10 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
 
 
 def _other_laws(differences: Sequence[Difference]) -> list[list[str]]:
-    """What mechanisms release otherwise than another revision, where that is no reason to fail."""
+    """Return the mechanisms that release otherwise than another revision, and what was not compared: no reason to fail."""
     kinds = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
     rows = [f"- {markdown_code(d.audit)}: {markdown(shorten(d.text, LONG))}" for d in differences if d.kind in kinds]
-    return [["#### What is released otherwise", "", *rows, ""]] if rows else []
+    return [["#### Released otherwise, or not compared", "", *rows, ""]] if rows else []
 
 
 def _whole(item: Judged) -> list[str]:

@@ -14,11 +14,13 @@ from urllib.parse import quote
 
 from auditdp import __version__
 from auditdp.history.baseline.differences import Difference
+from auditdp.numerics.rounding import outwards
 from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
+from auditdp.report.numbers import level
 from auditdp.report.reading import said
-from auditdp.report.standing import reasons, self_reported
+from auditdp.report.standing import headline, reasons, self_reported
 from auditdp.report.text import printable, shell
 from auditdp.report.text import sarif as text_of
 from auditdp.report.wording import MEANINGS, REMEDIES
@@ -83,6 +85,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
             _result(item, ids) for item in audits if item.level in (Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
         ],
         "properties": {
+            "outcome": headline(record),
             "rootSeed": record.root_seed,
             "revision": printable(record.revision),
             **({"selfReported": own} if (own := self_reported(record)) else {}),
@@ -146,11 +149,15 @@ def message(item: Judged) -> str:
 
 
 def _properties(result: AuditResult) -> dict[str, Any]:
-    bounds = {"epsilonLower": result.epsilon_lower, "epsilonUpper": result.epsilon_upper}
+    bounds = {"epsilonLower": (result.epsilon_lower, False), "epsilonUpper": (result.epsilon_upper, True)}
     return {
         "verdict": result.verdict.value,
         "calls": result.calls,
-        **{name: f"{value:.6g}" for name, value in bounds.items() if value is not None},
+        **{
+            name: outwards(value, up=up, digits=6, against=level(result.claim))
+            for name, (value, up) in bounds.items()
+            if value is not None
+        },
     }
 
 

@@ -32,6 +32,8 @@ CURVE = (
 )
 SCATTER_POINTS = 240
 LONGEST_NAME = 80
+REFUTED = {Verdict.VIOLATED: "Refuted: ", Verdict.MISCALIBRATED: "Calibration refuted: "}
+"""What stands before a claim that is the title of a page."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,11 @@ class AuditView:
     read: Sequence[str]
     interval: Interval | None
     refuting: Sequence[Evidence]
+
+    @property
+    def heading(self) -> str:
+        """The claim as the title of a page: where it is refuted, that stands before it."""
+        return f"{REFUTED.get(self.result.verdict, '')}{self.title}"
 
     @property
     def anchor(self) -> str:

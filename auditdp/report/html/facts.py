@@ -20,7 +20,7 @@ from auditdp.record.details import (
     GameDetails,
     SensitivityDetails,
 )
-from auditdp.record.results import ClaimRecord, Evidence
+from auditdp.record.results import ClaimRecord, Evidence, Verdict
 from auditdp.report import numbers
 from auditdp.report.numbers import MISSING, number
 from auditdp.report.reading import columns, looked_at, rows
@@ -67,7 +67,8 @@ def facts(
     shown, letter = evidence.details, numbers.symbol(claim)
     exact = shown if isinstance(shown, ExactDetails) else ExactDetails()
     game = shown if isinstance(shown, GameDetails) else GameDetails()
-    found = numbers.interval(evidence.epsilon_lower, evidence.epsilon_upper, claim)
+    refuted = evidence.verdict is Verdict.VIOLATED
+    found = numbers.interval(evidence.epsilon_lower, evidence.epsilon_upper, claim, refuted=refuted)
     known = numbers.interval(exact.exact_epsilon, exact.exact_epsilon, claim)
     if isinstance(shown, CountingDetails) and shown.delta_upper is not None:
         if evidence.epsilon_upper is not None:
@@ -95,7 +96,7 @@ def facts(
     ):
         if calls is not None and not says(already_shown, f"{number(calls)} calls"):
             yield name, number(calls) + (" calls" if name == "Refuted after" else "")
-    smallest = number(game.detectable_epsilon)
+    smallest = numbers.bound(game.detectable_epsilon, up=True)
     if smallest != MISSING and not says(already_shown, smallest):
         alternative = game.detectable_alternative
         seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")

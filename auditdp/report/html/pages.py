@@ -7,6 +7,7 @@ comes from a record is escaped; only plots are inserted as they are, as images t
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,7 @@ from auditdp.report.standing import (
     audited_claims,
     by_standing,
     detectable,
+    headline,
     mutants_by_fate,
     mutation_score,
     named,
@@ -51,19 +53,6 @@ from auditdp.report.wording import CLEAN_RUN, MEANINGS
 STYLE, DATA = "report.css", "record.json"
 MOST_PLOTS = 450
 """Plots of a report: each takes 40 ms, and with more a report of 5,000 audits would take minutes."""
-
-HEADINGS: dict[Standing, str] = {
-    Standing.FINDING: "Findings: to be looked at",
-    Standing.UNDECIDED: "Undecided: more calls are needed than this budget has",
-    Standing.DECLARED: "Declared violations, found again",
-    Standing.MISCALIBRATED: "Declared miscalibrations, found again",
-    Standing.CERTIFIED: "Certified",
-    Standing.EQUIVALENT: "Equivalent within the margin",
-    Standing.NOT_REFUTED: "Not refuted",
-    Standing.INCONCLUSIVE: "Inconclusive",
-    Standing.ERROR: "Errors",
-    Standing.SKIPPED: "Skipped",
-}
 
 
 def report(record: RunRecord) -> str:
@@ -134,11 +123,11 @@ def _index(
         .render(
             record=record,
             started=_moment(record.started),
+            headline=headline(record),
             total=of_planned(record),
             missing=record.missing,
             views=views,
             groups=groups,
-            headings=HEADINGS,
             ledger=ledger(record),
             by_id=by_id,
             addresses={name: view.address for name, view in by_id.items()},
@@ -146,7 +135,7 @@ def _index(
             claims=audited_claims(record),
             mutated=any(result.mutation is not None for result in record.results),
             shares=Counter((entry.purpose, entry.alpha) for entry in record.alpha_ledger),
-            total_alpha=sum(entry.alpha for entry in record.alpha_ledger),
+            total_alpha=numbers.bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True),
             slowest=slowest(record),
             previous=previous is not None,
             previous_started=_moment(previous.started) if previous else "",

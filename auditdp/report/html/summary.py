@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditdp.record.results import AuditResult, RunRecord, Verdict
-from auditdp.report.numbers import number
+from auditdp.report.numbers import bound
 from auditdp.report.standing import AS_DECLARED, Standing, standing
 
 COLUMNS: dict[str, Sequence[Standing]] = {
     "Findings": (Standing.FINDING,),
-    "As declared": AS_DECLARED,
-    "Proved": (Standing.CERTIFIED, Standing.EQUIVALENT),
+    "Refuted, as declared": AS_DECLARED,
+    "Proved": (Standing.CERTIFIED,),
+    "Equivalent": (Standing.EQUIVALENT,),
     "Not refuted": (Standing.NOT_REFUTED,),
     "Nothing known": (Standing.UNDECIDED, Standing.INCONCLUSIVE, Standing.ERROR, Standing.SKIPPED),
 }
@@ -51,7 +52,7 @@ def _missed(results: Sequence[AuditResult]) -> str:
     """Say from which loss on clean games would have seen one, where they played."""
     powers = [result.power or math.inf for result in results if result.verdict is Verdict.NOT_REFUTED]
     known = sorted(power for power in powers if power < math.inf)
-    ends = dict.fromkeys(number(power, 2) for power in (*known[:1], *known[-1:]))
+    ends = dict.fromkeys(bound(power, up=True, digits=2) for power in (*known[:1], *known[-1:]))
     parts = [f"below {' to '.join(ends)}×"] if known else []
     return "; ".join([*parts, *([f"any in {len(powers) - len(known):,}"] if len(powers) > len(known) else [])])
 

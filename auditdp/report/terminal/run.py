@@ -7,6 +7,7 @@ passes ``colour`` and ``width``. Names and pairs are shown with control characte
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 
 from rich.console import Console
@@ -17,14 +18,13 @@ from auditdp.record.results import REFUTATIONS, AuditResult, Counterexample, Run
 from auditdp.record.verdict import REMEDY
 from auditdp.report.formats import WIDTH
 from auditdp.report.guessing import guessing
-from auditdp.report.numbers import MISSING, bounds, count, duration, number
+from auditdp.report.numbers import MISSING, bound, bounds, count, duration, number
 from auditdp.report.reading import aligned, at_most, columns, looked_at, proposed, rows, said, traced
 from auditdp.report.standing import (
     ENDED,
     Standing,
     audited_claims,
     beside,
-    by_standing,
     claim_itself,
     counted,
     missed,
@@ -32,6 +32,7 @@ from auditdp.report.standing import (
     named,
     next_command,
     of_planned,
+    outcomes,
     refuting,
     run_meaning,
     self_reported,
@@ -94,7 +95,7 @@ def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH, verbo
 
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
     """Return the counts, how alpha was split, the root seed and revision, and without findings what that means."""
-    groups = by_standing(record)
+    found = outcomes(record)
     mutations = [result.mutation for result in record.results if result.mutation is not None]
     total = of_planned(record)
     claims = count(audited_claims(record), "privacy claim")
@@ -107,11 +108,10 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     clean = record.audited and not record.ended(Verdict.ERROR) and record.status == "complete" and not record.missing
     text = Text().append("─" * min(width, WIDTH) + "\n", style="dim")
     text.append("\n".join(textwrap.fill(row, width) for row in title.split("\n")) + "\n", style="bold")
-    for key, results in groups.items():
-        text.append(_counted(len(results), named(key, len(results)), width) + "\n", style=STYLES[key])
-    if Standing.FINDING not in groups:
-        found = _counted(0, "findings" if record.audited else "audited", width)
-        text.append(f"{found}\n", style="bold green" if clean else "bold yellow")
+    calm = "bold green" if clean else "bold yellow"
+    for key, audits in found.items():
+        words = named(key, audits) if record.audited or audits else "audited"
+        text.append(_counted(audits, words, width) + "\n", style=STYLES[key] if audits else calm)
     hidden = sum(bool(refuting(result)) for result in record.results)
     rows = [
         (
@@ -131,7 +131,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     text.append("\n")
     for label, value in rows:
         text.append_text(_note(label, value, "", width, indent=0)).append("\n")
-    if Standing.FINDING not in groups:
+    if not found[Standing.FINDING]:
         text.append(
             "\n" + textwrap.fill(printable(run_meaning(record)), width), style="none" if clean else "bold yellow"
         )
@@ -266,7 +266,7 @@ def _alpha(record: RunRecord) -> str:
         shares.setdefault(entry.purpose, []).append(entry.alpha)
     if not shares:
         return "0: nothing in this run can be wrong by chance"
-    total = number(sum(entry.alpha for entry in record.alpha_ledger))
+    total = bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True)
     parts = [f"{purpose} {number(sum(each))} ({count(len(each), 'share')})" for purpose, each in shares.items()]
     return f"{total} is the most that the probability of a wrong finding can be: {', '.join(parts)}"
 

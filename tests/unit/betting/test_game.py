@@ -15,7 +15,7 @@ from auditdp.betting.forecasting.batch import Batch
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Single, default_forecasters
 from auditdp.betting.forecasting.schedule import LATE_THINNING, Schedule
-from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, Game
+from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, Game, checked_pairs
 from auditdp.betting.policies import NEGLECT
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.mixture import Wealth
@@ -34,6 +34,17 @@ pytestmark = pytest.mark.dear
 
 PAIR = Pair(1, 0)
 CLAIM = PureDP(1.0)
+
+
+def test_pairs_that_are_played_have_texts_of_their_own():
+    """A report knows a pair by its text, in which long inputs are cut; so what is known of one is never said of another."""
+    rest = [{"city": "Ulm", "age": k} for k in range(40)]
+    given = [Pair([*rest, last], rest) for last in ({"city": "Bonn"}, {"city": "Köln"}, None)]
+    assert len(set(map(str, given))) == 1
+    played = checked_pairs(Neighbours([*given, Pair(0, 1)]))
+    assert len(set(map(str, played))) == 4
+    assert str(played[-1]) == "0 | 1"
+    assert [pair.data for pair in played[:3]] == [pair.data for pair in given]
 
 
 class Counting:

@@ -83,3 +83,13 @@ def test_where_it_was_published_is_no_part_of_a_claim():
     assert same(RECORDS[0], replace(RECORDS[0], source="elsewhere"))
     assert not same(RECORDS[4], replace(RECORDS[4], curve=RECORDS[4].curve[:1]))
     assert Claimed.of(None) == Claimed()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [("3f", "3f", True), ("3f", "a0", False), ("3f", "", True), ("", "", True), ("3f without lock", "3f", False)],
+)
+def test_neighbours_are_the_same_where_their_digests_are(one, other, alike):
+    record = RECORDS[0]
+    assert same(replace(record, digest=one), replace(record, digest=other)) is alike
+    assert not same(replace(record, digest=one), replace(record, digest=one, adjacency="edge LDP"))

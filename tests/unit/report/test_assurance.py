@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -41,9 +42,19 @@ def test_who_would_not_is_named_with_the_remedy():
     assert text.endswith("--budget level:1.5 has the calls that it takes")
 
 
+@pytest.mark.parametrize("sees", [3.01, 3.0001, 3.1, 4.0])
+def test_who_misses_a_loss_is_not_said_to_see_it(sees):
+    shown = re.search(r"seen from ([\d.]+) times on", said(audit("a", sees)))
+    assert shown
+    assert float(shown[1]) >= sees / 2 > 1.5
+
+
 def test_a_proof_and_no_game_say_what_they_are():
     proof = replace(audit("a", 2.9, verdict=Verdict.CERTIFIED), evidence=[Evidence("exact", Verdict.CERTIFIED, "…")])
-    assert said(proof) == "1 audit proved what is claimed, of the law that the mechanism states"
+    assert said(proof) == "1 audit proved what is claimed, of the law or accountant that is stated"
+    tried = replace(proof, verdict=Verdict.EQUIVALENT)
+    assert said(tried, tried) == "2 audits found an estimate within its margin, on the inputs that were tried"
+    assert said(proof, tried).startswith("1 audit proved")
     assert said() == ""
 
 

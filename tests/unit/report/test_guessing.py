@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -98,6 +99,24 @@ def test_guesses_on_fresh_calls():
     assert "the claim allows 80." in guessing(found(ApproxDP(1.0, 0.1), game(125, 144, 394)))
 
 
+def test_guesses_do_not_stand_beside_a_bound_that_implies_more_of_them():
+    """Rare outputs may tell almost all, and guesses over all outputs little: e^7.766 to 1 is 99.96 of 100."""
+    shown = guessing(found(PureDP(1.0), game(84, 100, 100, epsilon_lower=7.766)))
+    assert "rightly at least 99 times of 100" in shown
+    assert "84" not in shown
+    assert "84 times of 100" in guessing(found(PureDP(1.0), game(84, 100, 100, epsilon_lower=1.6)))
+    both = guessing(found(ApproxDP(1.0, 1e-5), game(84, 100, 100, epsilon_lower=7.766)))
+    assert "84 times of 100" in both
+    assert "over all of them together" in both
+
+
+@pytest.mark.parametrize(("lower", "claimed"), [(8.0001, 8.0), (12.00003, 12.0), (20.0, 19.999999)])
+def test_how_seldom_a_guess_is_wrong_and_may_be_are_never_the_same_text(lower, claimed):
+    shown = guessing(found(PureDP(claimed), Evidence("exact", Verdict.VIOLATED, "", epsilon_lower=lower)))
+    least, most = (float(each.replace(",", "")) for each in re.findall(r"once in ([\d.,e]+) times", shown))
+    assert least > most
+
+
 @pytest.mark.parametrize("counts", [(0, 0, 385), (0, 0, 0), (100, 198, 385), (5, 4, 9)])
 def test_guesses_that_show_nothing_are_not_spoken_of(counts):
     shown = guessing(found(PureDP(1.0), game(*counts, epsilon_lower=1.9)))
@@ -149,6 +168,6 @@ def test_where_a_guess_is_nearly_always_right_what_counts_is_how_seldom_it_is_wr
     never = guessing(found(PureDP(8.0), exact, Counterexample("", "", probabilities=(0.4, 0.0))))
     assert "without ever being wrong which of the two inputs was used; the claim makes that once in" in never
     far = guessing(found(PureDP(8.0), Evidence("exact", Verdict.VIOLATED, "", epsilon_lower=50.0)))
-    assert "wrongly only once in 5.185e21 times" in far
+    assert "wrongly only once in 5.184e21 times" in far
     infinite = guessing(found(PureDP(8.0), Evidence("exact", Verdict.VIOLATED, "", epsilon_lower=math.inf)))
     assert "without ever being wrong" in infinite

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from auditdp.record.results import ClaimRecord
+from auditdp.numerics.rounding import NEAR, apart, at_least, outwards
+from auditdp.record.results import AuditResult, ClaimRecord, Verdict
 from auditdp.report import numbers
 
 ONE = ClaimRecord("PureDP", "1-DP", "edge", epsilon=1.0)
@@ -46,6 +47,9 @@ def test_number(value, shown):
         (0.99999, False, 1.0, "0.9999"),
         (0.99999, True, 1.0, "0.99999"),
         (1.00003, False, 1.0, "1.00003"),
+        (1.0000000005, False, 1.0, "1.0000000005"),
+        (1 + 1e-14, False, 1.0, "1"),
+        (1.0000000005, True, 1.0, "1"),
         (math.log(3), True, math.log(3), "1.09861"),
         (1.0000000000000002, True, 1.0, "1"),
         (0.0, False, 1.0, "0"),
@@ -88,3 +92,25 @@ def test_e_value(log, shown):
 )
 def test_duration(seconds, shown):
     assert numbers.duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("lower", "shown"),
+    [(1.0, "1 < ε"), (1 + 1e-13, "1 < ε"), (1.0000000005, "1.0000000005 ≤ ε"), (1.5, "1.5 ≤ ε"), (0.5, "0.5 ≤ ε")],
+)
+def test_the_bound_of_a_refuted_claim_is_seen_to_be_above_it(lower, shown):
+    assert numbers.interval(lower, None, ONE, refuted=True) == shown
+    assert numbers.interval(1.0, None, ONE) == "1 ≤ ε"
+    result = AuditResult("a", Verdict.VIOLATED, "", claim=ONE, epsilon_lower=lower)
+    assert numbers.bounds(result) == shown
+
+
+@pytest.mark.parametrize("claimed", [1.0, 0.1, math.log(3), 7.0])
+@pytest.mark.parametrize("excess", [1e-2, 1e-4, 1e-7, 1e-11])
+def test_a_written_bound_is_on_the_side_of_the_claim_on_which_it_is(claimed, excess):
+    lower, upper = claimed * (1 + excess), claimed * (1 - excess)
+    assert claimed < float(outwards(lower, up=False, against=claimed)) <= lower * (1 + NEAR)
+    assert upper * (1 - NEAR) <= float(outwards(upper, up=True, against=claimed)) < claimed
+    assert at_least(lower, claimed).startswith("≥ ")
+    least, most = map(float, apart(lower, claimed))
+    assert lower * (1 + NEAR) >= least > most >= claimed * (1 - NEAR)

@@ -328,6 +328,32 @@ def test_what_another_revision_released_is_compared_without_a_baseline(change, w
     assert [(d.audit, d.kind) for d in found] == ([(ID, kind)] if kind else [])
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "kinds"),
+    [
+        ("3f", "3f", []),
+        ("3f", "a0", [Kind.CHANGED]),
+        ("", "3f", [Kind.NOT_COMPARED]),
+        ("3f without lock", "3f without lock", [Kind.NOT_COMPARED]),
+        ("3f without lock", "a0 without lock", [Kind.CHANGED, Kind.NOT_COMPARED]),
+    ],
+)
+def test_neighbours_are_compared_whole_and_where_they_are_not_that_is_reported(then, now, kinds):
+    before, after = (audit(claim=replace(CLAIM, digest=digest)) for digest in (then, now))
+    assert [kind for kind, _ in compared(known(before), run(after))] == kinds
+
+
+def test_one_note_is_made_of_all_audits_that_have_no_digest():
+    names = [f"audits/audit_a.py::{name}" for name in "abc"]
+    before = [audit(identifier=name) for name in names]
+    after = [audit(identifier=name, claim=replace(CLAIM, digest="3f")) for name in names]
+    record = run(*after)
+    (found,) = differences(known(*before), record, covered=covered(record), today=TODAY)
+    assert (found.kind, "2 other audits" in found.text) == (Kind.NOT_COMPARED, True)
+    entries = updated(known(*before), run(*after), {})
+    assert {entry.digest for entry in entries.values()} == {"3f"}
+
+
 def test_an_audit_that_is_gone_is_missed_where_a_change_chose_the_audits():
     arguments = {"paths": [ID], "changed_since": "main", "left_out": ["audits/audit_a.py::two"], "among": ["audits"]}
     asked = covered(replace(run(audit()), arguments=arguments))

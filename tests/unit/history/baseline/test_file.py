@@ -69,9 +69,9 @@ GOOD = write_baseline([HOLDS, FOUND])
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 2", "version = 3", ["version 3", "reads versions 1 and 2", "auditdp baseline update"]),
-        ("version = 2", "", ["version None"]),
-        ("version = 2", "version = 2\nbudget = 3", ["unknown key 'budget'"]),
+        ("version = 3", "version = 4", ["version 4", "reads versions 1 to 3", "auditdp baseline update"]),
+        ("version = 3", "", ["version None"]),
+        ("version = 3", "version = 3\nbudget = 3", ["unknown key 'budget'"]),
         ("claim = ", 'fingerprint = "0123"\nclaim = ', ["unknown key 'fingerprint'"]),
         ('numbers = "1 1e-05"', 'numbers = "one"', ["numbers = 'one'", "numbers as a text"]),
         ('numbers = "1 1e-05"', 'numbers = ""', ["numbers = ''", "numbers as a text"]),

@@ -44,7 +44,7 @@ def test_it_says_what_is_new_of_a_baseline(record, audit):
         Difference("audits/a.py::elsewhere", Kind.NOT_RUN, "the run was asked for other audits"),
     ]
     text = pull_request(replace(record, results=[one, other, third], alpha_ledger=[]), known)
-    assert "### Privacy audits: ✕ 1 new finding, ▼ 2 weaker\n" in text
+    assert "### Privacy audits: ✕ 1 new finding in 3 audits; ▼ 2 weaker; " in text
     assert "at `features.py:4`" in text
     order = ["#### Findings", "#### Weaker than the baseline", "audits/a.py::gone", "#### New and stronger audits"]
     assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
@@ -52,14 +52,14 @@ def test_it_says_what_is_new_of_a_baseline(record, audit):
     accepted = pull_request(
         replace(record, results=[one], alpha_ledger=[]), [Difference(one.id, Kind.ACCEPTED, "see 12", one)]
     )
-    assert "### Privacy audits: nothing worse was seen in 1 audit\n" in accepted
+    assert "### Privacy audits: 0 new findings in 1 audit; 1 accepted finding\n" in accepted
     assert "<summary>1 accepted finding</summary>" in accepted
     assert "see 12" in accepted
 
 
 def test_a_clean_run_says_what_that_means(clean_record):
     text = pull_request(clean_record)
-    assert "no findings in" in text
+    assert "0 findings in 7 audits" in text
     assert "does not mean that the mechanisms are private" in " ".join(text.split())
 
 
@@ -77,6 +77,6 @@ def test_it_is_never_longer_than_github_takes(record, audit, many):
 
 def test_nothing_audited_is_said(record, audit):
     skipped = replace(audit("lpgnn_ensemble"))
-    assert "### Privacy audits: nothing was audited" in pull_request(
+    assert "### Privacy audits: Nothing was audited; 1 skipped" in pull_request(
         replace(record, results=[skipped], alpha_ledger=[])
     )

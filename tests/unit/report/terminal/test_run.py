@@ -99,9 +99,9 @@ def test_the_summary(record):
     assert text.split("\n")[1:] == [
         "13 audits of 9 privacy claims in 27.7 s · 1 skipped · 1 ended with an error",
         "     4  findings",
-        "     2  declared violations found",
-        "     2  certified",
-        "     1  equivalent",
+        "     2  claims refuted, as declared",
+        "     2  proved",
+        "     1  equivalent on the inputs that were tried",
         "     2  not refuted",
         "     1  error",
         "     1  skipped",
@@ -175,7 +175,7 @@ def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is
     assert lines(declared)[0].startswith("MISCALIBRATED as declared audits/audit_edges.py::dprr")
     assert terminal.line(declared, colour=True).startswith("\x1b[32mMISCALIBRATED as declared")
     text = terminal.summary(replace(record, results=[declared]))
-    assert "     1  declared miscalibration found\n     0  findings" in text
+    assert "     0  findings\n     1  calibration refuted, as declared" in text
     missed = replace(audit("::dprr"), expected="miscalibration")
     assert "    missed       A miscalibration is declared here, and it was not found." in lines(missed)
 
@@ -193,7 +193,7 @@ def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is
         (
             ["CERTIFIED", "SKIPPED", "SKIPPED"],
             "complete",
-            "mechanism states. 2 audits were skipped; nothing is known of",
+            "accountant that is stated. 2 audits were skipped; nothing is known of",
         ),
         (["CERTIFIED"], "interrupted", "This is not a clean run: it is interrupted, and audits are missing"),
         ([], "interrupted", "Nothing was audited, so this is not a clean run."),
