@@ -140,15 +140,28 @@ def _read(released: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value  # trainers go on to change what they released
 
 
-def neighbours(pairs: Any, *, search: bool) -> Adjacency:
-    """Return the adjacency of an audit: of pairs that are given, where a search is wanted, those that are like the first."""
+def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
+    """Return the adjacency of an audit: of pairs that are given, where a search is wanted, those that are like the first.
+
+    Raises:
+        AdjacencyError: If ``search`` names a change by which the first pair does not differ, or no pairs are given.
+    """
     adjacency = as_adjacency(two_worlds(pairs))
-    if not (search and isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None):
+    named = search if isinstance(search, str) else None
+    if not (isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None):
+        if named is not None:
+            raise AdjacencyError(
+                f"search={named!r} names how given pairs differ, and {adjacency.name} makes pairs itself"
+            )
+        return adjacency
+    if not search:
         return adjacency
     try:
         given = adjacency.pairs()
-        return Alike(given) if graph_of(given[0].data) is None else AlikeGraph(given)
+        return (Alike if graph_of(given[0].data) is None else AlikeGraph)(given, named)
     except AdjacencyError as error:
+        if named is not None:
+            raise
         return replace(adjacency, unsearched=str(error))
 
 

@@ -118,9 +118,9 @@ class _Comparison:
             if isinstance(before, list | tuple) and all(type(item) in PLAIN for item in before) and before == after:
                 return None  # in one go: lists of numbers may be long
             return self._items(dict(enumerate(before)), dict(enumerate(after)), where)
-        attributes = _attributes(before)
+        attributes = attributes_of(before)
         if attributes:
-            others = _attributes(after)
+            others = attributes_of(after)
             found = (self.of(value, others.get(name), f"{where}.{name}") for name, value in attributes.items())
             return next((place for place in found if place is not None), None)
         if type(before).__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
@@ -156,7 +156,7 @@ def _equal_arrays(before: Any, after: Any) -> bool:
     return bool(np.array_equal(before, after, equal_nan=before.dtype.kind in "fc"))
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def attributes_of(value: Any) -> dict[str, Any]:
     """Return the attributes of an object, in its dictionary and in its slots."""
     slots = [name for kind in type(value).__mro__ for name in np.atleast_1d(getattr(kind, "__slots__", []))]
     return {str(name): getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})

@@ -1,5 +1,7 @@
 """Neighbours like a pair that is given."""
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,72 @@ def test_how_neighbours_differ_is_read_off_the_pair(pair, name):
 def test_inputs_that_do_not_differ_in_one_record_are_refused(pair):
     with pytest.raises(AdjacencyError, match="Alike: "):
         Alike([pair])
+
+
+def edited(data, place, record):
+    return [*data[:place], record, *data[place + 1 :]]
+
+
+FLIPPED = np.array([1, 1, 1, 0])
+PARTS = "1 of 3 parts of one record replaced, the others unchanged"
+PEOPLE = [(k + np.arange(2.0 * k).reshape(k, 2), np.ones(k)) for k in (3, 1, 2)]
+MOVED = np.array(edited(FEATURES.tolist(), 1, [0.4, 0.5]))
+FORMS = [{"text": "good film", "topic": 1}, {"text": "bad plot", "topic": 0}, {"text": "a slow cast", "topic": 1}]
+
+
+@pytest.mark.parametrize(
+    ("pair", "reading", "stays"),
+    [
+        (Pair((FEATURES, LABELS), (FEATURES, FLIPPED)), PARTS, lambda data: data[0]),
+        (Pair({"x": FEATURES, "y": LABELS}, {"x": FEATURES, "y": FLIPPED}), PARTS, lambda data: data["x"]),
+        (
+            Pair((FEATURES, LABELS), (MOVED, LABELS)),
+            "2 of 3",
+            lambda data: data[1],
+        ),
+        (Pair(ROWS, edited(ROWS, 2, (0.25, 1))), "1 of 2 parts", lambda data: [row[0] for row in data]),
+        (
+            Pair(FORMS, edited(FORMS, 0, {"text": "new film", "topic": 1})),
+            "1 of 3",
+            lambda data: [each["topic"] for each in data],
+        ),
+        (
+            Pair(PEOPLE, edited(PEOPLE, 0, (PEOPLE[0][0][:2], PEOPLE[0][1][:2]))),
+            "2 of 6",
+            lambda data: [each[0][0, 1] for each in data],
+        ),
+        (Pair(["a b c", "d e", "f"], ["a b c", "d", "f"]), "1 of 2", lambda data: [text[0] for text in data]),
+    ],
+)
+def test_parts_of_a_record_that_the_given_pair_leaves_stay_in_all_pairs(pair, reading, stays):
+    adjacency = Alike([pair])
+    assert f"neighbours searched: {reading}" in adjacency.name
+    assert [*adjacency.readings][1:] == ["one record replaced"]
+    pairs = made(adjacency)
+    assert len(pairs) > 1
+    for each in pairs:
+        assert np.array_equal(stays(each.data), stays(each.neighbour))
+    wide = Alike([pair], "one record replaced")
+    assert any(not np.array_equal(stays(each.data), stays(each.neighbour)) for each in wide.corner_cases())
+
+
+def test_a_change_that_the_pair_does_not_show_cannot_be_named():
+    with pytest.raises(AdjacencyError, match="'one record added or removed', got change='one record replaced'"):
+        Alike([Pair(ROWS, ROWS[1:])], "one record replaced")
+
+
+def test_other_data_is_made_in_the_form_of_a_named_tuple():
+    data, record = namedtuple("Data", ["x", "y"]), namedtuple("Record", ["a", "b"])
+    for each in made(Alike([Pair(data(FEATURES, LABELS), data(FEATURES[1:], LABELS[1:]))])):
+        assert len(each.data.x) == len(each.data.y) == 4
+    rows = [record(*row) for row in ROWS]
+    assert all(isinstance(row, record) for each in made(Alike([Pair(rows, rows[1:])])) for row in each.data)
+
+
+def test_features_and_edges_are_no_two_records():
+    edges = np.array([[0, 1], [1, 2], [2, 3]])
+    with pytest.raises(AdjacencyError, match="expected"):
+        Alike([Pair((FEATURES, edges), (FEATURES, edges[1:]))])
 
 
 def test_one_kind_of_neighbours_turns_majorities_round():
