@@ -7,7 +7,8 @@ and, by the data, what records look like. Within that these pairs stay:
 - no pair changes more kinds of things than the given one: parts of a replaced record that are the same in both inputs, such
   as features beside a changed label, are the same in both inputs of every pair, unless a user names a wider change;
 - as many records as before, since an accountant's sampling rate may rest on their number;
-- every number within its range in the data, and every record (of features and labels, each) no longer than the longest;
+- every number within its range in the data, and every record (of features and labels, each) no longer than the longest and
+  no shorter than the shortest: code may divide by lengths of which none is 0;
 - whole numbers, such as labels, are some that the data has.
 """
 
@@ -159,22 +160,28 @@ class Alike(GivenPairs):
         return self._sides[0].whole | (few & (self._rows == np.round(self._rows)).all(axis=0))
 
     @cached_property
-    def _longest(self) -> Floats:
-        longest: Floats = self.wider * self._lengths(self._rows).max(axis=0)
-        return longest
+    def _between(self) -> tuple[Floats, Floats]:
+        """The shortest and the longest that each part of a record may be."""
+        lengths = self._lengths(self._rows)
+        return lengths.min(axis=0) / self.wider * (1 - UP_TO), lengths.max(axis=0) * self.wider * (1 + UP_TO)
 
     def _lengths(self, rows: Floats) -> Floats:
         """Return the length of each part of each row, shape (rows, parts)."""
         return np.stack([np.linalg.norm(rows[:, part], axis=1) for part in self._sides[0].parts], axis=1)
 
     def _within(self, row: Floats) -> Floats | None:
-        """Return a row made no longer than the longest; None where it then leaves the ranges."""
-        row, longest = row.copy(), self._longest
+        """Return a row made no longer than the longest; None where it then leaves the ranges, or is too short."""
+        row, longest = row.copy(), self._between[1] / (1 + UP_TO)
         for part, length, most in zip(self._sides[0].parts, self._lengths(row[None])[0], longest, strict=True):
             row[part] *= np.where(self._labels[part], 1.0, min(1.0, most / length if length else 1.0))
         low, high = self._ranges
         inside = (row >= low - UP_TO * np.abs(low)).all() and (row <= high + UP_TO * np.abs(high)).all()
-        return row if inside and (self._lengths(row[None])[0] <= longest * (1 + UP_TO)).all() else None
+        return row if inside and self._is_between(row[None])[0] else None
+
+    def _is_between(self, rows: Floats) -> Any:
+        shortest, longest = self._between
+        lengths = self._lengths(rows)
+        return ((lengths >= shortest) & (lengths <= longest)).all(axis=1)
 
     @cached_property
     def candidates(self) -> list[Floats]:
@@ -232,10 +239,9 @@ class Alike(GivenPairs):
 
     @property
     def quiet(self) -> Floats:
-        """Zeros where they are within, else the shortest record."""
+        """The shortest record."""
         shortest: Floats = self._rows[int(np.argmin(np.linalg.norm(self._rows, axis=1)))]
-        zeros = self._within(np.where(self._labels, shortest, 0.0))
-        return shortest if zeros is None else zeros
+        return shortest
 
     def opposite(self, row: Floats, stays: Any = FREE) -> Floats:
         """Return the record that is most unlike one: it turned round where that is within, else the farthest there is.
@@ -250,7 +256,7 @@ class Alike(GivenPairs):
             if turned is not None and not _same(turned, row):
                 return np.where(stays, row, turned)
             mixed = np.where(stays, row, rows)
-            rows = mixed[(self._lengths(mixed) <= self._longest * (1 + UP_TO)).all(axis=1)]
+            rows = mixed[self._is_between(mixed)]
         elif stays.any():
             kept = (like.stays(row, other) for other in rows)
             rows = rows[[len(same) == len(stays) and bool((same | ~stays).all()) for same in kept]]

@@ -124,13 +124,19 @@ class AlikeGraph(GivenPairs):
         return all(_edges_of(graph.arcs) == _edges_of(graph.arcs[::-1]) for graph in self._sides)
 
     @cached_property
-    def _undirected(self) -> bool:
+    def _is_sorted(self) -> bool:
+        """Whether edges have no direction: each comes both ways round, or with the smaller end first."""
         return self._both_ways or all((graph.arcs[0] <= graph.arcs[1]).all() for graph in self._sides)
+
+    @cached_property
+    def _is_once(self) -> bool:
+        """Whether no two nodes have two edges, apart from those that all come both ways round."""
+        return not any(a != b and (b, a) in edges for edges in self._edges for a, b in edges)
 
     @cached_property
     def _edges(self) -> list[Edges]:
         """The edges of both graphs."""
-        arcs = [np.sort(graph.arcs, axis=0) if self._undirected else graph.arcs for graph in self._sides]
+        arcs = [np.sort(graph.arcs, axis=0) if self._is_sorted else graph.arcs for graph in self._sides]
         return [*map(_edges_of, arcs)]
 
     @cached_property
@@ -193,25 +199,27 @@ class AlikeGraph(GivenPairs):
             return Alike([Pair(made(rows), made(np.delete(rows, self._change.node, axis=0)))])
         return Alike([Pair(made(rows), made(others))], self._change.records)
 
-    @cached_property
-    def _most(self) -> list[int]:
-        """The most edges that a node of the given graphs has from it and to it, or both together if undirected."""
-        counts = [self._counts(edges) for edges in self._edges]
-        return [max(max(of.values(), default=0) for of in both) for both in zip(*counts, strict=True)]
+    def _ends(self, edges: Iterable[tuple[int, ...]]) -> Counter[tuple[str, int]]:
+        """Return how many edges each node has: from it and to it, and in all where edges come once."""
+        ends = [[("from", a), ("to", b)] if not self._is_sorted else [] for a, b in edges]
+        both = [[("at", a), ("at", b)] if self._is_once else [] for a, b in edges]
+        return Counter(chain(*ends, *both))
 
-    def _counts(self, edges: Edges) -> tuple[Counter[int], Counter[int]]:
-        sent, got = (Counter(edge[end] for edge in edges) for end in (0, 1))
-        return (sent + got,) * 2 if self._undirected else (sent, got)
+    @cached_property
+    def _most(self) -> dict[str, int]:
+        """The most that a node of the given graphs has, of each kind."""
+        ends = chain(*(self._ends(edges).items() for edges in self._edges))
+        return {kind: many for many, kind in sorted((many, kind) for (kind, _), many in ends)}
 
     def _grown(self, edges: Edges, wanted: Iterable[tuple[int, ...]]) -> Edges:
         """Return edges and those of the wanted ones, in their order, by which no node has more than one that is given."""
-        made, (sent, got) = set(edges), self._counts(edges)
+        made, ends = set(edges), self._ends(edges)
         for a, b in wanted:
-            edge = (min(a, b), max(a, b)) if self._undirected else (a, b)
-            if a != b and edge not in made and sent[a] < self._most[0] and got[b] < self._most[1]:
+            edge = (min(a, b), max(a, b)) if self._is_sorted else (a, b)
+            more, known = self._ends([edge]), edge in made or (self._is_once and edge[::-1] in made)
+            if a != b and not known and all(ends[end] < self._most.get(end[0], 0) for end in more):
                 made.add(edge)
-                sent[a] += 1
-                got[b] += 1
+                ends.update(more)
         return frozenset(made)
 
     @cached_property
@@ -240,7 +248,7 @@ class AlikeGraph(GivenPairs):
     def _ways(self) -> list[int]:
         """Which way the edges of the node go: from it (1), to it (-1), or both; of an undirected graph, neither."""
         ends = (1, self._edges[0]), (-1, [edge[::-1] for edge in self._edges[0]])
-        return [] if self._undirected else [way for way, edges in ends if any(a == self._change.node for a, _ in edges)]
+        return [] if self._is_sorted else [way for way, edges in ends if any(a == self._change.node for a, _ in edges)]
 
     def _of_node(self, node: int) -> list[_Shape]:
         given, others = self._edges[0], [other for other in self._by_length if other != node]
@@ -248,7 +256,7 @@ class AlikeGraph(GivenPairs):
         found = []
         for way in self._ways or [1]:
             star = [(node, other)[::way] for other in others]
-            near = min(half, self._most[0])
+            near = min([half, *self._most.values()])
             far = [(a, b)[::way] for a, b in zip(others, others[half:], strict=False)]
             found.append(("a hub whose neighbours have one other", self._grown(NONE, [*star[:near], *far[:near]])))
             found.append(("a hub", self._grown(NONE, star)))
@@ -289,9 +297,10 @@ class AlikeGraph(GivenPairs):
         self, name: str, base: Edges, edge: tuple[int, ...], around: Iterable[tuple[int, ...]] = ()
     ) -> _Shape:
         """Return the shape of an edge that is there or not."""
-        beside = base - {edge, edge[::-1]} if self._undirected else base - {edge}
-        edges = self._grown(self._grown(beside, [edge]), around)
-        return _Shape(name, edge[0], edges, edges - {edge, edge[::-1]} if self._undirected else edges - {edge})
+        beside = base - {edge, edge[::-1]}
+        alone = self._grown(beside, [edge])
+        edges = self._grown(alone, around)
+        return _Shape(name, edge[0], edges, edges - (alone - beside))
 
     @cached_property
     def _roles(self) -> list[tuple[Floats, Floats, Floats]]:

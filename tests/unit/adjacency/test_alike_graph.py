@@ -161,6 +161,8 @@ def test_edges_of_an_undirected_graph_come_both_ways_and_of_a_directed_one_eithe
     assert all(a < b for pair in made(AlikeGraph([ORDERED])) for a, b in parts(pair.data)[1])
     hubs = [parts(pair.data)[1] for pair in AlikeGraph([DIRECTED]).corner_cases() if pair.name.endswith(" a hub")]
     assert {edge[::-1] for edges in hubs for edge in edges} & {edge for edges in hubs for edge in edges}
+    shown = [parts(pair.data)[1] for pair in made(AlikeGraph([DIRECTED]))]
+    assert not any((b, a) in edges for edges in shown for a, b in edges)  # as in the given graphs
     sending = np.array([[1, 1, 3, 4], [0, 2, 4, 3]])
     pairs = made(AlikeGraph([Pair((X, sending), (X, sending[:, 2:]))]))
     assert {a for pair in pairs for a, _ in parts(pair.data)[1] - parts(pair.neighbour)[1]} == {NODE}
