@@ -53,11 +53,13 @@ class _Change(NamedTuple):
         place: The place of the record.
         stays: Which parts of the record are the same in both inputs, as ``Tabular.stays`` has them.
         absent: The row that stands for a record that is absent; None where the record is missing, or another one.
+        zeros: Which numbers of the record are those of the absent one in both inputs.
     """
 
     place: int
     stays: Any
     absent: Floats | None = None
+    zeros: Any = FREE
 
 
 @dataclass(frozen=True)
@@ -130,15 +132,18 @@ class Alike(GivenPairs):
     def _replaced(self, place: int, one: Floats, other: Floats) -> dict[str, _Change]:
         """Return the readings of a record in place of another: absent, another in some parts, and another one."""
         found: dict[str, _Change] = {}
-        stays = self._sides[0].stays(one, other)
+        stays, equal = self._sides[0].stays(one, other), same_entries(one, other)
         # Features alone may be put to 0, so that a label which is the same in both belongs to no absent record.
-        same = same_entries(one, other) & self._labels & (not self._labels.all())
-        absent = [row for row in (one, other) if not np.nan_to_num(np.where(same, 0, row)).any()]
+        labels = equal & self._labels & (not self._labels.all())
+        absent = [row for row in (one, other) if not np.nan_to_num(np.where(labels, 0, row)).any()]
         if absent:
-            found[ABSENT.format(absent[0].flat[0])] = _Change(place, same, absent[0])
+            named, zeros = ABSENT.format(absent[0].flat[0]), equal & ~labels
+            if zeros.any():
+                some = f"{(~equal).sum()} of {len(equal)} parts of {named}, the others unchanged"
+                found[some] = _Change(place, labels, absent[0], zeros)
+            found[named] = _Change(place, labels, absent[0])
         elif stays.any():
-            some = f"{(~stays).sum()} of {len(stays)} parts of one record replaced, the others unchanged"
-            found[some] = _Change(place, stays)
+            found[f"{(~stays).sum()} of {len(stays)} parts of {REPLACED}, the others unchanged"] = _Change(place, stays)
         return found | {REPLACED: _Change(place, FREE)}
 
     @cached_property
@@ -266,19 +271,19 @@ class Alike(GivenPairs):
 
     def _pair(self, row: Floats, rest: Floats, place: int, turn: int, name: str = "") -> Pair:
         """Return the pair of a record that is there or not, or is another one, among others; by turns, one of two."""
-        like = self._sides[0]
-        full = np.insert(rest, place, row, axis=0)
+        like, (one, other) = self._sides[0], self.both(row, turn)
+        full = like.made(np.insert(rest, place, one, axis=0))
         if self.reading == ADDED:
-            return Pair(like.made(full), like.made(rest), name)
-        others = np.insert(rest, place, self.other(row, turn), axis=0)
-        return Pair(like.made(full), like.made(others), name)
+            return Pair(full, like.made(rest), name)
+        return Pair(full, like.made(np.insert(rest, place, other, axis=0)), name)
 
-    def other(self, row: Floats, turn: int = 0) -> Floats:
-        """Return the record that takes the place of one; by turns, one of two."""
-        _, stays, absent = self._change
-        if absent is not None:
-            return np.where(stays, row, absent)
-        return (self.opposite, self._against)[turn % 2](row, stays)
+    def both(self, row: Floats, turn: int = 0) -> tuple[Floats, Floats]:
+        """Return a record, and the one that takes its place; by turns, one of two."""
+        _, stays, absent, zeros = self._change
+        if absent is None:
+            return row, (self.opposite, self._against)[turn % 2](row, stays)
+        row = np.where(zeros, absent, row)
+        return row, np.where(stays, row, absent)
 
     def corner_cases(self) -> list[Pair]:
         """Return records to change among the others as given and among other ones: few show some of each."""

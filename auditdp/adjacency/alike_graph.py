@@ -331,8 +331,8 @@ class AlikeGraph(GivenPairs):
         if self._change.edges in (ADDED, ALONE):
             elsewhere, others = np.delete(rows, node, axis=0), _closed_up(others, node)
         elif self._change.records:
-            elsewhere = rows.copy()
-            elsewhere[node] = self._nodes.other(rows[node])
+            rows, elsewhere = rows.copy(), rows.copy()
+            rows[node], elsewhere[node] = self._nodes.both(rows[node])
         return Pair(self._made(rows, shape.edges), self._made(elsewhere, others), f"like the given: {shape.name}")
 
     def _played(self, shape: _Shape, roles: Iterable[Floats]) -> Pair:
@@ -415,6 +415,14 @@ def graph_of(data: Any) -> GraphData | None:
         return _replaced(data, values | sizes)
 
     return GraphData(records, arcs[:, ~is_loop] if has_loops else arcs, made)
+
+
+def may_be_edges(data: Any) -> bool:
+    """Return whether records may be the edges of a graph: different pairs of numbers, some of which are in both places."""
+    read = _edges(data.T if isinstance(data, np.ndarray) else data)
+    pairs = [] if read is None else read[0].T.tolist()
+    sources, targets = ({pair[end] for pair in pairs} for end in (0, 1))
+    return bool(sources & targets) and all(a != b for a, b in pairs) and len(set(map(tuple, pairs))) == len(pairs)
 
 
 def _fields(data: Any) -> dict[Any, Any]:

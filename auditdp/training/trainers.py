@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from auditdp.adjacency import Adjacency, Alike, Neighbours, Pair, as_adjacency
-from auditdp.adjacency.alike_graph import AlikeGraph, graph_of
+from auditdp.adjacency.alike_graph import AlikeGraph, graph_of, may_be_edges
 from auditdp.betting.forecasting.normal import NormalRatio
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.mechanism.calls.inputs import of_tensor
@@ -158,7 +158,13 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
         return adjacency
     try:
         given = adjacency.pairs()
-        return (Alike if graph_of(given[0].data) is None else AlikeGraph)(given, named)
+        if graph_of(given[0].data) is not None:
+            return AlikeGraph(given, named)
+        if may_be_edges(given[0].data):
+            raise AdjacencyError(
+                "pairs of numbers may be edges or records; give a graph's edges beside features or labels"
+            )
+        return Alike(given, named)
     except AdjacencyError as error:
         if named is not None:
             raise

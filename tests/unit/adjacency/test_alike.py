@@ -140,6 +140,20 @@ def test_a_change_that_the_pair_does_not_show_cannot_be_named():
         Alike([Pair(ROWS, ROWS[1:])], "one record replaced")
 
 
+@pytest.mark.parametrize("part", [0, 1])
+def test_where_a_record_is_put_to_zero_its_zeros_say_nothing_of_what_else_may_differ(part):
+    """The record may be absent, or one feature or the label be changed: what is searched is within all of these."""
+    features, labels = np.array([[1, 0], [0, 1], [0, 0], [1, 1]]), np.array([1, 0, 0, 1])
+    other = [features.copy(), labels.copy()]
+    other[part].flat[-2 if part else 4] = 1
+    adjacency = Alike([Pair((features, labels), tuple(other))])
+    assert "searched: 1 of 3 parts of one record put to 0, the others unchanged" in adjacency.name
+    for each in made(adjacency):
+        assert np.array_equal(each.data[1 - part], each.neighbour[1 - part])
+        rows = [np.column_stack(data) for data in (each.data, each.neighbour)]
+        assert (rows[0] != rows[1]).sum() == 1
+
+
 def test_other_data_is_made_in_the_form_of_a_named_tuple():
     data, record = namedtuple("Data", ["x", "y"]), namedtuple("Record", ["a", "b"])
     for each in made(Alike([Pair(data(FEATURES, LABELS), data(FEATURES[1:], LABELS[1:]))])):

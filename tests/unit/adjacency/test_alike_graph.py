@@ -56,7 +56,9 @@ PAIRS = {
     f"{SAME}, and of the features 1 of 2 parts of one record replaced, the others unchanged": Pair(
         (X, ARCS), (LESS, ARCS)
     ),
-    f"{THERE}, and of the features one record put to 0": Pair((X, ARCS), (ZERO, BESIDE)),
+    f"{THERE}, and of the features 1 of 2 parts of one record put to 0, the others unchanged": Pair(
+        (X, ARCS), (ZERO, BESIDE)
+    ),
     ADDED: REMOVED,
     ALONE: Pair((X, BESIDE), (np.delete(X, NODE, 0), BESIDE - (BESIDE > NODE))),
 }
@@ -174,5 +176,11 @@ def test_what_is_no_graph_is_left_to_its_records():
     assert graph_of({"x": X, "edges": ARCS, "weights": np.ones(8)}) is None  # of other edges there are none
     assert isinstance(neighbours(((X, Y), (X[:-1], Y[:-1])), search=True), Alike)
     assert isinstance(neighbours(REMOVED, search=True), AlikeGraph)
+    for edges in (
+        [(0, 1), (1, 2), (0, 2)],
+        np.array([[0, 1], [1, 2], [0, 2]]),
+    ):  # copies of one, or loops, would be none
+        assert "edges or records" in neighbours(Pair(edges, edges[1:]), search=True).unsearched
+    assert isinstance(neighbours(Pair([(20, 1), (31, 0), (40, 1)], [(31, 0), (40, 1)]), search=True), Alike)
     with pytest.raises(AdjacencyError, match="differ in one node or one edge"):
         AlikeGraph([Pair((X, ARCS), (X, ARCS[:, :3]))])
