@@ -21,7 +21,7 @@ from auditdp import GaussianDP, Pair, PureDP, audit_training
 from benchmarks.parts import Bar, Options, Result
 from benchmarks.trainer_cases import POISSON, POISSON_NOISE, SHARE, STEPS_OF_EPOCHS, clipped, gradients, people
 
-SEEDS, CALLS = 10, 400
+SEEDS, CALLS = 10, 300
 """Games of each trainer, and trainings of each game."""
 ROW = "correct trainer, derived neighbours, "
 STEPS, NOISE, RATE = 4, 4.0, 0.05

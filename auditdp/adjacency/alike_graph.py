@@ -19,8 +19,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, is_dataclass, replace
-from dataclasses import fields as dataclass_fields
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
 from typing import Any, NamedTuple
@@ -229,11 +228,6 @@ class AlikeGraph(GivenPairs):
         return order
 
     @cached_property
-    def _by_degree(self) -> list[int]:
-        degrees = Counter(chain(*self._edges[0]))
-        return sorted(self._by_length, key=lambda node: -degrees[node])
-
-    @cached_property
     def _shapes(self) -> list[_Shape]:
         """Edges of as many nodes, on either side of a pair."""
         kind, node, records = self._change
@@ -241,7 +235,7 @@ class AlikeGraph(GivenPairs):
             return self._of_edge()
         nodes = [node]
         if kind in (THERE, REWIRED) and records is None and len(self._ways) != 1:
-            nodes += [self._by_length[0], self._by_degree[0]]  # their features stay, so that it matters which one it is
+            nodes.append(self._by_length[0])  # features stay, so that it matters which node it is
         return [shape for each in dict.fromkeys(nodes) for shape in self._of_node(each)]
 
     @cached_property
@@ -276,9 +270,9 @@ class AlikeGraph(GivenPairs):
     def _of_edge(self) -> list[_Shape]:
         """Return an edge of few ends, among the given edges and among few others."""
         (first,) = self._edges[0] ^ self._edges[1]
-        order, degrees = self._by_length, self._by_degree
+        order = self._by_length
         unlike = int(np.argmax(np.linalg.norm(self._rows - self._rows[order[0]], axis=1)))
-        ends = [first, (order[0], order[:2][-1]), (order[0], unlike), (order[0], order[-1]), (degrees[0], degrees[-1])]
+        ends = [first, *((order[0], other) for other in (order[:2][-1], unlike, order[-1]))]
         both = dict.fromkeys(each[::way] for each in ends for way in (1, -1))
         stars = {end: [(end, other) for other in order] for end in chain(*both)}
         return [
@@ -388,7 +382,8 @@ def _closed_up(edges: Edges, node: int) -> Edges:
 def graph_of(data: Any) -> GraphData | None:
     """Return data as a graph; None where it is none, or where no other such graph can be made."""
     fields = _fields(data)
-    where = next((name for name in EDGE_NAMES if name in fields), len(fields) - 1)  # a number in a tuple without names
+    last = len(data) - 1 if isinstance(data, tuple) else None
+    where = next((name for name in EDGE_NAMES if name in fields), last)
     if where not in fields or (read := _edges(fields[where])) is None:
         return None
     arcs, as_given = read
@@ -429,8 +424,6 @@ def _fields(data: Any) -> dict[Any, Any]:
     """Return the parts of a record of any kind by their names, or by their numbers."""
     if isinstance(data, tuple):
         return dict(zip(getattr(data, "_fields", range(len(data))), data, strict=True))
-    if is_dataclass(data):
-        return {each.name: getattr(data, each.name) for each in dataclass_fields(data) if each.init}
     if isinstance(data, Mapping):
         return dict(data)
     return data.to_dict() if hasattr(data, "edge_index") and hasattr(data, "to_dict") else attributes_of(data)
@@ -440,8 +433,6 @@ def _replaced(data: Any, values: dict[Any, Any]) -> Any:
     """Return a record of any kind with other values of some of its parts."""
     if isinstance(data, tuple):
         return getattr(data, "_make", type(data))((_fields(data) | values).values())
-    if is_dataclass(data) and not isinstance(data, type):
-        return replace(data, **{name: value for name, value in values.items() if name in _fields(data)})
     if isinstance(data, Mapping):
         return type(data)({**data, **values})  # type: ignore[call-arg]
     made = copy.copy(data)

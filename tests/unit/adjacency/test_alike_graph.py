@@ -140,6 +140,19 @@ def test_graphs_are_made_in_the_form_of_the_given_one(form, pair):
             assert set(map(tuple, LOOPS[:, : len(rows)].T)) <= set(map(tuple, written.T))
 
 
+def test_graphs_of_torch_geometric_are_made_with_all_that_nodes_have():
+    torch, of = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data").Data
+    made_of = {"x": X, "train_mask": np.ones(5, bool), "y": Y, "edge_index": ARCS}
+    whole = of(**{name: torch.as_tensor(value) for name, value in made_of.items()})
+    without = of(
+        x=whole.x[1:], y=whole.y[1:], train_mask=whole.train_mask[1:], edge_index=torch.as_tensor(ARCS[:, 2:] - 1)
+    )
+    for each in AlikeGraph([Pair(whole, without)]).corner_cases():
+        for data, nodes in ((each.data, 5), (each.neighbour, 4)):
+            assert [len(data.x), len(data.y), len(data.train_mask), data.num_nodes] == [nodes] * 4
+            assert (data.edge_index.dtype, data.x.dtype) == (torch.int64, torch.float64)
+
+
 def sums(graph, rng):
     """Sums of neighbours' features of norm 1, of which one undirected edge changes two rows: sqrt(2)/4-Gaussian DP."""
     rows, out = graph.x / np.linalg.norm(graph.x, axis=1, keepdims=True), np.zeros(graph.x.shape)
