@@ -441,9 +441,9 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("--only", default="")
     options = parser.parse_args(None if arguments is None else [*arguments])
     seeds = range(options.seed, options.seed + options.seeds)
-    results = {name: accused(name, seeds) for name in CASES if options.only in name}
     for kind in KINDS:
-        of_kind = {name: result for name, result in results.items() if CASES[name].kind == kind}
+        names = [name for name, case in CASES.items() if case.kind == kind and options.only in name]
+        of_kind = {name: accused(name, seeds) for name in names}
         false = {name: result["verdicts"] for name, result in of_kind.items() if result["accused"]}
         print(
             f"{kind}: {sum(map(len, (r['verdicts'] for r in of_kind.values())))} games, accused {false or 'none'}",

@@ -7,8 +7,8 @@ and, by the data, what records look like. Within that these pairs stay:
 - no pair changes more kinds of things than the given one: parts of a replaced record that are the same in both inputs, such
   as features beside a changed label, are the same in both inputs of every pair, unless a user names a wider change;
 - as many records as before, since an accountant's sampling rate may rest on their number;
-- every number within its range in the data, and every record (of features and labels, each) no longer than the longest and
-  no shorter than the shortest: code may divide by lengths of which none is 0;
+- every number within its range in the data, and every record (of features and labels, each) no longer than the longest;
+- the record that changes is no shorter than the shortest, since code may divide by its length;
 - whole numbers, such as labels, are some that the data has.
 """
 
@@ -243,10 +243,17 @@ class Alike(GivenPairs):
         return self.opposite(row, stays) if turned is None else np.where(stays, row, turned)
 
     @property
-    def quiet(self) -> Floats:
+    def shortest(self) -> Floats:
         """The shortest record."""
         shortest: Floats = self._rows[int(np.argmin(np.linalg.norm(self._rows, axis=1)))]
         return shortest
+
+    @property
+    def quiet(self) -> Floats:
+        """Zeros where they are within the ranges, else the shortest record: for records that are the same in both inputs."""
+        low, high = self._ranges
+        zeros = np.where(self._labels, self.shortest, 0.0)
+        return zeros if ((low <= zeros) & (zeros <= high)).all() else self.shortest
 
     def opposite(self, row: Floats, stays: Any = FREE) -> Floats:
         """Return the record that is most unlike one: it turned round where that is within, else the farthest there is.

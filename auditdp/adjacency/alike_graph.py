@@ -303,7 +303,7 @@ class AlikeGraph(GivenPairs):
         against = self._nodes.opposite(long)
         return [
             (long, long, quiet),
-            (quiet, long, quiet),
+            (self._nodes.shortest, long, quiet),
             (long, against, quiet),
             (long, quiet, quiet),
             (long, quiet, against),
@@ -359,8 +359,9 @@ class AlikeGraph(GivenPairs):
                     shape = self._with_edge(shape.name, shape.others, (draw(nodes), draw(nodes)))
                 made = self._pair(self._rows, shape)
             else:
-                records = st.sampled_from([*self._nodes.candidates, self._nodes.quiet])
-                made = self._played(shape, draw(st.tuples(records, records, records)))
+                some = [*self._nodes.candidates, self._nodes.shortest]
+                node, others = st.sampled_from(some), st.sampled_from([*some, self._nodes.quiet])
+                made = self._played(shape, draw(st.tuples(node, others, others)))
             return made if different([made]) else st.reject()
 
         return pairs()
