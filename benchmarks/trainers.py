@@ -23,7 +23,7 @@ from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.numerics.randomness import stream
-from benchmarks import trainers_found, trainers_speed
+from benchmarks import trainers_correct, trainers_found, trainers_speed
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, spread
 
 TRAININGS = 20_000
@@ -146,13 +146,15 @@ def units(options: Options) -> Mapping[str, partial[Result]]:
     for name in (*SETTINGS, *(f"{CORRECT}, {setting}" for setting in dict.fromkeys(SETTINGS.values()))):
         for k in range(fewer or TWIN_GAMES):
             made[f"{name}/{k}"] = partial(_refuted_on, name, MOST_SETTINGS, options.seed + k)
-    return made | trainers_found.units(options) | trainers_speed.units(quick=options.quick)
+    correct = trainers_correct.units(options)
+    return made | trainers_found.units(options) | correct | trainers_speed.units(quick=options.quick)
 
 
 def view(results: Results) -> View:
     """Compare every row with its bar."""
     groups = grouped(results)
-    bars = [*_tight(groups), *_decided(groups), *trainers_found.bars(groups), *trainers_speed.bars(groups)]
+    of_trainers = *trainers_found.bars(groups), *trainers_correct.bars(groups)
+    bars = [*_tight(groups), *_decided(groups), *of_trainers, *trainers_speed.bars(groups)]
     tables = [_bounds(groups), _twins(groups), *trainers_found.tables(groups), *trainers_speed.tables(groups)]
     return View(bars, [table for table in tables if table.rows])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.pasting import as_python
+from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls.inputs import first_difference
 from auditdp.mechanism.protocol import brief, identity_key
 
@@ -117,9 +118,38 @@ class UpToOrder(Protocol):
 
 @dataclass(frozen=True)
 class GivenPairs:
-    """What adjacencies share whose pairs are given, and which make others by the same change."""
+    """What adjacencies share whose pairs are given, and which make others by the same change.
+
+    Raises:
+        AdjacencyError: If the first pair does not differ by the change.
+    """
 
     given: Sequence[Pair]
+    change: str | None = None
+
+    @property
+    def readings(self) -> Mapping[str, Any]:
+        """The changes by which the first pair may be meant to differ, in words, the narrowest first."""
+        raise NotImplementedError
+
+    @property
+    def reading(self) -> str:
+        """The change by which other pairs are made: the narrowest unless another was named."""
+        if self.change is not None and self.change not in self.readings:
+            names = " or ".join(map(repr, self.readings))
+            raise AdjacencyError(f"{type(self).__name__}: expected change, {names}, got change={self.change!r}")
+        return self.change or next(iter(self.readings))
+
+    @property
+    def searched(self) -> str:
+        """The change in a sentence, and how another one is named."""
+        others = " or ".join(repr(name) for name in self.readings if name != self.reading)
+        another = (
+            f"; search= of audit_training, or change= of {type(self).__name__}, may name another: {others}"
+            if others
+            else ""
+        )
+        return f"neighbours searched: {self.reading}{another}"
 
     def check(self, pair: Pair) -> None:
         """Do nothing: pairs that are given are taken at the user's word, and others are made by the same change."""

@@ -19,6 +19,11 @@ from auditdp.mechanism.protocol import brief, identity_key
 from auditdp.numerics.arrays import Floats
 
 
+def same_entries(one: Floats, other: Floats) -> Any:
+    """Return which numbers of two rows are the same, NaN among them."""
+    return (one == other) | (np.isnan(one) & np.isnan(other))
+
+
 @dataclass(frozen=True)
 class Tabular:
     """Records as lines of numbers."""
@@ -31,6 +36,13 @@ class Tabular:
     """Which columns hold whole numbers by their type."""
     made: Callable[[Floats], Any]
     """Makes data of the same form of other such rows."""
+    stays: Callable[[Floats, Floats], Any] = same_entries
+    """Returns which parts of the records of two rows are the same: their numbers, unless a row is the place of a record."""
+
+    @property
+    def is_in_columns(self) -> bool:
+        """Whether the numbers of a row are the parts of its record."""
+        return self.stays is same_entries
 
 
 def tabular(data: Any) -> Tabular:
@@ -95,7 +107,7 @@ def by_number(*inputs: Any) -> list[Tabular]:
     if all(_is_in_parts(data) and len(data) == len(first) for data in inputs):
         parts = [[*zip(*(data.values() if isinstance(data, Mapping) else data), strict=True)] for data in inputs]
         return [replace(each, made=partial(_in_parts, inputs, each.made)) for each in by_number(*parts)]
-    if not all(isinstance(data, list | tuple | np.ndarray) for data in inputs):
+    if not all(isinstance(data, list | tuple | np.ndarray) for data in inputs) or _is_mixed(first):
         raise AdjacencyError(f"expected sequences of records, got {brief(first)}")
     try:
         lengths = {identity_key(record): (_length(record), record) for data in inputs for record in data}
@@ -104,12 +116,54 @@ def by_number(*inputs: Any) -> list[Tabular]:
     known = sorted(lengths, key=lambda key: lengths[key][0])
     start = int(lengths[known[0]][0] > 0) if known else 0  # an empty one alone is 0
 
+    def record(row: Floats) -> Any:
+        return lengths[known[int(row[0]) - start]][1]
+
     def made(rows: Floats) -> Any:
-        return _like(inputs, [lengths[known[int(number) - start]][1] for number in rows[:, 0]])
+        return _like(inputs, [*map(record, rows)])
+
+    def stays(one: Floats, other: Floats) -> Any:
+        return np.array(_same_parts(record(one), record(other)))
 
     places = {key: place for place, key in enumerate(known, start)}
     numbers = [np.array([places[identity_key(record)] for record in data], float).reshape(-1, 1) for data in inputs]
-    return [Tabular(rows, [slice(0, 1)], np.array([True]), made) for rows in numbers]
+    return [Tabular(rows, [slice(0, 1)], np.array([True]), made, stays) for rows in numbers]
+
+
+def _same_parts(one: Any, other: Any) -> list[bool]:
+    """Return which parts of two records are the same: of tuples and dicts their fields, of a sequence all but one item.
+
+    Texts are sequences of words. Two sequences that differ in more than one item have no parts in common, since a word or
+    a number may be the same in both by chance.
+    """
+    if identity_key(one) == identity_key(other):
+        return [True]
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
+        return [same for key in one for same in _same_parts(one[key], other[key])]
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        return [same for both in zip(one, other, strict=True) for same in _same_parts(*both)]
+    long, short = sorted(map(_items, (one, other)), key=len, reverse=True)
+    differs = next((k for k, both in enumerate(zip(long, short, strict=False)) if both[0] != both[1]), len(short))
+    rest = short[differs + (len(long) == len(short)) :]
+    if len(long) > 1 and long[differs + 1 :] == rest:
+        return [place != differs for place in range(len(long))]
+    return [False]
+
+
+def _items(record: Any) -> list[Any]:
+    """Return the items of a sequence as what can be compared; a number or one word is an item itself."""
+    value = of_tensor(record)
+    if isinstance(value, str):
+        return value.split()
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
+        return [*map(identity_key, value)]
+    return [identity_key(value)]
+
+
+def _is_mixed(data: Any) -> bool:
+    """Return whether a tuple has arrays of several forms, such as features and edges, which are no records."""
+    forms = {(type(item), getattr(item, "dtype", None), getattr(item, "shape", ())[1:]) for item in data}
+    return isinstance(data, tuple) and any(map(_is_array, data)) and len(forms) > 1
 
 
 def remade(like: Any, parts: Sequence[Any]) -> Any:

@@ -24,7 +24,7 @@ def audit_training(
     claim: Claim | Callable[[int], Claim],
     pairs: Any = None,
     *,
-    search: bool = True,
+    search: bool | str = True,
     canaries: int | None = None,
     attack: Attack | None = None,
     calls: int | None = None,
@@ -58,7 +58,9 @@ def audit_training(
         pairs: Two inputs (data, neighbour), each of which may be a tuple such as features and labels; a list of pairs; or an
             adjacency. Whether a record is added or replaced has to be what the claim is about.
         search: Whether other neighbours are looked for. Where a pair is given, or a list of them, that is among those that
-            differ as the first one does and are within what its data shows (``auditdp.adjacency.Alike``).
+            differ as the first one does and are within what its data shows (``auditdp.adjacency.Alike``). Where a pair may
+            be meant in several ways, such as one edge or one node, the narrowest is searched; the result says which it was
+            and lists the others, and ``search`` may name one of them.
         canaries: How many canaries there are.
         attack: ``attack(released)``: with ``canaries`` a score of each, larger for those that look more like being in; with
             ``pairs``, what is bet on in place of the released, such as the score of a membership inference.

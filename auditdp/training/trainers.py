@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from auditdp.adjacency import Adjacency, Alike, Neighbours, Pair, as_adjacency
-from auditdp.adjacency.alike_graph import AlikeGraph, graph_of
+from auditdp.adjacency.alike_graph import AlikeGraph, graph_of, may_be_edges
 from auditdp.betting.forecasting.normal import NormalRatio
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.mechanism.calls.inputs import of_tensor
@@ -141,15 +141,34 @@ def _read(released: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value  # trainers go on to change what they released
 
 
-def neighbours(pairs: Any, *, search: bool) -> Adjacency:
-    """Return the adjacency of an audit: of pairs that are given, where a search is wanted, those that are like the first."""
+def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
+    """Return the adjacency of an audit: of pairs that are given, where a search is wanted, those that are like the first.
+
+    Raises:
+        AdjacencyError: If ``search`` names a change by which the first pair does not differ, or no pairs are given.
+    """
     adjacency = as_adjacency(two_worlds(pairs))
-    if not (search and isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None):
+    named = search if isinstance(search, str) else None
+    if not (isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None):
+        if named is not None:
+            raise AdjacencyError(
+                f"search={named!r} names how given pairs differ, and {adjacency.name} makes pairs itself"
+            )
+        return adjacency
+    if not search:
         return adjacency
     try:
         given = adjacency.pairs()
-        return Alike(given) if graph_of(given[0].data) is None else AlikeGraph(given)
+        if graph_of(given[0].data) is not None:
+            return AlikeGraph(given, named)
+        if may_be_edges(given[0].data):
+            raise AdjacencyError(
+                "pairs of numbers may be edges or records; give a graph's edges beside features or labels"
+            )
+        return Alike(given, named)
     except AdjacencyError as error:
+        if named is not None:
+            raise
         return replace(adjacency, unsearched=str(error))
 
 

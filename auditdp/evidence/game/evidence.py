@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from auditdp.adjacency import Adjacency
+from auditdp.adjacency.base import GivenPairs
 from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
@@ -97,12 +98,15 @@ def play_game(
     if game.wealth.refuted(alpha) and _confirms_itself(opened):
         most = game.wealth.calls + (opened.left or 0)
         game.play(most, alpha=alpha / 2, stop_when_refuted=True, going_on=opened.is_left, first=len(game.tables) - 1)
-    played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
+    details = _details(opened, alpha, parts)
+    compared = details.trace.pairs if details.trace is not None else 0
+    if isinstance(adjacency, GivenPairs) and max(compared, game.looked_at) > len(chosen):
+        details = replace(details, notices=[*details.notices, adjacency.searched])
+    played = _Played(opened, alpha, _assumptions(game.calls, adjacency), details)
     if game.wealth.refuted(alpha):
         among = adjacency if options.search and not (options.stop_when_refuted or options.within) else None
         found = _refuted(played, streams, smaller_among=among)
     else:
-        compared = played.details.trace.pairs if played.details.trace is not None else 0
         found = _not_refuted(played, unsearched(game, adjacency, searched=options.search, compared=compared))
     budget = opened.calls if opened.limit is None else opened.used - opened.checked
     return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, budget)

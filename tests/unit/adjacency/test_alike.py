@@ -1,5 +1,7 @@
 """Neighbours like a pair that is given."""
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,86 @@ def test_inputs_that_do_not_differ_in_one_record_are_refused(pair):
         Alike([pair])
 
 
+def edited(data, place, record):
+    return [*data[:place], record, *data[place + 1 :]]
+
+
+FLIPPED = np.array([1, 1, 1, 0])
+PARTS = "1 of 3 parts of one record replaced, the others unchanged"
+PEOPLE = [(k + np.arange(2.0 * k).reshape(k, 2), np.ones(k)) for k in (3, 1, 2)]
+MOVED = np.array(edited(FEATURES.tolist(), 1, [0.4, 0.5]))
+FORMS = [{"text": "good film", "topic": 1}, {"text": "bad plot", "topic": 0}, {"text": "a slow cast", "topic": 1}]
+
+
+@pytest.mark.parametrize(
+    ("pair", "reading", "stays"),
+    [
+        (Pair((FEATURES, LABELS), (FEATURES, FLIPPED)), PARTS, lambda data: data[0]),
+        (Pair({"x": FEATURES, "y": LABELS}, {"x": FEATURES, "y": FLIPPED}), PARTS, lambda data: data["x"]),
+        (
+            Pair((FEATURES, LABELS), (MOVED, LABELS)),
+            "2 of 3",
+            lambda data: data[1],
+        ),
+        (Pair(ROWS, edited(ROWS, 2, (0.25, 1))), "1 of 2 parts", lambda data: [row[0] for row in data]),
+        (
+            Pair(FORMS, edited(FORMS, 0, {"text": "new film", "topic": 1})),
+            "1 of 3",
+            lambda data: [each["topic"] for each in data],
+        ),
+        (
+            Pair(PEOPLE, edited(PEOPLE, 0, (PEOPLE[0][0][:2], PEOPLE[0][1][:2]))),
+            "2 of 6",
+            lambda data: [each[0][0, 1] for each in data],
+        ),
+        (Pair(["a b c", "d e", "f"], ["a b c", "d", "f"]), "1 of 2", lambda data: [text[0] for text in data]),
+    ],
+)
+def test_parts_of_a_record_that_the_given_pair_leaves_stay_in_all_pairs(pair, reading, stays):
+    adjacency = Alike([pair])
+    assert f"neighbours searched: {reading}" in adjacency.name
+    assert [*adjacency.readings][1:] == ["one record replaced"]
+    pairs = made(adjacency)
+    assert len(pairs) > 1
+    for each in pairs:
+        assert np.array_equal(stays(each.data), stays(each.neighbour))
+    wide = Alike([pair], "one record replaced")
+    assert any(not np.array_equal(stays(each.data), stays(each.neighbour)) for each in wide.corner_cases())
+
+
+def test_a_change_that_the_pair_does_not_show_cannot_be_named():
+    with pytest.raises(AdjacencyError, match="'one record added or removed', got change='one record replaced'"):
+        Alike([Pair(ROWS, ROWS[1:])], "one record replaced")
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_where_a_record_is_put_to_zero_its_zeros_say_nothing_of_what_else_may_differ(part):
+    """The record may be absent, or one feature or the label be changed: what is searched is within all of these."""
+    features, labels = np.array([[1, 0], [0, 1], [0, 0], [1, 1]]), np.array([1, 0, 0, 1])
+    other = [features.copy(), labels.copy()]
+    other[part].flat[-2 if part else 4] = 1
+    adjacency = Alike([Pair((features, labels), tuple(other))])
+    assert "searched: 1 of 3 parts of one record put to 0, the others unchanged" in adjacency.name
+    for each in made(adjacency):
+        assert np.array_equal(each.data[1 - part], each.neighbour[1 - part])
+        rows = [np.column_stack(data) for data in (each.data, each.neighbour)]
+        assert (rows[0] != rows[1]).sum() == 1
+
+
+def test_other_data_is_made_in_the_form_of_a_named_tuple():
+    data, record = namedtuple("Data", ["x", "y"]), namedtuple("Record", ["a", "b"])
+    for each in made(Alike([Pair(data(FEATURES, LABELS), data(FEATURES[1:], LABELS[1:]))])):
+        assert len(each.data.x) == len(each.data.y) == 4
+    rows = [record(*row) for row in ROWS]
+    assert all(isinstance(row, record) for each in made(Alike([Pair(rows, rows[1:])])) for row in each.data)
+
+
+def test_features_and_edges_are_no_two_records():
+    edges = np.array([[0, 1], [1, 2], [2, 3]])
+    with pytest.raises(AdjacencyError, match="expected"):
+        Alike([Pair((FEATURES, edges), (FEATURES, edges[1:]))])
+
+
 def test_one_kind_of_neighbours_turns_majorities_round():
     """Records by turns: one that is replaced decides each group of every fifth."""
     rows = [float(k) for k in range(-12, 13)]
@@ -159,7 +241,13 @@ def test_features_that_are_put_to_zero_keep_their_label():
         assert not each.neighbour[0][(each.data[0] != each.neighbour[0]).any(axis=1)].any()
 
 
-def test_other_records_are_quiet_where_zeros_are_within_the_ranges():
+def test_no_record_that_changes_is_shorter_than_the_shortest_and_others_may_be_quiet():
+    """Code that divides a record by its length is right where no record of the data is 0."""
     features, labels = np.array([[1.0, 2.5], [-3.0, -4.0], [0.5, 1.0]]), np.array([0.5, -2.0, 1.0])
-    adjacency = Alike([Pair((features, labels), (features[1:], labels[1:]))])
-    assert any(not np.any(each.neighbour[0]) and not np.any(each.neighbour[1]) for each in made(adjacency))
+    pairs = made(Alike([Pair((features, labels), (features[1:], labels[1:]))]))
+    rows = [np.column_stack(each.data) for each in pairs]
+    changed = [row for all_, each in zip(rows, pairs, strict=True) for row in all_ if row[2] not in each.neighbour[1]]
+    assert len(changed) > 20
+    assert min(np.linalg.norm(row[:2]) for row in changed) >= 1.25**0.5 - 1e-9
+    assert min(abs(row[2]) for row in changed) >= 0.5 - 1e-9
+    assert any(not np.any(each.neighbour[0]) and not np.any(each.neighbour[1]) for each in pairs)
