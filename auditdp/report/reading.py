@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from auditdp.record.details import GameDetails
 from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, Place, Verdict, details
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
-from auditdp.report.numbers import MISSING, as_float, count, level, number, symbol
+from auditdp.report.numbers import MISSING, as_float, bound, count, level, number, symbol
 from auditdp.report.text import printable, shorten
 
 MOST = 3
@@ -92,8 +93,9 @@ def at_most(result: AuditResult) -> str:
     if (as_float(result.epsilon_lower) or 0.0) > share * (claimed or 0.0):
         return ""  # other evidence certifies that the output loses more
     alone = claimed is not None and result.claim is not None and not result.claim.delta  # else a share is no level
-    most = f"{symbol(result.claim)} = {number(share * (claimed or 0))}" if alone else f"{number(share)} of the claim"
-    rest = f"; {1 - share:.0%} of the budget is unused" if share < NEARLY else ""
+    loss = bound(share * (claimed or 0) if alone else share, up=True)
+    most = f"{symbol(result.claim)} = {loss}" if alone else f"{loss} of the claim"
+    rest = f"; {math.floor(100 * (1 - share))}% of the budget is unused" if share < NEARLY else ""
     return f"at most {most} on {looked_at(trace)}{rest}"
 
 

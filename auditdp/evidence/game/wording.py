@@ -203,8 +203,8 @@ def suspected(trace: GameTrace | None, calls: Callable[[], int | None], made: in
     if not found or (enough := calls()) is None or enough <= made:
         return []
     return [
-        f"suspicion: {found[0].located}. A trace decides nothing: it rests on a few runs of this pair. About "
-        f"{odds(math.log(enough))} calls would decide"
+        f"suspicion: {found[0].located}. A trace decides nothing: it rests on a few runs of this pair. About {enough:,} "
+        "calls would decide"
     ]
 
 
