@@ -138,12 +138,11 @@ def gaussian(
     def accountants(sigma: float) -> Sequence[Accountant]:
         from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
         from auditdp.accountants.zcdp import ZCDP
+        from auditdp.mechanism.laws.balls import above, ball
 
         curve = GaussianCurve(sigma, sensitivity, count)
         classic = [ClassicGaussian(sigma, sensitivity, everywhere=each) for each in (False, True) if count == 1]
-        ratio = sensitivity / sigma
-        # ρ is rounded up by more than its operations can have rounded it down.
-        return [curve, ZCDP(count * ratio * ratio / 2 * (1 + 1e-15)), *classic]
+        return [curve, ZCDP(above(ball(curve.zcdp))), *classic]
 
     parameters = {"sensitivity": sensitivity, "count": count}
     return Model(parameters, accountants, FreeParameter("sigma", sigma, True), lambda sigma: accountants(sigma)[:1])
