@@ -401,6 +401,11 @@ def test_a_plot(project, ending):
         ),
         ("matrix --steps 9 --separation 3 --noise-multiplier 1 --delta .1", ["--coefficients or --square-root"]),
         ("matrix --steps 9 --separation 3 --noise-multiplier 1 --coefficients 1,x --delta .1", ["1,x", "numbers"]),
+        ("compose --part .1,0,1000000000 --delta .1", ["--part .1,0,1000000000", "100,000 times at most"]),
+        (
+            "matrix --steps 1000000000 --separation 3 --noise-multiplier 1 --square-root 1000000000 --delta .1",
+            ["bands=1,000,000,000", "use fewer"],
+        ),
         ("dp-sgd --phase 1,.1 --delta .1", ["--phase 1,.1", "NOISE_MULTIPLIER,RATE,STEPS"]),
         ("dp-sgd --phase 1,.1,3 --steps 10 --delta .1", ["--phase has", "leave out"]),
         (

@@ -411,7 +411,7 @@ class _Level:
         before, after = (max(self.rough(epsilon * factor), 1e-300) for factor in (1 - NEAR, 1 + NEAR))
         epsilon = epsilon or math.inf  # where there is nothing to see, any grid does
         slope = max(math.log(before / after) / (2 * NEAR * epsilon), 1e-300)
-        # Losses of negligible probability take room as well while they are computed, and are left out of a lower bound later.
+        # Losses of negligible probability take room while they are computed, and are left out of a lower bound later.
         computed = self.curve.largest_loss(self._negligible) / interval
         finest = min(max(longest / MOST_POINTS, computed / MOST_LOSSES), 1.0)
         finer = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval
