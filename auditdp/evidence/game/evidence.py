@@ -220,7 +220,7 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     if not fresh.wealth.refuted(alpha):
         games = f"{1 / played.alpha:,.0f}"
         statement = (
-            f"after {count(game.refuted_at, 'call')} the bets had multiplied their stake by {games}, as they do in at most 1 "
+            f"after {count(game.refuted_at, 'call')} bets had multiplied their stake by {games}, as they do in at most 1 "
             f"of {games} games of a true claim; {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it. "
             "Either this is such a game, or the outputs of one call are not independent runs, or the violation is too small "
             "for so many calls; another seed with more calls tells which"
