@@ -246,14 +246,10 @@ def from_scores(
     question = question_of(parameter, delta, alpha, claim)
     method = _chosen(design, question, method)
     numbered = method.startswith("one-run")
-    for name, value, unset, takes in (
-        ("guesses", guesses, None, numbered),
-        ("guess", guess, "both", numbered or method == "scan"),
-    ):
-        if value != unset and not takes:
-            raise ConfigurationError(
-                f"{name}={value!r} does not apply to method {method!r}; leave it out, or name another"
-            )
+    if (guesses is not None and not numbered) or (guess != "both" and not numbered and method != "scan"):
+        raise ConfigurationError(
+            f"guess={guess!r} and guesses={guesses!r} do not apply to method {method!r}; leave them out, or name another"
+        )
     values, truth = inputs.scores_and_labels(scores, labels)
     if design != "arms":
         inputs.check_fair(truth)

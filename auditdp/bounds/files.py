@@ -90,12 +90,9 @@ def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None
     """
     values = {name.strip(): column(columns, name.strip(), path) for name in names}
     for name in filter(COUNT.fullmatch, values):
-        others = [each.reshape(len(each), -1) for other, each in values.items() if other != name]
-        counts = values[name][~np.isnan(values[name])]
-        if not others or len({len(each) for each in values.values()}) > 1 or (counts < 0).any() or (counts % 1).any():
-            continue
-        rows = np.concatenate(others, axis=1)
-        if len(np.unique(rows, axis=0)) == len(rows):
+        others = [map(repr, each.tolist()) for other, each in values.items() if other != name]
+        rows, counts = list(zip(*others, strict=False)), values[name][~np.isnan(values[name])]
+        if rows and len(set(rows)) == len(rows) and (counts >= 0).all() and not (counts % 1).any():
             raise ConfigurationError(
                 f"{path}: column {name!r} seems to count how often each value came, but every row has to be one output: "
                 "repeat each value as often as it came, or rename the column if it is a part of the outputs"

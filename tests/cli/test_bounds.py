@@ -143,6 +143,12 @@ def test_a_histogram_is_no_list_of_outputs(records, arguments):
     assert "column 'count'" in outcome.err
 
 
+def test_outputs_of_several_numbers_beside_counts(records):
+    np.savez(records.root / "n.npz", first=FIRST, second=SECOND[:, 0], count=np.arange(200))
+    outcome = records("bounds", "n.npz", "--first", "first", "--second", "count")
+    assert (outcome.code, "column 'count'" in outcome.err) == (2, True)
+
+
 @pytest.mark.parametrize("row", ["5,-3", "5,2.5", "4,3"])
 def test_outputs_that_are_called_counts_are_read(records, row):
     """Below 0, no whole number, or a value that comes twice: these are no numbers of times."""

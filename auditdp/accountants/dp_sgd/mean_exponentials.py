@@ -142,8 +142,8 @@ class MeanExponentials:
                 weighted[cells] += share * means
         for zero, law, known in ((one.zero, other, others), (other.zero, one, values)):
             places = finer * (law.lowest + np.arange(len(known))) - lowest + 1
-            for each, added in ((masses, law.masses), (weighted, law.masses * known)):
-                np.add.at(each, np.maximum(places, 0), zero * added)
+            for each, terms_of in ((masses, law.masses), (weighted, law.masses * known)):
+                np.add.at(each, np.maximum(places, 0), zero * terms_of)
         added = 2.0**-51 * (len(lags) + 64)
         off = one.off[0] + other.off[0] + added, max(one.off[1], other.off[1])
         zero, beyond = one.zero * other.zero, one.beyond + other.beyond

@@ -100,36 +100,30 @@ def _check_options(asked: BoundsOptions, kind: str) -> None:
 def _assumed(asked: BoundsOptions, options: dict[str, Any]) -> Assumed | None:
     """What scores of one training show if they are Gaussian."""
     assert asked.file is not None  # it has been read
-    columns = read(asked.file)
-    scores, labels = inputs.scores_and_labels(
-        *(column(columns, name, asked.file) for name in (asked.scores, asked.labels))
-    )
+    scores, labels = inputs.scores_and_labels(*_columns(asked.file, asked.scores, asked.labels))
     return assuming_gaussian(scores, labels, inputs.question_of(**options))
 
 
 def _of_scores(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
-    columns = read(file)
-    options = {
-        **question,
-        "guess": asked.guess,
-        "guesses": asked.guess_count,
-        "seed": asked.seed,
-    }
-    values, truth = column(columns, asked.scores, file), column(columns, asked.labels, file)
+    options = {**question, "guess": asked.guess, "guesses": asked.guess_count, "seed": asked.seed}
+    values, truth = _columns(file, asked.scores, asked.labels)
     return lambda name: from_scores(values, truth, method=name, **options)
 
 
 def _of_observed(asked: BoundsOptions, file: Path) -> Maker:
-    table = read(file)
-    columns = [column(table, name, file) for name in (asked.scores, asked.labels, asked.propensities)]
+    columns = _columns(file, asked.scores, asked.labels, asked.propensities)
     options: dict[str, Any] = {"alpha": asked.alpha, "claim": asked.claim, "guess": asked.guess, "seed": asked.seed}
     return lambda _: from_observed(*columns, **options)
 
 
 def _of_guesses(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
-    columns = read(file)
-    guessed, truth = column(columns, asked.guesses, file), column(columns, asked.labels, file)
+    guessed, truth = _columns(file, asked.guesses, asked.labels)
     return lambda method: from_labelled_guesses(guessed, truth, method=method, **question)
+
+
+def _columns(file: Path, *names: str) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
+    table = read(file)
+    return [column(table, name, file) for name in names]
 
 
 def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
@@ -138,8 +132,6 @@ def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
         raise ConfigurationError(f"{'--second' if first else '--first'} is missing; outputs of two inputs are compared")
     if file is None:
         tables = [(Path(name), read(Path(name))) for name in (first, second)]
-        for path, table in tables:
-            refuse_histogram(table, list(table), path)
         arrays = [_joined(table, list(table), path) for path, table in tables]
     else:
         table = read(file)
@@ -150,6 +142,7 @@ def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
 
 def _joined(table: Columns, names: list[str], path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return columns side by side, without the empty rows at the end that pad a column to the file's length."""
+    refuse_histogram(table, names, path)
     parts = [column(table, name.strip(), path) for name in names]
     if len({len(part) for part in parts}) > 1:
         raise ConfigurationError(f"{path}: {', '.join(names)} have different lengths; one row is one output")
