@@ -6,8 +6,10 @@ import importlib.util
 import math
 import subprocess
 import sys
+import weakref
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from auditdp.accountants.base import Soundness
@@ -302,6 +304,27 @@ def test_where_no_accountant_answers_the_exit_code_says_so(monkeypatch, capsys, 
     assert "found about" not in message.out
     assert "Traceback" not in message.err
     assert "Please report" not in message.err
+
+
+def test_a_command_that_runs_out_of_memory_ends_with_no_code_of_a_finding(monkeypatch, capsys):
+    """What its frames hold is let go before anything is said, or Python ends it with 1."""
+    held = []
+
+    def fill():
+        big = np.zeros(10)
+        held.append(weakref.ref(big))
+        raise MemoryError
+
+    def formatted():
+        if held[0]() is not None:
+            raise MemoryError
+        return ""
+
+    monkeypatch.setattr("auditdp.cli.app", fill)
+    monkeypatch.setattr("auditdp.cli.traceback.format_exc", formatted)
+    assert _carried_out([], in_project=False) == 3
+    assert held[0]() is None
+    assert "out of memory" in capsys.readouterr().err
 
 
 def test_opacus_is_not_asked_for_a_delta_when_solving(project):
