@@ -233,14 +233,16 @@ def settle(value: Callable[[], arb], *, bits: int = 60) -> arb:
     """Return an enclosure with ``bits`` correct bits, by evaluating it with ever more precision until it has them.
 
     Raises:
-        AccountantError: If 6144 bits of working precision do not do: the value is then zero, most likely.
+        AccountantError: If 6144 bits of working precision do not do: the value is zero, or a difference of huge numbers.
     """
     for doublings in range(7):
         with precision(96 << doublings):
             found = value()
         if found.is_exact() or (found.is_finite() and found.rel_accuracy_bits() >= bits):
             return found
-    raise AccountantError(f"expected a number that is not zero, got {found}; use larger parameters")
+    raise AccountantError(
+        f"expected a number that {96 << doublings:,} bits tell from zero, got {found}; use parameters nearer to 1"
+    )
 
 
 def failure(error: Exception) -> str:

@@ -29,6 +29,9 @@ from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.parameters import ZERO_OUT
 from auditdp.accountants.gaussian import GaussianShaped
 
+MOST_TERMS = 10**7
+"""Fractions of a sensitivity, of which a million take some three seconds."""
+
 
 @dataclass(frozen=True)
 class MatrixNoise(Description):
@@ -58,6 +61,12 @@ class MatrixNoise(Description):
         kind = type(self).__name__
         if not (self.coefficients and all(map(math.isfinite, self.coefficients)) and self.coefficients[0] > 0):
             raise AccountantError(f"{kind}: expected finite coefficients, the first > 0, got {self.coefficients!r:.60}")
+        uses = min(self.participations, -(-self.steps // self.separation))
+        terms = self.steps + uses * min(len(self.coefficients), self.steps)
+        if terms > MOST_TERMS:
+            raise AccountantError(
+                f"{kind}: expected steps + participations × coefficients <= {MOST_TERMS:,}, got {terms:,}; use fewer"
+            )
         falling = all(one >= other for one, other in pairwise([*self.coefficients, 0.0]))
         if len(self.coefficients) > self.separation and self.participations > 1 and not falling:
             raise AccountantError(
@@ -120,6 +129,8 @@ def square_root(bands: int) -> tuple[float, ...]:
     Source: Fichtenberger, Henzinger & Upadhyay (2023), "Constant matters", arXiv:2202.11205; banded: arXiv:2405.13763.
     """
     check_count("square_root", bands=bands)
+    if bands > MOST_TERMS:
+        raise AccountantError(f"square_root: expected bands <= {MOST_TERMS:,}, got bands={bands:,}; use fewer")
     found = [1.0]
     for k in range(1, bands):
         found.append(found[-1] * (2 * k - 1) / (2 * k))

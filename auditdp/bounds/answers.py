@@ -14,6 +14,9 @@ from auditdp.bounds.result import ROUNDING, Answer, Bound, Question
 from auditdp.numerics.arrays import Booleans, Floats, Labels
 
 EVENT = "the event was fixed before these outputs were seen"
+GUESSED_IN = (
+    "the event is the guess 'in', and each guess was made from its own run alone, in the same way whatever its label"
+)
 RUNS = "the outputs are independent runs of the mechanism"
 COIN = "each label was thrown by its own fair coin, independent of everything else"
 ONE_RUN = "the claim is about neighbours that differ in the inclusion of one canary"

@@ -8,6 +8,8 @@ bounds and reports the largest has no certificate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +20,7 @@ from auditdp.bounds.answers import (
     BLIND_GUESSES,
     COIN,
     EVENT,
+    GUESSED_IN,
     ONE_RUN,
     ROW_BY_ROW,
     RUNS,
@@ -156,6 +159,54 @@ def from_guesses(
     return guessed([(correct, guesses)], canaries, question, chosen, [COIN, ONE_RUN, BLIND_GUESSES])
 
 
+def from_labelled_guesses(
+    guesses: ArrayLike,
+    labels: ArrayLike,
+    *,
+    design: str,
+    delta: float = 0.0,
+    parameter: str = "epsilon",
+    alpha: float = 0.05,
+    claim: float | None = None,
+    method: str = "auto",
+) -> Bound:
+    """Bound the level from guesses of membership and the labels that were guessed.
+
+    For 'coin' and 'one-run' this is ``from_guesses``. For 'arms' the event is the guess 'in', whatever else was guessed.
+
+    Args:
+        guesses: Shape (n,): 1 for in, 0 for out, NaN for none.
+        labels: Shape (n,): 1 for in, 0 for out.
+        design: How the labels came about, as of ``from_scores``.
+        delta: The delta that goes with epsilon.
+        parameter: 'epsilon', or 'mu' of Gaussian DP.
+        alpha: The error probability.
+        claim: The claimed level, to be tested; None gives the bound alone.
+        method: As of ``from_guesses``; for 'arms' as of ``from_counts``.
+
+    Raises:
+        ConfigurationError: If the data or an option cannot be used, or fair coins do not give such labels.
+    """
+    _check_design(design)
+    guessed = inputs.numbers("guesses", guesses, gaps=True)
+    made = ~np.isnan(guessed)
+    inputs.check_binary("guesses", guessed[made])
+    _, truth = inputs.scores_and_labels(np.nan_to_num(guessed), labels)
+    question: dict[str, Any] = {
+        "delta": delta,
+        "parameter": parameter,
+        "alpha": alpha,
+        "claim": claim,
+        "method": method,
+    }
+    if design == "arms":
+        first, second = guessed[truth == 1] == 1, guessed[truth == 0] == 1
+        found = from_counts(int(first.sum()), len(first), int(second.sum()), len(second), **question)
+        return replace(found, assumptions=[GUESSED_IN, RUNS])
+    inputs.check_fair(truth)
+    return from_guesses(int((guessed == truth).sum()), int(made.sum()), canaries=len(truth), **question)
+
+
 def from_scores(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -175,14 +226,14 @@ def from_scores(
     Args:
         scores: Shape (n,), finite; larger is more like 'in'.
         labels: Shape (n,): 1 for in, 0 for out.
-        design: How the labels came about: 'coin', 'arms' or 'one-run', see ``DESIGNS``. Nothing in the numbers can tell,
-            and the bound is only as good as this statement.
+        design: How the labels came about: 'coin', 'arms' or 'one-run', see ``DESIGNS``. The bound is only as good as this
+            statement: of coins, only numbers of in and out that these hardly ever give are refused (``inputs.check_fair``).
         delta: The delta that goes with epsilon.
         parameter: 'epsilon', or 'mu' of Gaussian DP.
         alpha: The error probability.
         claim: The claimed level, to be tested; None gives the bound alone.
         method: 'auto' or one of ``methods(design)``.
-        guess: Which canaries the scan and the one-run methods guess: 'both' ends of the scores, 'in' or 'out'.
+        guess: For the scan and the one-run methods: which canaries are guessed, 'both' ends of the scores, 'in' or 'out'.
         guesses: For the one-run methods: numbers of guesses, fixed before the scores were seen; with several, alpha is
             shared equally among them. None takes all canaries, a quarter and a sixteenth.
         seed: What the random split and the order of equal scores are made from; also to be fixed beforehand.
@@ -190,14 +241,18 @@ def from_scores(
     Raises:
         ConfigurationError: If the data or an option cannot be used.
     """
-    if design not in DESIGNS:
-        known = "; ".join(f"{name!r}: {meaning}" for name, meaning in DESIGNS.items())
-        raise ConfigurationError(f"unknown design {design!r}; say how the labels came about: {known}")
-    if guess not in scan.GUESSES:
-        raise ConfigurationError(f"unknown guess {guess!r}; {did_you_mean(guess, scan.GUESSES)}")
+    _check_design(design)
+    _check_guess(guess)
     question = question_of(parameter, delta, alpha, claim)
     method = _chosen(design, question, method)
+    numbered = method.startswith("one-run")
+    if (guesses is not None and not numbered) or (guess != "both" and not numbered and method != "scan"):
+        raise ConfigurationError(
+            f"guess={guess!r} and guesses={guesses!r} do not apply to method {method!r}; leave them out, or name another"
+        )
     values, truth = inputs.scores_and_labels(scores, labels)
+    if design != "arms":
+        inputs.check_fair(truth)
     if design == "one-run":
         rng = np.random.default_rng(seed)
         return in_one_run(values, truth, question, rng=rng, method=method, guess=guess, guesses=guesses)
@@ -235,6 +290,7 @@ def from_observed(
     Raises:
         ConfigurationError: If the data or an option cannot be used, or labels do not fit their propensities.
     """
+    _check_guess(guess)
     question = question_of("epsilon", 0.0, alpha, claim)
     values, truth = inputs.scores_and_labels(scores, labels)
     known = inputs.numbers("propensities", propensities)
@@ -332,6 +388,17 @@ def from_outputs(
     learning = split.learning_part(labels, OUTPUT_SHARE, rng)
     learned, testing = split.learned_scores(outputs, labels, learning, rng)
     return split_and_tested(learned, testing, labels, learning, question, method, [RUNS])
+
+
+def _check_design(design: str) -> None:
+    if design not in DESIGNS:
+        known = "".join(f"\n  {name}: {meaning}" for name, meaning in DESIGNS.items())
+        raise ConfigurationError(f"unknown design {design!r}; say how the labels came about:{known}")
+
+
+def _check_guess(guess: str) -> None:
+    if guess not in scan.GUESSES:
+        raise ConfigurationError(f"unknown guess {guess!r}; {did_you_mean(guess, scan.GUESSES)}")
 
 
 def _chosen(kind: str, question: Question, method: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import importlib
 import math
+import re
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +18,8 @@ from auditdp.doors import MOST_BYTES
 from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, did_you_mean
 
 Columns = dict[str, NDArray[Any]]
+COUNT = re.compile(r"counts?|freq(uency|uencies)?|n|number|occurrences|times|weights?", re.IGNORECASE)
+"""The name of a column that counts how often something came."""
 ROWS = 4096
 """Rows of a table that are unpacked before it is seen how large they are."""
 
@@ -74,6 +78,25 @@ def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
                 f"{path}: column {name!r}, row {row + 1}: expected a number, got {value!r:.80}"
             ) from error
     return numbers
+
+
+def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None:
+    """Raise where one of these columns counts how often the values of the others came, so that a row is no output.
+
+    Such a column has the name of a count and whole numbers >= 0, and no two rows have the same values in the others.
+
+    Raises:
+        ConfigurationError: If there is such a column, or no column of a name.
+    """
+    values = {name.strip(): column(columns, name.strip(), path) for name in names}
+    for name in filter(COUNT.fullmatch, values):
+        others = [map(repr, each.tolist()) for other, each in values.items() if other != name]
+        rows, counts = list(zip(*others, strict=False)), values[name][~np.isnan(values[name])]
+        if rows and len(set(rows)) == len(rows) and (counts >= 0).all() and not (counts % 1).any():
+            raise ConfigurationError(
+                f"{path}: column {name!r} seems to count how often each value came, but every row has to be one output: "
+                "repeat each value as often as it came, or rename the column if it is a part of the outputs"
+            )
 
 
 def _read_text(path: Path) -> Columns:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import bdtr
 
 from auditdp.bounds.curves import curve_of
 from auditdp.bounds.result import Question
@@ -14,6 +15,8 @@ from auditdp.errors import ConfigurationError
 from auditdp.numerics.arrays import Floats, Labels
 
 FEWEST_OUTPUTS = 20
+UNFAIR = 1e-6
+"""Probability with which labels that fair coins gave are refused, at most."""
 
 
 def question_of(parameter: str, delta: float, alpha: float, claim: float | None) -> Question:
@@ -49,8 +52,8 @@ def increasing(**counts: Any) -> tuple[int, ...]:
     return tuple(int(value) for value in values)
 
 
-def numbers(name: str, values: ArrayLike) -> Floats:
-    """Return the values as an array of finite numbers with at least one dimension.
+def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
+    """Return the values as an array of finite numbers with at least one dimension; with ``gaps`` some may be NaN.
 
     Raises:
         ConfigurationError: If they are not.
@@ -59,8 +62,9 @@ def numbers(name: str, values: ArrayLike) -> Floats:
         array = np.atleast_1d(np.asarray(values, dtype=float))
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{name}: expected numbers, all rows of one shape: {error}") from error
-    if not np.all(np.isfinite(array)):
-        bad = int(np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))[0])
+    known = np.isfinite(array) | (gaps & np.isnan(array))
+    if not known.all():
+        bad = int(np.flatnonzero(~known.reshape(len(array), -1).all(axis=1))[0])
         raise ConfigurationError(
             f"{name}: row {bad + 1} is {array[bad]}, expected finite numbers; give such rows a number that says so, "
             "the same for either label, rather than leave them out"
@@ -79,15 +83,42 @@ def scores_and_labels(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Lab
         raise ConfigurationError(
             f"expected one score and one label per row, got scores of shape {values.shape} and labels {truth.shape}"
         )
-    wrong = truth[(truth != 0) & (truth != 1)]
-    if len(wrong):
-        raise ConfigurationError(f"labels: expected 1 for in and 0 for out, got {wrong[0]:g}; recode them")
+    check_binary("labels", truth)
     inside = int(truth.sum())
     if min(inside, len(truth) - inside) < 2:
         raise ConfigurationError(
             f"labels: {inside} in and {len(truth) - inside} out; at least two of either are needed, so record more runs"
         )
     return values, truth.astype(np.int8)
+
+
+def check_binary(name: str, values: Floats) -> None:
+    """Raise unless all of these say 'in' or 'out'.
+
+    Raises:
+        ConfigurationError: If one does not.
+    """
+    wrong = values[(values != 0) & (values != 1)]
+    if len(wrong):
+        raise ConfigurationError(f"{name}: expected 1 for in and 0 for out, got {wrong[0]:g}; recode them")
+
+
+def check_fair(labels: Labels) -> None:
+    """Raise where fair coins give numbers of in and out as uneven as these with probability ``UNFAIR`` at most.
+
+    Null hypothesis: each label was thrown by its own fair coin. The test is the two-sided binomial one. Where labels were
+    not thrown so, guesses are right without any training, and a bound that assumes coins would be false.
+
+    Raises:
+        ConfigurationError: If the labels are so uneven.
+    """
+    inside, rows = int(labels.sum()), len(labels)
+    if 2 * float(bdtr(min(inside, rows - inside), rows, 0.5)) <= UNFAIR:
+        raise ConfigurationError(
+            f"labels: {inside:,} of {rows:,} are in; fair coins give numbers as uneven with probability {UNFAIR:g} at most; "
+            "use design 'arms' if every row is an independent run of the mechanism, or propensities that say how likely "
+            "each row is a member"
+        )
 
 
 def outputs(name: str, values: ArrayLike) -> Floats:

@@ -66,6 +66,10 @@ def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
     except OSError as error:  # such as a full disk behind standard output
         say(f"error: {error}")
         return CRASHED
+    except MemoryError as error:
+        traceback.clear_frames(error.__traceback__)  # what they hold is needed to say anything
+        say("error: out of memory; use smaller parameters, or a machine with more memory")
+        return CRASHED
     except BaseException:
         say(traceback.format_exc().rstrip())
         say("error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above.")

@@ -6,8 +6,10 @@ import importlib.util
 import math
 import subprocess
 import sys
+import weakref
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from auditdp.accountants.base import Soundness
@@ -304,6 +306,27 @@ def test_where_no_accountant_answers_the_exit_code_says_so(monkeypatch, capsys, 
     assert "Please report" not in message.err
 
 
+def test_a_command_that_runs_out_of_memory_ends_with_no_code_of_a_finding(monkeypatch, capsys):
+    """What its frames hold is let go before anything is said, or Python ends it with 1."""
+    held = []
+
+    def fill():
+        big = np.zeros(10)
+        held.append(weakref.ref(big))
+        raise MemoryError
+
+    def formatted():
+        if held[0]() is not None:
+            raise MemoryError
+        return ""
+
+    monkeypatch.setattr("auditdp.cli.app", fill)
+    monkeypatch.setattr("auditdp.cli.traceback.format_exc", formatted)
+    assert _carried_out([], in_project=False) == 3
+    assert held[0]() is None
+    assert "out of memory" in capsys.readouterr().err
+
+
 def test_opacus_is_not_asked_for_a_delta_when_solving(project):
     """It would take seconds each time."""
     solved = project("account", *TRAINING, "--target-epsilon", "1", "--delta", "1e-5", patch=ENDING)
@@ -401,6 +424,11 @@ def test_a_plot(project, ending):
         ),
         ("matrix --steps 9 --separation 3 --noise-multiplier 1 --delta .1", ["--coefficients or --square-root"]),
         ("matrix --steps 9 --separation 3 --noise-multiplier 1 --coefficients 1,x --delta .1", ["1,x", "numbers"]),
+        ("compose --part .1,0,1000000000 --delta .1", ["--part .1,0,1000000000", "100,000 times at most"]),
+        (
+            "matrix --steps 1000000000 --separation 3 --noise-multiplier 1 --square-root 1000000000 --delta .1",
+            ["bands=1,000,000,000", "use fewer"],
+        ),
         ("dp-sgd --phase 1,.1 --delta .1", ["--phase 1,.1", "NOISE_MULTIPLIER,RATE,STEPS"]),
         ("dp-sgd --phase 1,.1,3 --steps 10 --delta .1", ["--phase has", "leave out"]),
         (

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from auditdp.bounds import from_guesses, from_observed, from_outputs, from_scores
+from auditdp.bounds import from_counts, from_guesses, from_observed, from_outputs, from_scores
 from auditdp.bounds.files import read
+from auditdp.cli.calculators.bounds import BoundsOptions
+from auditdp.cli.calculators.bounds_answer import TAKEN
 from auditdp.errors import MissingExtraError
 
 pytestmark = pytest.mark.dear
@@ -86,10 +89,71 @@ def test_members_as_they_are(records):
 
 
 def test_guesses(records):
-    outcome = records("bounds", "s.csv", "--guesses", "guess", "--labels", "in", "--format", "json")
+    guesses = ["bounds", "s.csv", "--guesses", "guess", "--labels", "in", "--format", "json"]
+    outcome = records(*guesses, "--design", "one-run")
     made = [k for k, guess in enumerate(GUESSES) if guess]
     correct = sum(int(GUESSES[k]) == LABELS[k] for k in made)
     assert outcome.record["deciding"]["lower"] == from_guesses(correct, len(made), canaries=300).lower
+    (first, inside), (second, outside) = (
+        (sum(GUESSES[k] == "1" for k in rows), len(rows)) for rows in map(np.flatnonzero, (LABELS == 1, LABELS == 0))
+    )
+    found = records(*guesses, "--design", "arms").record["deciding"]
+    assert found["lower"] == from_counts(first, inside, second, outside).lower
+    assert found["lower"] != outcome.record["deciding"]["lower"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["--guesses", "guess", "--labels", "in", "--design", "coin", "--propensities", "in"], "--propensities"),
+        (["--guesses", "guess", "--labels", "in", "--design", "coin", "--guess", "in"], "--guess"),
+        (["--guesses", "guess", "--labels", "in", "--design", "coin", "--guess-count", "3"], "--guess-count"),
+        (["--guesses", "guess", "--labels", "in", "--design", "coin", "--seed", "3"], "--seed"),
+        (["--first", "score", "--second", "in", "--design", "bogus"], "--design"),
+        (["--first", "score", "--second", "in", "--labels", "in"], "--labels"),
+        (["--scores", "score", "--labels", "in", "--propensities", "in", "--design", "coin"], "--design"),
+        (["--scores", "score", "--labels", "in", "--propensities", "in", "--delta", "1e-5"], "--delta"),
+        (["--scores", "score", "--labels", "in", "--propensities", "in", "--method", "scan"], "--method"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused(records, arguments, option):
+    outcome = records("bounds", "s.csv", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"leave out {option}\n" in outcome.err
+
+
+def test_every_option_applies_to_some_record():
+    assert set().union(*TAKEN.values()) == {option.name for option in fields(BoundsOptions)}
+
+
+HISTOGRAM = "value,count\n" + "\n".join(f"{k},{k * k % 17}" for k in range(-20, 21))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["h.csv", "--first", "value", "--second", "count"],
+        ["--first", "h.csv", "--second", "h.csv"],
+    ],
+)
+def test_a_histogram_is_no_list_of_outputs(records, arguments):
+    records.write("h.csv", HISTOGRAM)
+    outcome = records("bounds", *arguments)
+    assert outcome.code == 2
+    assert "column 'count'" in outcome.err
+
+
+def test_outputs_of_several_numbers_beside_counts(records):
+    np.savez(records.root / "n.npz", first=FIRST, second=SECOND[:, 0], count=np.arange(200))
+    outcome = records("bounds", "n.npz", "--first", "first", "--second", "count")
+    assert (outcome.code, "column 'count'" in outcome.err) == (2, True)
+
+
+@pytest.mark.parametrize("row", ["5,-3", "5,2.5", "4,3"])
+def test_outputs_that_are_called_counts_are_read(records, row):
+    """Below 0, no whole number, or a value that comes twice: these are no numbers of times."""
+    records.write("h.csv", f"{HISTOGRAM}\n{row}")
+    assert records("bounds", "h.csv", "--first", "value", "--second", "count").code == 0
 
 
 @pytest.mark.parametrize(
@@ -138,7 +202,7 @@ SCORED = ["--scores", "score", "--labels", "in", "--design", "coin"]
         (["s.csv", *SCORED, "--guesses", "guess"], ["only one of", "scores and guesses"]),
         (["s.csv", "--scores", "score"], ["--scores needs --labels COLUMN"]),
         (["--scores", "score", "--labels", "in"], ["--scores needs FILE"]),
-        (["s.csv", "--scores", "score", "--labels", "in"], ["--design missing", "--design arms: every row"]),
+        (["s.csv", "--scores", "score", "--labels", "in"], ["unknown design ''", "arms: every row"]),
         (["s.csv", "--scores", "scor", *SCORED[2:]], ["s.csv: no column 'scor'", "did you mean 'score'?"]),
         (["s.csv", *SCORED, "--method", "skan"], ["'skan'", "did you mean 'scan'?"]),
         (["s.csv", *SCORED, "--delta", "0.1", "--method", "scan"], ["'scan' does not fit coin", "delta=0.1"]),
@@ -146,7 +210,12 @@ SCORED = ["--scores", "score", "--labels", "in", "--design", "coin"]
         (["s.csv", *SCORED, "--alpha", "5"], ["alpha between 0 and 1", "5.0"]),
         (["s.csv", *SCORED, "--claim", "-1"], ["claim >= 0", "-1.0"]),
         (["s.csv", *SCORED, "--parameter", "nu"], ["--parameter", "'nu'"]),
-        (["s.csv", "--guesses", "score", "--labels", "in"], ["column 'score'", "1 for in and 0 for out"]),
+        (["s.csv", "--guesses", "guess", "--labels", "in"], ["unknown design ''", "arms: every row"]),
+        (["s.csv", "--guesses", "guess", "--labels", "in", "--design", "bogus"], ["unknown design 'bogus'"]),
+        (
+            ["s.csv", "--guesses", "score", "--labels", "in", "--design", "coin"],
+            ["guesses: expected 1 for in and 0 for out"],
+        ),
         (["s.csv", "--first", "score"], ["--second is missing"]),
         (["none.csv", *SCORED], ["none.csv: no such file"]),
         (["notes.txt", *SCORED], ["notes.txt: cannot read .txt", ".parquet"]),

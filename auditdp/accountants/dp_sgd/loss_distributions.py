@@ -64,6 +64,8 @@ FEWEST_POINTS = 2**13
 """A grid of fewer takes no less time."""
 MOST_POINTS = 2**19
 """How many points that may have at most, for all uses."""
+MOST_LOSSES = 2**21
+"""How many points, up to the largest loss, it may have at most for one use: 16 MB for each array."""
 MOST_ROUNDS = 60
 """How often shares of cells are corrected for what the cells that take them give away, at most."""
 NEAR = 0.02
@@ -409,7 +411,10 @@ class _Level:
         before, after = (max(self.rough(epsilon * factor), 1e-300) for factor in (1 - NEAR, 1 + NEAR))
         epsilon = epsilon or math.inf  # where there is nothing to see, any grid does
         slope = max(math.log(before / after) / (2 * NEAR * epsilon), 1e-300)
-        finer, finest = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval, min(longest / MOST_POINTS, 1.0)
+        # Losses of negligible probability take room while they are computed, and are left out of a lower bound later.
+        computed = self.curve.largest_loss(self._negligible) / interval
+        finest = min(max(longest / MOST_POINTS, computed / MOST_LOSSES), 1.0)
+        finer = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval
         finer = max(min(finer, longest / FEWEST_POINTS, 1.0), finest)
         losses = self.curve.losses(self._negligible, interval * finer)
         for _ in range(REFINED):

@@ -117,31 +117,37 @@ class MeanExponentials:
 
     def _sum(self, one: PositiveLaw, other: PositiveLaw, count: int, finer: int) -> PositiveLaw:
         """The law of a sum of two, which has ``count`` terms, on a grid that is so many times as fine."""
-        lowest = min(one.lowest, other.lowest)
-        size = max(law.lowest + len(law.masses) for law in (one, other)) - lowest
-        first, second = (_padded(law, lowest, size) for law in (one, other))
-        values, interval = np.exp((lowest + np.arange(size)) * one.interval), one.interval / finer
-        masses = np.zeros(finer * (size - 1) + 4 + math.ceil(math.log(2) / interval))
+        size, more, apart = len(one.masses), len(other.masses), one.lowest - other.lowest
+        lags = np.arange(apart - more + 1, apart + size) if one is not other else np.arange(size)
+        interval = one.interval / finer
+        rises = np.log1p(np.exp(-np.abs(lags) * one.interval)) / interval
+        # Sums lie beyond the larger term. The first cell has all that lies below the others.
+        lowest = finer * max(one.lowest, other.lowest) + math.floor(rises.min())
+        last = finer * max(one.lowest + size, other.lowest + more) + math.ceil(rises.max())
+        masses = np.zeros(last - lowest + 3)
         weighted = masses.copy()
-        for lag in range(size):
-            product = first[lag:] * second[: size - lag]
-            if lag:
-                product += product if one is other else second[lag:] * first[: size - lag]
-            rise = math.log1p(math.exp(-lag * one.interval)) / interval
+        values, others = (np.exp(law.logs) for law in (one, other))
+        for lag, rise in zip(lags.tolist(), rises.tolist(), strict=True):
+            begin, end = max(0, lag - apart), min(size, more + lag - apart)
+            terms, rest = slice(begin, end), slice(begin - lag + apart, end - lag + apart)
+            product = one.masses[terms] * other.masses[rest]
+            if one is other and lag:
+                product += product
+            means = product * (values[terms] + others[rest])
             step = math.floor(rise)
-            means = product * (values[lag:] + values[: size - lag])
+            at = finer * (one.lowest + begin - min(lag, 0)) - lowest + 1
             for cell, share in ((step, 1.0),) if self.upper else ((step, step + 1 - rise), (step + 1, rise - step)):
-                begin = finer * lag + 1 + cell
-                cells = slice(begin, begin + finer * (size - lag - 1) + 1, finer)
+                cells = slice(at + cell, at + cell + finer * (end - begin - 1) + 1, finer)
                 masses[cells] += share * product
                 weighted[cells] += share * means
-        for zero, law in ((one.zero, second), (other.zero, first)):
-            masses[1 : finer * size + 1 : finer] += zero * law
-            weighted[1 : finer * size + 1 : finer] += zero * law * values
-        added = 2.0**-51 * (size + 64)
+        for zero, law, known in ((one.zero, other, others), (other.zero, one, values)):
+            places = finer * (law.lowest + np.arange(len(known))) - lowest + 1
+            for each, terms_of in ((masses, law.masses), (weighted, law.masses * known)):
+                np.add.at(each, np.maximum(places, 0), zero * terms_of)
+        added = 2.0**-51 * (len(lags) + 64)
         off = one.off[0] + other.off[0] + added, max(one.off[1], other.off[1])
         zero, beyond = one.zero * other.zero, one.beyond + other.beyond
-        return self._on_points(PositiveLaw(masses, finer * lowest, interval, zero, beyond, off), weighted, added, count)
+        return self._on_points(PositiveLaw(masses, lowest, interval, zero, beyond, off), weighted, added, count)
 
     def _on_points(self, cells: PositiveLaw, weighted: NDArray[np.float64], added: float, count: int) -> PositiveLaw:
         """Put cells on points: all but negligible ones, of which the first lies below all points, and the last above.
@@ -162,12 +168,6 @@ class MeanExponentials:
         off = cells.off[0] + 2.0**-50, cells.off[1] + 2 * added + 2.0**-46
         law = replace(cells, lowest=cells.lowest + first, off=off)
         return _split(law, p, q) if self.upper else _joined(law, p[1:-1], q[1:-1])
-
-
-def _padded(law: PositiveLaw, lowest: int, size: int) -> NDArray[np.float64]:
-    """The masses of all points from the lowest on."""
-    before = law.lowest - lowest
-    return np.pad(law.masses, (before, size - before - len(law.masses)))
 
 
 def _split(law: PositiveLaw, weighted: NDArray[np.float64], cells: NDArray[np.float64]) -> PositiveLaw:

@@ -17,8 +17,10 @@ from scipy.optimize import brentq
 from auditdp.accountants.base import Soundness, check_delta, check_epsilon
 from auditdp.accountants.dp_sgd.parameters import Poisson
 from auditdp.claims.statements import GaussianDP
-from auditdp.errors import MissingExtraError
+from auditdp.errors import MissingExtraError, StoppedError
 
+MOST_POINTS = 2**22
+"""Points of a grid with which Opacus takes some 300 MB and 3 CPU seconds; both grow with them, to 13 GB and more."""
 LEAST_DELTA = 1e-12
 """Where the search for δ begins: Opacus refuses smaller ones."""
 
@@ -45,7 +47,11 @@ class Opacus(Poisson):
             warnings.simplefilter("ignore")
             accountant: Any = create_accountant(self.mechanism)
             accountant.history = [(self.noise_multiplier, self.rate, self.steps)]
+            self.limit(accountant)
             return float(accountant.get_epsilon(delta))
+
+    def limit(self, accountant: Any) -> None:
+        """Make Opacus' accountant raise before it takes more than some memory; those of few orders take little."""
 
     def delta_at(self, epsilon: float) -> float:
         """Return a δ of at least 1e-12 at which Opacus' ε is at most ``epsilon``, within 1e-9 of the smallest; else 1."""
@@ -88,6 +94,20 @@ class OpacusPRV(Opacus):
     mechanism: ClassVar[str] = "prv"
     soundness: ClassVar[Soundness] = Soundness.APPROXIMATION
     source: ClassVar[str] = "Opacus, PRVAccountant (Gopi, Lee & Wutschitz 2021, arXiv:2106.02848)"
+
+    def limit(self, accountant: Any) -> None:
+        """Make it raise a ``StoppedError`` where its grid would have more than ``MOST_POINTS``."""
+        chosen = accountant._get_domain
+
+        def bounded(**asked: Any) -> Any:
+            grid = chosen(**asked)
+            if grid.size > MOST_POINTS:
+                raise StoppedError(
+                    f"a grid of {grid.size:,} points is needed, and at most {MOST_POINTS:,} are computed"
+                )
+            return grid
+
+        accountant._get_domain = bounded
 
 
 @dataclass(frozen=True)

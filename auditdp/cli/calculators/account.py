@@ -22,6 +22,9 @@ Records = Annotated[int | None, typer.Option(help="How many records there are.")
 Batch = Annotated[int | None, typer.Option(help="How many records a batch has.")]
 Sensitivity = Annotated[float, typer.Option(help="How far neighbours move the query (or a score) at most.")]
 
+MOST_PARTS = 100_000
+"""Unequal parts, which are composed one by one."""
+
 
 class Scheme(StrEnum):
     """How a sample of the data is drawn, for any mechanism."""
@@ -138,12 +141,11 @@ def gaussian(
     def accountants(sigma: float) -> Sequence[Accountant]:
         from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
         from auditdp.accountants.zcdp import ZCDP
+        from auditdp.mechanism.laws.balls import above, ball
 
         curve = GaussianCurve(sigma, sensitivity, count)
         classic = [ClassicGaussian(sigma, sensitivity, everywhere=each) for each in (False, True) if count == 1]
-        ratio = sensitivity / sigma
-        # ρ is rounded up by more than its operations can have rounded it down.
-        return [curve, ZCDP(count * ratio * ratio / 2 * (1 + 1e-15)), *classic]
+        return [curve, ZCDP(above(ball(curve.zcdp))), *classic]
 
     parameters = {"sensitivity": sensitivity, "count": count}
     return Model(parameters, accountants, FreeParameter("sigma", sigma, True), lambda sigma: accountants(sigma)[:1])
@@ -308,12 +310,13 @@ def matrix(
 
     if bool(coefficients) is (square_root is not None):
         raise ConfigurationError("say what the strategy is: --coefficients or --square-root, and only one of them")
-    try:
-        column = (
-            tuple(map(float, coefficients.split(","))) if square_root is None else analyses.square_root(square_root)
-        )
-    except ValueError:
-        raise ConfigurationError(f"--coefficients {coefficients}: expected numbers, such as 1,.5,.375") from None
+    if square_root is not None:
+        column = analyses.square_root(min(square_root, steps))  # there is no use for more
+    else:
+        try:
+            column = tuple(map(float, coefficients.split(",")))
+        except ValueError:
+            raise ConfigurationError(f"--coefficients {coefficients}: expected numbers, such as 1,.5,.375") from None
     parameters = {
         "coefficients": len(column),
         "steps": steps,
@@ -382,6 +385,10 @@ def _unequal(parts: list[str]) -> Model:
         try:
             epsilon, delta, *rest = part.split(",")
             (times,) = map(int, rest or ["1"])
+            if times > MOST_PARTS:
+                raise ConfigurationError(
+                    f"--part {part}: expected {MOST_PARTS:,} times at most; equal parts are for --part-epsilon and --count"
+                )
             added = [(float(epsilon), float(delta))] * times
         except ValueError:
             added = []

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from auditdp.bounds import (
-    DESIGNS,
     METHODS,
     Bound,
-    from_guesses,
+    from_labelled_guesses,
     from_observed,
     from_outputs,
     from_scores,
@@ -22,7 +21,7 @@ from auditdp.bounds import (
     methods,
 )
 from auditdp.bounds.assumed import Assumed, assuming_gaussian
-from auditdp.bounds.files import Columns, column, read
+from auditdp.bounds.files import Columns, column, read, refuse_histogram
 from auditdp.bounds.result import rounded_down, rounded_up
 from auditdp.errors import ConfigurationError
 from auditdp.numerics.rounding import confidence
@@ -31,6 +30,15 @@ if TYPE_CHECKING:
     from auditdp.cli.calculators.bounds import BoundsOptions
 
 Maker = Callable[[str], Bound]
+ALWAYS = {"file", "alpha", "claim", "output"}
+LEVEL = {*ALWAYS, "parameter", "delta", "method"}
+TAKEN = {
+    "scores": {*LEVEL, "scores", "labels", "design", "guess", "guess_count", "seed"},
+    "scores with propensities": {*ALWAYS, "scores", "labels", "propensities", "guess", "seed"},
+    "guesses": {*LEVEL, "guesses", "labels", "design"},
+    "outputs": {*LEVEL, "first", "second", "seed"},
+}
+"""Options that apply to each kind of record."""
 
 
 def answer(asked: BoundsOptions) -> tuple[str, bool]:
@@ -46,7 +54,8 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
             "say what was recorded, and only one of: --scores COLUMN --labels COLUMN; --guesses COLUMN --labels COLUMN; "
             f"--first COLUMNS --second COLUMNS; got {' and '.join(kinds) or 'none'}"
         )
-    (kind,) = kinds
+    kind = "scores with propensities" if kinds == ["scores"] and asked.propensities else kinds[0]
+    _check_options(asked, kind)
     question: dict[str, Any] = {
         "delta": asked.delta,
         "parameter": asked.parameter.value,
@@ -56,17 +65,15 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
     if kind == "outputs":
         make = _of_outputs(asked, {**question, "seed": asked.seed})
     elif asked.file is None or not asked.labels:
-        raise ConfigurationError(f"--{kind} needs {'FILE' if asked.file is None else '--labels COLUMN'}")
-    elif kind == "guesses":
-        make = _of_guesses(asked, asked.file, question)
+        raise ConfigurationError(f"--{kinds[0]} needs {'FILE' if asked.file is None else '--labels COLUMN'}")
     elif asked.propensities:
         make = _of_observed(asked, asked.file)
     else:
-        kind, make = asked.design, _of_scores(asked, asked.file, question)
-    known_methods = (
-        () if asked.propensities else methods(kind, parameter=question["parameter"], delta=question["delta"])
-    )
+        make = (_of_guesses if asked.guesses else _of_scores)(asked, asked.file, {**question, "design": asked.design})
     deciding = make(asked.method)
+    counted = "counts" if asked.design == "arms" else kind
+    fits = {"guesses": counted, "scores": asked.design}.get(kind, kind)
+    known_methods = () if asked.propensities else methods(fits, parameter=asked.parameter.value, delta=asked.delta)
     others = []
     for name in known_methods:
         if name != deciding.method:
@@ -74,66 +81,49 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
                 others.append(make(name))
             except ConfigurationError:  # such as dkw on outputs of several numbers
                 continue
-    assumed = _assumed(asked, question) if kind == "one-run" else None
+    assumed = _assumed(asked, question) if fits == "one-run" else None
     text = _as_json(deciding, others, assumed) if asked.output == "json" else _as_text(deciding, others, asked.method)
     if assumed is not None and asked.output != "json":
         text += f"\n\n{assumed.statement(deciding.parameter, confidence(deciding.alpha))}"
     return text, deciding.refuted
 
 
+def _check_options(asked: BoundsOptions, kind: str) -> None:
+    """Raise where an option was given that does not apply to this kind of record."""
+    for option in fields(asked):
+        value = getattr(asked, option.name)
+        if value != option.default and option.name not in TAKEN[kind]:
+            name = option.name.replace("_", "-")
+            raise ConfigurationError(f"--{name} {value} does not apply to {kind}; leave out --{name}")
+
+
 def _assumed(asked: BoundsOptions, options: dict[str, Any]) -> Assumed | None:
     """What scores of one training show if they are Gaussian."""
     assert asked.file is not None  # it has been read
-    columns = read(asked.file)
-    scores, labels = inputs.scores_and_labels(
-        *(column(columns, name, asked.file) for name in (asked.scores, asked.labels))
-    )
+    scores, labels = inputs.scores_and_labels(*_columns(asked.file, asked.scores, asked.labels))
     return assuming_gaussian(scores, labels, inputs.question_of(**options))
 
 
 def _of_scores(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
-    if asked.design not in DESIGNS:
-        known = "".join(f"\n  --design {name}: {meaning}" for name, meaning in DESIGNS.items())
-        raise ConfigurationError(f"--design {asked.design or 'missing'}: say how the labels came about:{known}")
-    columns = read(file)
-    options = {
-        **question,
-        "guess": asked.guess,
-        "guesses": asked.guess_count,
-        "seed": asked.seed,
-        "design": asked.design,
-    }
-    values, truth = column(columns, asked.scores, file), column(columns, asked.labels, file)
+    options = {**question, "guess": asked.guess, "guesses": asked.guess_count, "seed": asked.seed}
+    values, truth = _columns(file, asked.scores, asked.labels)
     return lambda name: from_scores(values, truth, method=name, **options)
 
 
 def _of_observed(asked: BoundsOptions, file: Path) -> Maker:
-    if (
-        asked.design
-        or asked.delta
-        or asked.parameter.value != "epsilon"
-        or asked.method not in ("auto", "propensities")
-    ):
-        raise ConfigurationError(
-            "--propensities says how the labels came about, and bounds epsilon at delta = 0; leave out --design, --delta, "
-            "--parameter and --method"
-        )
-    table = read(file)
-    columns = [column(table, name, file) for name in (asked.scores, asked.labels, asked.propensities)]
+    columns = _columns(file, asked.scores, asked.labels, asked.propensities)
     options: dict[str, Any] = {"alpha": asked.alpha, "claim": asked.claim, "guess": asked.guess, "seed": asked.seed}
     return lambda _: from_observed(*columns, **options)
 
 
 def _of_guesses(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
-    columns = read(file)
-    guessed, truth = column(columns, asked.guesses, file), column(columns, asked.labels, file)
-    made = ~np.isnan(guessed)
-    for name, values in ((asked.guesses, guessed[made]), (asked.labels, truth)):
-        wrong = values[(values != 0) & (values != 1)]
-        if len(wrong):
-            raise ConfigurationError(f"{file}: column {name!r}: expected 1 for in and 0 for out, got {wrong[0]:g}")
-    correct = int(np.sum(guessed[made] == truth[made]))
-    return lambda method: from_guesses(correct, int(made.sum()), canaries=len(truth), method=method, **question)
+    guessed, truth = _columns(file, asked.guesses, asked.labels)
+    return lambda method: from_labelled_guesses(guessed, truth, method=method, **question)
+
+
+def _columns(file: Path, *names: str) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
+    table = read(file)
+    return [column(table, name, file) for name in names]
 
 
 def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
@@ -145,12 +135,14 @@ def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
         arrays = [_joined(table, list(table), path) for path, table in tables]
     else:
         table = read(file)
+        refuse_histogram(table, [*first.split(","), *second.split(",")], file)
         arrays = [_joined(table, names.split(","), file) for names in (first, second)]
     return lambda method: from_outputs(arrays[0], arrays[1], method=method, **options)
 
 
 def _joined(table: Columns, names: list[str], path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return columns side by side, without the empty rows at the end that pad a column to the file's length."""
+    refuse_histogram(table, names, path)
     parts = [column(table, name.strip(), path) for name in names]
     if len({len(part) for part in parts}) > 1:
         raise ConfigurationError(f"{path}: {', '.join(names)} have different lengths; one row is one output")

@@ -222,15 +222,17 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     more = 0 if itself else fresh.wealth.calls
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
-    seen = f"{count(game.refuted_at, 'call')} were enough to refute the claim"
     if not fresh.wealth.refuted(alpha):
+        games = odds(-math.log(played.alpha))
         statement = (
-            f"{seen}, but {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it: a true claim is refuted "
-            f"at most once in {odds(-math.log(played.alpha))} audits, the outputs of one call may not be independent runs, "
-            "or the violation is too small for so many calls; another seed with more calls tells which"
+            f"after {count(game.refuted_at, 'call')} bets had multiplied their stake by {games}, as they do in at most 1 "
+            f"of {games} games of a true claim; {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it. "
+            "Either this is such a game, or the outputs of one call are not independent runs, or the violation is too small "
+            "for so many calls; another seed with more calls tells which"
         )
         return played.evidence(Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]), more=more)
     how = "made one by one" + (", on a pair that was chosen before them" if itself else "")
+    seen = f"{count(game.refuted_at, 'call')} were enough to refute the claim"
     statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed it"
     if smaller_among is not None:
         purpose = f"confirmation of the smallest pair{part}"

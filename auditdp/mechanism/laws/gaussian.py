@@ -14,6 +14,9 @@ from auditdp.errors import MechanismError
 from auditdp.mechanism.laws.balls import ball, precision
 from auditdp.mechanism.protocol import Array
 
+FAR = 1000
+"""From here on e^(b²) is not computed: it and erfc(b) are enclosed well up to about 10 times that."""
+
 
 @dataclass(frozen=True, eq=False)
 class GaussianLaw:
@@ -67,6 +70,9 @@ class GaussianLaw:
 def gaussian_delta(mu: arb, epsilon: arb) -> arb:
     """Return Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), enclosed: the exact δ(ε) between N(μ, 1) and N(0, 1).
 
+    With a, b = (ε/μ ∓ μ/2)/√2 that is (erfc(a) − e^ε erfc(b))/2, and ε = b² − a². Where e^ε is too large to be enclosed well
+    beside erfc(b), e^(b²) erfc(b) = U(1/2, 1/2, b²)/√π takes its place.
+
     Source: Balle & Wang (2018), arXiv:1805.06530, Theorem 8.
     """
     with precision():
@@ -74,4 +80,8 @@ def gaussian_delta(mu: arb, epsilon: arb) -> arb:
             return arb(0)
         root = arb(2).sqrt()
         near, far = ((epsilon / mu + sign * mu / 2) / root for sign in (-1, 1))
-        return (near.erfc() - epsilon.exp() * far.erfc()) / 2
+        if far < FAR:
+            return (near.erfc() - epsilon.exp() * far.erfc()) / 2
+        half = arb(1) / 2
+        scaled = (far**2).hypgeom_u(half, half) / arb.pi().sqrt()
+        return (near.erfc() - (-(near**2)).exp() * scaled) / 2

@@ -26,6 +26,18 @@ def test_the_curve_to_many_digits(sigma, epsilon):
         assert abs(ours - exact) <= 1e-15 * exact + 1e-323
 
 
+@pytest.mark.parametrize("sigma", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("beyond", [0.0, 4.0, 30.0])
+def test_the_curve_with_hardly_any_noise(sigma, beyond):
+    """With a, b = ε/μ ∓ μ/2, e^ε Φ(−b) = φ(a) Φ(−b)/φ(b), and the ratio is 1/b − 1/b³ + 3/b⁵ − 15/b⁷ but for 105/b⁹."""
+    epsilon = 0.5 / sigma**2 + beyond / sigma
+    with mpmath.workdps(100):
+        mu, e = 1 / mpmath.mpf(sigma), mpmath.mpf(epsilon)
+        a, b = e / mu - mu / 2, e / mu + mu / 2
+        exact = mpmath.ncdf(-a) - mpmath.npdf(a) * (1 / b - b**-3 + 3 * b**-5 - 15 * b**-7)
+    assert GaussianCurve(sigma).delta_at(epsilon) == pytest.approx(float(exact), rel=1e-14)
+
+
 def test_known_values():
     """σ = 1, Δ = 1: δ(1) of Balle & Wang's Theorem 8 by hand; ε(1e-5) as in dp-accounting's and Opacus' documentation."""
     assert GaussianCurve(1.0).delta_at(1.0) == pytest.approx(0.12693673750664397, rel=1e-14)

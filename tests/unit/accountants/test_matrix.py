@@ -64,3 +64,9 @@ def test_parameters_are_checked():
             MatrixNoise(1.0, wrong, 5, 1, 2)
     with pytest.raises(AccountantError, match="the first > 0"):
         MatrixNoise(1.0, (), 5, 1)
+    with pytest.raises(AccountantError, match="got 10,000,000,001"):
+        MatrixNoise(1.0, (1.0,), 10**10, 10**7)
+    with pytest.raises(AccountantError, match="got 1,000,001,000,000"):
+        MatrixNoise(1.0, (1.0,) * 10**6, 10**6, 1, 10**6)
+    with pytest.raises(AccountantError, match="bands=1,000,000,000"):
+        square_root(10**9)

@@ -106,6 +106,8 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch)
     found = play(shared_half, GaussianDP(1.0), trace=False)  # by the noise that a trace reads off nothing is found
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
+    assert "their stake by 20, as they do in at most 1 of 20 games of a true claim" in found.statement
+    assert "refute" not in found.statement
     assert (found.epsilon_lower, found.details.bound_path) == (None, [])
     assert "ε ≥" not in found.statement
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize_scalar
 from scipy.special import expit, ndtri, xlogy
-from scipy.stats import binom, norm
+from scipy.stats import binom, binomtest, norm
 from statsmodels.stats.proportion import proportion_confint
 
 import auditdp.bounds
@@ -20,6 +20,8 @@ from auditdp.bounds import (
     entry,
     from_counts,
     from_guesses,
+    from_labelled_guesses,
+    from_observed,
     from_outputs,
     from_scores,
     intervals,
@@ -497,6 +499,50 @@ def test_several_numbers_of_guesses_share_alpha():
     assert together.p_value == pytest.approx(min(1, 2 * min(bound.p_value for bound in alone)))
 
 
+def refused(call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except ConfigurationError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("design", ["coin", "one-run"])
+@pytest.mark.parametrize("rows", [40, 100, 5_000])
+def test_labels_that_fair_coins_hardly_give_are_refused(design, rows):
+    """As many in as have a two-sided p-value of 1e-6 or less, and one fewer; guesses and scores know nothing."""
+    most = next(k for k in range(rows // 2, rows) if binomtest(k, rows).pvalue <= 1e-6)
+    for inside, expected in ((most, True), (most - 1, False), (rows - most, True), (rows - most + 1, False)):
+        labels = np.arange(rows) < inside
+        if expected or min(inside, rows - inside) >= 2:
+            guesses = np.arange(rows) % 3 == 0
+            assert refused(from_labelled_guesses, guesses, labels, design=design) is expected
+            assert refused(from_scores, np.sin(np.arange(rows)), labels, design=design) is expected
+            assert not refused(from_labelled_guesses, guesses, labels, design="arms")
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
+def test_guesses_without_information_bound_nothing_whatever_the_share_of_members(share):
+    """Always 'in', always 'out', or by chance: 200 rows, of which a share are members."""
+    labels = np.arange(200) < 200 * share
+    chance = np.random.default_rng(3).integers(0, 2, 200)
+    for guesses in (np.ones(200), np.zeros(200), np.where(chance, 1.0, math.nan), chance):
+        designs = ["arms"] if share > 0.5 else ["coin", "arms", "one-run"]
+        for design in designs:
+            assert from_labelled_guesses(guesses, labels, design=design).lower == 0
+
+
+def test_guesses_of_fixed_arms_are_counts_of_the_guess_in():
+    labels = np.repeat([1, 0], [60, 140])
+    guesses = np.where(np.arange(200) % 10 == 0, 1 - labels, labels).astype(float)
+    guesses[::7] = math.nan
+    found = from_labelled_guesses(guesses, labels, design="arms", claim=1.0)
+    first, second = ((guesses[labels == label] == 1).sum() for label in (1, 0))
+    expected = from_counts(int(first), 60, int(second), 140, claim=1.0)
+    assert (found.lower, found.p_value, found.method) == (expected.lower, expected.p_value, "exact")
+    assert found.refuted
+
+
 GOOD = {"scores": [3.0, 2, 1, 0], "labels": [1, 1, 0, 0], "design": "coin"}
 NAN = [3.0, math.nan, 1, 0]
 
@@ -524,6 +570,13 @@ NAN = [3.0, math.nan, 1, 0]
         (lambda: methods("score"), ["unknown kind of record 'score'"]),
         (lambda: from_scores(**{**GOOD, "design": "coins"}), ["unknown design 'coins'", "fair coin"]),
         (lambda: from_scores(**GOOD, guess="inn"), ["did you mean 'in'?"]),
+        (lambda: from_observed([1, 2, 3, 4], [1, 1, 0, 0], [0.5] * 4, guess="inn"), ["did you mean 'in'?"]),
+        (lambda: from_scores(**GOOD, guesses=[2]), ["guesses=[2]", "'scan'"]),
+        (lambda: from_scores(**{**GOOD, "design": "arms"}, guess="in"), ["guess='in'", "'split-exact'"]),
+        (lambda: from_labelled_guesses([1, 0.5, 1, 1], [1, 1, 0, 0], design="coin"), ["guesses: expected 1", "0.5"]),
+        (lambda: from_labelled_guesses([1, "x", 1, 1], [1, 1, 0, 0], design="coin"), ["guesses: expected numbers"]),
+        (lambda: from_labelled_guesses([math.nan] * 4, [1, 1, 0, 0], design="coin"), ["none of 4 canaries"]),
+        (lambda: from_labelled_guesses([1, 1, 0, 0], [1, 1, 0, 0], design="coins"), ["unknown design 'coins'"]),
         (lambda: from_scores(**{**GOOD, "scores": [1, 2, 3]}), ["(3,)", "(4,)"]),
         (lambda: from_scores(**{**GOOD, "scores": ["a", 1, 2, 3]}), ["scores: expected numbers"]),
         (lambda: from_scores(**{**GOOD, "scores": NAN}), ["scores: row 2 is nan", "the same for either label"]),

@@ -1,12 +1,14 @@
 """Opacus' numbers as they are, defects among them, with the version that they were seen with."""
 
 import math
+import re
 
 import pytest
 
 from auditdp.accountants.dp_sgd.opacus_sgd import OpacusGDP, OpacusPRV, OpacusRDP
 from auditdp.accountants.dp_sgd.poisson import PLDLower
 from auditdp.claims.statements import GaussianDP
+from auditdp.errors import StoppedError
 
 pytest.importorskip("opacus")
 
@@ -33,6 +35,16 @@ def test_tiny_losses_are_reported_as_opacus_reports_them():
     assert OpacusPRV(*TINY).epsilon_at(0.05) < 0
     with pytest.raises(ValueError, match="different signs"):
         OpacusGDP(*TINY).epsilon_at(0.05)
+
+
+@pytest.mark.parametrize("ask", [lambda a: a.epsilon_at(1e-5), lambda a: a.delta_at(1000.0)])
+@pytest.mark.parametrize(("noise", "points"), [(0.11, 10**8), (1e-5, 10**17)])
+def test_a_grid_that_takes_all_memory_is_refused(noise, points, ask):
+    """σ = .11 took 13 GB."""
+    with pytest.raises(StoppedError, match="points") as refusal:
+        ask(OpacusPRV(noise, 0.01, 1000))
+    needed = int(re.search(r"[\d,]+", str(refusal.value)).group().replace(",", ""))
+    assert points / 2 < needed < 2 * points
 
 
 def test_delta_is_the_inverse():

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from auditdp.accountants.base import Accountant, Soundness
-from auditdp.accountants.dp_sgd import sampled_gaussian
+from auditdp.accountants.dp_sgd import poisson, sampled_gaussian
 from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper, poisson_accountants
 from auditdp.claims.statements import GaussianDP
 
@@ -194,3 +194,17 @@ def test_all_are_accountants_for_the_same_thing():
     assert {(a.adjacency, a.sampling) for a in accountants} == {("add or remove one record", "Poisson")}
     assert [a.soundness for a in accountants].count(Soundness.APPROXIMATION) == 2
     assert accountants[0].name == "PLDUpper(noise_multiplier=1, rate=0.1, steps=3)"
+
+
+def test_hardly_any_noise_takes_a_grid_of_bounded_size(monkeypatch):
+    """σ = 1e-5: most losses are too unlikely for a lower bound, and are computed all the same; they were 4 billion."""
+    made = []
+
+    def recorded(noise, rate, negligible, interval):
+        made.append(sampled_gaussian.largest_loss(noise, rate, negligible) / interval)
+        assert made[-1] <= 2**22
+        return sampled_gaussian.half_way(noise, rate, negligible, interval)
+
+    monkeypatch.setattr(poisson, "half_way", recorded)
+    assert 0 < PLDLower(1e-5, 0.01, 1000).epsilon_at(1e-5) < PLDUpper(1e-5, 0.01, 1000).epsilon_at(1e-5)
+    assert made

@@ -92,6 +92,20 @@ def test_bounds_do_not_cross_and_are_near(sigma, batches, epochs, delta):
     assert upper - lower <= 5e-3 * upper + 1e-6
 
 
+@pytest.mark.parametrize(("batches", "noise"), [(3, 1e4), (100, 1e3), (100, 1e6)])
+def test_much_noise_takes_little_memory(batches, noise):
+    """Laws of two and of three terms are ln 1.5 apart, millions of points of their grid, and their sum has some thousands.
+
+    The second moment of the mean of t independent e^L is 1 + (e^(1/σ²) − 1)/t.
+    """
+    laws = [MeanExponentials(noise, batches, 1e-13, upper).law() for upper in (True, False)]
+    high, low = (float(np.dot(law.masses, np.expm1(law.logs) ** 2)) for law in laws)
+    assert max(len(law.masses) for law in laws) < 10_000
+    exact = math.expm1(noise**-2) / batches
+    assert 0.99 * exact < low <= exact * (1 + 1e-6)
+    assert exact * (1 - 1e-6) <= high < 1.01 * exact
+
+
 def test_parameters_are_checked():
     with pytest.raises(AccountantError, match="expected participations <= batches=3, got participations=4"):
         RandomAllocation(1.0, 3, 1, 4)
