@@ -335,8 +335,9 @@ def same(a: Any, b: Any) -> bool:
 
 def moves(a: Any, b: Any) -> Any:
     """Return by how much a location moved, entry by entry: 0 where both are the same, infinite where one is no number."""
-    if type(a) is type(b) and isinstance(a, int):
-        return float(b - a) if abs(b - a) < 1e300 else math.inf
+    if type(a) is type(b) and isinstance(a, int | np.integer):
+        by = int(b) - int(a)
+        return float(by) if abs(by) < 1e300 else math.inf
     with np.errstate(all="ignore"):
         first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
         alike = (first == second) | (np.isnan(first) & np.isnan(second))

@@ -7,16 +7,16 @@ draws of a run are recorded, so that belief is tried before anything is stated o
   recorded, or noise reaches them in another way (it is used again, it was copied, or a draw is hidden from the trace);
 - *events and choices are drawn anew and the noisy values keep their results*: the location and the law of every noisy
   value stay as recorded, or chance decides a scale, a sign or a sample, and the loss of one run is not that of the code;
-- *everything is drawn anew*: the output shows the noisy values again, or they cancel before it; and numbers of the output
-  that are the same in all runs have no noise;
-- *the noisy values get results far from the recorded ones, on both inputs*: outputs are still the same, or the code takes
-  a branch that the recorded run did not take.
+- *everything is drawn anew, or each noisy value is moved by a step of its own*: an output shows a noisy value where one
+  number of it, always the same one, is that value; and a number of it has no noise where it never changes. On both
+  inputs the outputs are still the same, or the code takes a branch that the recorded run did not take.
 
 A statement that does not pass is a suspicion, not more. One that passes was true of the runs made, and is not proved.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,13 +26,13 @@ import numpy as np
 
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
-from auditdp.claims.statements import PureDP
+from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.mechanism.calls.leaves import Raised, kind, leaves
 from auditdp.tracing.draws import ALONE, LARGEST, NOISY, Release, WatchedDraw
 from auditdp.tracing.exploring import is_by_chance, other_outcome
 from auditdp.tracing.families import Loss, same
 from auditdp.tracing.forms import number
-from auditdp.tracing.outputs import occurs, where_differ
+from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.run import TracedRun
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 TRIES = 2
 """Runs of each kind on each input."""
-RECORDINGS = 8
-"""Other runs of which the loss is compared with that of the recorded one, before it is a bound."""
-FAR = (-30.0, 30.0)
-"""Distances, in scales of the noise, to which noisy values are forced in search of other branches."""
+MOVED = 24
+"""Runs with moved or new noisy values on both inputs, before a loss is called a bound."""
+STEPS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
+"""Steps by which noisy values are moved, in scales of their noise: near, to cross other values, and far."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ class Experiments:
     def __init__(self, trace: Trace, pair: PairTrace) -> None:
         self._trace, self._pair = trace, pair
         self._sides = (pair.first, pair.second)
+        self._runs: list[tuple[TracedRun, TracedRun]] = []
 
     def confirms(self, kind: str, site: Any) -> bool:
         """Return whether runs confirm a finding.
@@ -99,14 +100,21 @@ class Experiments:
             return self.is_own and (self.has_constants or self._is_decided)
         if kind == "loss":
             return self.shows_loss(pair.moved)
+        if kind == "scale" and not isinstance(pair.claim, PureDP | GaussianDP | ZeroConcentratedDP):
+            return False  # other claims may allow another scale
         here = [moved for moved in pair.moved if moved.first.site == site and not is_by_chance(moved.first)]
-        return self.is_own and self.is_steady and self.shows(here)
+        return self._is_tried and self.is_own and self.is_steady and self.shows(here)
 
     @property
     def _is_decided(self) -> bool:
         """Whether chance alone decides the output, and all its outcomes were tried."""
         outcomes = self._pair.outcomes
-        return outcomes is not None and outcomes.complete and not any(map(_is_lossy, self._pair.noisy))
+        return outcomes is not None and outcomes.complete and not any(map(_noisy, self._sides))
+
+    @property
+    def _is_tried(self) -> bool:
+        """Whether every draw that is no noise has few outcomes, or is a seed."""
+        return not any(map(_is_untried, self._pair.first.releases))
 
     def shows_loss(self, pairs: Sequence[Moved]) -> bool:
         """Return whether the output shows a loss of some releases above the claim, and the loss is exact.
@@ -120,14 +128,19 @@ class Experiments:
         losses = [moved.loss for moved in lossy if moved.loss is not None]
         if any(is_by_chance(moved.first) for moved in lossy) or not _is_exact(losses, self._pair.claim):
             return False
-        if not self.is_own or not self.is_steady or not self.shows(lossy):
+        if not self._is_tried or not self.is_own or not self.is_steady or not self.shows(lossy):
             return False
         # Where noise decides the location of a release, that noise has to be shown as well: else it may hide the move.
         return self._is_located(lossy) or self.shows(self._pair.noisy)
 
     def _is_located(self, pairs: Sequence[Moved]) -> bool:
         """Return whether locations and laws of some releases are the same with other noise."""
-        return all(_is_alike(one.first, run.releases[one.first.number]) for run in self._anew[0] for one in pairs)
+        return all(
+            release.number < len(run.releases) and _is_alike(release, run.releases[release.number])
+            for both in self._others
+            for moved in pairs
+            for release, run in zip((moved.first, moved.second), both, strict=True)
+        )
 
     @cached_property
     def is_own(self) -> bool:
@@ -165,28 +178,45 @@ class Experiments:
             yield self._trace.redrawn(side, fresh=frozenset(others), forced=noisy, seed=k)
 
     @cached_property
-    def _anew(self) -> tuple[list[TracedRun], list[TracedRun]]:
-        """Runs on both inputs in which everything is drawn anew."""
-        first, second = (
-            [self._run(side, k, fresh=range(len(side.draws))) for k in range(TRIES)] for side in self._sides
-        )
-        return first, second
+    def _anew(self) -> list[tuple[TracedRun, TracedRun]]:
+        """Runs on both inputs in which everything is drawn anew, on each of them by itself."""
+        one, other = ([self._run(side, k, fresh=range(len(side.draws))) for k in range(TRIES)] for side in self._sides)
+        return list(zip(one, other, strict=True))
+
+    def _moved(self, most: int) -> list[tuple[TracedRun, TracedRun]]:
+        """Return so many runs on the first input with other noisy values, each with its replay on the second.
+
+        Each entry of a noisy value is moved by a step of its own; in every third run all is drawn anew instead.
+        """
+        first = self._pair.first
+        for k in range(len(self._runs), most):
+            if k % 3 == TRIES:
+                one = self._run(first, TRIES + k, fresh=range(len(first.draws)))
+            else:
+                rng = np.random.default_rng(k)
+                given = {n: _moved_by_steps(first.releases[n], rng) for n in _noisy(first)}
+                one = self._trace.replay(first.data, first, forced=given)
+            self._runs.append(self._replayed(one))
+        return self._runs[:most]
 
     def shows(self, pairs: Sequence[Moved]) -> bool:
-        """Return whether the output shows the results of some releases as they are, with other noise as well."""
-        numbers = [moved.first.number for moved in pairs]
-        return bool(numbers) and all(
-            n < len(run.releases) and occurs(run.releases[n].result, run.output)
-            for run in (self._pair.first, *self._anew[0])
-            for n in numbers
-        )
+        """Return whether the output shows the results of some releases as they are, with other noise as well.
+
+        Each entry of a result has to be one number of the output, which stands at the same place in all runs.
+        """
+        runs = [self._pair.first, *(one for one, _ in self._others)]
+        try:
+            outputs = [np.array(list(leaves(run.output)), float) for run in runs]
+        except Exception:  # an exception, or of a type that no output of an audit may have
+            return False
+        if not pairs or len({len(output) for output in outputs}) > 1:
+            return False
+        return all(_stands_there(moved.first.number, runs, outputs) for moved in pairs)
 
     @cached_property
     def has_constants(self) -> bool:
         """Whether a difference of the outputs is the same in all runs of either input, so that no noise reaches it."""
-        outputs = [
-            [side.output, *(run.output for run in runs)] for side, runs in zip(self._sides, self._anew, strict=True)
-        ]
+        outputs = [[side.output, *(both[k].output for both in self._others)] for k, side in enumerate(self._sides)]
         forms = [set(map(_form, side)) for side in outputs]
         if len(forms[0]) > 1 or len(forms[1]) > 1:
             return False
@@ -200,45 +230,59 @@ class Experiments:
     def is_bound(self) -> bool:
         """Whether no run shows a way past the releases, or noise that is not that of one release alone."""
         pair = self._pair
-        if any(_is_untried(moved.first) or _is_shared(moved.first) for moved in pair.moved):
+        if not self._is_tried or any(_is_shared(moved.first) for moved in pair.moved):
             return False
         if pair.by_chance:
-            return self._is_decided and not _noisy(pair.first) and self.is_own
+            return self._is_decided and self.is_own and self._is_random
         lossy = [moved for moved in pair.noisy if _is_lossy(moved)]
         if not isinstance(pair.claim, ZeroConcentratedDP | RenyiDP) and any(map(_is_by_rho, lossy)):
             return False
-        if not self.is_own or not self.is_steady or not self._is_random(lossy):
+        if not self.is_own or not self.is_steady or not self._is_random:
             return False
-        return all(map(self._is_far_alike, FAR)) and all(map(self._is_alike_on_both, self._recordings()))
+        return self._keeps_order() and all(self._is_same_on_both(*both) for both in (self._sides, *self._moved(MOVED)))
 
-    def _is_random(self, lossy: Sequence[Moved]) -> bool:
-        """Return whether no draw of some releases is the same number in all runs, as those of a fixed seed are."""
+    @property
+    def _is_random(self) -> bool:
+        """Whether continuous noise is drawn anew each time, and no number of it is drawn twice.
+
+        Noise of a fixed seed, or of a seed that an earlier result decides, is the same number again where the noisy values
+        keep their results. Noise of two generators with one seed is one number twice.
+        """
         first = self._pair.first
-        return all(
-            any(k >= len(run.draws) or not _is_equal(first.draws[k], run.draws[k]) for run in self._anew[0])
-            for k in _draws_of(first, [moved.first.number for moved in lossy])
+        again = self._run(first, TRIES, fresh=range(len(first.draws)), forced=_noisy(first))
+        continuous = [draw for draw in first.draws if draw.law.known is not None and not draw.law.known.is_whole]
+        repeated = (draw for draw in continuous if draw.number < len(again.draws))
+        return len(set(map(_standard, continuous))) == len(continuous) and not any(
+            same(number(draw.numbers), number(again.draws[draw.number].numbers)) for draw in repeated
         )
 
-    def _is_far_alike(self, far: float) -> bool:
-        """Return whether nothing differs or loses more with all noisy values far from the recorded ones."""
+    @cached_property
+    def _far(self) -> list[tuple[TracedRun, TracedRun]]:
+        """Runs on both inputs with all noisy values far below the recorded ones, and far above."""
         first = self._pair.first
-        given = {n: _far(first.releases[n], far) for n in _noisy(first)}
-        one = self._trace.replay(first.data, first, forced=given)
-        # Values that are moved together keep their order, and so the output where it shows that order alone.
+        given = ({n: _moved_by(first.releases[n], far) for n in _noisy(first)} for far in (min(STEPS), max(STEPS)))
+        return [self._replayed(self._trace.replay(first.data, first, forced=forced)) for forced in given]
+
+    def _replayed(self, one: TracedRun) -> tuple[TracedRun, TracedRun]:
+        """Return a run on the first input with its replay on the second."""
+        return one, self._trace.replay(self._pair.second.data, one)
+
+    @cached_property
+    def _others(self) -> list[tuple[TracedRun, TracedRun]]:
+        """Runs on both inputs with other noise: anew, far, and moved entry by entry."""
+        return [*self._anew, *self._far, *self._moved(TRIES)]
+
+    def _keeps_order(self) -> bool:
+        """Return whether the output stays where all noisy values move together, if it is to show their order alone."""
+        first = self._pair.first
         in_order = any(moved.only for moved in self._pair.moved)
-        return self._is_alike_on_both(one) and not (in_order and where_differ(first.output, one.output))
+        return not in_order or all(where_differ(first.output, run.output) is None for run, _ in self._far)
 
-    def _recordings(self) -> Iterator[TracedRun]:
-        """Yield other recorded runs on the first input."""
-        first = self._pair.first
-        return (self._run(first, k, fresh=range(len(first.draws))) for k in range(RECORDINGS))
-
-    def _is_alike_on_both(self, one: TracedRun) -> bool:
-        """Return whether nothing differs or loses more where another run on the first input is replayed on the second."""
+    def _is_same_on_both(self, one: TracedRun, other: TracedRun) -> bool:
+        """Return whether a run and its replay have the same output to the last attribute, and lose no more than the pair."""
         pair = self._pair
-        other = self._trace.replay(pair.second.data, one)
         again = type(pair).of(one, other, pair.claim)
-        if again.differ is not None or other.parted or again.extent != "full":
+        if other.parted or again.extent != "full" or not _is_identical(one.output, other.output):
             return False
         return again.share <= type(pair).of(pair.first, pair.second, pair.claim).share * (1 + 1e-9)
 
@@ -275,10 +319,6 @@ def _law_and_location(release: Release) -> tuple[Any, Any, Any]:
     return release.law.scale, release.law.parameter, release.location
 
 
-def _is_equal(one: WatchedDraw, other: WatchedDraw) -> bool:
-    return same(number(one.numbers), number(other.numbers))
-
-
 def _is_lossy(moved: Moved) -> bool:
     return moved.loss is None or any(moved.loss)
 
@@ -309,12 +349,46 @@ def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
     return isinstance(claim, ZeroConcentratedDP) and all(loss.squared_mu or loss.rho is not None for loss in losses)
 
 
-def _far(release: Release, far: float) -> Any:
-    """Return a result far from the recorded one; a whole number where the noise is whole."""
-    scale = float(np.max(np.abs(np.asarray(release.law.scale, float))))
-    away = far * (scale or 1.0)
+def _moved_by(release: Release, steps: Any) -> Any:
+    """Return a result that is moved by some scales of its noise; by whole numbers where the noise is whole."""
     known = release.law.known
+    away = np.multiply(steps, np.max(np.abs(np.asarray(release.law.scale, float))) or 1.0)
     return np.asarray(release.result) + (np.rint(away) if known is not None and known.is_whole else away)
+
+
+def _moved_by_steps(release: Release, rng: np.random.Generator) -> Any:
+    """Return a result whose entries are moved by a random step each, and a little more."""
+    steps = rng.choice(STEPS, size=release.shape) + rng.normal(scale=0.1, size=release.shape)
+    return _moved_by(release, steps)
+
+
+def _stands_there(number: int, runs: Sequence[TracedRun], outputs: Sequence[Any]) -> bool:
+    """Return whether every entry of a release is one number of the output, at the same place in all runs."""
+    if any(number >= len(run.releases) for run in runs):
+        return False
+    results = [np.ravel(np.real(run.releases[number].result)).astype(float) for run in runs]
+    if len({len(result) for result in results}) > 1:
+        return False
+    entries = np.stack(results, axis=1)
+    return all(np.any(np.all(np.transpose(outputs) == entry, axis=1)) for entry in entries)
+
+
+def _standard(draw: WatchedDraw) -> bytes:
+    """Return the bits of a draw without its location and scale."""
+    with np.errstate(all="ignore"):
+        return np.asarray((number(draw.numbers) - number(draw.location)) / number(draw.law.scale), float).tobytes()
+
+
+def _is_identical(one: Any, other: Any) -> bool:
+    """Return whether two outputs are the same in all that can be stored of them."""
+    try:
+        return pickle.dumps(_stored(one)) == pickle.dumps(_stored(other))
+    except Exception:  # such as a function or a generator: nobody knows what it holds
+        return False
+
+
+def _stored(output: Any) -> Any:
+    return (str(output), output.error.args) if isinstance(output, Raised) else output
 
 
 def _form(output: Any) -> str:

@@ -31,6 +31,7 @@ from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import NOISY
 from auditdp.tracing.families import moves
+from auditdp.tracing.findings import SINGLE
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.prediction import Experiments
 
@@ -64,7 +65,8 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
             pairs += 1
             noisy = [moved for moved in seen.noisy if moved.first.kind == NOISY]
             moves_of_pairs += [(_distance(moved, order), pair) for moved in noisy]
-            above = (moved for moved in noisy if _exceeds(moved, sensitivity, order))
+            allowed = sensitivity * (1 + SINGLE if seen.is_single else 1)
+            above = (moved for moved in noisy if _exceeds(moved, allowed, order))
             refuted = next((moved for moved in above if _loses(trace, seen, moved)), None)
             if refuted is not None:
                 moves_of_pairs = [(_distance(refuted, order), pair)]

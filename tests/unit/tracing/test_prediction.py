@@ -2,6 +2,7 @@
 
 import copy
 import math
+import random
 import threading
 
 import numpy as np
@@ -72,6 +73,32 @@ def with_its_seed(x, rng):
     return x + np.random.default_rng(seed).laplace(), seed
 
 
+def second_smallest(values, rng):
+    return sorted(values)[int(np.clip(rng.laplace(2, 2), 0, 4))]
+
+
+def until_apart(x, rng):
+    noisy = [x + rng.laplace(), rng.laplace()]
+    return noisy if abs(noisy[0] - noisy[1]) > 0.5 else [x]
+
+
+def by_two_generators_of_a_seed(x, rng):
+    seed = int(rng.integers(2**62))
+    return x + random.Random(seed).gauss(0, 1), 5 + random.Random(seed).gauss(0, 1)
+
+
+def seeded_by_a_result(x, rng):
+    noisy = x + rng.normal()
+    return noisy, x + np.random.default_rng(int(abs(noisy) * 1e6)).normal()
+
+
+def by_an_error(x, rng):
+    noisy = x + rng.laplace()
+    if noisy < 2:
+        raise ValueError(f"{noisy} of {x}")
+    return noisy
+
+
 def with_another_sign_of_zero(x, rng):
     return x + rng.laplace(), math.copysign(0.0, x - 0.5)
 
@@ -102,6 +129,11 @@ BITS = ([1, 1, 0, 1], [0, 1, 0, 1])
         (far_away, (0.0, 1.0)),
         (by_a_fixed_seed, (0.0, 1.0)),
         (with_its_seed, (0.0, 1.0)),
+        (second_smallest, ([0, 10, 20, 30, 40], [0, 10, 21, 30, 40])),
+        (until_apart, (0.0, 1.0)),
+        (by_two_generators_of_a_seed, (0.0, 1.0)),
+        (seeded_by_a_result, (0.0, 1.0)),
+        (by_an_error, (0.0, 1.0)),
         (with_another_sign_of_zero, (0.0, 1.0)),
         (with_another_type, (0.0, 1.0)),
     ],
@@ -166,6 +198,24 @@ def hidden_below(x, rng):
     return hidden + 2 * x + rng.normal(scale=0.1)
 
 
+def in_some_order(values, rng):
+    return sorted(value + rng.laplace() for value in values)
+
+
+def parity_of_hidden(x, rng):
+    noisy = x + int(rng.geometric(0.5)) - int(rng.geometric(0.5))
+    return {"even": noisy % 2 == 0, "odd": noisy % 2 == 1}
+
+
+def by_public_noise(x, rng):
+    latency = 100 + rng.normal(scale=20)
+    return (x if latency < 130 else 0) + rng.laplace()
+
+
+def without_one(rows, rng):
+    return np.delete(rows, int(rng.integers(len(rows)))).sum() + rng.laplace()
+
+
 def put_back_in_order(values, rng):
     values = np.asarray(values, float)
     noisy, order = np.empty(len(values)), np.argsort(values)
@@ -190,6 +240,10 @@ def a_bit(x, rng):
         (laplace_by_a_mixture, (0.0, 1.0), PURE),
         (control_variate, (0.0, 1.0), PURE),
         (antithetic, (0.0, 1.0), PURE),
+        (in_some_order, ([3.0, 4.0], [4.0, 3.0]), PureDP(1.9)),  # for the sake of the test: the law is the same
+        (parity_of_hidden, (0, 1), PureDP(0.69)),  # a parity alone, of which the odds are at most 2
+        (by_public_noise, (0.0, 1.0), PureDP(0.957)),
+        (without_one, (np.ones(20), np.ones(20) - np.eye(20)[0]), PureDP(0.967)),
         (hidden_below, (0.0, 1.0), GaussianDP(3 / math.sqrt(16.01))),
         (put_back_in_order, ([1.0, 2.0, 3.0], [1.0, 3.0, 3.0]), PURE),
         (few_rows, (BITS[0], BITS[1]), PureDP(0.62)),
