@@ -16,6 +16,7 @@ A statement that does not pass is a suspicion, not more. One that passes was tru
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ import numpy as np
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import GaussianDP, PureDP
+from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.mechanism.calls.leaves import Raised, kind, leaves
 from auditdp.tracing.draws import ALONE, LARGEST, NOISY, Release, WatchedDraw
 from auditdp.tracing.exploring import is_by_chance, other_outcome
@@ -382,13 +384,24 @@ def _standard(draw: WatchedDraw) -> bytes:
 def _is_identical(one: Any, other: Any) -> bool:
     """Return whether two outputs are the same in all that can be stored of them."""
     try:
-        return pickle.dumps(_stored(one)) == pickle.dumps(_stored(other))
+        return _Storing.bytes_of(one) == _Storing.bytes_of(other)
     except Exception:  # such as a function or a generator: nobody knows what it holds
         return False
 
 
-def _stored(output: Any) -> Any:
-    return (str(output), output.error.args) if isinstance(output, Raised) else output
+class _Storing(pickle.Pickler):
+    """Stores an output for a comparison: an exception with its arguments, a tensor without its place in memory."""
+
+    @classmethod
+    def bytes_of(cls, output: Any) -> bytes:
+        """Return all of an output."""
+        stored = io.BytesIO()
+        cls(stored).dump((str(output), output.error.args) if isinstance(output, Raised) else output)
+        return stored.getvalue()
+
+    def reducer_override(self, part: Any) -> Any:
+        """Return how a part is stored."""
+        return (str, (str(part.dtype), of_tensor(part))) if hasattr(part, "detach") else NotImplemented
 
 
 def _form(output: Any) -> str:
