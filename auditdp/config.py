@@ -77,11 +77,9 @@ KINDS: dict[str, SettingKind] = {
     "network": SWITCH,
     "trace": SWITCH,
     "baseline": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
-    "stream": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
 }
 """The settings by name."""
-WRITTEN = ("baseline", "stream")
-IN_FOLDERS = {"paths", "data", "baseline", "stream"}
+IN_FOLDERS = {"paths", "data", "baseline"}
 """Settings that are paths: those of the file are relative to its folder, those of the environment to the working folder."""
 
 
@@ -121,8 +119,6 @@ class Configuration:
     """Whether the code is traced before its game, unless an audit says no."""
     baseline: str = "auditdp-baseline.toml"
     """File of the accepted results."""
-    stream: str = "auditdp-stream.json"
-    """File with the state of nightly runs."""
     profile: str = ""
     """The profile that was chosen; empty for none."""
     folder: Path = field(default_factory=Path)
@@ -228,7 +224,7 @@ def _checked(table: Mapping[str, Any], path: Path, where: str) -> dict[str, Any]
             raise ConfigurationError(f"{path}: unknown key {where}.{name}; {did_you_mean(name, KINDS)}")
         if not KINDS[name].fits(value):
             raise ConfigurationError(f"{path}: {where}.{name} = {value!r:.200}; expected {_expected(name, value)}")
-        if name in WRITTEN and (Path(value).is_absolute() or ".." in Path(value).parts):
+        if name == "baseline" and (Path(value).is_absolute() or ".." in Path(value).parts):
             raise ConfigurationError(
                 f"{path}: {where}.{name} = {value!r}; expected a file below the project's folder, since settings must not "
                 f"choose what is written elsewhere; give it with --file, or {variable(name)}"
@@ -242,7 +238,7 @@ def _expected(name: str, value: Any) -> str:
 
 
 def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
-    """Return every profile; those that are not chosen are checked as well, before the night in which they are."""
+    """Return every profile; those that are not chosen are checked as well, before the run in which they are."""
     if not isinstance(profiles, dict) or not all(isinstance(layer, dict) for layer in profiles.values()):
         raise ConfigurationError(
             f"{path}: tool.auditdp.profiles = {profiles!r}; expected tables such as [tool.auditdp.profiles.ci]"

@@ -21,7 +21,6 @@ from auditdp.betting.wealth.forecasts import Law
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.nearest import nearest_regions
 from auditdp.claims.dominating import DominatingPair, lines
-from auditdp.history.nightly.control import after_night, alarm_at, verdict_alpha
 from auditdp.numerics.randomness import stream
 from auditdp.report.guessing import allowed
 from auditdp.report.html.svg import COLOURS
@@ -174,25 +173,6 @@ def power(axes: Any) -> None:
     _legend(axes)
 
 
-def nights(axes: Any) -> None:
-    """Draw the capital of an audit whose mechanism is broken by a change of the twentieth night."""
-    fault, last = 20, 60
-    log_capital, path = -math.inf, []
-    for night in range(1, last + 1):
-        gain = 0.35 if night >= fault else 0.0
-        kept = night != fault  # new sources are a new null hypothesis
-        log_capital = float(after_night(log_capital, gain, same=kept, night=night, audits=5))
-        path.append(log_capital / math.log(10))
-    counted = np.arange(1, last + 1)
-    axes.plot(counted, path, color=FALSE, linewidth=1.5, label="capital: .35 nats a night from night 20 on")
-    axes.axhline(alarm_at(ALPHA) / math.log(10), color=LIMIT, linestyle="--", linewidth=1)
-    axes.annotate("2/α = 40: reported", (1, alarm_at(ALPHA) / math.log(10)), va="bottom", color=LIMIT)
-    alphas = [math.log10(verdict_alpha(ALPHA, int(night))) for night in counted]
-    axes.plot(counted, alphas, color=TRUE, linewidth=1.5, label="α of the verdicts of a night")
-    axes.set(xlabel="night", ylabel="log₁₀", xlim=(1, last))
-    _legend(axes)
-
-
 def guesses(axes: Any) -> None:
     """Draw how often somebody who sees one output may be right about the input, by ε and δ."""
     epsilons = np.linspace(0, 6, 200)
@@ -209,4 +189,4 @@ def guesses(axes: Any) -> None:
     _legend(axes)
 
 
-PICTURES = (wealth, levels, claims, false_alarms, power, nights, guesses)
+PICTURES = (wealth, levels, claims, false_alarms, power, guesses)

@@ -32,8 +32,6 @@ UNKNOWN = 10
 """Occurrences of an output before a cell of its own is known and trusted."""
 PRECISION = 1e-3
 """Of detectable levels, relative."""
-GROWTHS = 6
-"""Levels between the claim's and the one that is refuted, for which a call's gain is computed."""
 MOST_FOUND = 10**15
 """Calls beyond which none are counted."""
 
@@ -166,17 +164,6 @@ def _response_power(claim: Claim, level: float, calls: int, needed: float) -> fl
     if not 0 < enough <= calls:
         return float(enough <= 0)
     return float(betainc(enough, calls - enough + 1, math.exp(log_p)))  # P(Bin(calls, p) >= enough)
-
-
-def growths(claim: Claim, level: float) -> list[tuple[float, float, float]]:
-    """Return (level, mean, deviation) of ``growth`` from the claim's level, where nothing grows, to the given one.
-
-    The root of the mean and the deviation are nearly linear in the level between two of them.
-    """
-    levels = level_grid(claim, ratio=1 + PRECISION)
-    levels = levels[(levels > claim.level) & (levels <= level)]
-    chosen = levels[np.unique(np.linspace(0, len(levels) - 1, GROWTHS + 1).astype(int)[1:])] if len(levels) else levels
-    return [(claim.level, 0.0, 0.0), *((float(at), *growth(claim, claim.at(float(at)))) for at in chosen)]
 
 
 def growth(claim: Claim, truth: Claim) -> tuple[float, float]:

@@ -62,7 +62,6 @@ COMMANDS = {
     "mutate": "run.run",
     "baseline": "baseline",
     "compare": "baseline",
-    "nightly": "nightly",
     "merge": "merge",
     "attest": "attest",
     "verify": "attest",

@@ -1,1 +1,1 @@
-"""Runs over time: what is known of the audits of a repository, and runs night after night."""
+"""Runs over time: what is known of the audits of a repository."""

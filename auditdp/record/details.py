@@ -144,8 +144,6 @@ class GameDetails(Details):
     """The smallest level that the calls would have refuted nine times in ten."""
     detectable_alternative: str | None = None
     """Of which mechanism."""
-    growths: list[tuple[Number, Number, Number]] | None = None
-    """(level, mean, deviation) of what a call gains, in nats, below that level."""
     detectable_rarely: tuple[Share, Share] | None = None
     """How rare a leak of twice the level, and an output of one input alone, may be to be found."""
     smallest: Confirmation | None = None

@@ -32,7 +32,6 @@ from auditdp.doors import write
 from auditdp.errors import AuditError, ConfigurationError
 from auditdp.history.baseline.entries import Entry
 from auditdp.history.baseline.file import read_baseline, write_baseline
-from auditdp.history.nightly.stream import Account, Stream, read_stream
 from auditdp.mechanism.calls.calls import Calls
 from auditdp.mechanism.calls.recording import Playback
 from auditdp.record.results import AuditResult, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
@@ -124,7 +123,6 @@ BASELINE = write_baseline(
         )
     ]
 ).encode()
-STREAM = Stream(0.05, 7, 3, {ID: Account("abc", -1.5, 1)}).to_json().encode()
 CSV = b"score,label\n" + b"".join(b"%d.5,%d\n" % (k, k % 2) for k in range(30))
 NPZ = table({"score": np.arange(30.0), "label": np.arange(30) % 2})
 READERS = (
@@ -133,7 +131,6 @@ READERS = (
     Reader("with-digests.jsonl", with_digests(b"".join(json.dumps(line).encode() + b"\n" for line in LOG)), _log),
     Reader("auditdp-baseline.toml", BASELINE, lambda path: write_baseline(read_baseline(path).values())),
     Reader("pyproject.toml", SETTINGS, lambda path: load(path.parent, "ci", {})),
-    Reader("stream.json", STREAM, lambda path: read_stream(path).seed()),
     Reader("table.csv", CSV, lambda path: [column(read(path), name, path) for name in read(path)]),
     Reader("table.npz", NPZ, lambda path: [column(read(path), name, path) for name in read(path)]),
 )
@@ -362,7 +359,7 @@ def test_no_array_of_a_pair_ends_a_report(text):
     "line",
     [
         *("seed = 0x" + "f" * 5_000, "timeout = 1" + "0" * 400, "timeout = 1e300", "workers = '" + "9" * 5_000 + "'"),
-        *("seed = " + "9" * 4_500, "x = " + "[" * 100_000, "baseline = '../x.toml'", "stream = 'a/../../x.json'"),
+        *("seed = " + "9" * 4_500, "x = " + "[" * 100_000, "baseline = 'a/../../x.toml'"),
         *("baseline = '/etc/x'", "alpha = nan", "budget = '" + "9" * 5_000 + "'"),
     ],
     ids=lambda line: line[:20],
@@ -484,7 +481,7 @@ def test_a_link_within_its_folder_stays_and_a_circle_is_refused(tmp_path, monkey
 
 def test_what_is_no_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "run.jsonl")
-    for reader in (read_log, read_baseline, read_stream):
+    for reader in (read_log, read_baseline):
         with pytest.raises(ConfigurationError):
             reader(tmp_path / "run.jsonl")
 
@@ -493,7 +490,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
     path = tmp_path / "run.jsonl"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    for reader in (read_log, read_baseline, read_stream):
+    for reader in (read_log, read_baseline):
         with pytest.raises(ConfigurationError, match="1,099,511,627,776 bytes"):
             reader(path)
     path.rename(tmp_path / "t.csv")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import subprocess
 import sys
 import weakref
@@ -18,7 +17,6 @@ from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.dp_sgd.fixed_size import FixedSizeUpper
 from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.accountants.dp_sgd.random_allocation import AllocationUpper
 from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.laplace import LaplaceUpper
@@ -85,11 +83,6 @@ FAMILIES = [
         "dp-sgd --sampling shuffled --records 1000 --batch 100 --epochs 2",
         "--noise-multiplier 2",
         ShuffledUpper(2.0, 10, 2),
-    ),
-    (
-        "dp-sgd --sampling allocated --records 1000 --batch 100 --epochs 2 --participations 2",
-        "--noise-multiplier 2",
-        AllocationUpper(2.0, 10, 2, 2),
     ),
     (
         "node-level --nodes 1000 --out-degree 2 --layers 2 --batch 10 --steps 10",
@@ -198,17 +191,6 @@ def test_gumbel_noise_by_its_scale(project):
 def test_how_long_a_training_is(options, parameters):
     """⌈2·60000/256⌉ = ⌈468.75⌉ steps; 1/1e-6 exactly, though the double is smaller than 1e-6; ⌈1000/30⌉ = 34 batches."""
     assert dp_sgd(noise_multiplier=1.0, **options).parameters == parameters
-
-
-def test_phases_are_one_training():
-    """Two phases that do not differ are one, and the order of those that do is of no account."""
-    same, first, second = (
-        dp_sgd(phase=phases) for phases in (["2,.1,5", "2,.1,15"], ["2,.1,5", "1,.1,15"], ["1,.1,15", "2,.1,5"])
-    )
-    assert same.parameters == {"phases": 2, "steps": 20}
-    found = [model.accountants(math.nan)[0].epsilon_at(1e-5) for model in (same, first, second)]
-    assert found[0] == pytest.approx(PLDUpper(2.0, 0.1, 20).epsilon_at(1e-5), rel=1e-6)
-    assert found[0] < 0.9 * found[1] == pytest.approx(0.9 * found[2], rel=1e-9)
 
 
 def test_infinity_is_a_string(project):
@@ -428,12 +410,6 @@ def test_a_plot(project, ending):
         (
             "matrix --steps 1000000000 --separation 3 --noise-multiplier 1 --square-root 1000000000 --delta .1",
             ["bands=1,000,000,000", "use fewer"],
-        ),
-        ("dp-sgd --phase 1,.1 --delta .1", ["--phase 1,.1", "NOISE_MULTIPLIER,RATE,STEPS"]),
-        ("dp-sgd --phase 1,.1,3 --steps 10 --delta .1", ["--phase has", "leave out"]),
-        (
-            "dp-sgd --noise-multiplier 1 --sampling-rate .1 --steps 10 --participations 2 --delta .1",
-            ["--participations", "--sampling allocated"],
         ),
         (
             "node-level --nodes 9 --batch 3 --steps 3 --noise-multiplier 1 --delta .1",

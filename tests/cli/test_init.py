@@ -28,15 +28,14 @@ def test_what_it_writes_runs_and_leaves_what_is_there(project):
     assert "left .github/workflows/privacy.yml as it is" in made.out
     settings = tomllib.loads((project.root / "pyproject.toml").read_text())
     assert settings["project"]["name"] == "mine"
-    assert set(settings["tool"]["auditdp"]["profiles"]) == {"ci", "nightly", "paper"}
+    assert set(settings["tool"]["auditdp"]["profiles"]) == {"ci", "paper"}
     found = project("run", "--profile", "ci", "--calls", "300", "--format", "json")
     assert found.code == 0, found.err
     audit = found.audit("histogram_is_private")
     assert (audit["claim"]["epsilon"], audit["claim"]["source"]) == (2.0, "the parameters of histogram")
     assert [control["name"] for control in audit["controls"]] == ["mechanism without noise"]
     assert audit["controls"][0]["verdict"] == "VIOLATED"
-    for profile in ("nightly", "paper"):
-        assert project("config", "show", "--profile", profile).code == 0
+    assert project("config", "show", "--profile", "paper").code == 0
     again = project("init", "package/release.py::histogram", "-P", "scale=1.0")
     assert (again.code, "has histogram_is_private already" in again.err) == (2, True)
 

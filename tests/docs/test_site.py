@@ -68,7 +68,7 @@ def test_every_option_of_every_command_is_on_its_page():
     )
     for option in re.findall(r"--[a-z][a-z-]+", shown.stdout):
         assert f"`{option}" in pages["commands/account.md"] or f", {option}" in pages["commands/account.md"], option
-    for name in ("run", "baseline", "nightly", "bounds"):
+    for name in ("run", "baseline", "bounds"):
         assert f"commands/{name}.md" in pages
         assert f"({name}.md)" in pages[commands.INDEX]
 
@@ -86,7 +86,7 @@ def test_choices_in_a_table_keep_their_bars():
 
 
 def test_a_page_takes_in_what_a_document_says_under_a_heading():
-    assert assembling.filled("<!-- from CI.md: Nights -->").startswith("`auditdp nightly` runs with a fresh seed")
+    assert assembling.filled("<!-- from CI.md: Nights -->").startswith("Without `--seed`")
     assert "`auditdp compare" not in assembling.filled("<!-- from CI.md: Nights -->")
     assert assembling.section("README.md").startswith("auditdp answers one question")
 
@@ -118,7 +118,7 @@ def test_files_that_documents_link_to_are_found():
     assert "reports/claims/dpar.md" in assembling.documents()
 
 
-@pytest.mark.parametrize("draw", [pictures.claims, pictures.nights, pictures.guesses], ids=lambda draw: draw.__name__)
+@pytest.mark.parametrize("draw", [pictures.claims, pictures.guesses], ids=lambda draw: draw.__name__)
 def test_a_picture_is_the_same_whenever_it_is_drawn(draw):
     once, again = pictures.svg(draw), pictures.svg(draw)
     assert once == again

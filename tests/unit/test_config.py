@@ -35,7 +35,7 @@ fail_on = ["inconclusive"]
 [tool.auditdp.profiles.ci]
 seed = 8
 workers = 2
-[tool.auditdp.profiles.nightly]
+[tool.auditdp.profiles.night]
 budget = "thorough"
 """
 
@@ -58,8 +58,8 @@ def test_each_layer_stands_above_the_one_below(folder):
 
 
 def test_a_profile_of_the_environment_gives_way_to_one_that_is_given(folder):
-    assert load(folder, environment={"AUDITDP_PROFILE": "nightly"}).budget == "thorough"
-    assert load(folder, "ci", {"AUDITDP_PROFILE": "nightly"}).budget == "quick"
+    assert load(folder, environment={"AUDITDP_PROFILE": "night"}).budget == "thorough"
+    assert load(folder, "ci", {"AUDITDP_PROFILE": "night"}).budget == "quick"
 
 
 def test_the_file_is_found_upward_but_not_beyond_the_repository(folder):
@@ -122,7 +122,7 @@ def test_variables_of_others_and_empty_ones_are_left_alone(folder):
 
 
 def test_a_profile_that_does_not_exist_is_refused_with_what_there_is(folder):
-    with pytest.raises(ConfigurationError, match="--profile weekly: no such profile; known: ci, nightly; or write"):
+    with pytest.raises(ConfigurationError, match="--profile weekly: no such profile; known: ci, night; or write"):
         load(folder, "weekly", {})
 
 

@@ -29,16 +29,11 @@ matters and the platform has extended precision.
 
 For the grids of accountants most a_k^T vanish, are taken to be 0, and are charged in full. The whole is of the order of
 100 Tu times the largest tilted mass.
-
-*Unequal uses.* T_i uses of each of several masses x_i have ∏ X_i^(T_i), off relatively by the sum of what the powers are.
-All else is that of their mean Σ T_i x_i/T: ln is concave, so Σ T_i ln M_i <= T ln(Σ T_i M_i/T) for their moments M_i, and
-what Chernoff's bound says of T uses of the mean holds of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
@@ -157,8 +152,7 @@ class Tilt(NamedTuple):
     ) -> tuple[float, Tilt]:
         """A transform in either precision, and about what it costs."""
         centre = _centre(masses)
-        factors, log_sum, _ = _tilting(masses, slope, centre)
-        tilted = masses * factors
+        tilted, log_sum, _ = _tilted(masses, slope, centre)
         exponent = times * log_sum - slope * (threshold - times * centre)
         log_outside = min(max(log_tail - exponent - 20, -100.0), -20.0)
         first, end, _, orders = _window(masses, tilted, times, log_outside, None)
@@ -177,11 +171,10 @@ class Tilt(NamedTuple):
         )
 
 
-def repeated(masses: Array, times: int, tilt: Tilt, parts: Sequence[tuple[Array, int]] = ()) -> Sum:
+def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
     """Return the masses of sums of ``times`` independent indices, each of which has the given masses.
 
-    The masses are >= 0, of the indices 0, 1, .., and need not add up to 1. Where ``parts`` are given, so many indices have
-    the masses of each of them, and ``masses`` are their mean.
+    The masses are >= 0, of the indices 0, 1, .., and need not add up to 1.
 
     Raises:
         AccountantError: If there are more uses than floating point can take.
@@ -191,11 +184,10 @@ def repeated(masses: Array, times: int, tilt: Tilt, parts: Sequence[tuple[Array,
     if times > MOST_USES:
         raise AccountantError(f"expected at most {MOST_USES:,} uses, got {times:,}")
     centre = _centre(masses)
-    factors, log_sum, off = _tilting(masses, tilt.slope, centre)
-    first, end, cut, _ = _window(masses, masses * factors, times, tilt.log_outside, tilt.orders)
+    tilted, log_sum, off = _tilted(masses, tilt.slope, centre)
+    first, end, cut, _ = _window(masses, tilted, times, tilt.log_outside, tilt.orders)
     outside = cut * math.exp(tilt.log_outside) * (1 + 1e-15)
-    groups = [(np.asarray(each * factors), count) for each, count in parts or [(masses, times)]]
-    found, each = _sums(groups, tilt._replace(length=end - first + 1))
+    found, each = _sums(tilted, times, tilt._replace(length=end - first + 1))
     found = np.maximum(np.roll(found, -first)[: end - first + 1], 0.0)
     # E is off by 2^−53 of its parts, below |TL| + 745 where masses are neither cut off nor vanish; sums become doubles.
     relative = 1.02 * times * off + 2.0**-53 * (6 * times * abs(log_sum) + 4000)
@@ -211,17 +203,17 @@ def _centre(masses: Array) -> int:
     return round(float(np.dot(np.arange(len(masses)), masses) / masses.sum()))
 
 
-def _tilting(masses: Array, tilt: float, centre: int) -> tuple[NDArray[np.float64], float, float]:
-    """What masses are multiplied by, the logarithm L, and by how much the products are off relatively."""
+def _tilted(masses: Array, tilt: float, centre: int) -> tuple[NDArray[np.float64], float, float]:
+    """The tilted masses, the logarithm L, and by how much they are off relatively."""
     exponents = tilt * (np.arange(len(masses)) - float(centre))
     largest = float(exponents[np.flatnonzero(masses)].max())
     log_sum = largest + math.log(float((masses * np.exp(np.minimum(exponents - largest, 0.0))).sum()))
     scaled = exponents - log_sum
     kept = (masses > 0) & (scaled > EXPONENTS[0])
-    factors = np.zeros(len(masses))
-    factors[kept] = np.exp(scaled[kept])
+    tilted = np.zeros(len(masses))
+    tilted[kept] = masses[kept] * np.exp(scaled[kept])
     off = 2.0**-53 * (float((np.abs(exponents[kept]) + np.abs(scaled[kept])).max()) + 9)
-    return factors, log_sum, off
+    return tilted, log_sum, off
 
 
 def _transform(masses: Array, tilt: Tilt) -> tuple[NDArray[np.complexfloating], int, int]:
@@ -233,31 +225,20 @@ def _transform(masses: Array, tilt: Tilt) -> tuple[NDArray[np.complexfloating], 
     return fft.rfft(folded.reshape(folds, n).sum(axis=0)), n, folds
 
 
-def _sums(groups: Sequence[tuple[Array, int]], tilt: Tilt) -> tuple[NDArray[np.float64], float]:
+def _sums(masses: Array, times: int, tilt: Tilt) -> tuple[NDArray[np.float64], float]:
     """The masses of all sums that are equal modulo a power of two, and by how much each may be off."""
-    found, unit, times = (
-        [_transform(masses, tilt) for masses, _ in groups],
-        tilt.unit,
-        sum(count for _, count in groups),
-    )
-    _, n, folds = found[0]
-    off = math.expm1(24.2 * unit * (math.log2(n) + folds))
-    log_power, relative = np.zeros(n // 2 + 1), np.full(n // 2 + 1, 3.1 * times * unit + off)
-    transforms = [(transform, count) for (transform, _, _), (_, count) in zip(found, groups, strict=True)]
-    for (masses, count), (transform, _) in zip(groups, transforms, strict=True):
-        total = sum_above(masses)
-        most = np.abs(transform).astype(np.float64) * (1 + 2.0**-50) + off * total
-        log_power += count * np.log(most)
-        relative += count * off * total / most
+    transform, n, folds = _transform(masses, tilt)
+    off = math.expm1(24.2 * tilt.unit * (math.log2(n) + folds))
+    total = sum_above(masses)
+    most = np.abs(transform).astype(np.float64) * (1 + 2.0**-50) + off * total
+    relative = 3.1 * times * tilt.unit + off + times * off * total / most
     # What is rounded here is no more than a relative 1e-3: T ln a is off by less than T·8·2^−53 (1 + |ln a|).
-    powers = 1.001 * np.exp(log_power)
+    powers = 1.001 * np.exp(times * np.log(most))
     kept = powers > NEGLIGIBLE
     lost = np.where(kept, powers * relative, powers)
     mean = float(lost[0] + 2 * lost[1:-1].sum() + lost[-1]) / n
-    product = np.zeros_like(transforms[0][0])
-    product[kept] = _power(transforms[0][0][kept], transforms[0][1])
-    for transform, count in transforms[1:]:
-        product[kept] *= _power(transform[kept], count)
+    product = np.zeros_like(transform)
+    product[kept] = _power(transform[kept], times)
     return np.asarray(fft.irfft(product, n), np.float64), 1.001 * mean
 
 

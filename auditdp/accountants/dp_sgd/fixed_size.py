@@ -18,7 +18,6 @@ from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, fro
 from auditdp.accountants.dp_sgd.parameters import REPLACE
 from auditdp.accountants.dp_sgd.poisson import removed_and_added
 from auditdp.accountants.gaussian import GaussianNoise
-from auditdp.accountants.normal import Enclosed
 from auditdp.accountants.renyi import RenyiCurve, dp_accounting
 from auditdp.mechanism.protocol import Array
 
@@ -96,26 +95,15 @@ class FixedSizeUpper(FixedSize, GridCurve):
         noise, rate = self.noise_multiplier / 2, self.rate
         last = int(sampled_gaussian.points(noise, rate, negligible, interval)[-1])
         ends = np.arange(last + 1) * interval
-        pair = sampled_gaussian.cells(noise, rate, ends)
-        return [joined(pair, pair, interval, sampled_gaussian.rounding(noise, rate, ends))]
-
-
-def joined(
-    one: tuple[Enclosed, Enclosed], other: tuple[Enclosed, Enclosed], interval: float, rounding: float
-) -> OnGrid:
-    """Return a loss on the grid that is that of one pair above zero, the negative one of another below, and else zero.
-
-    Bounds on the probabilities of each pair's cells of losses; the first cell has those below zero, and is left out.
-    """
-    (low, high), (low_second, high_second), (low_mirrored, high_mirrored), (low_below, high_below) = (
-        [side[1:] for side in both] for both in (*one, *other)
-    )
-    first, second = np.concatenate([high_below[::-1], high]), np.concatenate([low_mirrored[::-1], low_second])
-    last = len(low) - 1
-    # Sums are off by less than 200u.
-    first[last] += 1 - low.sum() - low_below.sum() + 2.0**-44
-    second[last] += max(0.0, 1 - high_second.sum() - high_mirrored.sum() - 2.0**-44)
-    return from_above(first, second, -last, interval, rounding=rounding)
+        # The first cell has the losses below zero, whose mass is that of the other order above zero.
+        (low, high), (low_second, high_second) = (
+            [side[1:] for side in both] for both in sampled_gaussian.cells(noise, rate, ends)
+        )
+        first, second = np.concatenate([high_second[::-1], high]), np.concatenate([low[::-1], low_second])
+        # Sums are off by less than 200u.
+        first[last] += 1 - low.sum() - low_second.sum() + 2.0**-44
+        second[last] += max(0.0, 1 - high_second.sum() - high.sum() - 2.0**-44)
+        return [from_above(first, second, -last, interval, rounding=sampled_gaussian.rounding(noise, rate, ends))]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ spares nearly all of them the step down; what is lost is the spread of losses wi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -87,8 +86,6 @@ class OnGrid(NamedTuple):
     """In nats; negative where the grid's losses are too small."""
     lost: float = 0.0
     """By how much less the mean loss is than it was, about, with the shift."""
-    parts: tuple[tuple[NDArray[np.float64], int], ...] = ()
-    """Where uses differ, the masses of each and how many there are; ``masses`` are their mean."""
 
     @property
     def right(self) -> float:
@@ -240,54 +237,29 @@ def from_below(first: Array, second: Array, interval: float, offset: float = 0.0
     return OnGrid(np.asarray(masses, np.float64), lowest, interval, 0.0, shift, mean - remains)
 
 
-def centred(first: Array, second: Array, points: Array, *, steps: tuple[int, ...] = (1,)) -> list[NDArray[np.float64]]:
+def centred(first: Array, second: Array, points: Array) -> list[NDArray[np.float64]]:
     """Move shares of cells to neighbours, so that the loss of nearly every cell becomes that of its point.
 
     A cell whose loss lies above its point needs a share of the cell below, and the other way round. With t the share that a
     whole cell needs, the part r that a cell keeps is 1 minus the sum of t·r of those that it gives to; as t is far below 1
-    that converges quickly when it is repeated. Where it is not, the neighbour is asked that is the next number of ``steps``
-    away, and a cell that has none takes nothing.
+    that converges quickly when it is repeated. Where it is not, the cell takes nothing.
     """
-    size, cells, share = len(points), np.arange(len(points)), np.zeros(len(points))
-    excess, giver = first - np.exp(np.log(np.maximum(second, 1e-300)) + points), cells
-    for step in steps:
-        asked = np.clip(np.where(excess > 0, cells - step, cells + step), 0, size - 1)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = -excess / (first[asked] - np.exp(np.log(second[asked]) + points))
-        better = (share == 0) & (found > 0) & (found < 0.4) & (first > 0)
-        share, giver = np.where(better, found, share), np.where(better, asked, giver)
+    size, cells = len(points), np.arange(len(points))
+    excess = first - np.exp(np.log(np.maximum(second, 1e-300)) + points)
+    giver = np.clip(np.where(excess > 0, cells - 1, cells + 1), 0, size - 1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        share = -excess / (first[giver] - np.exp(np.log(second[giver]) + points))
+    # A cell gives to two others at most, so that it gives away less than it has.
+    share = np.where((share > 0) & (share < 0.4) & (first > 0), share, 0.0)
     taken = share
     for _ in range(MOST_ROUNDS):
-        asked = np.bincount(giver, weights=taken, minlength=size)
-        before, taken = taken, share * np.maximum(1 - asked, 0.0)
+        before, taken = taken, share * (1 - np.bincount(giver, weights=taken, minlength=size))
         if np.abs(taken - before).max() < 1e-12:
             break
-    # However far that is from its limit, no cell gives away more than it has.
-    taken = taken / np.maximum(np.bincount(giver, weights=taken, minlength=size), 1.0)[giver]
-    left = np.maximum(1 - np.bincount(giver, weights=taken, minlength=size), 0.0) * (1 - 2.0**-50)
+    left = (1 - np.bincount(giver, weights=taken, minlength=size)) * (1 - 2.0**-50)
     return [
         (left * masses + taken * masses[giver]) * (1 + way * 2.0**-51) for masses, way in ((first, -1), (second, 1))
     ]
-
-
-def mixed(losses: Sequence[tuple[OnGrid, int]]) -> OnGrid:
-    """Return a loss of which all uses add up to what so many of each of these losses do, on the same grid."""
-    uses, lowest = sum(count for _, count in losses), min(loss.lowest for loss, _ in losses)
-    size = max(loss.lowest + len(loss.masses) for loss, _ in losses) - lowest
-    parts = tuple(
-        (np.pad(loss.masses, (loss.lowest - lowest, size - len(loss.masses) - loss.lowest + lowest)), count)
-        for loss, count in losses
-    )
-    bounded = math.fsum(count * math.log1p(-loss.unbounded) for loss, count in losses)
-    return OnGrid(
-        np.asarray(sum(count / uses * masses for masses, count in parts)),
-        lowest,
-        losses[0][0].interval,
-        -math.expm1(bounded / uses) * (1 + 2.0**-48),
-        math.fsum(count * loss.shift for loss, count in losses) / uses,
-        math.fsum(count * loss.lost for loss, count in losses) / uses,
-        parts,
-    )
 
 
 @dataclass(frozen=True)
@@ -427,6 +399,6 @@ class _Level:
     def _composed(self, loss: OnGrid, tilt: Tilt, *, sign: int) -> Composed:
         uses = self.curve.uses
         rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING) if loss.unbounded < 1 else 1.0
-        sums = repeated(loss.masses, uses, tilt, loss.parts)
+        sums = repeated(loss.masses, uses, tilt)
         shift = loss.shift if sign else loss.right
         return Composed(sums, loss.lowest * uses, loss.interval, rest, uses * shift, sign)

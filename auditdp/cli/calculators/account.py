@@ -39,9 +39,7 @@ class Sampling(StrEnum):
 
     poisson = "poisson"
     fixed = "fixed"
-    fixed_zeroed = "fixed-zeroed"
     shuffled = "shuffled"
-    allocated = "allocated"
 
 
 @family("compose")
@@ -227,62 +225,36 @@ def dp_sgd(
     steps: Annotated[int | None, typer.Option(help="How many batches in all.")] = None,
     epochs: Annotated[int | None, typer.Option(help="How many times the data, instead of --steps.")] = None,
     sampling: Annotated[Sampling, typer.Option(help="How batches are drawn.")] = Sampling.poisson,
-    phase: Annotated[
-        list[str] | None, typer.Option(help="Poisson batches that change: each phase as NOISE_MULTIPLIER,RATE,STEPS.")
-    ] = None,
-    participations: Annotated[
-        int | None,
-        typer.Option(help="In how many batches of an epoch a record is, with --sampling allocated. [default: 1]"),
-    ] = None,
 ) -> Model:
     """DP-SGD, with batches as they are drawn.
 
-    Poisson, of fixed size without replacement, shuffled each epoch, or with each record at random in some of its batches.
-    With 'fixed' neighbours replace a record, with 'fixed-zeroed' they zero one out.
+    Poisson, of fixed size without replacement, or shuffled each epoch. With 'fixed' neighbours replace a record.
     """
-    if participations is not None and sampling is not Sampling.allocated:
-        raise ConfigurationError(
-            "--participations: in how many batches a record is, is fixed by --sampling allocated alone"
-        )
-    if phase:
-        others = (noise_multiplier, sampling_rate, records, batch, steps, epochs)
-        if any(each is not None for each in others) or sampling is not Sampling.poisson:
-            raise ConfigurationError(
-                "--phase has noise, rate and steps of Poisson batches in it; leave out the other options"
-            )
-        return _phases(phase)
     if (steps is None) == (epochs is None):
         raise ConfigurationError("say how long the training is: --steps or --epochs, and only one of them")
     free = FreeParameter("noise-multiplier", noise_multiplier, True)
     rate = _rate(sampling_rate, records, batch)
     per_epoch = math.ceil(1 / rate)
-    if sampling in (Sampling.shuffled, Sampling.allocated):
+    if sampling is Sampling.shuffled:
+        from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
+
         if epochs is None:
             epochs, rest = divmod(_needed("steps", steps, ""), per_epoch)
             if rest:
                 raise ConfigurationError(f"--steps {steps}: an epoch has {per_epoch} batches; give whole --epochs")
-        passes, uses = epochs, participations or 1
-        parameters = {"sampling": sampling.value, "batches": per_epoch, "epochs": passes}
-        if sampling is Sampling.shuffled:
-            from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
-
-            return Model(parameters, lambda noise: shuffled_accountants(noise, per_epoch, passes), free)
-        from auditdp.accountants.dp_sgd.random_allocation import allocation_accountants
-
-        parameters["participations"] = uses
-        return Model(parameters, lambda noise: allocation_accountants(noise, per_epoch, passes, uses), free)
+        passes = epochs
+        parameters = {"sampling": "shuffled", "batches": per_epoch, "epochs": passes}
+        return Model(parameters, lambda noise: shuffled_accountants(noise, per_epoch, passes), free)
     # An epoch of sampled batches is as many as cover the data on average, rounded up for the whole training.
     total = math.ceil((epochs or 0) / rate) if steps is None else steps
-    if sampling in (Sampling.fixed, Sampling.fixed_zeroed):
+    if sampling is Sampling.fixed:
         from auditdp.accountants.dp_sgd.fixed_size import fixed_size_accountants
-        from auditdp.accountants.dp_sgd.zeroed_out import zeroed_out_accountants
 
         if sampling_rate is not None:
             raise ConfigurationError("--sampling-rate: batches of a fixed size take --records and --batch instead")
         n, m = _needed("records", records, "how many there are"), _needed("batch", batch, "how many a batch has")
-        parameters = {"sampling": sampling.value, "records": n, "batch": m, "steps": total}
-        kinds = fixed_size_accountants if sampling is Sampling.fixed else zeroed_out_accountants
-        return Model(parameters, lambda noise: kinds(noise, n, m, total), free)
+        parameters = {"sampling": "fixed", "records": n, "batch": m, "steps": total}
+        return Model(parameters, lambda noise: fixed_size_accountants(noise, n, m, total), free)
     from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
     from auditdp.accountants.dp_sgd.poisson import poisson_accountants
 
@@ -360,21 +332,6 @@ def node_level(
         lambda noise: node_level_accountants(noise, nodes, gradients, batch, steps),
         FreeParameter("noise-multiplier", noise_multiplier, True),
     )
-
-
-def _phases(phases: list[str]) -> Model:
-    from auditdp.accountants.dp_sgd.phases import phases_accountants
-
-    each: list[tuple[float, float, int]] = []
-    for phase in phases:
-        try:
-            noise, rate, steps = phase.split(",")
-            each.append((float(noise), float(rate), int(steps)))
-        except ValueError:
-            raise ConfigurationError(
-                f"--phase {phase}: expected NOISE_MULTIPLIER,RATE,STEPS, such as 1.1,.01,500"
-            ) from None
-    return Model({"phases": len(each), "steps": sum(n for _, _, n in each)}, lambda _: phases_accountants(each))
 
 
 def _unequal(parts: list[str]) -> Model:

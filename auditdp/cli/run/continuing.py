@@ -109,8 +109,8 @@ def _game(chosen: AuditResult) -> Evidence:
 
     if OWN_RANDOMNESS in chosen.reproduce:
         raise ConfigurationError(
-            f"{chosen.id} cannot go on: its mechanism draws its own randomness, so its game cannot be played again; auditdp "
-            "nightly adds up what games on fresh randomness win"
+            f"{chosen.id} cannot go on: its mechanism draws its own randomness, so its game cannot be played again; run "
+            "it once more instead: e-values of independent runs may be multiplied"
         )
     return game
 

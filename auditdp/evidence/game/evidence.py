@@ -22,7 +22,6 @@ from auditdp.adjacency.base import GivenPairs
 from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
-from auditdp.betting.power import growths
 from auditdp.betting.wealth.levels import is_bound
 from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError, Timeout
@@ -87,7 +86,7 @@ def play_game(
     if options.further and not is_seeded(mechanism):
         raise ConfigurationError(
             f"{name_of(mechanism)} draws its own randomness, so its game cannot be played again to go on from there; "
-            "auditdp nightly adds up what games on fresh randomness win"
+            "run it once more instead: e-values of independent runs may be multiplied"
         )
     chosen = checked_pairs(adjacency, options.play)
     options = replace(options, play=chosen, search=options.search and options.play is None and can_search(adjacency))
@@ -199,7 +198,6 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
         same_outputs=same,
         detectable_epsilon=level,
         detectable_alternative=alternative,
-        growths=growths(game.claim, level) if math.isfinite(level) else [],
         detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
     )
     shown = f" ({played.bound})" if played.level > 0 else ""

@@ -34,7 +34,7 @@ PAIR_LENGTH = 100  # in a list of pairs
 VALUE_LENGTH = 300
 
 _PLACED = {
-    *("threshold", "refuted_at", "growths", "notices", "same_outputs", "search_calls", "forecasters_played"),
+    *("threshold", "refuted_at", "notices", "same_outputs", "search_calls", "forecasters_played"),
     *("detectable_epsilon", "detectable_alternative", "detectable_rarely", "claimed_epsilon", "delta"),
     *("exact_epsilon", "worst_pair", "scope", "pairs_enumerated", "pairs_compared", "exhaustive", "margin"),
     *("sensitivity", "norm", "largest_difference", "delta_upper", "delta_at_claim", "confidence", "followed"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +21,6 @@ class Traced:
     """The files, its own first."""
     opaque: str = ""
     """Why there may be others; empty where there are none."""
-
-    def digest(self, root: Path) -> str:
-        """Return a digest of names and content, by which two states of the code are told apart."""
-        found = hashlib.sha256()
-        for file in sorted(self.files):
-            content = file.read_bytes() if file.is_file() else b""
-            found.update(file.relative_to(root).as_posix().encode() + b"\0" + hashlib.sha256(content).digest())
-        return found.hexdigest()[:16]
 
 
 def trace(imports: Imports, file: Path, factory: str) -> Traced:

@@ -30,11 +30,8 @@ from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.dp_sgd.fixed_size import fixed_size_accountants
 from auditdp.accountants.dp_sgd.node_level import node_level_accountants
 from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
-from auditdp.accountants.dp_sgd.phases import phases_accountants
 from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.dp_sgd.random_allocation import AllocationSum, allocation_accountants
 from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
-from auditdp.accountants.dp_sgd.zeroed_out import zeroed_out_accountants
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
 from auditdp.accountants.laplace import LaplaceLower, LaplaceUpper
 from auditdp.accountants.matrix import MatrixCurve
@@ -88,11 +85,7 @@ ALL = [
     WithReplacementSubsampled(0.1, 1e-9, 20, 10),
     *(each(2.0, 0.1, 3) for each in (PLDUpper, PLDLower, RDP)),
     *fixed_size_accountants(2.0, 20, 2, 3),
-    *zeroed_out_accountants(2.0, 20, 2, 3)[:2],
-    *phases_accountants([(2.0, 0.1, 2), (1.0, 0.05, 1)]),
     *shuffled_accountants(2.0, 10),
-    *allocation_accountants(2.0, 2),
-    AllocationSum(2.0, 10, 1, 2),
     *node_level_accountants(2.0, 20, 2, 5, 3),
 ]
 

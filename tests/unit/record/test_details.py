@@ -36,7 +36,7 @@ def test_what_is_none_is_left_out_of_json_unless_it_says_something():
     assert written(of("exact", {})) == {"claim_curve": []}
     game = written(of("game", {}))
     assert (game["refuted_at"], game["confirmation"]) == (None, None)
-    assert "growths" not in game
+    assert "threshold" not in game
     assert "delta_at_claim" not in written(of("counting", CountingDetails()))
     assert written(of("counting", CountingDetails(delta_upper=0.1)))["delta_at_claim"] is None
 

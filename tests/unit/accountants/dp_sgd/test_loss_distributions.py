@@ -62,16 +62,18 @@ def test_from_below_is_a_lower_bound_and_near(weights, count, interval, at):
 
 
 def test_no_cell_gives_away_more_than_it_has():
-    """Those around the middle one need shares of it that add up to more than it is: .03/.1 + .03/.2 + ... on either side."""
+    """Both neighbours of the middle one need a quarter of it, and those further out of theirs."""
     points = 0.1 * np.arange(-8, 9)
     second = np.ones(17)
-    first = np.exp(points + 0.03 * np.sign(points))
-    one, other = centred(first, second, points, steps=(1, 2, 4, 8))
+    first = np.exp(points + 0.02 * np.sign(points))
+    one, other = centred(first, second, points)
     assert one.min() >= 0 <= other.min()
     assert one.sum() <= first.sum()
     assert other.sum() <= second.sum()
     kept = other > 1e-9
     assert np.all(np.log(one[kept] / other[kept]) <= np.log(first / second).max())
+    losses = np.log(one / other)
+    assert losses[6:11] == pytest.approx(points[6:11], abs=1e-9)
 
 
 def test_from_below_keeps_losses_that_lie_near_the_grid():

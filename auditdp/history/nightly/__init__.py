@@ -1,1 +1,0 @@
-"""Runs on fresh randomness night after night, with one error probability for all of them."""
