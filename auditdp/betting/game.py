@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
+from auditdp.betting.forecasting.abstaining import Unbound
 from auditdp.betting.forecasting.batch import Batch
-from auditdp.betting.forecasting.forecasters import Single, player
+from auditdp.betting.forecasting.forecasters import Single
 from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.policies import next_pair
 from auditdp.betting.tables import PairTable
@@ -85,15 +86,16 @@ class Game:
         calls.look((data for pair in pairs for data in (pair.data, pair.neighbour)), streams("shape", 0))
         self.calls, self.claim, self.pairs, self.forecasters = calls, claim, pairs, tuple(forecasters)
         tables = [self.seat(pair) for pair in pairs]
+        for table in tables:
+            table.match(max(tables, key=lambda each: len(each.names)))
         shares = [share for p in tables[0].players for share in p.shares]
         wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
         self._begin(streams, tables, wealth)
 
     def _begin(self, streams: Streams, tables: list[PairTable], wealth: Wealth) -> None:
         self.streams, self.tables, self.wealth = streams, tables, wealth
-        players = tables[0].players
-        self.names = [name for p in players for name in p.names]
-        self._prior = np.log(np.asarray([share for p in players for share in p.shares]))[:, None]
+        self.names = tables[0].names
+        self._prior = np.log(np.asarray([share for p in tables[0].players for share in p.shares]))[:, None]
         self._batch = 0
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.bounds: list[tuple[int, float]] = [(0, 0.0)]
@@ -104,16 +106,17 @@ class Game:
     def add(self, pair: Pair, *, promise: float = 1.0) -> None:
         """Add a pair to those that are played; ``promise`` says how many times as much as others it may gain."""
         table = self.seat(pair)
+        table.match(self.tables[0])
         table.promise = promise
         self.tables.append(table)
 
     def seat(self, pair: Pair, forecasters: Sequence[Any] | None = None) -> PairTable:
         """Return a pair with players of this game, all or some, which have seen nothing of it yet."""
-        players = [player(f, self.calls.offering, pair) for f in forecasters or self.forecasters]
+        table = PairTable(pair, [Unbound(f) for f in forecasters or self.forecasters])
+        table.players = table.of_players(lambda each: each.on(self.calls.offering, pair))
         assert self.calls.like is not None  # they were looked at
-        for each in players:
-            each.open(self.calls.like, self.pairs, self.calls.labels)
-        return PairTable(pair, players)
+        table.of_players(lambda each: each.open(self.calls.like, self.pairs, self.calls.labels))
+        return table
 
     def play(
         self,
@@ -143,13 +146,12 @@ class Game:
         table = self.tables[place]
         self._batch += 1
         batch = self.draw(table.pair, self._size(table, most), rng)
-        forecasts = [each for p in table.players for each in p.forecast(batch)]
+        forecasts = table.forecasts(batch)
         leaders = None if table.recent is None else self._leaders(table)
         log_factors = self.wealth.bet(forecasts, len(batch), leaders, pair=place)
         table.memory.add(batch.ones, batch.zeros)
         table.add(log_factors, len(batch))
-        for p in table.players:
-            p.learn(table.memory, stalled=self.refuted_at is None)
+        table.of_players(lambda each: each.learn(table.memory, stalled=self.refuted_at is None))
         if table.calls >= table.next_ranking:
             self._rank(table)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
@@ -194,8 +196,7 @@ class Game:
         table.next_ranking = 2 * table.calls
         first = max(self.wealth.anchor(self.wealth.open_level(self.wealth.alpha)) - 1, 0)
         live = [self._claim_anchor, *range(first, len(self.wealth.anchors))[:MOST_RANKED]]
-        for each, score in table.by_player(table.score(live)):
-            each.rank(score, table.calls)
+        table.rank(table.score(live))
 
     @property
     def _claim_anchor(self) -> int:
@@ -234,6 +235,16 @@ class Game:
         players = (player for table in self.tables for player in table.players)
         single = [p.forecaster for p in players if hasattr(p, "forecaster")]
         return [getattr(each, name) for each in single if hasattr(each, name)]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why forecasters failed, by the name of the first one of each player that abstains."""
+        return {name: reason for table in self.tables for name, reason in table.failures.items()}
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether no forecaster is left that could bet."""
+        return all(len(table.failures) == len(table.players) for table in self.tables)
 
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""

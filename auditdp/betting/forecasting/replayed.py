@@ -466,9 +466,10 @@ def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Read | Non
     law = seen.outcomes
     if law is None or not law.complete or seen.extent != "full" or seen.noisy:
         return None
-    rows = _rows(trace, [law.outputs[name] for name in law.masses], form)
+    masses = {name: both for name, both in law.masses.items() if any(both)}  # others come on neither input
+    rows = _rows(trace, [law.outputs[name] for name in masses], form)
     with np.errstate(divide="ignore"):
-        p, q = np.log(np.array(list(law.masses.values()))).T
+        p, q = np.log(np.array(list(masses.values()))).T
     table = {row.tobytes(): odds for row, odds in zip(rows, p - q, strict=True)}
 
     def ratio(outputs: Array) -> Floats:

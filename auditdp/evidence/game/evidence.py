@@ -200,6 +200,10 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
         detectable_alternative=alternative,
         detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
     )
+    if game.is_blind:
+        failed = "; ".join(f"{name!r}, by {reason}" for name, reason in game.failures.items())
+        statement = f"Nothing was tested: every forecaster failed, so that nothing was bet ({failed})"
+        return played.evidence(Verdict.INCONCLUSIVE, statement, played.details)
     shown = f" ({played.bound})" if played.level > 0 else ""
     power = (
         f"nine times in ten they would have refuted {symbol} = {outwards(level, up=True)} ({alternative}) on "

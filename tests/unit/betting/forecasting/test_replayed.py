@@ -64,6 +64,20 @@ def test_the_probabilities_of_what_chance_decides_are_known():
     assert np.abs(forecaster.log_odds(rows)) == pytest.approx(np.full(50, math.log(3)))
 
 
+def above(queries, rng):
+    threshold = 1.0 + rng.laplace(scale=2.0)
+    answers = [query >= threshold for query in queries]
+    return answers[: answers.index(True) + 1] if True in answers else answers
+
+
+def test_an_outcome_that_is_impossible_on_both_inputs_is_in_no_law():
+    forecaster, _ = bound(above, Pair([0, 0, 1, 0, 1], [1, 1, 0, 1, 0]))
+    law = forecaster.stated
+    assert law is not None
+    assert not np.isnan(law.log_odds).any()
+    assert (law.weights > 0).all()
+
+
 def test_a_value_that_got_round_the_noise_is_certain():
     def raw(x, rng):
         return x if rng.random() < 0.5 else x + rng.laplace()
