@@ -112,7 +112,8 @@ class Game:
 
     def seat(self, pair: Pair, forecasters: Sequence[Any] | None = None) -> PairTable:
         """Return a pair with players of this game, all or some, which have seen nothing of it yet."""
-        table = PairTable(pair, [Unbound(f) for f in forecasters or self.forecasters])
+        unbound: list[Any] = [Unbound(f) for f in forecasters or self.forecasters]
+        table = PairTable(pair, unbound)
         table.players = table.of_players(lambda each: each.on(self.calls.offering, pair))
         assert self.calls.like is not None  # they were looked at
         table.of_players(lambda each: each.open(self.calls.like, self.pairs, self.calls.labels))
