@@ -10,7 +10,8 @@ of it for each audit, beside the α of the claims. Versions of the same law are 
 
 A changed law is no violation. It fails a check where this version loses more than the claim on a pair where the other one
 keeps it, by their traces, and one of two things holds: bets told the outputs apart, or both versions make the same
-releases, and runs with other draws confirm that the output shows this version's loss.
+releases, and runs with other draws confirm that the output shows this version's loss, or that each release has noise of
+its own and one of them loses more than it did.
 """
 
 from __future__ import annotations
@@ -231,12 +232,15 @@ def _worse(seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed
             for finding in _breaking(each):
                 place = finding.kind, finding.site
                 shown = changed and finding.kind != "round" and (is_shown(each.new, finding) or _same_noise(each))
-                confirmable = place not in unconfirmed and (changed or _same_releases(each))
-                if shown or (confirmable and Experiments(trace, each.new).confirms(*place)):
+                more = finding.kind == "loss" and _loses_more(each)
+                if not shown and (more or changed or _same_releases(each)) and (place, more) not in unconfirmed:
+                    tried = Experiments(trace, each.new)
+                    shown = tried.confirms(*place) or (more and tried.is_own and tried.is_steady)
+                    unconfirmed.add((place, more))  # on other pairs it is the same code
+                if shown:
                     return (
                         f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
                     )
-                unconfirmed.add(place)  # on other pairs it is the same code
     return ""
 
 
@@ -257,6 +261,12 @@ def _same_releases(each: _BothTraces) -> bool:
     """Return whether both versions make the same releases in the same order, so that no two can be confused."""
     old, new = ([_at(release) for release in trace.first.releases] for trace in (each.old, each.new))
     return old == new
+
+
+def _loses_more(each: _BothTraces) -> bool:
+    """Return whether a release that both versions make loses more in the new one, and none loses less."""
+    sizes = [[sentences.size(moved) for moved in trace.moved] for trace in (each.old, each.new)]
+    return _same_releases(each) and sizes[0] != sizes[1] and all(a <= b for a, b in zip(*sizes, strict=False))
 
 
 def _at(release: Release) -> tuple[str, str, str]:
