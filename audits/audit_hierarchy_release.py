@@ -150,11 +150,6 @@ def privhrg_pooled(epsilon1=0.5, epsilon2=0.5, nodes=4):
         pairs=Edges(nodes),
         controls=[PrivHRG(epsilon1, 20 * epsilon2, nodes, steps=1)],
         play=Edges(nodes).pairs(),
-        equivalent_mutants={
-            "factor left out in HierarchicalRelease.__call__: (count.value*": (
-                "what is drawn from the noisy count, at ε₂, does not look at the graph again: post-processing"
-            )
-        },
     )
 
 
