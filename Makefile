@@ -32,7 +32,7 @@ libraries: $(LIBRARIES)/ready  ## audit other people's libraries; writes reports
 		$(LIBRARIES)/bin/python -m libraries.ledger reports/libraries.json reports/libraries-long.json \
 		--confirmed reports/libraries/confirmed.jsonl -o reports && exit $$found
 
-mutate: .venv/ready  ## would the audits notice if their mechanisms were broken? leaves reports/mutation.html and .json
+mutate: .venv/ready  ## would the audits detect faults in the noise of their mechanisms? leaves reports/mutation.html and .json
 	$(BIN)/auditdp mutate audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
 		--report html=reports/mutation.html --report json=reports/mutation.json
 

@@ -36,14 +36,9 @@ THINNING = (
     "the numbers that decide which ones survive do not depend on the list: post-processing of noisy degree and bits"
 )
 DPRR_EQUIVALENTS = {
-    "*in DPRR.rate:*": "whatever the formula, a rate of the noisy degree and public numbers is post-processing",
     "noise halved: draw 3,*": THINNING,
     "noise left out: draw 3,*": THINNING,
     "one noise for all coordinates: draw 3,*": THINNING,
-    "*: bits.sum(* → rng.laplace(*": "the degree is not used, and the bits alone cost ε₂",
-    "*: response & * → response": "nothing is thinned, and the bits alone cost ε₂",
-    "*: bits ^ * → rng.random(*": "the bits are pure noise, and the noisy degree alone costs ε₁",
-    "*: response & * → rng.random(*": "the bits are not used, and the noisy degree alone costs ε₁",
 }
 """Why mutants keep the DPRR's claim: noise on the degree (ε₁), noise of its own on the bits (ε₂), then post-processing."""
 
@@ -247,11 +242,7 @@ def local_laplace_graph(epsilon=1.0, nodes=4):
         claim=PureDP(2 * epsilon),
         pairs=Relationship(nodes),
         controls=[LocalLaplaceGraph(8 * epsilon, nodes)],
-        equivalent_mutants={
-            "noise halved: draw 1,*": HALF_OF_THE_NOISE,
-            "*: law.scale → law.scale / 2": HALF_OF_THE_NOISE,
-            "*float(self.weight) → sent*": "any number of cells computed from the noisy degrees is post-processing",
-        },
+        equivalent_mutants={"noise halved: draw 1,*": HALF_OF_THE_NOISE},
     )
 
 
@@ -366,6 +357,9 @@ def customised_relationship_private(epsilon=1.0, nodes=3):
         claim=PureDP(2 * epsilon),
         pairs=Relationship(nodes, among=private),
         controls=[Customised(RandomisedResponse(1.5 * epsilon), nodes, private=private)],
+        equivalent_mutants={
+            "noise reused: draw 1, *": "the bit of the edge is the same in both lists then, and costs ε once"
+        },
         cost="edges to users who are not private stay unprotected",
     )
 

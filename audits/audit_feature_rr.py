@@ -20,11 +20,6 @@ from mechanisms.features import (
 
 HETERO_RR = "Tran et al. 2022, arXiv:2211.05766"
 THREE_POINTS = (0.0, 0.5, 1.0)
-FROM_ZERO = {
-    "*in released_bins: 1 + (uniform >= thresholds).sum(-1) → (uniform*": "bins numbered from 0: post-processing"
-}
-ANY_SHARES = "the budget is safe for any shares that a record computes, and they sum to 1"
-BY_ENUMERATION = "by enumeration of all records, where 4 is claimed"
 UP_AND_DOWN = Pair(np.array([1.0, 0.0]), np.array([0.0, 1.0]), "one up, one down, against the reverse")
 """Shows the whole loss of two features, and features that share their noise."""
 SHARES_DIFFER = Pair(np.array([0.5, 1.0]), np.array([0.0, 0.0]), "shares of their own that differ most")
@@ -56,7 +51,6 @@ def feature_rr_feature(epsilon=1.0, bins=7):
         pairs=Box(0, 1),
         controls=[FeatureRR(2 * epsilon, (1.0,), bins)],
         calls=20_000,
-        equivalent_mutants=FROM_ZERO,
     )
 
 
@@ -76,7 +70,6 @@ def feature_rr(epsilon=2.0, bins=3):
         play=[UP_AND_DOWN],
         controls=[FeatureRR(1.5 * epsilon, shares, bins)],
         calls=60_000,
-        equivalent_mutants=FROM_ZERO,
     )
 
 
@@ -157,7 +150,6 @@ def feature_rr_record_public(epsilon=2.0, bins=3, features=2):
         controls=[ExtractedFeatureRR(identity(features), FeatureRR(1.5 * epsilon, shares, bins))],
         play=[UP_AND_DOWN],
         calls=60_000,
-        equivalent_mutants=FROM_ZERO,
         cost="none in noise: the same ε is divided among the features, by public records instead of one's own",
     )
 
@@ -173,16 +165,6 @@ def feature_rr_record_budget(epsilon=4.0, bins=4, features=2):
         controls=[RecordFeatureRR(2 * epsilon, identity(features), bins)],
         play=[SHARES_DIFFER],
         calls=20_000,
-        equivalent_mutants=FROM_ZERO
-        | {
-            "*in LinearExtractor.shares: *": ANY_SHARES,
-            "*in _normalised: 1.0 / values.shape[[]1] → 1.0": ANY_SHARES,
-            "*: backend.array(np.arange(1, self.bins + 1)) - places → *": f"the largest loss is 3.00, {BY_ENUMERATION}",
-            "*in RecordFeatureRR.perturb: self.bins + 1 → self.bins": f"the largest loss is 2.64, {BY_ENUMERATION}",
-            "*in RecordFeatureRR.perturb: * distances → distances": f"the largest loss is 2.00, {BY_ENUMERATION}",
-            "*: -self.epsilon * shares[[]:, :, None] → shares*": f"the largest loss is 1.03, {BY_ENUMERATION}",
-            "*in RecordFeatureRR.perturb: self.bins - 1 → self.bins": f"the largest loss is 2.96, {BY_ENUMERATION}",
-        },
         cost=(
             f"a budget of {budget:.4g} for ε = {epsilon:g} with {features} features in {bins} bins, where the whole ε loses "
             f"{float(worst_loss(epsilon, features, bins)):.4g}; {safe_budget(10, 100, 10):.3g} for ε = 10 with 100 features "

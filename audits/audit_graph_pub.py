@@ -188,5 +188,8 @@ def graph_pub_lists(epsilon1=0.25, epsilon2=0.5, nodes=3):
         pairs=Edges(nodes),
         controls=[PerUser(GraphPubList(epsilon1, 4 * epsilon2, nodes), nodes)],
         calls=20_000,
+        equivalent_mutants={
+            "noise reused: draw 1, laplace *": "for 3 nodes every noisy degree is 1, whatever its noise is"
+        },
         cost="half of (ε₁+ε₂) for each list, so that an undirected edge has the whole",
     )

@@ -146,9 +146,6 @@ def privhrg_dendrogram_enough_steps(epsilon=1.0, nodes=4, steps=12):
             "noise halved: draw 2, random in ExactChain.run*": (
                 "squared odds of acceptance: by enumeration of all pairs of 4 nodes the exact ε is then .336"
             ),
-            "condition ignored in DendrogramStep._draw_numbers: rng.integers(*": (
-                "a uniformly random start keeps ε₁ after any number of steps, ``privhrg_dendrogram_uniform_start``"
-            ),
         },
         cost=f"{steps} steps for {nodes} nodes; log L keeps its whole weight",
         decides="a bound on the mixing time of the chain for the sizes that are deployed",
@@ -175,9 +172,6 @@ def privhrg_dendrogram_uniform_start(epsilon=1.0, nodes=4, steps=1):
         equivalent_mutants={
             "noise halved: draw 3, random in ExactChain.run*": (
                 "squared odds of acceptance: by enumeration of all pairs of 4 nodes the exact ε is then .211"
-            ),
-            "condition ignored in DendrogramStep.stages: * → [[](0.0,), (rate,)[]]": (
-                "a move that is always accepted leaves the uniform law of the start as it is"
             ),
         },
         cost="none in ε₁: the start is drawn anew for each release",

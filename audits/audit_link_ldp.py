@@ -13,12 +13,6 @@ BLINK = "Zhu, Tan & Xiao 2023 (Blink), arXiv:2309.03190"
 CODE = "Blink's code, zhxchd/Blink_GNN at 947ec30c"
 SHARE = Fraction(7, 10)
 """One of the shares for the degree that the published search tries."""
-MESSAGE_EQUIVALENTS = {
-    "term left out in LinkMessage.__call__: bits.sum() + *": "the degree is not used, and the bits alone cost less than ε",
-    "term left out in LinkMessage.__call__: bits ^ *": "the list is not used, and the degree alone costs less than ε",
-    "clip left out in LinkMessage.__call__*": "the floor of the noisy degree itself, which loses no more than it",
-}
-"""Why mutants keep the claim of a message."""
 
 
 @audit(source=f"{BLINK}, abstract; client.py", row="Blink", reading="one user's message, as stated")
@@ -30,7 +24,6 @@ def blink_message(epsilon=1.2, nodes=3):
         pairs=NeighbourList(nodes),
         controls=[LinkMessage(2 * epsilon, SHARE)],
         play=NeighbourList(nodes).pairs()[:1],
-        equivalent_mutants=MESSAGE_EQUIVALENTS,
     )
 
 

@@ -21,26 +21,10 @@ CARIBOU = "Zheng et al. 2025 (CARIBOU), arXiv:2506.22727"
 CARIBOU_CODE = "CARIBOU's code, yuzhengcuhk/caribou-public at bc7bf38f"
 DPDGC_CODE = "DPDGC's code, thupchnsky/dp-gnn at 6ea28473"
 
-ONE_HOP = "what is left of the hops before moves the last one by s at most, for noise of σ at least: μ = s/σ or less"
 DEPTH_EQUIVALENTS = {
-    "noise reused: draw 1, standard_normal*": "noise that is the same in all hops adds up as the shift does: μ = s/σ",
-    "term left out in ContractiveIterations.__call__: self.lipschitz * state + *": ONE_HOP,
-    "factor left out in ContractiveIterations.__call__: self.lipschitz * state → self.lipschitz": ONE_HOP,
-    "parameter halved in ContractiveIterations.__call__: self.sensitivity*": "half the shift",
+    "noise reused: draw 1, standard_normal*": "noise that is the same in all hops adds up as the shift does: μ = s/σ"
 }
 """Why mutants keep the claim of the last hop."""
-STILL_ISOLATED = "on all pairs of 4 nodes a hop still changes by no more than √2·cα₁, as it does for two isolated nodes"
-HOP_EQUIVALENTS = {
-    "factor left out in Hop._aggregated: roots[[]:, None] * matrix * roots → roots[[]:, None] * matrix": STILL_ISOLATED,
-    "factor left out in Hop._aggregated: roots[[]:, None] * matrix → matrix": STILL_ISOLATED,
-}
-"""Why mutants keep the claim of one noisy hop."""
-ROW_EQUIVALENTS = {"*NeighbourEmbedding.sigma*1e-12*": "the factor is for rounding alone"}
-MEASURED_EQUIVALENTS = ROW_EQUIVALENTS | {
-    "factor left out in NeighbourEmbedding.__call__: self.sigma * rng.standard_normal(*": "σ is .06, so that 1 is more",
-    "condition ignored in NeighbourEmbedding.location*": "the bound is the norm but for rounding",
-}
-"""Why mutants keep the claim of the embedding."""
 
 
 @audit(source=f"{CARIBOU}, abstract; calibrate() of its code", row="CARIBOU", reading="loss that converges with depth")
@@ -84,7 +68,6 @@ def caribou_noisy_hop(noise=2.0, nodes=4):
         pairs=Edges(nodes),
         play=Edges(nodes).pairs()[:1],
         controls=[NoisyHop(noise / 3, nodes)],
-        equivalent_mutants=HOP_EQUIVALENTS,
         cost="the classifier sees one aggregation less for the same noise",
     )
 
@@ -104,7 +87,6 @@ def dpdgc_embedding(noise=1.0, max_degree=2, others=4):
         pairs=neighbours(others, max_degree),
         play=neighbours(others, max_degree).pairs()[:1],
         controls=[NeighbourEmbedding(noise / 2, 1.0, max_degree)],
-        equivalent_mutants=ROW_EQUIVALENTS,
     )
 
 
@@ -137,6 +119,5 @@ def dpdgc_embedding_measured(noise=1.0, max_degree=2, others=4, weight=0.03):
         pairs=neighbours(others, max_degree),
         play=neighbours(others, max_degree).pairs()[:1],
         controls=[NeighbourEmbedding(noise / 2, weight, max_degree, weight)],
-        equivalent_mutants=MEASURED_EQUIVALENTS,
         cost="noise in proportion to the weights, as intended",
     )

@@ -50,7 +50,6 @@ def symmetric_laplace_number(sigma=SIGMA, change=2.0):
         claim=PureDP(math.sqrt(2) * change / sigma * (1 + 1e-9)),
         pairs=AnyValues([0.0, change], finite=True),
         controls=[SymmetricLaplaceNumber(sigma / 2)],
-        equivalent_mutants={"*: self.sigma / math.sqrt(2) → self.sigma": "√2 times the noise"},
         cost="a gradient has many coordinates: the paper's second version uses Gaussian noise instead",
     )
 

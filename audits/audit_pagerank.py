@@ -42,36 +42,19 @@ def leaf_removed(nodes):
 
 
 SOME_RISE = np.array([1.0, 1.0, 0.0, 0.0])
-SAME_ROWS = "the same rows, in sparse form"
 VALUES_HALVED = (
     "the sets of two of eight ids lose 1.6 of 2 at most (``set_epsilon``), so the values may lose .5 instead of .25"
 )
-ANY_ROWS = "the claim holds whatever the entries are, since they are clipped"
-ENTRIES_EQUIVALENTS = {
-    "factor left out in DPApprEM.__call__: [[]ids[]] * self.rows.labelled → [[]ids[]]": "the seeds are public",
-    "term left out in DPApprEM.select: self.k - chosen.shape[[]2[]] → self.k": "more padding, the same for all graphs",
-    "term left out in DPApprEM._candidates: * → self.candidates == 'universe'": "every id is a candidate, as before",
-}
-SELECTION_EQUIVALENTS = ENTRIES_EQUIVALENTS | {
-    "condition ignored in Walk.on: sparse.csr_array(*": SAME_ROWS,
-    "step left out in DPApprEM.select: if not self.ordered*": "the claim holds for the order too, ``dp_appr_em_entries``",
-}
-"""Why mutants keep the claim of a selection from public rows among all ids."""
 
 
-SAMPLED_EQUIVALENTS = {
-    "*: draw 1, random in SampledRows.draw*": "whose rows they are does not depend on who is there",
-    "term left out in DPApprEM.__call__: [[]ids[]] * self.rows.labelled + *": "the rest of the release, without the ids",
-    "term left out in DPApprEM.select: self.k - chosen.shape[[]2[]] → self.k": "more padding, the same for all graphs",
-    "step left out in DPApprEM.select: if not self.ordered*": "the claim holds for the order too, ``dp_appr_em_entries``",
-}
+SAMPLED_EQUIVALENTS = {"*: draw 1, random in SampledRows.draw*": "whose rows they are does not depend on who is there"}
 """Why mutants keep the claim of a selection from rows that are sampled among all ids."""
 
 
 def twice(loss):
     """Return why half of the noise keeps a claim that has slack on few ids."""
     reason = f"with twice the ε, all pairs of so few ids lose at most {loss}, by enumeration"
-    return {"noise halved: draw *, gumbel in *": reason, "parameter halved in DPApprEM.select: self.scale*": reason}
+    return {"noise halved: draw *, gumbel in *": reason}
 
 
 @audit(
@@ -103,7 +86,7 @@ def dp_appr_em(epsilon=0.25, k=2, delta=1e-3, nodes=4):
         controls=[DPApprEM(12 * epsilon, k, PublicRows(nodes))],
         play=hub_changed(nodes),
         calls=60_000,
-        equivalent_mutants=SELECTION_EQUIVALENTS | twice(".885 of 1"),
+        equivalent_mutants=twice(".885 of 1"),
     )
 
 
@@ -122,7 +105,6 @@ def dp_appr_em_entries(epsilon=0.25, k=2, delta=1e-3, clip=0.001):
         controls=[DPApprEM(12 * epsilon, k, rows, clip, ordered=True)],
         play=[Pair(clip * SOME_RISE, clip * (1 - SOME_RISE), "two fall, two rise")],
         calls=200_000,
-        equivalent_mutants=ENTRIES_EQUIVALENTS,
     )
 
 
@@ -167,10 +149,6 @@ def dp_appr_em_counted_twice(epsilon=0.5, k=1, delta=1e-3, nodes=4):
         controls=[DPApprEM(6 * epsilon, k, PublicRows(nodes))],
         play=hub_changed(nodes),
         calls=60_000,
-        equivalent_mutants=SELECTION_EQUIVALENTS
-        | {
-            "clip left out in DPApprEM.select: *": "unclipped, the seed has by far the most: with K = 1 it is selected",
-        },
         cost="twice the noise for the same ε₁, which is what Corollary 1 has; its published code draws Gumbel(2C₂/ε)",
     )
 
@@ -192,20 +170,7 @@ def dp_appr_em_values(epsilon=0.5, value_epsilon=0.25, k=2, delta=1e-6, nodes=8)
         ],
         play=hub_of_two(nodes),
         calls=200_000,
-        equivalent_mutants={
-            "noise halved: draw 2, laplace in *": VALUES_HALVED,
-            "parameter doubled: value_epsilon = *": VALUES_HALVED,
-            "parameter halved in DPApprEMValues.__call__: self.scale*": VALUES_HALVED,
-            "parameter doubled in DPApprEMValues.scale: *": VALUES_HALVED,
-            "factor left out in DPApprEMValues.scale: * → Fraction(self.select.clip)": VALUES_HALVED,
-            "*proximal_step: *": ANY_ROWS,
-            "*Walk.on: *": ANY_ROWS,
-            "step left out in DPApprEM.select: if not self.ordered*": "the claim holds for the order too",
-            "term left out in DPApprEM._candidates: *": "every id is a candidate, as before",
-            "term left out in DPApprEM.select: values + *→ rng.gumbel*": "the ids are noise, the values have ε₂ given them",
-            "term left out in DPApprEMValues.__call__: values + *→ rng.laplace*": "the values are noise, the ids have ε₁",
-            "factor left out in DPApprEMValues.scale: * → self.select.k": "the scale KC₂/ε₂ is 1/C₂ times larger",
-        },
+        equivalent_mutants={"noise halved: draw 2, laplace in *": VALUES_HALVED},
         decides=(
             "nothing sampled: it follows by basic composition from the certificates of both steps, ``dp_appr_em`` and "
             "``dp_appr_em_values_given``"
@@ -227,7 +192,6 @@ def dp_appr_em_values_given(value_epsilon=1.0, nodes=4):
         controls=[SelectedValues(4 * value_epsilon, (1, 2), rows)],
         play=hub_changed(nodes),
         calls=60_000,
-        equivalent_mutants={"condition ignored in Walk.on: sparse.csr_array(*": SAME_ROWS},
     )
 
 
@@ -256,7 +220,7 @@ def dp_appr_em_matrix(epsilon=1.0, k=2, delta=1e-3, nodes=4):
         controls=[DPApprEM(40 * each, k, PublicRows(nodes, seeds))],
         play=hub_changed(nodes),
         calls=60_000,
-        equivalent_mutants=SELECTION_EQUIVALENTS | twice(".221 of 1"),
+        equivalent_mutants=twice(".221 of 1"),
     )
 
 
@@ -334,7 +298,7 @@ def dp_appr_em_public(epsilon=1.0, k=2, delta=1e-3, nodes=4):
         ],
         play=leaf_removed(nodes),
         calls=60_000,
-        equivalent_mutants=SELECTION_EQUIVALENTS | twice(".178 of 1"),
+        equivalent_mutants=twice(".178 of 1"),
         cost="rows and indices are spent on ids whose node is not there: of K selected ids a share is nobody",
     )
 

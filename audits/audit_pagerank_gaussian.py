@@ -37,54 +37,6 @@ def two_rows(epsilon, delta, nodes, teleport):
     return NoisyRows(epsilon, delta, rows, apart=math.sqrt(2), calibration="analytic")
 
 
-GAUSSIAN_EQUIVALENTS = {
-    "condition ignored in Walk.on: sparse.csr_array(*": "the same rows, in sparse form",
-    "factor left out in NoisyRows.__call__: self.sigma * rng.standard_normal(*": "σ = 1 is a hundred times C₁",
-}
-"""Why mutants keep the claim of noisy rows."""
-NEARLY_PAGERANK = "its rows are a multiple of PageRank's, up to ρ·d and rounding, for which the theorem has room"
-ONLY_THE_SEED = "on every graph its row is a multiple of the seed's indicator, or 0"
-LESS_DELTA = "σ is 4 % less, where δ(ε) is 9.5e-5: the formula has that much slack at this ε"
-LARGEST_EQUIVALENTS = dict.fromkeys(
-    (
-        "parameter halved: noisy.rows.rho = *",
-        "parameter halved in PublicRows.of: self.rho *",
-        "parameter halved in ista: rho *",
-        "factor left out in ista: 0 * starts → starts",
-        "factor left out in steps: rho * tolerance → *",
-        "parameter halved in steps: rho *",
-        "factor left out in proximal_step: alpha * starts → starts",
-        "term left out in proximal_step: moved - rho * alpha * walk.degrees → moved",
-        "factor left out in proximal_step: rho * alpha * walk.degrees → rho * alpha",
-        "factor left out in proximal_step: rho * alpha → rho",
-        "parameter halved in proximal_step: rho → *",
-    ),
-    NEARLY_PAGERANK,
-) | {
-    "term left out in proximal_step: * + alpha * starts → alpha * starts": ONLY_THE_SEED,
-    "term left out in proximal_step: rows + rows @ walk.matrix → rows": ONLY_THE_SEED,
-    "term left out in proximal_step: rows + rows @ walk.matrix → rows @ walk.matrix": (
-        "a walk that restarts with .625: all other entries are at most .273 and sum to .375, and S <= .102 < .625²"
-    ),
-    "factor left out in proximal_step: (1 - alpha) / 2 * (rows + rows @ walk.matrix) → (1 - alpha) / 2": (
-        "its entries are .375, and .25 more at the seed: .2·C₁ from one row to another"
-    ),
-    "factor left out in Walk.on: shares[[]:, None] * matrix → shares[[]:, None]": (
-        "its rows are the same everywhere but at the seed, which has at most 5.4 times as much: within 45°"
-    ),
-    "factor left out in proximal_step: alpha * starts → alpha": (
-        "its walk restarts everywhere: a climb over graphs of nine ids found rows no more than .79·C₁ apart"
-    ),
-    "factor left out in NoisyRows.query: self.clip / np.maximum(norms, self.clip) → self.clip": (
-        "C₁ times the rows themselves, which are at most 1 long and at most .9 apart where none is 0"
-    ),
-    "parameter doubled: noisy.delta = *": LESS_DELTA,
-    "parameter doubled in NoisyRows.sigma: self.delta → *": LESS_DELTA,
-    "factor left out in NoisyRows.sigma: self.apart * self.clip → self.apart": "σ is a hundred times as large",
-}
-"""Why mutants keep the claim of the largest entries on nine ids; S and x as in ``mechanisms.pagerank.dp_appr_gm``."""
-
-
 @audit(source=f"{DPAR}, Theorem 3 for one row", row="DP-APPR-GM", reading="as stated, σ and C₁ of the published code")
 def dp_appr_gm(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=4):
     """A row clipped to ‖p‖₂ <= C₁ with σ = C₁√(2 ln(1.25/δ))/ε is (ε, δ)-node DP: (6.48, 1e-4) in the published code.
@@ -99,7 +51,6 @@ def dp_appr_gm(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=4):
         controls=[NoisyRows(5 * epsilon, delta, PublicRows(nodes))],
         play=[*seed_rewired(nodes), *Nodes(nodes).pairs()[:1]],
         calls=400_000,
-        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
     )
 
 
@@ -123,7 +74,6 @@ def dp_appr_gm_largest(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, k=2, no
         controls=[DPApprGM(NoisyRows(5 * epsilon, delta, PublicRows(nodes)), k)],
         play=[*seed_rewired(nodes), *hub_changed(nodes)],
         calls=1_000_000,
-        equivalent_mutants=GAUSSIAN_EQUIVALENTS | LARGEST_EQUIVALENTS,
         decides="nothing is open: the proof in mechanisms/pagerank/dp_appr_gm.py covers all graphs of so many ids",
     )
 
@@ -187,7 +137,6 @@ def dp_appr_gm_repaired(epsilon=0.5, delta=0.1, nodes=7, teleport=0.25):
         controls=[two_rows(4 * epsilon, delta, nodes, teleport)],
         play=hub_changed(nodes),
         calls=100_000,
-        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
         cost=(
             f"σ = {published.sigma / published.clip:.3g}·C₁ instead of {PUBLISHED_SIGMA / PUBLISHED_CLIP:.3g}·C₁ at "
             f"({PUBLISHED_EPSILON:.3g}, {PUBLISHED_DELTA:g})"
@@ -211,6 +160,5 @@ def dp_appr_gm_analytic(epsilon=2.0, delta=0.1, nodes=3):
         controls=[two_rows(3 * epsilon, delta, nodes, 0.25)],
         play=[*seed_removed(nodes), *pairs.pairs()],
         calls=60_000,
-        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
         cost=f"σ = {large.sigma / large.clip:.3g}·C₁ at (10, .001)",
     )

@@ -68,8 +68,7 @@ class Audit:
         exhaustive: Whether exact evidence enumerates all pairs where it can, and evidence of sensitivity enumerates them
             or searches; False looks at the played ones only.
         figure: ``figure(rng) -> dict`` with a scatter plot for the report.
-        equivalent_mutants: Why mutants of the mechanism keep the claim, by name, id or shell pattern, for ``auditdp
-            mutate``. Ids, in the JSON report, number a function's own variables, which may be renamed: '*: _1 + _2 → _1'.
+        equivalent_mutants: Why mutants of the mechanism keep the claim, by name or shell pattern, for ``auditdp mutate``.
         cost: For the ledger of claims: what a repair costs against what it repairs, in variance or accuracy, with figures.
         decides: For the ledger of claims: what would decide a claim that this audit can neither refute nor certify.
 

@@ -1,4 +1,4 @@
-"""Broken twins derived from any mechanism, and how many of them an audit refutes."""
+"""Mutants: copies of any mechanism with one fault in its noise, and how many of them an audit refutes."""
 
 from auditdp.mutation.mutants import Mutant, mutants
 

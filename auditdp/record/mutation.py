@@ -11,10 +11,10 @@ from auditdp.record.rows import Count
 
 
 class Fate(StrEnum):
-    """What became of a mutant, a broken twin that was derived from the mechanism."""
+    """What became of a mutant, which is the mechanism with one fault."""
 
     KILLED = "killed"
-    """The audit's evidence refuted the claim, or the calibration, for it."""
+    """The audit's evidence refuted the claim for it, or showed that it loses more than its stated law."""
     REJECTED = "rejected"
     """The harness refused its outputs; counts as killed."""
     SURVIVED = "survived"
@@ -27,11 +27,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class MutantResult:
-    """A mutant and what became of it, with the evidence, or the argument.
-
-    ``id`` is the name with the variables of a function numbered: what ``Audit(equivalent_mutants=...)`` may call it, so
-    that renaming them changes nothing.
-    """
+    """A mutant and what became of it, with the evidence, or the argument."""
 
     name: str
     operator: str
@@ -39,7 +35,6 @@ class MutantResult:
     fate: Fate
     statement: str = ""
     calls: Count = 0
-    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,8 +43,6 @@ class Mutation:
 
     mutants: list[MutantResult] = field(default_factory=list)
     """Every mutant."""
-    unread: list[str] = field(default_factory=list)
-    """Functions of the mechanism that were not mutated: no source is at hand, or their values are cached."""
 
     def of(self, *fates: Fate) -> list[MutantResult]:
         """Return the mutants with one of these fates."""

@@ -22,8 +22,8 @@ PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
 def run_schema() -> dict[str, Any]:
     """Return the schema of a record, as its types say it; the kind of an evidence says which details it has.
 
-    Fields may be added within a version; a reader leaves alone what it does not know. Whatever changes the meaning of a
-    field, or removes one, makes a new version.
+    Fields may be added within a version, and a reader leaves alone what it does not know. A field that is not required may
+    be removed. A change of the meaning of a field, or the removal of a required one, makes a new version.
     """
     schema = TypeAdapter(RunRecord).json_schema(mode="serialization")
     schema["$defs"]["Evidence"]["allOf"] = [

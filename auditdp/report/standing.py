@@ -257,9 +257,7 @@ def mutation_score(*mutations: Mutation) -> str:
     """Return how many mutants were killed of those that count, and how many do not count."""
     killed, counted = sum(m.killed for m in mutations), sum(m.counted for m in mutations)
     left = {fate: sum(len(m.of(fate)) for m in mutations) for fate in (Fate.EQUIVALENT, Fate.INVALID)}
-    unread = sum(len(m.unread) for m in mutations)
     rest = [f"{n:,} {fate}" for fate, n in left.items() if n]
-    rest += [f"{count(unread, 'function')} not mutated"] if unread else []
     return f"{killed:,} of {counted:,} killed" + (f" ({', '.join(rest)})" if rest else "")
 
 

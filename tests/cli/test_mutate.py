@@ -48,7 +48,7 @@ def score(result):
 def test_survivors_fail_the_command_and_are_printed_with_the_reason(mutated):
     outcome = mutated(*MUTATE)
     assert outcome.code == 1, outcome.err
-    assert "9 of 9 killed" in outcome.out
+    assert "3 of 3 killed" in outcome.out
     assert "0 of " in outcome.out
     assert "survivor" in outcome.out
     assert "did not refute the claim" in " ".join(outcome.out.split())
@@ -59,7 +59,7 @@ def test_survivors_fail_the_command_and_are_printed_with_the_reason(mutated):
 def test_an_audit_that_kills_all_passes(mutated):
     outcome = mutated(*MUTATE, "-k", "seeing", "--format", "json")
     assert outcome.code == 0, outcome.err
-    assert score(outcome.audit("seeing")) == (9, 0)
+    assert score(outcome.audit("seeing")) == (3, 0)
     assert outcome.audit("seeing")["reproduce"].endswith(" --mutants")
 
 
@@ -83,8 +83,8 @@ def test_the_report_shows_the_score_beside_the_audit(mutated):
     mutated(*MUTATE, "--report", f"html={report}", "--report", f"json={mutated.root / 'run.json'}")
     assert "Mutants killed" in report.read_text(encoding="utf-8")
     pages = "".join(page.read_text(encoding="utf-8") for page in (mutated.root / "report_audits").glob("*.html"))
-    assert "9 of 9" in pages
-    assert "broken twins derived from the mechanism: 0 of " in pages
+    assert "3 of 3" in pages
+    assert "each the mechanism with one fault in its noise: 0 of " in pages
     record = json.loads((mutated.root / "run.json").read_text(encoding="utf-8"))
     again = mutated("report", mutated.root / "run.json", "-f", "json")
     assert untimed(json.loads(again.out)) == untimed(record)

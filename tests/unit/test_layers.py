@@ -51,7 +51,7 @@ ROOMS = {
     "bounds": {*CORE, "betting"} - {"mechanism"},
     "evidence": {*CORE, "accountants", "betting", "bounds", "tracing"},
     "auditing": {*CORE, "config", "accountants", "betting", "evidence", "report"},
-    "mutation": {*CORE, "auditing", "evidence"},
+    "mutation": {*CORE, "auditing"},
     "training": {*CORE, "auditing", "betting", "bounds", "report"},
     "testing": {*CORE, "auditing"},
     "runner": {*CORE, "config", "auditing", "evidence", "mutation", "tracing"},

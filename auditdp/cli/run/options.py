@@ -77,9 +77,9 @@ class RunOptions:
             "repeatable. Errors always fail."
         ),
     ] = None
-    mutants: Annotated[bool, typer.Option("--mutants", help="Also audit broken twins derived from each mechanism.")] = (
-        False
-    )
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Also audit mutants of each mechanism: a fault in its noise.")
+    ] = False
     first: Annotated[bool, typer.Option("-x", help="Stop after the first audit that has to be looked at.")] = False
     last_failed: Annotated[
         bool, typer.Option("--last-failed", help="Only what had to be looked at in the run in the log.")

@@ -21,17 +21,21 @@ def run(options: RunOptions) -> None:
     carry_out(options)
 
 
-@app.command(short_help="Would the audits notice if their mechanisms were broken?")
+@app.command(short_help="Would the audits detect faults in the noise of their mechanisms?")
 @taking(
     RunOptions,
     *("paths", "keyword", "parameters", "workers", "seed", "budget", "timeout", "data", "report", "output", "log_path"),
     *("resume", "profile", "sandbox", "network"),
 )
 def mutate(options: RunOptions) -> None:
-    """Run the audits, and play each against broken twins derived from its mechanism; exit code 1 if one survives.
+    """Run the audits, and run each on mutants of its mechanism; exit code 1 if a mutant survives.
 
-    The same as ``auditdp run --mutants``. A survivor is a fault that the audit does not see at this budget, or one that
-    does not break the claim, which the audit may argue in ``equivalent_mutants={name: argument}``.
+    A mutant is the mechanism with one fault in its noise: one draw is halved, left out, repeated or shared by all
+    coordinates, or the seed is fixed. A mutant survives if the audit does not refute it. Then either the audit cannot
+    detect the fault with this budget, or the fault does not break the claim. An audit may argue the latter in
+    ``equivalent_mutants={name: argument}``.
+
+    ``auditdp run --mutants`` does the same.
     """
     from auditdp.cli.run.running import carry_out
 

@@ -14,7 +14,7 @@ from auditdp.auditing.collection import collect
 from auditdp.auditing.settings import Settings
 from auditdp.errors import Skip
 from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.mutation.score import _derived, _pairs, mutation
+from auditdp.mutation.score import _arguments, _mutants, _pairs, mutation
 from auditdp.record.mutation import Fate
 
 pytestmark = pytest.mark.dear
@@ -31,7 +31,7 @@ def test_every_mutant_that_counts_is_killed():
     (built,) = [each.build({})[0] for each in declared if each.id.endswith("::customised_rr")]
     law = exact_evidence(built.mechanism, built.claim, as_adjacency(built.pairs))
     result = mutation(built, SETTINGS, exact=law)
-    assert result.killed == result.counted > 5
+    assert result.killed == result.counted >= 3
     assert result.of(Fate.SURVIVED) == []
 
 
@@ -46,5 +46,5 @@ def test_every_argument_is_about_a_mutant(file):
         arguing = type(built.mechanism), *built.equivalent_mutants
         if arguing not in seen and built.equivalent_mutants:
             seen.add(arguing)
-            _, _, arguments = _derived(built, _pairs(built, SETTINGS))
+            arguments = _arguments(built.equivalent_mutants, _mutants(built, _pairs(built, SETTINGS)))
             assert set(arguments.values()) == set(built.equivalent_mutants.values()), declared.id
