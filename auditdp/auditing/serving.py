@@ -222,12 +222,13 @@ class Served:
         return None, ()
 
     def in_untouched(
-        self, number: int, calls: int, raising: bool, parts: Sequence[Sequence[Any]], seconds: float
+        self, number: int, calls: int, raising: bool, parts: Sequence[Sequence[Any]], seconds: float, afresh: bool
     ) -> Answered:
         """Rows of outputs that are made there."""
         made = self._calls[calls]
         made.raising = raising
-        found = untouched(self.requests[number].adapted).rows(made, [self._runs(part) for part in parts], seconds)
+        process = untouched(self.requests[number].adapted)
+        found = process.rows(made, [self._runs(part) for part in parts], seconds, afresh=afresh)
         return None, found or ()
 
     def law(self, number: int, form: Representation, pair: int) -> Answered:

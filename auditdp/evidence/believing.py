@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from auditdp.claims.base import Claim
 from auditdp.mechanism.calls import Calls
-from auditdp.mechanism.calls.independence import LEAST_BUDGET, look
+from auditdp.mechanism.calls.independence import LEAST_BUDGET, PROCESSES, look
 from auditdp.numerics.randomness import Streams
 from auditdp.record.details import GameDetails
 from auditdp.record.results import Evidence, Verdict
@@ -17,11 +19,33 @@ ONE_OUTPUT = (
     "made, or from the data by a seed) cannot be told from one without noise, and the finding is about either"
 )
 """What a finding says where nothing was drawn in any call that was looked at."""
+KEPT = 1e-4
+"""Probability that a mechanism which remembers its answers, and keeps the claim, is taken for one without noise, at most."""
+MOST_ALONE = 1_024
+"""Processes that show it, at most: up to a claim of 4.7-DP they keep that probability."""
 UNLOOKED = "no noise is kept from the first call on, for which the mechanism was not called in a process of its own"
 """An assumption, where a platform, an input or the budget did not allow that."""
 
 
-def believed(evidence: Evidence, calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> Evidence:
+def runs_alone(claim: Claim) -> int:
+    """Return how many processes, with one call each, show a mechanism that keeps the claim and remembers its answers.
+
+    Whoever guesses the input from the first output of a process is right with probability at most (1 + δ(0)) / 2, where the
+    claim is true of such outputs. So that many guesses are all right with probability ``KEPT``, or they are ``MOST_ALONE``.
+    """
+    wrong = (1 - claim.delta_at(0.0)) / 2
+    return MOST_ALONE if wrong <= 0 else min(math.ceil(math.log(KEPT) / math.log1p(-wrong)), MOST_ALONE)
+
+
+def believed(
+    evidence: Evidence,
+    calls: Calls,
+    inputs: Sequence[Any],
+    streams: Streams,
+    budget: int,
+    *,
+    claim: Claim | None = None,
+) -> Evidence:
     """Return evidence whose calls look independent; else evidence of that alone, which decides and bounds nothing.
 
     A mechanism whose calls are independent passes but for a probability of a few 1e-6
@@ -30,7 +54,8 @@ def believed(evidence: Evidence, calls: Calls, inputs: Sequence[Any], streams: S
     finding = evidence.verdict is not Verdict.NOT_REFUTED
     if budget < LEAST_BUDGET and not finding:  # too few to have been shown anything by
         return replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
-    looked, details = look(calls, inputs, streams, budget, finding=finding), evidence.details
+    alone = PROCESSES if claim is None else runs_alone(claim)
+    looked, details = look(calls, inputs, streams, budget, finding=finding, alone=alone), evidence.details
     made = evidence.calls
     if isinstance(details, GameDetails):  # some of its calls were kept for this
         made += looked.outputs - (details.independence_calls or 0)

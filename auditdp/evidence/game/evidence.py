@@ -108,7 +108,7 @@ def play_game(
     else:
         found = _not_refuted(played, unsearched(game, adjacency, searched=options.search, compared=compared))
     budget = opened.calls if opened.limit is None else opened.used - opened.checked
-    return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, budget)
+    return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, budget, claim=claim)
 
 
 def _confirms_itself(opened: PreparedGame) -> bool:

@@ -9,6 +9,8 @@ believed, be it a refutation, a bound or a proof of equivalence, ``look`` asks w
 - For one that draws from elsewhere, two outputs of one process in which it was never called are compared with those of
   other such processes: where calls are independent, they are no more alike.
 - For both, outputs of one call, and of consecutive calls, are compared with those of distant ones.
+- A finding on inputs that have one output each is about a mechanism without noise, or about one that remembers its answers.
+  Calls in processes of their own tell the two apart (``_keeps_its_answers``).
 
 Tests of the last two kinds have a false alarm rate of ``FALSE_ALARM`` at most where calls are independent; what passes is
 still an assumption, which evidence names. No test can tell a mechanism that drew its noise before all calls (when it was
@@ -92,11 +94,20 @@ def outputs_to_look(budget: int) -> int:
     return max(min(budget // SHARE, MOST) // 2 * 2, FEWEST) if budget >= LEAST_BUDGET else 0
 
 
-def look(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int, *, finding: bool = True) -> Look:
+def look(
+    calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int, *, finding: bool = True, alone: int = PROCESSES
+) -> Look:
     """Look whether calls on these one or two inputs are independent.
 
-    The inputs are those that a finding is about, and ``budget`` the calls that the evidence has made. Statistics have more
-    calls where more depends on them than that nothing was found.
+    Statistics have more calls where more depends on them than that nothing was found.
+
+    Args:
+        calls: Of the mechanism.
+        inputs: Those that evidence is about.
+        streams: Randomness.
+        budget: Calls that the evidence has made.
+        finding: Whether the evidence is a finding, which is looked at by as many calls as that takes.
+        alone: Processes that look at a finding on inputs with one output each, by one call in each.
     """
     most = min(budget // SHARE, MOST) if calls.seeded or not finding else min(budget // 2, MOST_UNSEEDED)
     outputs = max(most // 2 * 2, FEWEST)
@@ -112,11 +123,38 @@ def look(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int, *, 
         found, elsewhere = _made_again(calls, process, runs, order, rows, took)
         more = 0
     else:
-        found, more = _of_processes(calls, process, inputs, took / len(runs), most=budget // 2)
+        most_of_processes = math.inf if finding else budget // 2
+        found, more = _of_processes(calls, process, inputs, took / len(runs), most=most_of_processes)
         elsewhere = more > 0
     dependent = found or independence(by_input) or ""
     constant = all((part == part[0, 0]).all() for part in by_input)
+    if finding and constant and not dependent and elsewhere:
+        seeds = streams("independence", 3).integers(2**63, size=alone).tolist()
+        dependent = _keeps_its_answers(calls, process, inputs, [part[0, 0] for part in by_input], seeds)
+        more += alone
     return Look(f"{calls.name}: {dependent}" if dependent else "", outputs + more, constant, elsewhere)
+
+
+def _keeps_its_answers(
+    calls: Calls, process: Untouched, inputs: Sequence[Any], kept: Sequence[Array], seeds: Sequence[int]
+) -> str:
+    """Return how calls depend on each other where every input had one output, and other processes give others.
+
+    In each process one call is made, of the inputs by turns. Where a finding is true, the first output of a process tells
+    the inputs apart as well as the outputs of one process did.
+    """
+    sides = [k % len(inputs) for k in range(len(seeds))]
+    parts = [[Run(inputs[side], 1, seed)] for side, seed in zip(sides, seeds, strict=True)]
+    found = process.rows(calls, parts, PATIENCE, afresh=True)
+    if found is None:
+        return ""
+    others = sum(rows[0].tobytes() != kept[side].tobytes() for rows, side in zip(found, sides, strict=True))
+    if not others:
+        return ""
+    return (
+        f"every call on an input gave one output, and {others:,} of {len(seeds):,} processes in which it had never been "
+        f"called gave another one. {REMEDY}"
+    )
 
 
 def _made_again(
@@ -151,7 +189,7 @@ REMEDY = (
 
 
 def _of_processes(
-    calls: Calls, process: Untouched, inputs: Sequence[Any], each: float, *, most: int
+    calls: Calls, process: Untouched, inputs: Sequence[Any], each: float, *, most: float
 ) -> tuple[str, int]:
     """Compare two outputs of one untouched process with those of others; return how they depend, and how many were made."""
     processes = PROCESSES // len(inputs)

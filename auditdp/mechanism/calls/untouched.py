@@ -36,18 +36,20 @@ class Untouched:
         """Fork, unless that was done; where a platform cannot, or has no room, no calls will be made."""
         self._forked = self._forked or ForkedProcess(partial(_serve, self.mechanism))
 
-    def rows(self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float) -> list[Array] | None:
+    def rows(
+        self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float, *, afresh: bool = False
+    ) -> list[Array] | None:
         """Return the rows of some calls, each part made in a process of its own; None where that was not possible.
 
-        Each part is the calls of a process of its own, in which generators that a mechanism draws from elsewhere start
-        afresh. An exception that is not known to ``calls`` is taken to come from the process, which is given up after so
-        many seconds.
+        Each part is the calls of a process of its own, in which generators start afresh where a mechanism draws from
+        elsewhere, or where ``afresh`` says so. An exception that is not known to ``calls`` is taken to come from the
+        process, which is given up after so many seconds.
         """
         pipe = None if self._forked is None else self._forked.pipe
         if pipe is None:
             return None
         try:
-            pipe.send_bytes(pickle.dumps((calls.decided, parts)))
+            pipe.send_bytes(pickle.dumps((calls.decided, parts, afresh or not calls.seeded)))
             found = [_answer(pipe, calls, sum(run.size for run in part), seconds) for part in parts]
         except Exception:  # an input that cannot be sent, whatever it raises, or a process that has ended
             found = [None]
@@ -71,11 +73,14 @@ class UntouchedElsewhere(Untouched):
         """Have it forked there."""
         self.mechanism.channel.ask("untouched", self.mechanism.number)
 
-    def rows(self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float) -> list[Array] | None:
+    def rows(
+        self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float, *, afresh: bool = False
+    ) -> list[Array] | None:
         """Return the rows of some calls; None where that was not possible."""
         assert isinstance(calls, CallsElsewhere)
         number, asked = self.mechanism.number, [sent(part) for part in parts]
-        _, found = self.mechanism.channel.ask("in_untouched", number, calls.number, calls.raising, asked, seconds)
+        given = number, calls.number, calls.raising, asked, seconds, afresh
+        _, found = self.mechanism.channel.ask("in_untouched", *given)
         sizes = [sum(run.size for run in part) for part in parts]
         return calls.checked(found, sizes) if found else None
 
@@ -91,25 +96,25 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
     """Make the calls that are asked for, each part in a fork of this process."""
     generators: list[Any] | None = None
     while True:
-        decided, parts = pickle.loads(pipe.recv_bytes())
+        decided, parts, afresh = pickle.loads(pipe.recv_bytes())
         made = Calls(mechanism)
         made.decided = decided
-        if generators is None:
+        if generators is None and afresh:
             gc.unfreeze()  # what is frozen, which the process of an audit file does after its import, is in no list
-            generators = [] if made.seeded else [e for e in gc.get_objects() if issubclass(type(e), GENERATORS)]
+            generators = [e for e in gc.get_objects() if issubclass(type(e), GENERATORS)]
         for part in parts:
             if (child := os.fork()) == 0:
-                _make(made, part, generators, pipe)
+                _make(made, part, generators if afresh else None, pipe)
             if os.waitpid(child, 0)[1]:
                 pipe.send_bytes(b"")
 
 
-def _make(calls: Calls, part: Sequence[Run], generators: Sequence[Any], pipe: Connection) -> NoReturn:
+def _make(calls: Calls, part: Sequence[Run], generators: Sequence[Any] | None, pipe: Connection) -> NoReturn:
     status = 1
     with suppress(BaseException):
         die_with_parent()
         known = set(calls.raised)
-        if not calls.seeded:
+        if generators is not None:
             _start_afresh(generators)
         rows = calls.runs(part)
         if set(calls.raised) <= known:

@@ -1,0 +1,106 @@
+"""No finding is believed of a mechanism that remembers its answers, however short the game and whatever the seed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from auditdp import ApproxDP, PureDP, Verdict, check, unseeded
+from auditdp.claims.base import Claim
+from auditdp.errors import MechanismError
+from auditdp.evidence.believing import KEPT, MOST_ALONE, runs_alone
+
+KEEP = 0.731
+"""Probability that randomised response with ε = 1 tells the truth."""
+
+
+def cached() -> Any:
+    """Randomised response that draws from elsewhere and remembers each answer."""
+
+    @functools.cache
+    def answer(bit: int) -> int:
+        return bit if random.random() < KEEP else 1 - bit
+
+    return unseeded(lambda bit: answer(bit))
+
+
+def undeclared() -> Any:
+    """The same, declared as if it drew from the generator that it is given."""
+
+    @functools.cache
+    def answer(bit: int) -> int:
+        return bit if random.random() < KEEP else 1 - bit
+
+    return lambda bit, rng: answer(bit)
+
+
+def kept() -> Any:
+    """Randomised response that draws anew each time, and returns the answer that it gave first."""
+    answers: dict[int, int] = {}
+
+    def answer(bit: int, rng: np.random.Generator) -> int:
+        drawn = bit if rng.random() < KEEP else 1 - bit
+        return answers.setdefault(bit, drawn)
+
+    return answer
+
+
+def one_noise() -> Any:
+    """A count with noise that is drawn at the first call and kept for all inputs."""
+    noise: list[float] = []
+
+    def count(value: int) -> float:
+        if not noise:
+            noise.append(np.random.default_rng().laplace())
+        return value + noise[0]
+
+    return unseeded(count)
+
+
+def last_one() -> Any:
+    """Randomised response that remembers one answer, until another input comes."""
+    remembered: list[tuple[int, int]] = []
+
+    def answer(bit: int, rng: np.random.Generator) -> int:
+        drawn = bit if rng.random() < KEEP else 1 - bit
+        if not remembered or remembered[0][0] != bit:
+            remembered[:] = [(bit, drawn)]
+        return remembered[0][1]
+
+    return answer
+
+
+MAKERS = (cached, undeclared, kept, one_noise, last_one)
+
+
+@pytest.mark.parametrize("calls", [80, 400])
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_mechanism_that_remembers_its_answers_is_never_violated(make: Callable[[], Any], calls: int) -> None:
+    verdicts = set()
+    for seed in range(5):
+        random.seed(seed)
+        with contextlib.suppress(MechanismError):  # which says at once that it keeps state
+            verdicts.add(check(make(), PureDP(1.0), [(0, 1)], calls=calls, seed=seed).verdict)
+    assert verdicts <= {Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED}
+
+
+def test_a_mechanism_without_noise_is_violated() -> None:
+    found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=80)
+    assert found.verdict is Verdict.VIOLATED
+    assert not any("process of its own" in text for text in found.evidence[0].assumptions)
+
+
+@pytest.mark.parametrize("claim", [PureDP(0.1), PureDP(1.0), PureDP(4.0), ApproxDP(1.0, 0.1)], ids=str)
+def test_a_mechanism_that_keeps_the_claim_is_right_about_the_input_in_so_many_processes_seldom(claim: Claim) -> None:
+    right = (1 + claim.delta_at(0.0)) / 2
+    assert right ** runs_alone(claim) <= KEPT < right ** (runs_alone(claim) - 1)
+
+
+def test_no_more_processes_are_made_than_the_most() -> None:
+    assert runs_alone(PureDP(20.0)) == runs_alone(ApproxDP(1.0, 0.999)) == MOST_ALONE
