@@ -23,7 +23,7 @@ from benchmarks.trainer_cases import POISSON, POISSON_NOISE, SHARE, STEPS_OF_EPO
 
 SEEDS, CALLS = 10, 300
 """Games of each trainer, and trainings of each game."""
-ROW = "correct trainer, derived neighbours, "
+ROW = "derived neighbours of a correct trainer, "
 STEPS, NOISE, RATE = 4, 4.0, 0.05
 KINDS = ("record added", "record replaced", "edge added", "node added or changed", "user added")
 Trained = tuple[Callable[..., Any], Any]

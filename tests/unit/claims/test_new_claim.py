@@ -87,7 +87,7 @@ def test_reports_say_what_it_means_to_who_guesses(stepped):
     record = RunRecord(1, "complete", {}, {}, "", "", [], [found])
     text = " ".join(render(RunRecord.from_json(record.to_json()), "terminal").split())
     assert "0.5-stepped DP" in text
-    assert "the claim allows 63" in text
+    assert "the claim allows 62" in text
 
 
 @pytest.mark.parametrize(("each", "verdict"), [(0.25, Verdict.CERTIFIED), (0.6, Verdict.VIOLATED)])

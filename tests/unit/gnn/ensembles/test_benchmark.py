@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import trainers, trainers_found
+from benchmarks import trainers, trainers_correct, trainers_found
 from benchmarks import trainers_speed as speed
 from benchmarks.parts import Options, printed
 
@@ -34,6 +34,9 @@ def results(part, calls, correct):
                 "traced": 10,
                 "cpu_seconds": 1.0,
             }
+        elif row.startswith(trainers_correct.ROW):
+            accused = trainers_correct.SEEDS if correct else 0
+            found[key] = {"verdicts": ["NOT_REFUTED"] * trainers_correct.SEEDS, "accused": accused}
         elif row.startswith(trainers.CORRECT):
             found[key] = {"calls": correct, "cpu_seconds": 1.0}
         elif row.startswith((trainers.FULL, trainers.FINAL, trainers.POISSON)):
@@ -45,7 +48,7 @@ def results(part, calls, correct):
 
 def test_bars_are_met_where_everything_is():
     view = trainers.view(results(0.97, 100, None))
-    assert [bar.met for bar in view.bars] == [True] * 9
+    assert [bar.met for bar in view.bars] == [True] * 14
     assert [bar.found for bar in view.bars[-2:]] == ["80.0 times", "562.5 times"]
     assert len(view.tables) == 5
     assert view.tables[-1].rows[-1] == ["nodes", "32", "50", "20,000"]
@@ -59,13 +62,13 @@ def slow(found):
 
 def test_bars_are_missed_one_by_one():
     view = trainers.view(slow(results(0.93, None, 50)))
-    assert [bar.met for bar in view.bars] == [False, True, False, False, False, False, True, False, False]
+    assert [bar.met for bar in view.bars] == [False, True, False, False, False, False, True, *[False] * 7]
 
 
 def test_a_part_of_the_games_decides_no_bar():
     whole = results(0.97, 100, None)
     some = {key: found for key, found in whole.items() if key.endswith("/0") and "μ = 2" not in key}
-    assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None, True, None, None, None]
+    assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None, True, *[None] * 8]
 
 
 @pytest.mark.full
