@@ -102,7 +102,7 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch)
     """Where the tests of independence see nothing: the verdict rests on calls that were made one by one."""
     for check in ("check_seeded", "check_batch"):
         monkeypatch.setattr(f"auditdp.mechanism.calls.independence.{check}", lambda *args, **options: None)
-    monkeypatch.setattr("auditdp.evidence.game.evidence.believed", lambda found, *args: found)
+    monkeypatch.setattr("auditdp.evidence.game.evidence.believed", lambda found, *args, **options: found)
     found = play(shared_half, GaussianDP(1.0), trace=False)  # by the noise that a trace reads off nothing is found
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
