@@ -50,6 +50,9 @@ LEAST_BUDGET = 40
 """Calls of which those for it are kept from the first; of fewer they come on top."""
 PROCESSES = 40
 """First outputs of untouched processes, on all inputs: 40 bits with P(1) = .27 that are kept have e-values around 10^8."""
+MORE_ALONE = 5
+"""Times as many processes where a mechanism draws from elsewhere: 5 ln(10^4) are expected to differ there, and fewer than
+the 20 that chance explains once in 10^6 times differ with probability 10^-4."""
 UNEQUAL, NEARNESS = math.log(0.01), 20.0
 """What is bet on outputs of one process that differ, relative to equal ones, and how bets fall with what they differ by."""
 PATIENCE, SLOWER = 10.0, 20.0
@@ -129,7 +132,8 @@ def look(
     dependent = found or independence(by_input) or ""
     constant = all((part == part[0, 0]).all() for part in by_input)
     if finding and constant and not dependent and elsewhere:
-        seeds = streams("independence", 3).integers(2**63, size=max(alone, 2 * PROCESSES)).tolist()
+        processes = alone if calls.seeded else MORE_ALONE * alone
+        seeds = streams("independence", 3).integers(2**63, size=processes).tolist()
         dependent, again = _keeps_its_answers(calls, process, inputs, seeds)
         more += again
     return Look(f"{calls.name}: {dependent}" if dependent else "", outputs + more, constant, elsewhere)
