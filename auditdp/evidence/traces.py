@@ -46,17 +46,20 @@ def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, 
     if not look.looked:
         return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]) if look.failed else None
     found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
-    pair, worst = max(found, key=lambda each: each[1].share)
+    place = max(range(len(found)), key=lambda k: found[k][1].share)
+    pair, worst = found[place]
+    if look.covers:
+        worst = checked(look.trace, worst)
+        found[place] = pair, worst
     findings, opaque = findings_of(found, claim, root, look.trace)
     opaque += [look.failed] if look.failed else []
     opaque += [OTHERWISE.format(abstained)] if abstained else []
     extents = {trace.extent for _, trace in found}
-    is_bound = look.covers and checked(look.trace, worst).is_bound
     return GameTrace(
         pairs=look.pairs,
         runs=look.runs,
         extent=extents.pop() if len(extents) == 1 else "part",
-        is_bound=is_bound,
+        is_bound=worst.is_bound,
         share=look.share,
         pair=str(pair) if worst.share else "",
         played=played,
@@ -127,8 +130,9 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
     for (kind, site), seen in by_place.items():
         pair, trace, finding = max(seen, key=lambda each: (each[2].is_read_off, each[1].share))
         if finding.is_read_off:
-            confirming = tried.setdefault(id(trace), checked(code, trace)).findings
-            finding = next(one for one in confirming if (one.kind, one.site) == (kind, site))
+            if id(trace) not in tried:
+                tried[id(trace)] = checked(code, trace)
+            finding = next(one for one in tried[id(trace)].findings if (one.kind, one.site) == (kind, site))
         if kind == "opaque":
             opaque += list(dict.fromkeys(each.sentence for _, _, each in seen))
             continue

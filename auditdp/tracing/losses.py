@@ -43,6 +43,11 @@ class Moved:
     only: str = ""
 
     @property
+    def is_lossy(self) -> bool:
+        """Whether it loses anything, or its loss is not known."""
+        return self.loss is None or any(self.loss)
+
+    @property
     def apart(self) -> float:
         """How far apart both laws are, from 0 to 1, where no bound on the loss says it: 1 where one result tells."""
         if self.loss is None or not any(self.loss):

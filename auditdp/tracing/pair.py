@@ -78,7 +78,7 @@ class PairTrace(Printed):
     @property
     def is_visible(self) -> bool:
         """Whether every noisy value that moved occurs in the output as it is: then it can be recovered from it."""
-        lossy = [pair.first for pair in self.noisy if pair.loss is None or any(pair.loss)]
+        lossy = [pair.first for pair in self.noisy if pair.is_lossy]
         return all(occurs(release.result, self.first.output) for release in lossy)
 
     @cached_property
@@ -134,7 +134,7 @@ class PairTrace(Printed):
     @property
     def is_single(self) -> bool:
         """Whether all that moves below noise has single precision, as numbers of torch have in whatever they are kept."""
-        moved = [pair.first for pair in self.noisy if pair.loss is None or any(pair.loss)]
+        moved = [pair.first for pair in self.noisy if pair.is_lossy]
         locations = [np.asarray(release.location, float) for release in moved if release.location is not None]
         return bool(locations) and all(np.array_equal(x, x.astype(np.float32), equal_nan=True) for x in locations)
 

@@ -126,7 +126,7 @@ class Experiments:
         """
         if self._is_decided:
             return self.is_own
-        lossy = [moved for moved in pairs if _is_lossy(moved)]
+        lossy = [moved for moved in pairs if moved.is_lossy]
         losses = [moved.loss for moved in lossy if moved.loss is not None]
         if any(is_by_chance(moved.first) for moved in lossy) or not _is_exact(losses, self._pair.claim):
             return False
@@ -176,8 +176,7 @@ class Experiments:
             return
         otherwise = {one.number: outcome for one in side.releases if (outcome := other_outcome(one)) is not None}
         yield self._trace.redrawn(side, fresh=frozenset(), forced=noisy | otherwise, seed=0)
-        for k in range(TRIES):
-            yield self._trace.redrawn(side, fresh=frozenset(others), forced=noisy, seed=k)
+        yield from (self._run(side, k, fresh=others, forced=noisy) for k in range(TRIES))
 
     @cached_property
     def _anew(self) -> list[tuple[TracedRun, TracedRun]]:
@@ -236,7 +235,7 @@ class Experiments:
             return False
         if pair.by_chance:
             return self._is_decided and self.is_own and self._is_random
-        lossy = [moved for moved in pair.noisy if _is_lossy(moved)]
+        lossy = [moved for moved in pair.noisy if moved.is_lossy]
         if not isinstance(pair.claim, ZeroConcentratedDP | RenyiDP) and any(map(_is_by_rho, lossy)):
             return False
         if not self.is_own or not self.is_steady or not self._is_random:
@@ -282,11 +281,18 @@ class Experiments:
 
     def _is_same_on_both(self, one: TracedRun, other: TracedRun) -> bool:
         """Return whether a run and its replay have the same output to the last attribute, and lose no more than the pair."""
-        pair = self._pair
-        again = type(pair).of(one, other, pair.claim)
+        again = self._compared(one, other)
         if other.parted or again.extent != "full" or not _is_identical(one.output, other.output):
             return False
-        return again.share <= type(pair).of(pair.first, pair.second, pair.claim).share * (1 + 1e-9)
+        return again.share <= self._share * (1 + 1e-9)
+
+    def _compared(self, one: TracedRun, other: TracedRun) -> PairTrace:
+        return type(self._pair).of(one, other, self._pair.claim)
+
+    @cached_property
+    def _share(self) -> float:
+        """The loss of the recorded run and its replay by themselves, without outcomes and orders that were tried."""
+        return self._compared(*self._sides).share
 
     def _run(self, side: TracedRun, k: int, *, fresh: Collection[int], forced: Collection[int] = ()) -> TracedRun:
         given = {n: side.releases[n].result for n in forced}
@@ -313,16 +319,12 @@ def _is_same(recorded: TracedRun, run: TracedRun, *, releases: bool) -> bool:
 
 def _is_alike(one: Release, other: Release) -> bool:
     """Return whether two releases have the same law and location."""
-    values = zip(_law_and_location(one), _law_and_location(other), strict=True)
-    return (one.kind, one.law.family) == (other.kind, other.law.family) and all(a is b or same(a, b) for a, b in values)
-
-
-def _law_and_location(release: Release) -> tuple[Any, Any, Any]:
-    return release.law.scale, release.law.parameter, release.location
-
-
-def _is_lossy(moved: Moved) -> bool:
-    return moved.loss is None or any(moved.loss)
+    return (
+        (one.kind, one.law.family) == (other.kind, other.law.family)
+        and same(one.law.scale, other.law.scale)
+        and same(one.law.parameter, other.law.parameter)
+        and same(one.location, other.location)
+    )
 
 
 def _is_untried(release: Release) -> bool:
