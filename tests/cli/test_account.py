@@ -20,8 +20,6 @@ from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.laplace import LaplaceUpper
-from auditdp.accountants.matrix import MatrixCurve
-from auditdp.accountants.permute_and_flip import PermuteAndFlipUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import TopKZCDP
 from auditdp.accountants.zcdp import ZCDP
@@ -55,13 +53,7 @@ FAMILIES = [
     ("top-k --count 20", "--eta .1", TopKZCDP(20, 0.1)),
     ("gaussian --sensitivity 2 --count 3", "--sigma 5", GaussianCurve(5.0, 2.0, 3)),
     ("laplace --sensitivity 2 --count 3", "--scale 5", LaplaceUpper(5.0, 2.0, 3)),
-    ("permute-and-flip --count 20", "--part-epsilon .1", PermuteAndFlipUpper(0.1, 20)),
     ("zcdp --count 4", "--rho .05", ZCDP(0.2)),
-    (
-        "matrix --steps 20 --separation 5 --participations 4 --square-root 3",
-        "--noise-multiplier 5",
-        MatrixCurve(5.0, (1.0, 0.5, 0.375), 20, 5, 4),
-    ),
     ("subsample --scheme poisson --sampling-rate .01", "--mechanism-epsilon 2", PoissonSubsampled(2.0, 0.0, 0.01)),
     (
         "subsample --scheme fixed --records 1000 --batch 10 --mechanism-delta 1e-6",
@@ -404,13 +396,7 @@ def test_a_plot(project, ending):
             "dp-sgd --noise-multiplier 1 --sampling shuffled --sampling-rate .1 --steps 13 --delta .1",
             ["--steps 13", "10 batches", "--epochs"],
         ),
-        ("matrix --steps 9 --separation 3 --noise-multiplier 1 --delta .1", ["--coefficients or --square-root"]),
-        ("matrix --steps 9 --separation 3 --noise-multiplier 1 --coefficients 1,x --delta .1", ["1,x", "numbers"]),
         ("compose --part .1,0,1000000000 --delta .1", ["--part .1,0,1000000000", "100,000 times at most"]),
-        (
-            "matrix --steps 1000000000 --separation 3 --noise-multiplier 1 --square-root 1000000000 --delta .1",
-            ["bands=1,000,000,000", "use fewer"],
-        ),
         (
             "node-level --nodes 9 --batch 3 --steps 3 --noise-multiplier 1 --delta .1",
             ["--out-degree is missing", "--reached"],

@@ -108,23 +108,6 @@ def top_k(
     return Model(parameters, lambda eta: [kind(count, eta) for kind in kinds], FreeParameter("eta", eta, False))
 
 
-@family("permute-and-flip")
-def permute_and_flip(
-    part_epsilon: Annotated[
-        float | None, typer.Option(help="ε of each selection: 2Δ over the scale of its noise.")
-    ] = None,
-    count: Annotated[int, typer.Option(help="How many selections.")] = 1,
-) -> Model:
-    """Selections of the largest score by exponential noise."""
-    from auditdp.accountants import permute_and_flip as analyses
-
-    return Model(
-        {"count": count},
-        lambda e: [analyses.PermuteAndFlipUpper(e, count), analyses.PermuteAndFlipLower(e, count)],
-        FreeParameter("part-epsilon", part_epsilon, False),
-    )
-
-
 @family("gaussian")
 def gaussian(
     sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise of each coordinate.")] = None,
@@ -263,43 +246,6 @@ def dp_sgd(
 
     parameters = {"sampling": "poisson", "sampling-rate": float(rate), "steps": total}
     return Model(parameters, lambda noise: poisson_accountants(noise, float(rate), total), free, own)
-
-
-@family("matrix")
-def matrix(
-    steps: Annotated[int, typer.Option(help="How many steps.")],
-    separation: Annotated[int, typer.Option(help="How many steps apart the uses of a record are at least.")],
-    noise_multiplier: Noise = None,
-    participations: Annotated[int, typer.Option(help="How many uses of a record there are at most.")] = 1,
-    coefficients: Annotated[str, typer.Option(help="First column of the strategy, as C0,C1,...")] = "",
-    square_root: Annotated[int | None, typer.Option(help="So many coefficients of the square root instead.")] = None,
-) -> Model:
-    """Training with noise that is correlated over the steps.
-
-    A Toeplitz matrix factorisation, banded or falling.
-    """
-    from auditdp.accountants import matrix as analyses
-
-    if bool(coefficients) is (square_root is not None):
-        raise ConfigurationError("say what the strategy is: --coefficients or --square-root, and only one of them")
-    if square_root is not None:
-        column = analyses.square_root(min(square_root, steps))  # there is no use for more
-    else:
-        try:
-            column = tuple(map(float, coefficients.split(",")))
-        except ValueError:
-            raise ConfigurationError(f"--coefficients {coefficients}: expected numbers, such as 1,.5,.375") from None
-    parameters = {
-        "coefficients": len(column),
-        "steps": steps,
-        "separation": separation,
-        "participations": participations,
-    }
-    return Model(
-        parameters,
-        lambda noise: [analyses.MatrixCurve(noise, column, steps, separation, participations)],
-        FreeParameter("noise-multiplier", noise_multiplier, True),
-    )
 
 
 @family("node-level")

@@ -34,8 +34,6 @@ from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
 from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
 from auditdp.accountants.laplace import LaplaceLower, LaplaceUpper
-from auditdp.accountants.matrix import MatrixCurve
-from auditdp.accountants.permute_and_flip import PermuteAndFlipLower, PermuteAndFlipUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import (
     TopKAdvanced,
@@ -62,9 +60,6 @@ ALL = [
     GaussianCurve(2.0),
     ClassicGaussian(5.0),
     ClassicGaussian(0.5, everywhere=True),
-    PermuteAndFlipUpper(0.1, 20),
-    PermuteAndFlipLower(0.1, 20),
-    MatrixCurve(2.0, (1.0, 0.5), 10, 3, 2),
     LaplaceUpper(2.0, count=3),
     LaplaceLower(2.0, count=3),
     ZCDP(0.1),
