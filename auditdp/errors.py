@@ -49,6 +49,10 @@ class StoppedError(AuditError):
     """Why a command could not go on although it was asked rightly: a full disk, closed output, a process that died."""
 
 
+class ExhaustedError(AuditError):
+    """A phase of an audit that has no runs or no time left; what was played until then stands."""
+
+
 EXTRAS = {
     "torch": "torch",
     "torch_geometric": "torch",
@@ -88,28 +92,26 @@ class Skip(Exception):  # noqa: N818 - control flow, as in unittest.SkipTest
     """Raised by an audit factory that cannot run here; the reason is reported."""
 
 
-class PrivacyViolation(AssertionError):  # noqa: N818 - reads as the sentence that a failing test prints
+class _AssertedError(AssertionError):
+    def __init__(self, message: str = "", result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class PrivacyViolation(_AssertedError):  # noqa: N818 - reads as the sentence that a failing test prints
     """Raised by ``assert_private``: the claim was refuted; the message holds the counterexample.
 
     Attributes:
         result: The ``AuditResult``, None where nobody gave it.
     """
 
-    def __init__(self, message: str = "", result: Any = None) -> None:
-        super().__init__(message)
-        self.result = result
 
-
-class ControlSurvived(AssertionError):  # noqa: N818 - as PrivacyViolation
+class ControlSurvived(_AssertedError):  # noqa: N818 - as PrivacyViolation
     """Raised by ``assert_private``: a control was not refuted, so that of the mechanism as little would have been seen.
 
     Attributes:
         result: The ``AuditResult``.
     """
-
-    def __init__(self, message: str = "", result: Any = None) -> None:
-        super().__init__(message)
-        self.result = result
 
 
 class MiscalibrationWarning(UserWarning):

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from auditdp.adjacency.base import Pair
 from auditdp.adjacency.pasting import is_data
-from auditdp.mechanism.calls.channel import Channel, LostError, shaped
+from auditdp.mechanism.calls.channel import Channel, shaped
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, Count, HeldInput, Text
 
 MOST_PROMISED = 16.0
@@ -82,8 +82,8 @@ def _named(channel: Channel, held: PairHeld) -> Pair:
 
 
 _PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(Annotated[list[PairHeld], Field(min_length=1)])
-_PROPOSED: TypeAdapter[tuple[PromisedHeld, int, int]] = TypeAdapter(tuple[PromisedHeld, Count, Count])
-_SMALLER: TypeAdapter[tuple[PairHeld | None, int]] = TypeAdapter(tuple[PairHeld | None, Count])
+_PROPOSED: TypeAdapter[tuple[PromisedHeld, int]] = TypeAdapter(tuple[PromisedHeld, Count])
+_SMALLER: TypeAdapter[PairHeld | None] = TypeAdapter(PairHeld | None)
 _EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None)
 _TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
@@ -126,27 +126,22 @@ class AdjacencyElsewhere:
 
     def proposed(
         self, calls: Any, played: Sequence[Pair], most: int, *, first: int
-    ) -> tuple[list[tuple[Pair, float]], int, int]:
+    ) -> tuple[list[tuple[Pair, float]], int]:
         """Have pairs searched for beside those that are played, with about so many calls.
 
-        Return them, each with what it promises, how many were looked at, and how many calls that took.
-
-        Raises:
-            LostError: If that took more than twice as many.
+        Return them, each with what it promises, and how many were looked at.
         """
         assert isinstance(calls, CallsElsewhere)
         asked = calls.mechanism.number, calls.number, [pair.data.pair for pair in played], first, most
-        found, looked_at, spent = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
-        if spent > 2 * most:
-            raise LostError(f"a search for pairs by {most:,} calls took {spent:,}")
-        return promised(self._channel, found), looked_at, spent
+        found, looked_at = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
+        return promised(self._channel, found), looked_at
 
-    def smaller(self, calls: Any, pair: Pair, refuted_at: int, alpha: float) -> tuple[Pair | None, int]:
-        """Have the smallest pair looked for that refutes the claim as one did; return it, if any, and the calls."""
+    def smaller(self, calls: Any, pair: Pair, refuted_at: int, alpha: float) -> Pair | None:
+        """Have the smallest pair looked for that refutes the claim as one did, and return it, if there is any."""
         assert isinstance(calls, CallsElsewhere)
         asked = calls.mechanism.number, calls.number, pair.data.pair, refuted_at, alpha
-        held, spent = shaped(_SMALLER, self._channel.ask("smaller", *asked)[0])
-        return None if held is None else self._pair(held), spent
+        held = shaped(_SMALLER, self._channel.ask("smaller", *asked)[0])
+        return None if held is None else self._pair(held)
 
     def _pair(self, held: PairHeld) -> Pair:
         return _named(self._channel, held)

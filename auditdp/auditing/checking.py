@@ -51,7 +51,7 @@ def check(
             ``Audit``); or a promise about an estimate.
         pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
         inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
-        calls: Calls of the mechanism to spend; 50,000 unless given.
+        calls: Runs of the mechanism at most, those that trace it or confirm a finding among them; 50,000 unless given.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
             ``auditdp.record.budgets.Fault``): the game then has as many calls as that takes, and at least those given.
         alpha: Probability that a true claim is refuted, or that the lower bound exceeds the truth.

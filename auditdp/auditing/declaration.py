@@ -60,8 +60,9 @@ class Audit:
         trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
         observe: What of 'stdout', 'logging' and 'files' is part of the output beside what is returned: what a call prints,
             what it logs or warns of, and the files that it writes into the folder that it runs in, an empty one then.
-        calls: Calls of the game, instead of the budget's. The quick budget gives no game more than its own number; where
-            an audit does not end as it declares for want of the others, reports call it undecided, and no finding.
+        calls: Runs of the mechanism at most, those before and after the game among them, instead of the budget's. The quick
+            budget gives no game more than its own number; where an audit does not end as it declares for want of the others,
+            reports call it undecided, and no finding.
         find: A fault that the game is to find nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
             ``auditdp.record.budgets.Fault``): it then has as many calls as that takes, and at least ``calls``. A run that is
             asked to find another one (``auditdp run --find``) finds that instead.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pkgutil import resolve_name
 from typing import Any
@@ -13,8 +14,9 @@ from auditdp.auditing.elsewhere import AuditElsewhere, evidence_elsewhere
 from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.errors import CollectionError, Timeout
+from auditdp.errors import CollectionError, ExhaustedError, Timeout
 from auditdp.evidence.request import EvidenceRequest, GameOptions
+from auditdp.mechanism.calls.allowance import ASIDE, allowing
 from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.mechanism.calls.untouched import starting_untouched
 from auditdp.record.details import KINDS, Subject
@@ -45,7 +47,12 @@ def gather(
     if isinstance(mechanism, MechanismElsewhere):
         mechanism.begin(settings, purpose, control, bounded)
     request = request_for(built, mechanism, settings, purpose, control=control, bounded=bounded)
-    with nullcontext() if built.is_formula else starting_untouched(request.adapted):
+    with (
+        nullcontext() if built.is_formula else starting_untouched(request.adapted),
+        allowing(
+            math.inf if built.is_promise else request.runs, share=1.0 if control else 1 / (1 + len(built.controls))
+        ),
+    ):
         found = _gathered(request, settings.alpha)
     if not found:
         raise CollectionError(
@@ -121,16 +128,29 @@ def _evidence(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | N
 
 
 def _gathered(request: EvidenceRequest, alpha: float) -> list[Evidence]:
-    """Gather it all. What may give none has its share of alpha; of the rest, each kind that may err has an equal one."""
-    bets = [kind for kind in request.kinds if KINDS[kind].sampled]
+    """Gather it all. What may give none has its share of alpha; of the rest, each kind that may err has an equal one.
+
+    A game comes last, since it takes all runs that are left. Errors count in the order of ``KINDS``.
+    """
+    kinds = [kind for kind in KINDS if kind in request.kinds]
+    bets = [kind for kind in kinds if KINDS[kind].sampled]
     share = COUNTING_ALPHA if bets else 1.0
-    first = {kind: _evidence(kind, request, alpha * share) for kind in request.kinds if KINDS[kind].by_data}
-    left = alpha if all(evidence is None for evidence in first.values()) else alpha * (1 - share)
-    each = left / max(len(bets), 1)
+    made = dict[str, Evidence | BaseException | None]()
+    for kind in (kind for kind in kinds if KINDS[kind].by_data):
+        made[kind] = None
+        with allowing(share=ASIDE), suppress(ExhaustedError, Timeout):
+            made[kind] = _evidence(kind, request, alpha * share)
+    left = alpha if all(evidence is None for evidence in made.values()) else alpha * (1 - share)
+    for kind in sorted((kind for kind in kinds if kind not in made), key=lambda kind: kind == "game"):
+        try:
+            made[kind] = _evidence(kind, request, left / max(len(bets), 1))
+        except (Exception, SystemExit, Timeout) as error:
+            made[kind] = error
     found: list[Evidence] = []
-    for kind in (name for name in KINDS if name in request.kinds):
+    for evidence in (made[kind] for kind in kinds):
         with kept_if_refuted(found):
-            evidence = first[kind] if kind in first else _evidence(kind, request, each)
+            if isinstance(evidence, BaseException):
+                raise evidence
             found += [] if evidence is None else [evidence]
     return found
 

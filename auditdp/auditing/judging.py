@@ -12,14 +12,24 @@ from auditdp.auditing.gathering import gather, kept_if_refuted
 from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Unbiased, VarianceAtMost
-from auditdp.errors import CollectionError
+from auditdp.errors import CollectionError, Timeout
 from auditdp.evidence.game.confirming import play_again
+from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import as_mechanism, brief, name_of
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.numerics.threads import one_thread
 from auditdp.record.details import GameDetails
-from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, Evidence, details, with_figure
+from auditdp.record.results import (
+    REFUTATIONS,
+    AuditResult,
+    ClaimRecord,
+    ControlResult,
+    Evidence,
+    Verdict,
+    details,
+    with_figure,
+)
 from auditdp.record.verdict import bounds, conclude, leading
 
 
@@ -36,8 +46,9 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 
 def _run_audit(built: Audit, settings: Settings) -> AuditResult:
-    started, cpu = time.perf_counter(), _cpu(built)
+    started, cpu, before = time.perf_counter(), _cpu(built), allowance().made
     evidence = gather(built, built.mechanism, settings, "mechanism")
+    calls = allowance().made - before
     controls: list[ControlResult] = []
     with kept_if_refuted(evidence):
         if built.figure is not None:
@@ -48,7 +59,13 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
                 raise CollectionError(
                     f"figure: expected a dict with a scatter plot, got {brief(figure)}: {error}"
                 ) from None
-        controls += [_control(built, twin, settings, k) for k, twin in enumerate(built.controls)]
+        for number, twin in enumerate(built.controls):
+            try:
+                controls.append(_control(built, twin, settings, number))
+            except Timeout as late:
+                if any(each.verdict is Verdict.VIOLATED for each in evidence):
+                    raise
+                controls.append(ControlResult(name_of(twin), Verdict.INCONCLUSIVE, str(late), 0))
     verdict, summary = conclude(evidence, controls)
     lead = leading(evidence)
     lower, upper = bounds(evidence, verdict)
@@ -63,7 +80,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         epsilon_upper=upper,
         log_e_value=lead.log_e_value,
         alpha=settings.alpha,
-        calls=sum(e.calls for e in evidence),
+        calls=calls,
         controls=controls,
         counterexample=lead.counterexample if verdict in REFUTATIONS else None,
         asked=list(built.asked),

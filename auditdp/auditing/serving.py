@@ -201,9 +201,9 @@ class Served:
         seen = {"labels": calls.labels, "drew": calls.drew, "shown": calls.shown}
         return calls.form.recorded() | seen, [calls.like]
 
-    def repeated(self, calls: Calls, rng: None, place: tuple[int, int], seed: int) -> Answered:
+    def repeated(self, calls: Calls, rng: None, place: tuple[int, int], seed: int, size: int) -> Answered:
         """Whether a seed gives the same outputs again."""
-        return calls.repeated(self._input(place), seed), ()
+        return calls.repeated(self._input(place), seed, size), ()
 
     def rows(
         self, calls: Calls, rng: np.random.Generator, wanted: Sequence[tuple[tuple[int, int], int]], singly: bool
@@ -303,16 +303,16 @@ class Served:
         game = self._game(number, calls, pairs[:first])
         for pair in pairs[first:]:
             game.add(pair)
-        spent = propose(game, self.built.adjacency, most)
+        propose(game, self.built.adjacency, most)
         found = [(self._held(table.pair), table.promise) for table in game.tables[len(played) :]]
-        return (found, game.looked_at, spent), ()
+        return (found, game.looked_at), ()
 
     def smaller(self, number: int, calls: int, pair: int, refuted_at: int, alpha: float) -> Answered:
         """The smallest pair that refutes the claim as one did."""
         game = self._game(number, calls, [self._pairs[pair]], *([] if self._replayed is None else [self._replayed]))
         game.refuted_at = refuted_at
-        found, spent = smaller(game, self.built.adjacency, alpha)
-        return (None if found is None else self._held(found.best.pair), spent), ()
+        found = smaller(game, self.built.adjacency, alpha)
+        return None if found is None else self._held(found.best.pair), ()
 
     def figure(self, rng: np.random.Generator) -> Answered:
         """What the figure of the audit returns, as records have it."""

@@ -21,8 +21,9 @@ from auditdp.betting.policies import next_pair
 from auditdp.betting.tables import PairTable
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.base import Claim
-from auditdp.errors import AdjacencyError
+from auditdp.errors import AdjacencyError, ExhaustedError, Timeout
 from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.inputs import difference
 from auditdp.mechanism.protocol import Mechanism, brief
 from auditdp.numerics.arrays import Floats
@@ -67,6 +68,7 @@ class Game:
 
     Attributes:
         looked_at: Pairs that a search looked at.
+        is_late: Whether the time ended before the calls did.
         choose: Returns the place of the pair to play next; see ``next_pair``.
     """
 
@@ -101,7 +103,7 @@ class Game:
         self.bounds: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
         self._refuting: PairTable | None = None
-        self.looked_at = 0
+        self.looked_at, self.is_late = 0, False
 
     def add(self, pair: Pair, *, promise: float = 1.0) -> None:
         """Add a pair to those that are played; ``promise`` says how many times as much as others it may gain."""
@@ -131,14 +133,22 @@ class Game:
         """Play until ``calls`` calls have been made, or until the claim is refuted at ``alpha``.
 
         Only the pairs from place ``first`` on are played.
-        ``going_on`` is asked after every batch, with the calls made and those to make: a game may stop at any time.
+        ``going_on`` is asked after every batch, with the calls made and those to make: a game may stop at any time. So it
+        ends with its allowance, too, also in the middle of a batch, on which nothing is bet then.
         """
         self.wealth.alpha = alpha
         while self.wealth.calls < calls and not (stop_when_refuted and self.wealth.refuted(alpha)):
-            self._play_batch(calls - self.wealth.calls, first)
+            most = min(calls - self.wealth.calls, allowance().left)
+            if most < 1 or self.is_late:
+                return
+            try:
+                self._play_batch(int(most), first)
+            except (ExhaustedError, Timeout):  # a batch that was cut is none
+                most = 0
+            self.is_late = allowance().is_late
             if self.refuted_at is None and self.wealth.refuted(alpha):
                 self.refuted_at, self._refuting = self.wealth.calls, self.best
-            if going_on is not None and not going_on(self.wealth.calls, calls):
+            if not most or (going_on is not None and not going_on(self.wealth.calls, calls)):
                 return
 
     def _play_batch(self, most: int, first: int) -> None:

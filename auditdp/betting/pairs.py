@@ -40,6 +40,7 @@ from auditdp.betting.forecasting.views import as_rows
 from auditdp.betting.game import Game
 from auditdp.betting.watching import is_stopped
 from auditdp.errors import AdjacencyError
+from auditdp.mechanism.calls.allowance import MAIN, allowance, allowing
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
@@ -86,8 +87,6 @@ SHRINK_FACTOR = 3
 """Calls of a smaller pair, relative to those that the found one needed."""
 FEWEST_TO_SHRINK = 128
 """Calls that a smaller pair has to refute the claim, at least."""
-MOST_CALLS_TO_SHRINK = 200_000
-"""For all smaller pairs together."""
 
 
 def can_search(adjacency: Adjacency) -> bool:
@@ -128,8 +127,8 @@ def is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
     return False
 
 
-def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
-    """Add the pairs whose outputs tell the inputs apart best to a game, and return how many calls that took.
+def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
+    """Add the pairs whose outputs tell the inputs apart best to a game, with so many calls.
 
     A pair has two scores: how far apart its outputs are (`distance.py`), and the largest privacy loss that its law shows on
     them or, without a law, that the counts of half of them leave plausible. The best by either go on, by turns. Listed
@@ -137,13 +136,13 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     none that shows just what another one shows, since every pair that is played has its share of the calls.
     """
     if calls < FEWEST_CALLS:
-        return 0
+        return
     if isinstance(adjacency, AdjacencyElsewhere):
         played = [table.pair for table in game.tables]
-        proposed, game.looked_at, spent = adjacency.proposed(game.calls, played, calls, first=len(game.pairs))
+        proposed, game.looked_at = adjacency.proposed(game.calls, played, calls, first=len(game.pairs))
         for pair, promise in proposed:
             game.add(pair, promise=promise)
-        return spent
+        return
     few = 2 if calls < FEW_CALLS else 1
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=FIRST // few)
@@ -151,7 +150,6 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED // few**2, judged=few == 1)
     for pair, promise in search.worth(found)[:MOST_PROPOSED]:
         game.add(replace(pair, name=pair.name or "found"), promise=promise)
-    return search.spent
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,49 +331,48 @@ def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
     return offered.generated if wide is None else offered.generated | wide
 
 
-def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None, int]:
-    """Look for the smallest pair that refutes the claim as the best pair did.
+def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
+    """Look for the smallest pair that refutes the claim as the best pair did, with the runs and the time that are allowed.
 
     Where neighbours are made in another process, the look is there, and the game on what it found is played again here.
 
     Returns:
-        A game on that pair that refuted the claim, to be confirmed, or None if there was no other; and the calls spent.
+        A game on that pair that refuted the claim, to be confirmed; None if there was no other, or too little is allowed.
     """
     seed = int(game.streams("smaller pairs", 0).integers(2**32))
-    budget = SHRINK_FACTOR * max(game.refuted_at or game.wealth.calls, FEWEST_TO_SHRINK)
-    examples = min(SHRINK_EXAMPLES, MOST_CALLS_TO_SHRINK // (2 * budget))
-    if examples < FEWEST_EXAMPLES:
-        return None, 0
+    needed = max(game.refuted_at or game.wealth.calls, FEWEST_TO_SHRINK)
+    budget = SHRINK_FACTOR * needed
+    if allowance().left < FEWEST_EXAMPLES * needed:
+        return None
     best = game.best.pair
     if isinstance(adjacency, AdjacencyElsewhere):
-        pair, spent = adjacency.smaller(game.calls, best, game.refuted_at or game.wealth.calls, alpha)
+        with allowing(allowance().left - budget, share=MAIN):
+            pair = adjacency.smaller(game.calls, best, game.refuted_at or game.wealth.calls, alpha)
         if pair is None:
-            return None, spent
+            return None
         again = _attempt(game, pair, seed)
         again.play(budget, alpha=alpha, stop_when_refuted=True)
-        return (again if again.refuted_at is not None else None), spent
+        return again if again.refuted_at is not None else None
     played: list[Game] = []
-    spent = 0
 
     def refutes(pair: Pair) -> bool:
-        nonlocal spent
         adjacency.check(pair)
         attempt = _attempt(game, pair, seed)
-        try:
-            attempt.play(budget, alpha=alpha, stop_when_refuted=True)
-        finally:
-            spent += attempt.wealth.calls
+        for most in (needed, budget):
+            if attempt.wealth.log_wealth >= 0:
+                attempt.play(most, alpha=alpha, stop_when_refuted=True)
         if attempt.refuted_at is not None:
             played.append(attempt)
         return attempt.refuted_at is not None
 
     def holds(pair: Pair) -> bool:
-        return not is_stopped() and bool(attempted(partial(refutes, pair)))
+        return not is_stopped() and allowance().left > 0 and bool(attempted(partial(refutes, pair)))
 
-    attempted(lambda: smallest(generated(adjacency), holds, examples=examples, seed=seed, start=best))
-    if not played or key(played[-1].best.pair) == key(best):
-        return None, spent
-    return played[-1], spent
+    short = min([best, *adjacency.pairs()], key=lambda pair: len(str(pair)))
+    start = short if short is not best and holds(short) else best
+    attempted(lambda: smallest(generated(adjacency), holds, examples=SHRINK_EXAMPLES, seed=seed, start=start))
+    found = min(reversed(played), key=lambda attempt: len(str(attempt.best.pair)), default=None)
+    return None if found is None or key(found.best.pair) == key(best) else found
 
 
 def _attempt(game: Game, pair: Pair, seed: int) -> Game:

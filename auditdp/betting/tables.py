@@ -132,7 +132,10 @@ class PairTable:
 
         def drawn(player: Player, gained: Floats) -> float:
             leading = int(np.argmax(gained)) if gained.max() > 0 else None
-            return _number(player.plausible_growth(epsilon, rng, leading))
+            growth = player.plausible_growth(epsilon, rng, leading)
+            if math.isnan(growth):
+                raise ValueError("the growth that it expects is NaN")
+            return growth
 
         draws = self.of_players(drawn, self._split(self.score(anchor)))
         last = self.players[-1]
@@ -155,9 +158,3 @@ def _checked(player: Player, batch: Batch) -> list[Forecasts]:
         if any(np.isnan(numbers).any() for numbers in (each.log_odds, *expected)):
             raise ValueError("its log-odds are NaN")
     return found
-
-
-def _number(growth: float) -> float:
-    if math.isnan(growth):
-        raise ValueError("the growth that it expects is NaN")
-    return growth

@@ -29,7 +29,8 @@ from auditdp.betting.trace_look import BETTER, FULL, MOST_BROKEN, NOTABLE, PROMI
 from auditdp.betting.trace_ranks import LARGEST, ROUND, RunsOfPair, TracedPair, by_reason, told_apart
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
-from auditdp.errors import AuditError
+from auditdp.errors import AuditError, Timeout
+from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare, in_full
@@ -80,7 +81,7 @@ MOST_COMPARED = 12
 
 
 def trace_runs(calls: int, *, vectorised: bool) -> int:
-    """Return how many runs a trace may have beside so many calls; a run alone costs more where many make one call.
+    """Return how many runs a trace may have of so many calls; a run alone costs more where many make one call.
 
     >>> [trace_runs(calls, vectorised=False) for calls in (200, 2_000, 50_000, 1_000_000)]
     [66, 600, 5000, 20000]
@@ -374,10 +375,14 @@ def looked_by_trace(
         enough: The loss, as a multiple of the claim, from which on no other pairs are looked at.
         more: Runs where a pair loses more than the claim, if these are more.
     """
-    runs = trace_runs(calls, vectorised=is_vectorised(mechanism))
+    runs = int(min(trace_runs(calls, vectorised=is_vectorised(mechanism)), allowance().left))
     search = TraceSearch(mechanism, claim, runs=runs, seed=seed, enough=enough, more=more)
     try:
         return search(listed, adjacency)
-    except (Exception, SystemExit) as error:  # a trace is no evidence: an audit goes on without it, and says why
+    except (
+        Exception,
+        SystemExit,
+        Timeout,
+    ) as error:  # a trace is no evidence: an audit goes on without it, and says why
         search.look.failed = f"the trace ended with {type(error).__name__}: {error}"
         return search.look

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
 
+from auditdp.mechanism.calls.allowance import allowance
+
 
 class Watcher:
     """Hears of every batch that a game plays.
@@ -48,9 +50,9 @@ def going_on(done: int, of: int) -> bool:
 
 
 def is_stopped() -> bool:
-    """Return whether somebody who looks on has asked for the end."""
+    """Return whether somebody who looks on has asked for the end, or the time has ended."""
     watcher = _watcher.get()
-    return watcher is not None and watcher.stopped
+    return allowance().is_late or (watcher is not None and watcher.stopped)
 
 
 @contextmanager

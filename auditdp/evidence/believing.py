@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from auditdp.claims.base import Claim
+from auditdp.errors import ExhaustedError, Timeout
 from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.independence import LEAST_BUDGET, PROCESSES, look
 from auditdp.numerics.randomness import Streams
 from auditdp.record.details import GameDetails
@@ -23,6 +25,8 @@ KEPT = 1e-4
 """Probability that a mechanism which remembers its answers, and keeps the claim, is taken for one without noise, at most."""
 MOST_ALONE = 1_024
 """Processes that show it, at most: up to a claim of 4.7-DP they keep that probability."""
+UNBELIEVED = "but this is not believed, since too little was left to show that the calls are independent runs"
+"""What is said of a finding where the calls, or the time, end before that was looked at."""
 UNLOOKED = "no noise is kept from the first call on, for which the mechanism was not called in a process of its own"
 """An assumption, where a platform, an input or the budget did not allow that."""
 
@@ -49,18 +53,25 @@ def believed(
     """Return evidence whose calls look independent; else evidence of that alone, which decides and bounds nothing.
 
     A mechanism whose calls are independent passes but for a probability of a few 1e-6
-    (``auditdp.mechanism.calls.independence``).
+    (``auditdp.mechanism.calls.independence``). A finding of which that cannot be shown with the runs and the time that are
+    left is not believed either.
     """
     finding = evidence.verdict is not Verdict.NOT_REFUTED
+    unlooked = replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
     if budget < LEAST_BUDGET and not finding:  # too few to have been shown anything by
-        return replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
+        return unlooked
     alone = PROCESSES if claim is None else runs_alone(claim)
-    looked, details = look(calls, inputs, streams, budget, finding=finding, alone=alone), evidence.details
-    made = evidence.calls
-    if isinstance(details, GameDetails):  # some of its calls were kept for this
-        made += looked.outputs - (details.independence_calls or 0)
-        details = replace(details, independence_calls=looked.outputs)
-    evidence = replace(evidence, calls=made, details=details)
+    made, details = allowance().made, evidence.details
+    try:
+        looked = look(calls, inputs, streams, budget, finding=finding, alone=alone)
+    except (ExhaustedError, Timeout) as error:
+        if not finding:
+            return unlooked
+        return withdrawn(evidence, f"{evidence.statement}; {UNBELIEVED}: {error}")
+    runs = allowance().made - made
+    if isinstance(details, GameDetails):
+        details = replace(details, independence_calls=runs)
+    evidence = replace(evidence, calls=evidence.calls + runs, details=details)
     if looked.dependent:
         return withdrawn(evidence, looked.dependent)
     if looked.constant and evidence.verdict is Verdict.VIOLATED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,8 +29,8 @@ class GameOptions:
     alpha: float
     """Probability of a false VIOLATED verdict, and of a lower bound above the truth."""
     calls: int
-    """Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed and made
-    small.
+    """Calls of the mechanism at most, whoever makes them: those of the trace, of the search, of the confirmation and of the
+    look for a smaller pair are among them.
     """
     find: Fault | None = None
     """A fault that is to be found; there are then at least ``calls`` calls."""
@@ -52,8 +53,8 @@ class GameOptions:
     stop_when_refuted: bool = False
     """Stop at the verdict instead of spending the budget on a better lower bound."""
     within: bool = False
-    """Whether ``calls`` bound all runs: those of the trace, of the search and of the confirmation are among them, and no
-    smaller pair is looked for.
+    """Whether a run is dear, as a training is: pairs are chosen and laws are read off in few runs, and no smaller pair is
+    looked for.
     """
     proposed: int | None = None
     """With ``within``, runs in place of ``calls`` where a trace proposes that the claim fails for a reason that it
@@ -91,6 +92,16 @@ class EvidenceRequest:
     """Whether searches are a quarter as long."""
     control: bool
     """Whether the mechanism is to be refuted."""
+
+    @property
+    def runs(self) -> float:
+        """Runs of the mechanism at most; infinite where a game has as many as find a fault, or goes on."""
+        game, kinds = self.game, self.kinds
+        if game.find or game.further:
+            return math.inf
+        again = "one_run" in kinds  # which makes a training again
+        plays = "game" in kinds and "support" in kinds
+        return max(self.calls, game.calls, game.proposed or 0) * (1 + plays) + again
 
     @cached_property
     def adapted(self) -> Mechanism:

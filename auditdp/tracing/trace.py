@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
@@ -161,6 +162,7 @@ class Trace:
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """Return the outputs of so many plain runs, as the mechanism returns them."""
+        allowance().spend(size)
         self.runs += size
         with self._inputs.lent(self.name, data) as (lent,):
             return as_mechanism(self.function)(lent, size, rng=rng)
@@ -261,6 +263,7 @@ class Trace:
         return traced
 
     def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
+        allowance().spend(1)
         self.runs += 1
         process = os.getpid()
         with self, _sources.patches.entered(), self._inputs.lent(self.name, data) as (lent,):
@@ -276,6 +279,7 @@ class Trace:
 
     def plainly(self, recorded: TracedRun) -> Any:
         """Return the output of a run without being watched: on the input of a recorded one, with its generator."""
+        allowance().spend(1)
         self.runs += 1
         process = os.getpid()
         try:

@@ -128,12 +128,12 @@ def telling(x, rng):
 """
 FAULTS = {
     **{name: ("", SENDS.format(sent)) for name, sent in FRAMES.items()},
-    "1 GB is announced": (
+    "2 GB are announced": (
         "more bytes than were asked for",
         """
 def telling(x, rng):
     if late():
-        os.write(talk()[0].fileno(), struct.pack("!i", 1 << 30))
+        os.write(talk()[0].fileno(), struct.pack("!i", (1 << 31) - 1))
     return x
 """,
     ),
@@ -159,7 +159,10 @@ def telling(x, rng):
         "def telling(x, rng):\n    late() and os.kill(os.getpid(), signal.SIGKILL)\n    return x",
     ),
     "an end": ("ended itself, with exit code 0", "def telling(x, rng):\n    late() and os._exit(0)\n    return x"),
-    "silence": ("stopped after 2 seconds", "def telling(x, rng):\n    late() and time.sleep(1000)\n    return x"),
+    "silence": (
+        "until the time limit, did not confirm",
+        "def telling(x, rng):\n    late() and time.sleep(1000)\n    return x",
+    ),
     "two processes": (
         "",
         """
@@ -230,7 +233,8 @@ def test_who_judges_is_out_of_the_reach_of_what_an_audit_patches(results, name):
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_no_answer_is_an_error(results, name):
     found, (reason, _) = results[0][name], FAULTS[name]
-    assert found.verdict is Verdict.ERROR, found.summary
+    late = Verdict.INCONCLUSIVE if name == "silence" else Verdict.ERROR  # what was played before stands, unconfirmed
+    assert found.verdict is late, found.summary
     assert any(each in found.summary for each in reason.split("|")), found.summary
 
 
@@ -260,7 +264,7 @@ def test_one_process_can_be_patched(monkeypatch):
 
     assert check(leaks, PureDP(1.0), pairs=[(0, 1)], calls=100, trace=False).verdict is Verdict.NOT_REFUTED
     monkeypatch.undo()
-    assert check(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)], calls=100).verdict is Verdict.VIOLATED
+    assert check(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)], calls=400).verdict is Verdict.VIOLATED
 
 
 def test_a_forged_certificate_is_marked(results):

@@ -39,11 +39,11 @@ BITS = AnyValues((0, 1))
 
 @audit()
 def first(epsilon=1.0):
-    return Audit(made(.6), PureDP(epsilon), BITS, calls=200)
+    return Audit(made(.6), PureDP(epsilon), BITS, calls=500)
 
 @audit()
 def second(epsilon=1.0):
-    return Audit(made(.97), PureDP(epsilon), BITS, calls=200)
+    return Audit(made(.97), PureDP(epsilon), BITS, calls=500)
 """
 """Two audits of randomised response, of which the first keeps its claim and the second does not."""
 PERSONAL = ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH")

@@ -15,11 +15,11 @@ pytestmark = pytest.mark.dear
 TWO = """
 @audit()
 def holds():
-    return Audit(coin, PureDP(1.0), BITS, controls=[tell], calls=200)
+    return Audit(coin, PureDP(1.0), BITS, controls=[tell], calls=600)
 
 @audit()
 def leaks():
-    return Audit(tell, PureDP(1.0), BITS, calls=200)
+    return Audit(tell, PureDP(1.0), BITS, calls=600)
 """
 REPAIRED = TWO.replace("Audit(tell", "Audit(coin")
 
@@ -90,7 +90,7 @@ def test_a_baseline_of_version_1_is_checked_and_converted(project):
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
-        (("controls=[tell], calls=200", "controls=[tell], calls=100"), "weaker"),
+        (("controls=[tell], calls=600", "controls=[tell], calls=300"), "weaker"),
         (("def holds():", "def holds():\n    raise Skip('no data')"), "skipped"),
         (("coin, PureDP(1.0), BITS, controls", "coin, PureDP(3.0), BITS, controls"), "claim changed"),
     ],

@@ -15,7 +15,7 @@ draws = np.random.default_rng()
 
 @audit()
 def played(epsilon=1.15):
-    return Audit(Response(epsilon), PureDP(1.0), BITS, evidence=["game"], calls=200)
+    return Audit(Response(epsilon), PureDP(1.0), BITS, evidence=["game"], calls=600)
 
 @audit()
 def proved():
@@ -23,11 +23,11 @@ def proved():
 
 @audit()
 def own():
-    return Audit(unseeded(lambda data: draws.normal()), PureDP(1.0), BITS, calls=100)
+    return Audit(unseeded(lambda data: draws.normal()), PureDP(1.0), BITS, calls=300)
 
 @audit(smallest={"epsilon": [0.8, 0.9]})
 def sizes(epsilon=1.0):
-    return Audit(Response(epsilon), PureDP(1.0), BITS, evidence=["game"], calls=100)
+    return Audit(Response(epsilon), PureDP(1.0), BITS, evidence=["game"], calls=300)
 
 @audit()
 def crashes():

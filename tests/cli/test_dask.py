@@ -24,11 +24,11 @@ def third(epsilon=1.0):
         file.write(f"{{os.getpid()}}\\n")
     while not os.path.exists("go"):
         time.sleep(.05)
-    return Audit(made(.7), PureDP(epsilon), BITS, calls=200)
+    return Audit(made(.7), PureDP(epsilon), BITS, calls=600)
 
 @audit()
 def fourth(epsilon=1.0):
-    return Audit(made(.65), PureDP(epsilon), BITS, calls=200)
+    return Audit(made(.65), PureDP(epsilon), BITS, calls=600)
 """
 RUN = ("run", "--seed", "5", "--budget", "quick", "--format", "json")
 PATIENCE = 240

@@ -28,7 +28,7 @@ BITS = AnyValues((0, 1))
 HOLDS = """
 @audit()
 def holds():
-    return Audit(coin, PureDP(1.0), BITS, controls=[tell], calls=200)
+    return Audit(coin, PureDP(1.0), BITS, controls=[tell], calls=600)
 """
 CERTIFIED = """
 @audit()
@@ -38,32 +38,32 @@ def certified():
 VIOLATED = """
 @audit()
 def violated():
-    return Audit(tell, PureDP(1.0), BITS, calls=200)
+    return Audit(tell, PureDP(1.0), BITS, calls=600)
 """
 TOOTHLESS = """
 @audit()
 def toothless():
-    return Audit(coin, PureDP(1.0), BITS, controls=[coin], calls=200)
+    return Audit(coin, PureDP(1.0), BITS, controls=[coin], calls=600)
 """
 DECLARED_AND_FOUND = """
 @audit(expect="violation")
 def declared():
-    return Audit(tell, PureDP(1.0), BITS, calls=200)
+    return Audit(tell, PureDP(1.0), BITS, calls=600)
 """
 DECLARED_AND_MISSED = """
 @audit(expect="violation")
 def missed():
-    return Audit(coin, PureDP(1.0), BITS, calls=200)
+    return Audit(coin, PureDP(1.0), BITS, calls=600)
 """
 CRASHES = """
 @audit()
 def crashes():
-    return Audit(tell, PureDP(1.0), NeighbourList(1), calls=200)
+    return Audit(tell, PureDP(1.0), NeighbourList(1), calls=600)
 """
 INCONCLUSIVE = """
 @audit()
 def inconclusive():
-    return Audit(Crowd(), PureDP(1.0), BITS, calls=200)
+    return Audit(Crowd(), PureDP(1.0), BITS, calls=600)
 """
 SKIPPED = """
 @audit()
@@ -87,7 +87,7 @@ MISCALIBRATED = (
     + """
 @audit()
 def miscalibrated():
-    return Audit(Understated(), PureDP(1.0), BITS, calls=200)
+    return Audit(Understated(), PureDP(1.0), BITS, calls=600)
 """
 )
 DECLARED_MISCALIBRATION = MISCALIBRATED.replace("@audit()", '@audit(expect="miscalibration")')

@@ -29,7 +29,7 @@ def test_what_it_writes_runs_and_leaves_what_is_there(project):
     settings = tomllib.loads((project.root / "pyproject.toml").read_text())
     assert settings["project"]["name"] == "mine"
     assert set(settings["tool"]["auditdp"]["profiles"]) == {"ci", "paper"}
-    found = project("run", "--profile", "ci", "--calls", "300", "--format", "json")
+    found = project("run", "--profile", "ci", "--calls", "900", "--format", "json")
     assert found.code == 0, found.err
     audit = found.audit("histogram_is_private")
     assert (audit["claim"]["epsilon"], audit["claim"]["source"]) == (2.0, "the parameters of histogram")
@@ -69,7 +69,7 @@ def test_a_folder_is_searched_and_what_is_written_sees_the_noise_vanish(project)
     added = project("init", "package", "-P", "cap=100", "--ci", "none")
     assert "added to audits/audit_release.py: capped" in added.out
     project.write("package/release.py", source.format(noise=0))
-    assert project("run", "audits/audit_release.py::count_is_private", "--calls", "300", "-q").code == 1
+    assert project("run", "audits/audit_release.py::count_is_private", "--calls", "900", "-q").code == 1
 
 
 @pytest.mark.full

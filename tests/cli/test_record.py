@@ -21,7 +21,7 @@ def coin(data, size, *, rng):
 @audit(source="A paper, Theorem 1")
 def infinite(epsilon=1.0):
     '''No epsilon is large enough.'''
-    return Audit(Response(math.inf), PureDP(epsilon), AnyValues((0, 1)), calls=100)
+    return Audit(Response(math.inf), PureDP(epsilon), AnyValues((0, 1)), calls=300)
 
 @audit(expect="violation")
 def approximate():
@@ -29,11 +29,11 @@ def approximate():
 
 @audit()
 def gaussian():
-    return Audit(GaussianMechanism(1.0), GaussianDP(1.0), [(0.0, 1.0)], controls=[GaussianMechanism(0.1)], calls=100)
+    return Audit(GaussianMechanism(1.0), GaussianDP(1.0), [(0.0, 1.0)], controls=[GaussianMechanism(0.1)], calls=300)
 
 @audit()
 def toothless():
-    return Audit(coin, PureDP(1.0), AnyValues((0, 1)), controls=[coin, Exact()], calls=100)
+    return Audit(coin, PureDP(1.0), AnyValues((0, 1)), controls=[coin, Exact()], calls=300)
 
 @audit()
 def promise():
@@ -149,7 +149,7 @@ def chatty(data, size, *, rng):
 @audit()
 def noisy():
     {in_factory}
-    return Audit(chatty, PureDP(1.0), AnyValues((0, 1)), calls=100)
+    return Audit(chatty, PureDP(1.0), AnyValues((0, 1)), calls=300)
 """
 
 
@@ -166,7 +166,7 @@ def test_what_an_audit_prints_is_kept_with_its_result(project, place, how):
 
 def test_the_terminal_names_the_seed_before_and_the_verdicts_after(project):
     project.audits(
-        "@audit()\ndef fine():\n    return Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), calls=100)\n"
+        "@audit()\ndef fine():\n    return Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), calls=300)\n"
     )
     outcome = project("run", "--budget", "quick")
     lines = outcome.out.splitlines()

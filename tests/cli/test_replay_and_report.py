@@ -221,7 +221,7 @@ def test_reports_for_ci_point_at_the_mechanism_and_say_what_is_new(project):
 
         @audit()
         def leaks():
-            return Audit(tell, PureDP(1.0), AnyValues((0, 1)), calls=200)
+            return Audit(tell, PureDP(1.0), AnyValues((0, 1)), calls=600)
         """
     )
     kinds = {"junit": "j.xml", "sarif": "s.sarif", "github": "g.txt", "pull-request": "p.md"}

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.dear
 AUDITS = f"""{RESPONSES}
 @audit()
 def third(epsilon=1.0):
-    return Audit(made(.7), PureDP(epsilon), BITS, calls=200)
+    return Audit(made(.7), PureDP(epsilon), BITS, calls=600)
 """
 RUN = ("run", "--seed", "5", "--budget", "quick")
 

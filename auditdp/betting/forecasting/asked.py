@@ -24,6 +24,7 @@ from auditdp.betting.forecasting.noise_laws import Ratio, function_of
 from auditdp.betting.forecasting.normal import normal_law
 from auditdp.betting.forecasting.seen_runs import SeenRuns
 from auditdp.betting.wealth.forecasts import Law
+from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing import Trace
@@ -32,7 +33,9 @@ from auditdp.tracing.losses import Moved
 from auditdp.tracing.run import TracedRun
 
 MOST = 128
-"""Outputs of which the code is asked: each takes two runs, and a few decide."""
+"""Outputs of which the code is asked: a few decide."""
+RUNS_EACH = 2
+"""Runs for each of them, of which no more are made than are left."""
 ROUNDED, SAME, SURE = 1e-6, 1e-4, 1e-3
 """How far the same noise is off by rounding at least, and at most, relative to its size, and to how far it is off on the
 other input: where it is off there by as little, as where a clipped gradient is the same in every step, nothing is told."""
@@ -109,7 +112,8 @@ class _Replays:
     left: int = MOST
 
     def __call__(self, outputs: Array) -> Floats:
-        asked, self.left = outputs[: self.left].astype(float), max(self.left - len(outputs), 0)
+        most = int(min(self.left, allowance().left // RUNS_EACH))
+        asked, self.left = outputs[:most].astype(float), max(self.left - len(outputs), 0)
         with self.trace:
             return np.array([*map(self.odds, asked), *[0.0] * (len(outputs) - len(asked))])
 

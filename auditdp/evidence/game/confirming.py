@@ -7,7 +7,6 @@ keeps the claim with probability at most that alpha, for any finding and any pai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from auditdp.adjacency import Adjacency, Pair
@@ -16,23 +15,20 @@ from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import smaller
 from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError
-from auditdp.evidence.game.opening import PreparedGame
+from auditdp.evidence.game.opening import CONFIRMATION_FACTOR
 from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.allowance import MAIN, allowing
 from auditdp.mechanism.calls.recording import Playback, Recorder
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.record.details import Confirmation
 
-CONFIRMATION_FACTOR = 8
-CONFIRMATION_LEAST = 4_000
 SHRINKING_ALPHA = 0.05
 """Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
 
 
-def confirm(game: Game, streams: Streams, purpose: str, alpha: float, within: PreparedGame | None = None) -> Game:
+def confirm(game: Game, streams: Streams, purpose: str, alpha: float, most: int) -> Game:
     """Replay the best pair on fresh randomness, with its own alpha, call by call, and return the game that was played.
-
-    Where the runs of the game that it is ``within`` are bounded, in those that are left.
 
     Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
     depends on, so that it can be played again from the record.
@@ -42,27 +38,24 @@ def confirm(game: Game, streams: Streams, purpose: str, alpha: float, within: Pr
     else:
         calls = Recorder(game.calls.singly())
         fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, prefixed(streams, purpose))
-    budget = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (game.refuted_at or game.wealth.calls))
-    if within is not None and within.left is not None:
-        is_left = partial(within.is_left, more=True)
-        fresh.play(min(budget, within.left), alpha=alpha, stop_when_refuted=True, going_on=is_left)
-    else:
-        fresh.play(budget, alpha=alpha, stop_when_refuted=True)
+    with allowing(most, share=MAIN):
+        fresh.play(most, alpha=alpha, stop_when_refuted=True)
     return fresh
 
 
-def confirm_smaller(
-    game: Game, adjacency: Adjacency, streams: Streams, purpose: str, alpha: float
-) -> tuple[Game | None, int]:
+def confirm_smaller(game: Game, adjacency: Adjacency, streams: Streams, purpose: str, alpha: float) -> Game | None:
     """Look for the smallest pair that refutes the claim as the best pair did, and confirm it on fresh randomness.
 
-    Return None for the confirmation where there is no smaller pair or it was not confirmed; and the calls of both.
+    Return None where there is no smaller pair, or it was not confirmed.
     """
-    small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
-    if small is None:
-        return None, spent
-    fresh = confirm(small, streams, purpose, alpha)
-    return fresh if fresh.wealth.refuted(alpha) else None, spent + fresh.wealth.calls
+    with allowing(share=MAIN) as allowed:
+        with allowing(MAIN * allowed.left, share=MAIN):
+            small = smaller(game, adjacency, SHRINKING_ALPHA)
+        if small is None:
+            return None
+        needed = CONFIRMATION_FACTOR * (small.refuted_at or small.wealth.calls)
+        fresh = confirm(small, streams, purpose, alpha, int(min(needed, allowed.left)))
+    return fresh if fresh.wealth.refuted(alpha) else None
 
 
 def confirmation_of(fresh: Game, alpha: float) -> Confirmation:

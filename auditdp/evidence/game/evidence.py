@@ -24,7 +24,7 @@ from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
 from auditdp.betting.wealth.levels import is_bound
 from auditdp.claims.base import Claim
-from auditdp.errors import ConfigurationError, Timeout
+from auditdp.errors import ConfigurationError, ExhaustedError, Timeout
 from auditdp.evidence.believing import believed
 from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.game.opening import PreparedGame, go_on, open_game, play
@@ -33,6 +33,8 @@ from auditdp.evidence.game.wording import explained, notices, odds, shows_nothin
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.allowance import ASIDE, MAIN, allowing
+from auditdp.mechanism.calls.independence import SHARE_UNSEEDED
 from auditdp.mechanism.protocol import Mechanism, is_seeded, is_vectorised, name_of
 from auditdp.numerics.randomness import Streams
 from auditdp.numerics.rounding import at_least, confidence, count, outwards
@@ -90,32 +92,44 @@ def play_game(
         )
     chosen = checked_pairs(adjacency, options.play)
     options = replace(options, play=chosen, search=options.search and options.play is None and can_search(adjacency))
-    opened, alpha = open_game(mechanism, claim, adjacency, options, streams), options.alpha
-    game = opened.game
-    opened = play(opened, options)
-    parts = go_on(opened, options)
-    if game.wealth.refuted(alpha) and _confirms_itself(opened):
-        most = game.wealth.calls + (opened.left or 0)
-        game.play(most, alpha=alpha / 2, stop_when_refuted=True, going_on=opened.is_left, first=len(game.tables) - 1)
-    details = _details(opened, alpha, parts)
-    compared = details.trace.pairs if details.trace is not None else 0
-    if isinstance(adjacency, GivenPairs) and max(compared, game.looked_at) > len(chosen):
-        details = replace(details, notices=[*details.notices, adjacency.searched])
-    played = _Played(opened, alpha, _assumptions(game.calls, adjacency), details)
-    if game.wealth.refuted(alpha):
-        among = adjacency if options.search and not (options.stop_when_refuted or options.within) else None
-        found = _refuted(played, streams, smaller_among=among)
-    else:
-        found = _not_refuted(played, unsearched(game, adjacency, searched=options.search, compared=compared))
-    budget = opened.calls if opened.limit is None else opened.used - opened.checked
-    return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, budget, claim=claim)
+    with allowing() as allowed:
+        alpha = options.alpha
+        try:
+            opened = open_game(mechanism, claim, adjacency, options, streams)
+        except ExhaustedError as error:
+            few = f"{count(options.calls, 'call')} are too few to look at the mechanism and to play: {error}"
+            return Evidence(kind="game", verdict=Verdict.INCONCLUSIVE, statement=few, calls=allowed.made)
+        game = opened.game
+        with allowing(share=MAIN):
+            play(opened, options)
+            parts = go_on(opened, options)
+            if game.wealth.refuted(alpha) and _confirms_itself(opened):
+                last = len(game.tables) - 1
+                opened.advance(allowed.most - opened.to_believe, alpha=alpha / 2, watched=None, first=last)
+        with allowing(opened.to_try, share=ASIDE):
+            details = _details(opened, alpha, parts)
+        compared = details.trace.pairs if details.trace is not None else 0
+        if isinstance(adjacency, GivenPairs) and max(compared, game.looked_at) > len(chosen):
+            details = replace(details, notices=[*details.notices, adjacency.searched])
+        played = _Played(opened, alpha, _assumptions(game.calls, adjacency), details)
+        if game.wealth.refuted(alpha):
+            found = _refuted(played, streams)
+        else:
+            found = _not_refuted(played, unsearched(game, adjacency, searched=options.search, compared=compared))
+        budget = opened.used if opened.is_dear else opened.calls
+        budget = int(min(budget, SHARE_UNSEEDED * allowed.affordable(ASIDE)))
+        inputs = [game.best.pair.data, game.best.pair.neighbour]
+        found = believed(found, game.calls, inputs, streams, budget, claim=claim)
+        if found.verdict is Verdict.VIOLATED and opened.shrinks:
+            found = _on_smaller_pair(found, played, adjacency, streams)
+        return replace(found, calls=allowed.made)
 
 
 def _confirms_itself(opened: PreparedGame) -> bool:
     """Return whether runs are bounded, and all calls of a game were single ones on its last pair, known by a seed."""
     game = opened.game
     single = game.calls.seeded and not is_vectorised(game.calls.mechanism)
-    return opened.limit is not None and game.tables[-1].calls == game.wealth.calls and single
+    return opened.is_dear and game.tables[-1].calls == game.wealth.calls and single
 
 
 @dataclass(frozen=True)
@@ -131,6 +145,17 @@ class _Played:
     def game(self) -> Game:
         """The game."""
         return self.opened.game
+
+    @property
+    def part(self) -> str:
+        """The part of the game that was the last, in words; empty where it has one."""
+        parts = len(self.details.parts)
+        return f" of part {parts}" if parts > 1 else ""
+
+    @property
+    def alpha_again(self) -> float:
+        """The level of a confirmation."""
+        return self.alpha * 0.5 ** len(self.details.parts)
 
     @property
     def symbol(self) -> str:
@@ -165,10 +190,9 @@ class _Played:
         statement: str,
         details: GameDetails,
         *,
-        more: int = 0,
         counterexample: Counterexample | None = None,
     ) -> Evidence:
-        """Return the evidence; ``more`` calls were made after the game."""
+        """Return the evidence."""
         return Evidence(
             kind="game",
             verdict=verdict,
@@ -176,7 +200,7 @@ class _Played:
             assumptions=self.assumptions,
             epsilon_lower=self.level if is_bound(self.game.claim) and verdict is not Verdict.INCONCLUSIVE else None,
             log_e_value=self.game.wealth.log_wealth,
-            calls=self.opened.used + more,
+            calls=self.opened.used,
             counterexample=counterexample,
             details=details,
         )
@@ -184,9 +208,12 @@ class _Played:
 
 def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     """Say what the calls would have refuted, nine times in ten, and which neighbours were not looked for."""
-    game, symbol = played.game, played.symbol
+    game, symbol, used = played.game, played.symbol, played.opened.used
+    if untested := _untested(game, used):
+        return played.evidence(Verdict.INCONCLUSIVE, f"Nothing was tested: {untested}", played.details)
+    with allowing(max(played.opened.allowed.left - played.opened.to_believe, 0), share=ASIDE):
+        same = same_outputs(game)
     level, alternative = detectable(game, played.alpha)
-    same = same_outputs(game)
     details = replace(
         played.details,
         notices=[
@@ -211,44 +238,61 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
         if math.isfinite(level)
         else "no size of violation is known that they would have refuted nine times in ten"
     )
-    statement = f"{count(played.opened.used, 'call')} did not refute the claim{shown}; {power}"
+    statement = f"{count(used, 'call')} did not refute the claim{shown}; {power}"
     return played.evidence(Verdict.NOT_REFUTED, statement, details)
 
 
-def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | None) -> Evidence:
-    """Confirm a finding on fresh randomness, and show it on a smaller pair where there is one."""
-    game, parts = played.game, len(played.details.parts)
-    part, alpha = f" of part {parts}" if parts > 1 else "", played.alpha / 2**parts
-    itself = _confirms_itself(played.opened)
-    fresh = game if itself else confirm(game, streams, f"confirmation{part}", alpha, played.opened)
-    more = 0 if itself else fresh.wealth.calls
+def _untested(game: Game, used: int) -> str:
+    """Return why a game made no bets; empty where it made some."""
+    if not game.wealth.calls:
+        return f"nothing was left to play with, after {count(used, 'call')} that looked at the mechanism and its pairs"
+    if not game.is_blind:
+        return ""
+    failed = "; ".join(f"{name!r}, by {reason}" for name, reason in game.failures.items())
+    return f"every forecaster failed, so that nothing was bet ({failed})"
+
+
+def _refuted(played: _Played, streams: Streams) -> Evidence:
+    """Confirm a finding on fresh randomness."""
+    game, alpha = played.game, played.alpha_again
+    itself, most = _confirms_itself(played.opened), played.opened.to_confirm
+    fresh = game if itself else confirm(game, streams, f"confirmation{played.part}", alpha, most)
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
     if not fresh.wealth.refuted(alpha):
-        games = odds(-math.log(played.alpha))
+        games, late = odds(-math.log(played.alpha)), " until the time limit" if fresh.is_late else ""
         statement = (
             f"after {count(game.refuted_at, 'call')} bets had multiplied their stake by {games}, as they do in at most 1 "
-            f"of {games} games of a true claim; {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it. "
-            "Either this is such a game, or the outputs of one call are not independent runs, or the violation is too small "
-            "for so many calls; another seed with more calls tells which"
+            f"of {games} games of a true claim; {fresh.wealth.calls:,} fresh calls, made one by one{late}, did not confirm "
+            "it. Either this is such a game, or the outputs of one call are not independent runs, or the violation is too "
+            "small for so many calls; another seed with more calls tells which"
         )
-        return played.evidence(Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]), more=more)
+        return played.evidence(Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]))
     how = "made one by one" + (", on a pair that was chosen before them" if itself else "")
     seen = f"{count(game.refuted_at, 'call')} were enough to refute the claim"
     statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed it"
-    if smaller_among is not None:
-        purpose = f"confirmation of the smallest pair{part}"
-        try:
-            again, spent = confirm_smaller(game, smaller_among, streams, purpose, alpha)
-        except (Exception, SystemExit, Timeout) as error:  # a finding stands, whatever comes after it
-            again, spent = None, 0
-            statement += f"; the look for a smaller pair ended with {type(error).__name__}"
-        more += spent
-        if again is not None:
-            fresh = again
-            statement += f"; {count(again.wealth.calls, 'call')} more confirmed it on the smaller pair that is shown"
-            details = replace(details, smallest=replace(confirmation_of(again, alpha), outputs=None))
-    return played.evidence(Verdict.VIOLATED, statement, details, more=more, counterexample=explained(fresh))
+    return played.evidence(Verdict.VIOLATED, statement, details, counterexample=explained(fresh))
+
+
+def _on_smaller_pair(found: Evidence, played: _Played, adjacency: Adjacency, streams: Streams) -> Evidence:
+    """Show a finding on a smaller pair, where there is one on which fresh calls confirm it."""
+    purpose, alpha = f"confirmation of the smallest pair{played.part}", played.alpha_again
+    try:
+        again = confirm_smaller(played.game, adjacency, streams, purpose, alpha)
+    except (Exception, SystemExit, Timeout) as error:  # a finding stands, whatever comes after it
+        late = f"the look for a smaller pair ended with {type(error).__name__}"
+        return replace(found, statement=f"{found.statement}; {late}")
+    if again is None:
+        return found
+    assert isinstance(found.details, GameDetails)
+    smallest = replace(confirmation_of(again, alpha), outputs=None)
+    confirmed = f"{count(again.wealth.calls, 'call')} more confirmed it on the smaller pair that is shown"
+    return replace(
+        found,
+        statement=f"{found.statement}; {confirmed}",
+        details=replace(found.details, smallest=smallest),
+        counterexample=explained(again),
+    )
 
 
 def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
@@ -290,7 +334,6 @@ def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetai
         ],
         notices=notices(game),
         search_calls=opened.searched,
-        independence_calls=opened.checked,
         calls_to_find=opened.to_find,
         calls_lacking=opened.lacking or None,
         parts=parts,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from auditdp.adjacency import Adjacency
@@ -17,12 +19,15 @@ from auditdp.betting.traced_pairs import looked_by_trace
 from auditdp.betting.watching import going_on, is_stopped
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.claims.base import Claim
-from auditdp.errors import ConfigurationError
+from auditdp.errors import ConfigurationError, ExhaustedError, Timeout
+from auditdp.evidence.believing import runs_alone
 from auditdp.evidence.game.power_line import calls_of_pair
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.allowance import ASIDE, Allowance, allowance, allowing
+from auditdp.mechanism.calls.calls import PROBES
 from auditdp.mechanism.calls.elsewhere import calls_of
-from auditdp.mechanism.calls.independence import check_calls, outputs_to_look
+from auditdp.mechanism.calls.independence import check_calls, runs_in_processes, runs_to_look
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.randomness import Streams
@@ -31,6 +36,8 @@ from auditdp.record.details import Part
 
 FIRST = 2
 """Half of the calls go to the pairs that a trace proposes for a reason that it understood, before others are searched."""
+FEW_PROBES, DEAR = 2, 1_000
+"""Outputs that are made twice to see whether a mechanism draws from its generator alone, where runs are dear or so few."""
 READING = 200
 """Runs, where they are bounded, from which on some are for laws that are read off."""
 PLAYED = 0.6
@@ -45,76 +52,100 @@ SOON = 60
 """Runs in which a law is to promise a finding where a trace that understands all that is drawn proposes none."""
 GAINING = 0.5
 """Nats from which on these go on to be played alone."""
+TRACING = 1 / 4
+"""Of the runs, a trace has so many at most, and laws that are read off have as many; those of the game are what is left."""
+CONFIRMATION_FACTOR, CONFIRMATION_LEAST = 8, 4_000
+"""Calls of a confirmation, relative to those that refuted the claim, and where there are more than that."""
+FEWEST_KEPT = 200
+"""Calls that are kept for a confirmation, at least, before more are played for a better bound."""
+SHRINKING = 1 / 3
+"""Of the calls that are left, a look for a smaller pair has so many, with its confirmation."""
+TRYING, MOST_TRIED = 1 / 15, 400
+"""Of the runs, so many try by other draws what a trace says of pairs, but no more than so many."""
+AS_MANY = 2
+"""Where calls are to find a fault, what comes after them has as many again."""
 
 
-@dataclass(frozen=True)
-class RunLimit:
-    """Runs of all kinds, where they are bounded.
-
-    Attributes:
-        most: Runs at most.
-        look: The trace, whose runs are among them, where the code was traced.
-        promises: Whether the trace, or a law that was read off, gives reason to expect a finding.
-    """
-
-    most: int
-    look: TraceLook | None
-    promises: bool = False
-
-    @property
-    def traced(self) -> int:
-        """Runs of the trace so far."""
-        return self.look.runs if self.look is not None else 0
-
-    @property
-    def game(self) -> int:
-        """Runs that a game has, with its trace and its search."""
-        return int(PLAYED * self.most)
-
-
-@dataclass(frozen=True)
+@dataclass
 class PreparedGame:
     """A game that can begin.
 
     Attributes:
         game: The game, with its pairs.
-        calls: Its calls, those that are spent included.
-        checked: Calls that the look at independence took.
-        searched: Calls that the search for pairs took.
+        allowed: All runs of it and of what comes before and after it.
+        calls: Of these, the ones until its end.
+        is_dear: Whether a run is dear: ``calls`` is then the part of them that is not kept back for a confirmation.
         look: What a trace saw before it, where the code was traced.
-        limit: Of runs of all kinds, where there is one; ``calls`` is then the part of them that is not kept back for a
-            confirmation.
+        searched: Calls that the search for pairs took.
         to_find: What so many calls find, in words, where a fault is to be found.
         lacking: How many calls it lacks of those that find it.
+        shrinks: Whether a finding is shown on a smaller pair.
     """
 
     game: Game
+    allowed: Allowance
     calls: int
-    checked: int
-    searched: int
-    look: TraceLook | TraceElsewhere | None = None
-    limit: RunLimit | None = None
+    is_dear: bool
+    look: TraceLook | TraceElsewhere | None
+    searched: int = 0
     to_find: str | None = None
     lacking: int = 0
-
-    @property
-    def spent(self) -> int:
-        """Calls before the game; where runs are bounded, those of the trace are among them."""
-        return self.checked + self.searched + (self.limit.traced if self.limit is not None else 0)
+    shrinks: bool = False
 
     @property
     def used(self) -> int:
-        """All calls so far."""
-        return self.game.wealth.calls + self.spent
+        """All runs so far."""
+        return self.allowed.made
 
     @property
-    def left(self) -> int | None:
-        """Runs that may still be made, at least one; None where they are not bounded."""
-        return None if self.limit is None else max(self.limit.most - self.used, 1)
+    def to_believe(self) -> int:
+        """Runs that show whether the calls of a finding are independent: they are kept from the first."""
+        seeded = self.game.calls.seeded
+        if self.is_dear:
+            return runs_to_look(int(self.allowed.most), seeded=seeded, finding=False)
+        needed = runs_to_look(self.calls, seeded=seeded)
+        if self.game.refuted_at is not None:
+            memory = self.game.best.memory
+            constant = all((side == side[:1]).all() for side in (memory.ones, memory.zeros))
+            needed += runs_in_processes(runs_alone(self.game.claim), seeded=seeded) if constant else 0
+        return min(needed, self.calls // 2)
 
-    def is_left(self, made: int, most: int, *, more: bool = False) -> bool:
-        """Return whether runs are left for further calls of its game, or with ``more`` of another one that has made some."""
-        return self.limit is None or self.used + (made if more else 0) < self.limit.most
+    @property
+    def to_try(self) -> float:
+        """Runs that try what a trace says of pairs: they are kept from the first, unless runs are dear."""
+        return math.inf if self.is_dear else min(TRYING * self.calls, MOST_TRIED)
+
+    @property
+    def kept(self) -> int:
+        """Runs that are not for the game, whether it refutes the claim or not; 0 where runs are dear."""
+        return 0 if self.is_dear else self.to_believe + (int(self.to_try) if self.look is not None else 0)
+
+    def afford(self, runs: int) -> None:
+        """Have so many runs until the end of the game, those before it included, beside the ones that are kept."""
+        self.calls = runs
+        while (lacking := runs + self.kept - self.calls) > 0:
+            self.calls += lacking
+
+    @property
+    def to_confirm(self) -> int:
+        """Calls of a confirmation, at most."""
+        wanted = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (self.game.refuted_at or self.game.wealth.calls))
+        return min(wanted, max(int(self.allowed.left) - self.to_believe, 0))
+
+    def advance(
+        self,
+        total: float,
+        *,
+        alpha: float,
+        stop_when_refuted: bool = True,
+        watched: Callable[[int, int], bool] | None = going_on,
+        first: int = 0,
+    ) -> None:
+        """Play until so many runs of all kinds have been made."""
+        if (runs := int(total) - self.used) > 0 and not is_stopped():
+            with allowing(runs):
+                most = self.game.wealth.calls + runs
+                self.game.play(most, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=watched, first=first)
 
     def stopped(self) -> Part:
         """Return what the game has played and won so far."""
@@ -128,52 +159,66 @@ def open_game(
     options: GameOptions,
     streams: Streams,
 ) -> PreparedGame:
-    """Look at how calls draw, decide how many calls there are, and search for further pairs."""
-    made, find, calls, chosen = calls_of(mechanism), options.find, options.calls, options.play or ()
+    """Look at how calls draw, decide how many calls there are, and search for further pairs.
+
+    What each of these takes is counted among the calls, and bounded by a share of them and of the time.
+    """
+    allowed, made, find, chosen = allowance(), calls_of(mechanism), options.find, options.play or ()
+    if not find:
+        most = max(options.calls, options.proposed or 0) if options.within else options.calls
+        allowed.most = min(most, allowed.left)
     looked_at = chosen[:1] if options.within else chosen
-    check_calls(made, [data for pair in looked_at for data in (pair.data, pair.neighbour)], streams)
-    look = _traced(made, claim, adjacency, options, streams)
+    inputs = [data for pair in looked_at for data in (pair.data, pair.neighbour)]
+    check_calls(made, inputs, streams, probes=FEW_PROBES if options.within or allowed.left < DEAR else PROBES)
+    traced = allowed.most if options.within else options.calls * TRACING
+    with allowing(traced, share=ASIDE):
+        look = _traced(made, claim, adjacency, options, streams)
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
     read = None
     if options.forecasters is None and look is not None and not (options.within and options.calls < READING):
-        read = _replayed(made, claim, look, options, streams)
-    limit = _limit(options, look, claim, read)
-    calls = calls if limit is None else max(limit.game - limit.traced, 1)
+        with allowing(traced, share=ASIDE), suppress(ExhaustedError, Timeout):
+            read = _replayed(made, claim, look, options, streams)
+    promises = options.within and _promises(options, look, claim, read)
+    if options.within:
+        allowed.most = options.calls if not promises or options.proposed is None else options.proposed
+    calls = int(PLAYED * allowed.most) if options.within else options.calls
     players = forecasters if read is None else [*forecasters, read]
     game = Game(made, claim, chosen, players, streams, levels=level_grid(claim) if options.bounded else None)
-    least, each = calls, calls_of_pair(find, game, options.alpha) if find else 0
+    shrinks = options.search and not (options.stop_when_refuted or options.within)
+    opened = PreparedGame(game, allowed, calls, options.within, look, shrinks=shrinks)
+    each = calls_of_pair(find, game, options.alpha) if find else 0
     if find:
-        calls = _at_most(max(least, each * len(game.tables)), options.most)
-    checked = outputs_to_look(calls)
-    won = look is not None and _is_won(game, look, calls - checked, options, limit)
-    searches = options.search and not won and not (limit is not None and _is_searched(look))
-    searched = propose(game, adjacency, search_calls(calls - game.wealth.calls)) if searches else 0
+        wanted = max(calls, each * len(game.tables))
+        opened.afford(min(wanted, options.most or wanted) + allowed.made)
+    total = opened.calls - opened.kept
+    won = look is not None and _is_won(opened, total, options, promises=promises)
+    before = allowed.made
+    if options.search and not won and not (options.within and _is_searched(look)):
+        left = max(total - before, 0)
+        with allowing(left, share=ASIDE), suppress(ExhaustedError, Timeout):
+            propose(game, adjacency, search_calls(left))
+    opened.searched = allowed.made - before
     if find is None:
-        return PreparedGame(game, calls if limit is None else limit.game, checked, searched, look, limit)
+        return opened
     pairs = len(game.tables)  # those that were found, too
-    to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
-    needed = max(least, checked + searched + each * pairs)
-    calls = _at_most(needed, options.most)
-    return PreparedGame(
-        game, calls, checked, searched, look, None, to_find if calls == needed else None, needed - calls
-    )
+    opened.afford(max(calls, each * pairs) + allowed.made)
+    opened.lacking = max(opened.calls - (options.most or opened.calls), 0)
+    opened.calls -= opened.lacking
+    allowed.most = AS_MANY * opened.calls
+    if not opened.lacking:
+        opened.to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
+    return opened
 
 
-def _limit(
+def _promises(
     options: GameOptions, look: TraceLook | TraceElsewhere | None, claim: Claim, read: ReplayedRatio | None
-) -> RunLimit | None:
-    """Return the limit of runs, where there is one.
-
-    It is higher where a trace, or a law that was read off, promises a finding, or runs are not what an accountant was told.
-    """
-    if not options.within:
-        return None
+) -> bool:
+    """Return whether a trace, or a law that was read off, promises a finding, or a run is not what its accountant has."""
     assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
     law, most = None if read is None else read.promised, options.proposed or options.calls
     runs = most if look is None or not look.is_traced else options.calls if look.is_sampled else SOON
     promised = law is not None and gain(claim, law)[0] * PLAYED * runs > math.log(1 / options.alpha)
-    promises = promised or (look is not None and look.is_suspect)
-    return RunLimit(most if promises else options.calls, look, promises)
+    return promised or (look is not None and look.is_suspect)
 
 
 def _traced(
@@ -210,24 +255,26 @@ def _replayed(
     return look.replayed(calls.form, claim, few=most, until=until)
 
 
-def _is_won(
-    game: Game, look: TraceLook | TraceElsewhere, calls: int, options: GameOptions, limit: RunLimit | None
-) -> bool:
+def _is_won(opened: PreparedGame, calls: int, options: GameOptions, *, promises: bool) -> bool:
     """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
 
     What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
     games have ended.
     """
+    game, look = opened.game, opened.look
+    assert look is not None  # else nothing is proposed
     for pair, promise in look.proposed:
         game.add(replace(pair, name=pair.name or "traced"), promise=promise)
     first = len(game.tables) - len(look.proposed)
     if all(promise != PROMISED for _, promise in look.proposed):
-        if limit is None or not limit.promises:
+        if not promises:
             return False
         first = 0
-    few = calls if limit is None else int(PLAYED * options.calls)
-    for most, least in ((min(few, calls // FIRST), 0.0), (calls // FIRST, GAINING), (calls, GAINING)):
-        game.play(most, alpha=options.alpha, stop_when_refuted=True, going_on=going_on, first=first)
+    before = opened.used - game.wealth.calls
+    room = calls - before
+    few = int(PLAYED * options.calls) if opened.is_dear else room
+    for most, least in ((min(few, room // FIRST), 0.0), (room // FIRST, GAINING), (room, GAINING)):
+        opened.advance(before + most, alpha=options.alpha, first=first)
         if game.wealth.log_wealth < least:
             break
     return game.refuted_at is not None
@@ -243,30 +290,32 @@ def _is_searched(look: TraceLook | TraceElsewhere | None) -> bool:
     return look.is_compared if look.is_sampled else bool(look.proposed)
 
 
-def _at_most(calls: int, most: int | None) -> int:
-    return calls if most is None else min(calls, most)
+def play(opened: PreparedGame, options: GameOptions) -> None:
+    """Play a game to its verdict and then, unless it stops there, for a better bound.
 
-
-def play(opened: PreparedGame, options: GameOptions) -> PreparedGame:
-    """Play a game; where runs are bounded, and it gains, on to the verdict with as many as where the trace proposes one."""
+    Where runs are dear and it gains, it goes on with as many as where the trace proposes a finding.
+    """
     game, alpha = opened.game, options.alpha
-    calls = opened.calls - opened.spent
-    limit = opened.limit
-    first = calls if limit is None else min(calls, options.calls)
-
-    def within(made: int, most: int) -> bool:  # forecasters may ask the code of outputs, which are runs as well
-        return going_on(made, most) and (limit is None or opened.used < opened.calls)
-
-    game.play(first, alpha=alpha, stop_when_refuted=options.stop_when_refuted, going_on=within)
-    if limit is not None and game.refuted_at is None and not is_stopped():
-        if options.proposed is not None and game.wealth.log_wealth >= GAINING:
-            limit = replace(limit, most=options.proposed)
-            opened = replace(opened, calls=limit.game, limit=limit)
-        game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=True, going_on=within)
-        if game.refuted_at is None and not options.stop_when_refuted:  # there is nothing to confirm
-            opened = replace(opened, calls=limit.most, checked=outputs_to_look(limit.most))
-            game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=True, going_on=within)
-    return opened
+    if not opened.is_dear:
+        opened.advance(opened.calls - opened.kept, alpha=alpha)
+        if game.refuted_at is not None and not options.stop_when_refuted:
+            room = opened.allowed.left - opened.kept
+            confirming = min(max(CONFIRMATION_FACTOR * game.refuted_at, FEWEST_KEPT), room)
+            kept = opened.kept + confirming + SHRINKING * (room - confirming) * opened.shrinks
+            with allowing(share=ASIDE):
+                total = min(opened.allowed.most - kept, opened.calls)
+                opened.advance(total, alpha=alpha, stop_when_refuted=False)
+        return
+    named = opened.used - game.wealth.calls + options.calls
+    opened.advance(min(opened.calls, named), alpha=alpha, stop_when_refuted=options.stop_when_refuted)
+    if game.refuted_at is not None or is_stopped():
+        return
+    if options.proposed is not None and game.wealth.log_wealth >= GAINING:
+        opened.allowed.most, opened.calls = options.proposed, int(PLAYED * options.proposed)
+    opened.advance(opened.calls, alpha=alpha)
+    if game.refuted_at is None and not (options.stop_when_refuted and game.wealth.calls):  # nothing is to be confirmed
+        opened.calls = int(opened.allowed.most)
+        opened.advance(opened.calls - opened.to_believe, alpha=alpha)
 
 
 def go_on(opened: PreparedGame, options: GameOptions) -> list[Part]:
@@ -280,7 +329,12 @@ def go_on(opened: PreparedGame, options: GameOptions) -> list[Part]:
                 f"the log wealth after {parts[-1].calls:,} calls is {won!r}, and {recorded!r} is "
                 "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
             )
-        most = goal - opened.spent if isinstance(goal, int) else calls_of_pair(goal, game, alpha) * len(game.tables)
-        game.play(most, alpha=alpha, stop_when_refuted=not options.bounded, going_on=going_on)
+        if isinstance(goal, int):
+            opened.calls = opened.allowed.most = goal
+        else:
+            calls = calls_of_pair(goal, game, alpha) * len(game.tables)
+            opened.afford(opened.used - game.wealth.calls + calls)
+            opened.allowed.most = AS_MANY * opened.calls
+        play(opened, replace(options, stop_when_refuted=not options.bounded))
         parts.append(opened.stopped())
     return parts

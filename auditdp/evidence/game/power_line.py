@@ -12,7 +12,7 @@ import numpy as np
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
 from auditdp.betting.power import calls_to_find, detectable_level, detectable_rarely, gain
-from auditdp.errors import ConfigurationError
+from auditdp.errors import ConfigurationError, ExhaustedError, Timeout
 from auditdp.record.budgets import Fault
 
 SAME = (8, 32, 128, 512)
@@ -69,8 +69,8 @@ def calls_to_show(game: Game, alpha: float) -> int | None:
 def same_outputs(game: Game) -> int | None:
     """Return how many calls gave the same outputs on both inputs of every pair, with the same randomness.
 
-    None where some differed: a pair of which all are the same shows no loss, whatever the noise. A mechanism that draws its
-    own randomness is not looked at.
+    None where some differed, or too few calls were left. A pair of which all are the same shows no loss, whatever the
+    noise. A mechanism that draws its own randomness is not looked at.
     """
     if not game.calls.seeded:
         return None
@@ -78,7 +78,10 @@ def same_outputs(game: Game) -> int | None:
         seed = [int(game.streams("same outputs", size).integers(2**32)), size]
         for table in game.tables:
             sides = (table.pair.data, table.pair.neighbour)
-            one, other = (game.calls(data, size, np.random.default_rng(seed)) for data in sides)
+            try:
+                one, other = (game.calls(data, size, np.random.default_rng(seed)) for data in sides)
+            except (ExhaustedError, Timeout):
+                return None
             if one.shape != other.shape or one.tobytes() != other.tobytes():
                 return None
     return SAME[-1]

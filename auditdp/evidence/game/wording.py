@@ -176,6 +176,8 @@ def notices(game: Game) -> list[str]:
     if made.raised:
         kinds = ", ".join(f"{name} in {count(many, 'call')}" for name, many in sorted(made.raised.items()))
         found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
+    if game.is_late:
+        found.append(f"the time limit ended the game after {count(game.wealth.calls, 'call')}; --timeout gives it more")
     for name, reason in game.failures.items():
         found.append(f"a forecaster failed and made no bets from then on: {name!r}, by {reason}")
     return found + [text for shown in made.shown for text in _not_audited(shown)]

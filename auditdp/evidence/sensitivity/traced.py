@@ -25,6 +25,7 @@ from auditdp.betting.pairs import attempted, generated, is_adjacent
 from auditdp.errors import AuditError
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.evidence.sensitivity.query import ROUNDING_TOLERANCE, ROUNDING_UNITS, evidence_of
+from auditdp.mechanism.calls.allowance import ASIDE, allowance, allowing
 from auditdp.record.details import SensitivityDetails
 from auditdp.record.results import Evidence
 from auditdp.tracing import PairTrace, Trace, compare
@@ -56,8 +57,9 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     trace, seed = Trace(request.adapted), int(request.streams("sensitivity", 0).integers(2**32))
     moves_of_pairs = list[tuple[float, Pair]]()
     pairs, refuted = 0, None
-    with trace:
-        for pair in _pairs(request, seed):
+    most = int(ASIDE * allowance().left) // 2  # two runs each
+    with trace, allowing(share=ASIDE):
+        for pair in islice(_pairs(request, seed), most):
             rng = np.random.default_rng(seed)
             seen = attempted(partial(compare, trace, pair.data, pair.neighbour, rng, claim=request.privacy, outcomes=0))
             if seen is None or seen.extent != "full":
@@ -67,7 +69,7 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
             moves_of_pairs += [(_distance(moved, order), pair) for moved in noisy]
             allowed = sensitivity * (1 + SINGLE if seen.is_single else 1)
             above = (moved for moved in noisy if _exceeds(moved, allowed, order))
-            refuted = next((moved for moved in above if _loses(trace, seen, moved)), None)
+            refuted = next((moved for moved in above if attempted(partial(_loses, trace, seen, moved))), None)
             if refuted is not None:
                 moves_of_pairs = [(_distance(refuted, order), pair)]
                 break

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 
 from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
+from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.inputs import Inputs, difference, of_tensor
 from auditdp.mechanism.calls.leaves import NUMERIC, Raised
 from auditdp.mechanism.calls.representation import Outputs, Representation, SeenAs, stacked
@@ -118,10 +119,10 @@ class Calls:
             self.raising = True
             return make()
 
-    def repeated(self, data: Any, seed: int) -> tuple[bool, bool]:
+    def repeated(self, data: Any, seed: int, size: int) -> tuple[bool, bool]:
         """Return whether calls with two generators of one state gave the same outputs, and drew equally much."""
         generators = [np.random.default_rng(seed) for _ in range(2)]
-        once, again = (self.outputs(data, PROBES, rng) for rng in generators)
+        once, again = (self.outputs(data, size, rng) for rng in generators)
         equally = position(generators[0]) == position(generators[1])
         return difference(once, again) is None, equally
 
@@ -182,7 +183,11 @@ class Calls:
         process = os.getpid()
         try:
             if self.raising:
-                return [output for _ in range(size) for output in self._outcome(mechanism, data, rng)]
+                return [output for _ in allowance().each(size) for output in self._outcome(mechanism, data, rng)]
+            if not is_vectorised(mechanism):
+                outputs = [output for _ in allowance().each(size) for output in mechanism(data, 1, rng=rng)]
+                return checked_outputs(outputs, size, self.name)
+            allowance().spend(size)
             return checked_outputs(mechanism(data, size, rng=rng), size, self.name)
         except AuditError:
             raise

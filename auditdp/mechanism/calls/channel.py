@@ -26,6 +26,7 @@ from pydantic.dataclasses import dataclass
 
 import auditdp.errors as of_the_harness
 from auditdp.errors import AuditError, MissingExtraError, Timeout, raised_in
+from auditdp.mechanism.calls.allowance import allowance, allowing
 from auditdp.mechanism.protocol import Array
 
 MOST = 1 << 30
@@ -65,6 +66,8 @@ class _Line:
 
     ticket: str
     cpu: Annotated[float, Field(ge=0)]
+    runs: Annotated[int, Field(ge=0, lt=1 << 48)] = 0
+    """Runs of the mechanism that it took."""
     value: Any = None
     arrays: list[tuple[Name, list[Annotated[int, Field(ge=0)]]]] = field(default_factory=list)
     """The type and shape of each array."""
@@ -104,7 +107,8 @@ class Channel:
             raise LostError(self._lost)
         ticket = secrets.token_hex(8)
         try:
-            self._connection.send_bytes(pickle.dumps((ticket, what, arguments)))
+            allowed = allowance()
+            self._connection.send_bytes(pickle.dumps((ticket, what, arguments, (allowed.left, allowed.seconds))))
             line, arrays = self._answer(ticket, most)
         except (EOFError, OSError):
             self._lost = "the process of the mechanism ended before it had answered"
@@ -114,6 +118,7 @@ class Channel:
             self._lost = f"the process of the mechanism answered {what!r} with something else than was asked: {reason}"
             raise LostError(self._lost) from None
         self.cpu = line.cpu
+        allowed.count(line.runs)
         if line.error is not None:
             raise _raised(*line.error)
         return line.value, arrays
@@ -197,18 +202,17 @@ def answer(
     """
     with suppress(EOFError, OSError):  # who judges has ended
         while True:
-            ticket, what, arguments = pickle.loads(connection.recv_bytes())
+            ticket, what, arguments, (runs, seconds) = pickle.loads(connection.recv_bytes())
             line, arrays = {"ticket": ticket}, []
-            try:
-                value, found = answers(what, arguments)
-                arrays = [np.ascontiguousarray(array) for array in found]
-                line |= {"value": value, "arrays": [(array.dtype.str, array.shape) for array in arrays]}
-                first = json.dumps(line | {"cpu": time.process_time()})
-            except BaseException as error:  # an exit, or an interrupt that a mechanism raises
-                arrays = []
-                first = json.dumps(
-                    {"ticket": ticket, "cpu": time.process_time(), "error": _described(error, path, explained)}
-                )
+            with allowing(runs, seconds=seconds) as allowed:
+                try:
+                    value, found = answers(what, arguments)
+                    arrays = [np.ascontiguousarray(array) for array in found]
+                    line |= {"value": value, "arrays": [(array.dtype.str, array.shape) for array in arrays]}
+                    json.dumps(line)
+                except BaseException as error:  # an exit, or an interrupt that a mechanism raises
+                    line, arrays = {"ticket": ticket, "error": _described(error, path, explained)}, []
+            first = json.dumps(line | {"cpu": time.process_time(), "runs": allowed.made})
             connection.send_bytes(b"".join([first.encode(), b"\n", *(array.tobytes() for array in arrays)]))
 
 

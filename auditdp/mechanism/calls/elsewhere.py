@@ -276,9 +276,9 @@ class CallsElsewhere(Calls):
             like.shape[1:], like.dtype, form.flat, form.typed, form.kind, form.longest, form.ordered
         )
 
-    def repeated(self, data: Any, seed: int) -> tuple[bool, bool]:
+    def repeated(self, data: Any, seed: int, size: int) -> tuple[bool, bool]:
         """Return whether calls with two generators of one state gave the same outputs, and drew equally much."""
-        value, _ = self._ask("repeated", data.place, seed)
+        value, _ = self._ask("repeated", data.place, seed, size)
         return shaped(_SAME, value)
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism.calls.calls import Calls, Run
+from auditdp.mechanism.calls.calls import PROBES, Calls, Run
 from auditdp.mechanism.calls.untouched import Untouched, untouched
 from auditdp.mechanism.protocol import Array, is_vectorised
 from auditdp.numerics.arrays import Floats
@@ -40,14 +40,14 @@ FALSE_ALARM = 1e-6
 """Probability that a test here takes independent calls for dependent ones, at most."""
 COORDINATES = 8
 """Numbers of an output that are looked at one by one."""
-SHARE = 50
-"""A fiftieth of an audit's calls shows whether they are independent; half of them where a finding has statistics alone."""
+SHARE, SHARE_UNSEEDED = 50, 8
+"""A fiftieth of an audit's calls shows whether they are independent; an eighth where a finding has statistics alone."""
 FEWEST, MOST, MOST_UNSEEDED = 4, 1_024, 2_048
 """Outputs that are made for that: at least, at most, and at most where a mechanism draws from elsewhere."""
 FEWEST_ALIKE = 11
 """Calls with the same two outputs, which differ, that no chance explains: each has at most 1/4, all of them 4^-10."""
 LEAST_BUDGET = 40
-"""Calls of which those for it are kept from the first; of fewer they come on top."""
+"""Calls from which on a clean game looks whether they are independent."""
 PROCESSES = 40
 """First outputs of untouched processes, on all inputs: 40 bits with P(1) = .27 that are kept have e-values around 10^8."""
 MORE_ALONE = 5
@@ -67,18 +67,17 @@ class Look:
 
     dependent: str
     """How calls depend on each other, and what to do about it; empty where nothing was seen."""
-    outputs: int
-    """How many were made, runs that were made again not counted."""
     constant: bool
     """Whether every input had one output."""
     untouched: bool
-    """Whether calls were made in processes of their own, too."""
+    """Whether calls were made in processes of their own, too, and these were enough to show answers that are kept."""
 
 
-def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams) -> None:
+def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams, *, probes: int = PROBES) -> None:
     """Raise where calls on the first two inputs do not draw their randomness from the given generator, or share it all.
 
-    How outputs are represented is decided here, by what they look like on all of these inputs.
+    How outputs are represented is decided here, by what they look like on all of these inputs. ``probes`` outputs are made
+    twice on each of two inputs.
 
     Raises:
         MechanismError: If they are not as evidence assumes.
@@ -86,15 +85,27 @@ def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams) -> None:
     untouched(calls.mechanism).start()
     for number, data in enumerate(inputs[:2]):
         seed = int(streams("same generator", number).integers(2**63))
-        calls.outcomes(partial(check_seeded, calls, data, seed))
+        calls.outcomes(partial(check_seeded, calls, data, seed, probes=probes))
     calls.look(inputs, streams("shape", 0))
     if is_vectorised(calls.mechanism):  # else one call of many outputs is many calls
         check_batch(calls, inputs[0], streams("independence", 0))
 
 
-def outputs_to_look(budget: int) -> int:
-    """Return how many of a budget's calls are for a look at their independence."""
-    return max(min(budget // SHARE, MOST) // 2 * 2, FEWEST) if budget >= LEAST_BUDGET else 0
+def runs_to_look(budget: int, *, seeded: bool, finding: bool = True) -> int:
+    """Return how many runs a look at the independence of calls takes, at most, but for those ``alone``."""
+    outputs = _outputs(budget, seeded=seeded, finding=finding)
+    return 2 * outputs + 1 if seeded else outputs + 2 * PROCESSES
+
+
+def runs_in_processes(processes: int, *, seeded: bool) -> int:
+    """Return how many runs it takes to ask so many processes whether answers are kept."""
+    return 2 * (processes if seeded else MORE_ALONE * processes)
+
+
+def _outputs(budget: int, *, seeded: bool, finding: bool) -> int:
+    unseeded = finding and not seeded
+    most = min(budget // SHARE_UNSEEDED, MOST_UNSEEDED) if unseeded else min(budget // SHARE, MOST)
+    return max(most // 2 * 2, FEWEST)
 
 
 def look(
@@ -102,18 +113,18 @@ def look(
 ) -> Look:
     """Look whether calls on these one or two inputs are independent.
 
-    Statistics have more calls where more depends on them than that nothing was found.
-
     Args:
         calls: Of the mechanism.
         inputs: Those that evidence is about.
         streams: Randomness.
-        budget: Calls that the evidence has made.
-        finding: Whether the evidence is a finding, which is looked at by as many calls as that takes.
+        budget: Calls that the evidence has.
+        finding: Whether something was found, so that more depends on the calls.
         alone: Processes that look at a finding on inputs with one output each, by one call in each.
+
+    Raises:
+        ExhaustedError: If fewer runs, or less time, are left than that takes.
     """
-    most = min(budget // SHARE, MOST) if calls.seeded or not finding else min(budget // 2, MOST_UNSEEDED)
-    outputs = max(most // 2 * 2, FEWEST)
+    outputs = _outputs(budget, seeded=calls.seeded, finding=finding)
     counts = [len(part) for part in np.array_split(np.arange(outputs // 2), len(inputs))]
     seeds = iter(streams("independence", 1).integers(2**63, size=outputs // 2).tolist())
     runs = [Run(data, 2, next(seeds)) for data, count in zip(inputs, counts, strict=True) for _ in range(count)]
@@ -124,25 +135,20 @@ def look(
     if calls.seeded:
         order = streams("independence", 2).permutation(len(runs)).tolist()
         found, elsewhere = _made_again(calls, process, runs, order, rows, took)
-        more = 0
     else:
         most_of_processes = math.inf if finding else budget // 2
-        found, more = _of_processes(calls, process, inputs, took / len(runs), most=most_of_processes)
-        elsewhere = more > 0
+        found, elsewhere = _of_processes(calls, process, inputs, took / len(runs), most=most_of_processes)
     dependent = found or independence(by_input) or ""
     constant = all((part == part[0, 0]).all() for part in by_input)
     if finding and constant and not dependent and elsewhere:
-        processes = alone if calls.seeded else MORE_ALONE * alone
+        processes = runs_in_processes(alone, seeded=calls.seeded) // 2
         seeds = streams("independence", 3).integers(2**63, size=processes).tolist()
-        dependent, again = _keeps_its_answers(calls, process, inputs, seeds)
-        more += again
-    return Look(f"{calls.name}: {dependent}" if dependent else "", outputs + more, constant, elsewhere)
+        dependent = _keeps_its_answers(calls, process, inputs, seeds)
+    return Look(f"{calls.name}: {dependent}" if dependent else "", constant, elsewhere)
 
 
-def _keeps_its_answers(
-    calls: Calls, process: Untouched, inputs: Sequence[Any], seeds: Sequence[int]
-) -> tuple[str, int]:
-    """Return how calls depend on each other where every input had one output, and how many were made.
+def _keeps_its_answers(calls: Calls, process: Untouched, inputs: Sequence[Any], seeds: Sequence[int]) -> str:
+    """Return how calls depend on each other where every input had one output.
 
     The same calls are made here, and each in a process of its own, in which the mechanism had never been called. With the
     same generators they have the same outputs. Where a mechanism draws from elsewhere, and gave one output here all the
@@ -154,15 +160,15 @@ def _keeps_its_answers(
     here = calls.runs(runs)
     found = process.rows(calls, [[run] for run in runs], PATIENCE, afresh=True)
     if found is None:
-        return "", len(runs)
+        return ""
     differ = sum(one.tobytes() != other[0].tobytes() for one, other in zip(here, found, strict=True))
     of_inputs = np.split(here, np.cumsum([*map(len, parts)])[:-1])
     has_one_output = all(len(np.unique(rows, axis=0)) == 1 for rows in of_inputs)
     if not differ or not (calls.seeded or (has_one_output and 2.0**-differ < FALSE_ALARM)):
-        return "", 2 * len(runs)
+        return ""
     return (
         f"{differ:,} of {len(runs):,} calls gave other outputs in processes in which it had never been called. {REMEDY}"
-    ), 2 * len(runs)
+    )
 
 
 def _made_again(
@@ -198,22 +204,22 @@ REMEDY = (
 
 def _of_processes(
     calls: Calls, process: Untouched, inputs: Sequence[Any], each: float, *, most: float
-) -> tuple[str, int]:
-    """Compare two outputs of one untouched process with those of others; return how they depend, and how many were made."""
+) -> tuple[str, bool]:
+    """Compare two outputs of one untouched process with those of others; say how they depend, and whether any were made."""
     processes = PROCESSES // len(inputs)
     part = [Run(data, 1, number) for data in inputs for number in range(2)]
-    if (made := processes * len(part)) > most:
-        return "", 0
+    if processes * len(part) > most:
+        return "", False
     found = process.rows(calls, [part] * processes, PATIENCE + SLOWER * each * len(part))
     if found is None:
-        return "", 0
+        return "", False
     by_input = np.stack(found).reshape(processes, len(inputs), 2, *found[0].shape[1:]).swapaxes(0, 1)
     if alike(_ranked(list(by_input))) < math.log(1 / FALSE_ALARM):
-        return "", made
+        return "", True
     return (
         f"two outputs of one process are more alike than those of {processes} processes, in all of which it had never been "
         f"called, as independent ones are once in {1 / FALSE_ALARM:,.0f} times. {REMEDY}"
-    ), made
+    ), True
 
 
 def alike(sides: Sequence[Floats]) -> float:
@@ -238,7 +244,7 @@ def alike(sides: Sequence[Floats]) -> float:
     return float(logsumexp(logs) - math.log(2))
 
 
-def check_seeded(calls: Calls, data: Any, seed: int) -> None:
+def check_seeded(calls: Calls, data: Any, seed: int, *, probes: int = PROBES) -> None:
     """Raise unless two calls with generators of one state give the same outputs and draw equally much.
 
     Without that no finding could be reproduced, and equal seeds would pass or fail at random. A mechanism that draws on its
@@ -249,7 +255,7 @@ def check_seeded(calls: Calls, data: Any, seed: int) -> None:
     """
     if not calls.seeded:
         return
-    same, equally = calls.repeated(data, seed)
+    same, equally = calls.repeated(data, seed, probes)
     if not same:
         raise MechanismError(
             f"{calls.name}: gave different outputs with two generators of one state, so it draws from elsewhere than the "
@@ -263,20 +269,24 @@ def check_seeded(calls: Calls, data: Any, seed: int) -> None:
         )
 
 
-def check_batch(calls: Calls, data: Any, rng: np.random.Generator, *, size: int = 64) -> None:
+def check_batch(calls: Calls, data: Any, rng: np.random.Generator, *, few: int = 12, size: int = 64) -> None:
     """Raise if the outputs of one call are all equal, and those of single calls are not.
 
     Compares one call of ``size`` outputs with ``size`` calls of one output. If the calls are independent and the commonest
-    output has probability p, a false alarm has probability p^64 P(Bin(64, p) <= 48), at most 1.2e-6 (at p = .85).
+    output has probability p, a false alarm has probability p^64 P(Bin(64, p) <= 48), at most 1.2e-6 (at p = .85). Where few
+    outputs of one call differ, or few single calls agree, it looks no further.
 
     Raises:
         MechanismError: If all rows of the batch agree while at most three quarters of the single calls do.
     """
-    batch = calls(data, size, rng).reshape(size, -1)
-    if len(np.unique(batch, axis=0)) > 1:
-        return
-    singles = np.concatenate([calls(data, 1, rng) for _ in range(size)]).reshape(size, -1)
-    _, counts = np.unique(singles, axis=0, return_counts=True)
+    for each in (few, size):
+        batch = calls(data, each, rng).reshape(each, -1)
+        if len(np.unique(batch, axis=0)) > 1:
+            return
+        singles = np.concatenate([calls(data, 1, rng) for _ in range(each)]).reshape(each, -1)
+        _, counts = np.unique(singles, axis=0, return_counts=True)
+        if counts.max() == each:
+            return
     if counts.max() <= 3 * size // 4:
         raise MechanismError(
             f"{calls.name}: all {size} outputs of one call are equal while single calls differ; the call must return "

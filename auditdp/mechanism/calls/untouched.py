@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, MechanismElsewhere, sent
 from auditdp.mechanism.calls.forked import ForkedProcess
@@ -48,6 +49,7 @@ class Untouched:
         pipe = None if self._forked is None else self._forked.pipe
         if pipe is None:
             return None
+        allowance().spend(sum(run.size for part in parts for run in part))
         try:
             pipe.send_bytes(pickle.dumps((calls.decided, parts, afresh or not calls.seeded)))
             found = [_answer(pipe, calls, sum(run.size for run in part), seconds) for part in parts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ from auditdp.auditing.serving import Served
 from auditdp.auditing.settings import Settings
 from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout, raised_in
+from auditdp.mechanism.calls.allowance import allowance, allowing
 from auditdp.mechanism.calls.channel import Channel, ForeignError, answer
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.numerics.threads import one_thread
@@ -60,13 +62,22 @@ def judge(task: Task, connection: Connection) -> AuditResult:
         return AuditResult(id=task.id, verdict=verdict, summary=said, alpha=task.alpha, **spent)
 
     try:
-        with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):
+        seconds = math.inf if task.timeout is None else task.timeout
+        with (
+            contextlib.redirect_stdout(sys.stderr),
+            _environment(task),
+            time_limit(task.timeout),
+            allowing(seconds=seconds),
+        ):
             declared = DeclaredElsewhere.of(Channel(connection), task.id, task.expect, task.overrides)
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
                 exact = next((evidence for evidence in result.evidence if evidence.known.subject is Subject.LAW), None)
-                result = replace(result, mutation=built.mutation(settings, exact))
+                try:
+                    result = replace(result, mutation=built.mutation(settings, exact))
+                except Timeout as late:  # what was found before stands
+                    result = replace(result, summary=f"{result.summary}. Of its mutants nothing is known: {late}")
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
@@ -89,7 +100,7 @@ def judge(task: Task, connection: Connection) -> AuditResult:
 
 def serve_task(task: Task, connection: Connection) -> None:
     """Answer who judges an audit about its mechanism, until nobody asks any more; what it prints goes to standard error."""
-    place, started = partial(place_of, root=Path(task.root)), time.monotonic()
+    place = partial(place_of, root=Path(task.root))
     with (
         contextlib.redirect_stdout(sys.stderr),
         _environment(task),
@@ -101,8 +112,8 @@ def serve_task(task: Task, connection: Connection) -> None:
 
         def answered(what: str, arguments: tuple[Any, ...]) -> Any:
             # Who judges stops at the limit; what was asked until then ends soon after, so that more may be asked.
-            left = None if task.timeout is None else max(started + task.timeout - time.monotonic(), 0.0) + LATER
-            with time_limit(left):
+            seconds = allowance().seconds
+            with time_limit(max(seconds, 0.0) + LATER if math.isfinite(seconds) else None):
                 return served.answered(what, arguments)
 
         answer(connection, task.path, answered, explained)

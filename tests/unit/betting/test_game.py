@@ -24,7 +24,6 @@ from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import MOST_PROBED, PROBES
-from auditdp.mechanism.calls.independence import SHARE
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
@@ -412,12 +411,12 @@ CLAIMS = [PureDP(1.0), PureDP(1e-6), PureDP(300.0), ApproxDP(1.0, 0.01), ApproxD
 @pytest.mark.parametrize("kind", WEIRD)
 def test_whatever_outputs_are_made_of_a_true_claim_stands(kind):
     """Their laws do not depend on the input, so every claim is true; each refutes with probability at most 1e-6."""
-    for claim, calls in itertools.product([PureDP(0.5), ApproxDP(0.5, 0.01)], [1, 100] if kind == "long" else [9, 300]):
+    for claim, calls in itertools.product([PureDP(0.5), ApproxDP(0.5, 0.01)], [300] if kind == "long" else [300, 600]):
         found = play_game(
             WEIRD[kind], claim, AnyValues((0, 1)), GameOptions(alpha=1e-6, calls=calls), streams=streams()
         )
         assert found.verdict is Verdict.NOT_REFUTED
-        assert found.calls == calls
+        assert found.calls <= calls
         assert found.epsilon_lower <= 0.5
 
 
@@ -459,7 +458,7 @@ def test_a_leak_is_found_wherever_it_is(kind):
 def test_what_cannot_be_played_is_an_error():
     def game(mechanism, adjacency, **options):
         return play_game(
-            mechanism, PureDP(1.0), adjacency, GameOptions(alpha=0.05, calls=50, **options), streams=streams()
+            mechanism, PureDP(1.0), adjacency, GameOptions(alpha=0.05, calls=500, **options), streams=streams()
         )
 
     with pytest.raises(AdjacencyError, match="no pairs to play"):
@@ -476,8 +475,8 @@ def test_evidence_reports_what_happened():
     )
     details = found.details
     assert found.verdict is Verdict.VIOLATED
-    first = 3_000 - 3_000 // SHARE // 2 * 2
-    assert found.calls == first + details.independence_calls + details.confirmation.calls
+    first = details.pairs[0].calls
+    assert first + details.independence_calls + details.confirmation.calls < found.calls <= 3_000
     assert details.wealth_path[0] == (0, 0.0)
     assert details.wealth_path[-1] == (first, found.log_e_value)
     assert details.threshold == pytest.approx(math.log(100))
@@ -520,7 +519,7 @@ def test_a_game_without_a_bound_refutes_no_later_and_says_so(claim):
 
 
 NOTICES = {
-    "a constant": (lambda data, rng: 7, "all 300 outputs were the same"),
+    "a constant": (lambda data, rng: 7, "outputs were the same, whatever the input"),
     "no noise": (lambda data, rng: data, "drew nothing from the rng"),
     "an exception": (lambda data, rng: 1 // data + rng.random(), "raised ZeroDivisionError"),
 }

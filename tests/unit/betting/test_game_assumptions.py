@@ -103,7 +103,9 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch)
     for check in ("check_seeded", "check_batch"):
         monkeypatch.setattr(f"auditdp.mechanism.calls.independence.{check}", lambda *args, **options: None)
     monkeypatch.setattr("auditdp.evidence.game.evidence.believed", lambda found, *args, **options: found)
-    found = play(shared_half, GaussianDP(1.0), trace=False)  # by the noise that a trace reads off nothing is found
+    found = play(
+        shared_half, GaussianDP(1.0), trace=False, calls=20_000
+    )  # by the noise that a trace reads off nothing is found
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
     assert "their stake by 20, as they do in at most 1 of 20 games of a true claim" in found.statement

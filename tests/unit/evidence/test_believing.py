@@ -51,6 +51,16 @@ def kept() -> Any:
     return answer
 
 
+def by_size() -> Any:
+    """A count with noise that is kept for each input and number of outputs."""
+    answers: dict[tuple[int, int], Any] = {}
+
+    def count(value: int, size: int, *, rng: np.random.Generator) -> Any:
+        return answers.setdefault((value, size), value + rng.laplace(size=size))
+
+    return count
+
+
 def one_noise() -> Any:
     """A count with noise that is drawn at the first call and kept for all inputs."""
     noise: list[float] = []
@@ -76,7 +86,7 @@ def last_one() -> Any:
     return answer
 
 
-MAKERS = (cached, undeclared, kept, one_noise, last_one)
+MAKERS = (cached, undeclared, kept, by_size, one_noise, last_one)
 
 
 @pytest.mark.parametrize("calls", [80, 400])
@@ -90,10 +100,19 @@ def test_a_mechanism_that_remembers_its_answers_is_never_violated(make: Callable
     assert verdicts <= {Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED}
 
 
-def test_a_mechanism_without_noise_is_violated() -> None:
-    found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=80)
+@pytest.mark.parametrize("calls", [250, 500])
+def test_a_mechanism_without_noise_is_violated(calls: int) -> None:
+    found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=calls)
     assert found.verdict is Verdict.VIOLATED
+    assert found.calls <= calls
     assert not any("process of its own" in text for text in found.evidence[0].assumptions)
+
+
+def test_where_the_calls_do_not_show_independence_that_is_the_reason() -> None:
+    found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=120)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "left" in found.summary
+    assert found.calls <= 120
 
 
 @pytest.mark.parametrize("claim", [PureDP(0.1), PureDP(1.0), PureDP(4.0), ApproxDP(1.0, 0.1)], ids=str)

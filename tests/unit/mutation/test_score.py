@@ -170,7 +170,7 @@ def test_an_audit_may_argue_that_a_mutant_keeps_the_claim():
     mutants, _ = judged(arguing({"noise halved: *": argument}))
     mutant = one(mutants, "noise halved")
     assert (mutant.fate, mutant.statement) == (Fate.EQUIVALENT, argument)
-    assert mutant.calls == SETTINGS.calls  # it was played all the same
+    assert SETTINGS.calls / 2 < mutant.calls <= SETTINGS.calls  # it was played all the same
 
 
 @pytest.mark.full

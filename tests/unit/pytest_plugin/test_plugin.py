@@ -24,11 +24,11 @@ BITS = AnyValues((0, 1))
 @audit()
 def holds():
     '''A coin tells nothing.'''
-    return Audit(coin, PureDP(1.0), BITS, controls=[tell], calls=200)
+    return Audit(coin, PureDP(1.0), BITS, controls=[tell], calls=500)
 
 @audit()
 def leaks():
-    return Audit(tell, PureDP(1.0), BITS, calls=200)
+    return Audit(tell, PureDP(1.0), BITS, calls=500)
 
 @audit()
 def crashes():
@@ -54,7 +54,7 @@ from mine import coin, tell
 
 BITS = AnyValues((0, 1))
 
-@pytest.mark.auditdp(calls=300)
+@pytest.mark.auditdp(calls=500)
 def test_private(auditor):
     first = auditor.assert_private(coin, PureDP(1.0), BITS)
     second = auditor.assert_private(coin, PureDP(1.0), BITS)
@@ -62,7 +62,7 @@ def test_private(auditor):
     assert first.evidence[0].log_e_value != second.evidence[0].log_e_value
 
 def test_leak(auditor):
-    auditor.assert_private(tell, PureDP(1.0), BITS, calls=300)
+    auditor.assert_private(tell, PureDP(1.0), BITS, calls=500)
 
 def test_without():
     pass

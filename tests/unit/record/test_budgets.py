@@ -193,7 +193,8 @@ def test_pairs_that_were_found_have_the_calls_too():
     each = int(found.details.calls_to_find.split()[0].replace(",", ""))
     pairs = len(found.details.pairs)
     spent = found.details.search_calls + found.details.independence_calls
-    assert found.calls == spent + each * pairs
+    assert sum(pair.calls for pair in found.details.pairs) >= each * pairs
+    assert found.calls > spent + each * pairs
     assert found.details.search_calls > 0
 
 
@@ -204,9 +205,10 @@ def test_an_audit_that_names_its_calls_has_at_least_these():
 
     needed = calls(None, find=Fault("level", 1.5))
     assert needed not in (500, 1)
-    assert calls(10 * needed, find=Fault("level", 1.5)) == 10 * needed
+    assert calls(10 * needed, find=Fault("level", 1.5)) >= 10 * needed
     assert calls(10, find=Fault("level", 1.5)) == needed
-    assert (calls(200), calls(200, least=300), calls(400, least=300)) == (200, 300, 400)
+    named = calls(200), calls(200, least=300), calls(400, least=300)
+    assert all(0.6 * most < made <= most for made, most in zip(named, (200, 300, 400), strict=True))
 
 
 def test_an_absurd_fault_is_refused_with_the_number_of_its_calls():

@@ -56,7 +56,8 @@ class Calibrated(Understated):
 
 
 def judge(mechanism, **kwargs):
-    return run_audit(Audit(mechanism, PureDP(1.0), kwargs.pop("pairs", BITS), **kwargs), SETTINGS)
+    settings = replace(SETTINGS, calls=kwargs.pop("calls", SETTINGS.calls))
+    return run_audit(Audit(mechanism, PureDP(1.0), kwargs.pop("pairs", BITS), **kwargs), settings)
 
 
 # A refuted calibration is not a refuted claim.
@@ -301,7 +302,7 @@ def test_an_inconclusive_audit_has_no_bounds():
 
 def test_wealth_and_counterexample_are_those_of_the_evidence_that_leads():
     """Noise that is added in floating point: the game sees nothing, the last bits show the input."""
-    result = judge(LaplaceMechanism(1.0), evidence=["game", "support"])
+    result = judge(LaplaceMechanism(1.0), evidence=["game", "support"], calls=2_000)
     assert [e.verdict for e in result.evidence] == [Verdict.NOT_REFUTED, Verdict.VIOLATED]
     assert result.leading.kind == "support"
     assert result.log_e_value == result.evidence[1].log_e_value

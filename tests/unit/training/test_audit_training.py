@@ -249,7 +249,8 @@ def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true_in_a_game_that
     assert confirmed.calls == played[0].calls == details.wealth_path[-1][0]
     assert details.refuted_at <= confirmed.calls
     assert confirmed.log_e_value >= math.log(2 / 0.05)
-    assert result.calls == confirmed.calls + details.trace.runs + details.independence_calls
+    looked_at = result.calls - (confirmed.calls + details.trace.runs + details.independence_calls)
+    assert 0 < looked_at <= 24  # before the game, to see how it draws
     assert "on a pair that was chosen before them" in result.evidence[0].statement
 
 
@@ -284,7 +285,8 @@ def test_where_nothing_is_to_be_confirmed_all_trainings_are_for_the_bound(is_sam
     assert result.verdict is Verdict.NOT_REFUTED
     assert details.search_calls == 0
     assert 380 <= result.calls <= 400
-    assert result.calls == sum(each.calls for each in details.pairs) + details.trace.runs + details.independence_calls
+    played = sum(each.calls for each in details.pairs)
+    assert played + details.trace.runs + details.independence_calls <= result.calls
 
 
 def test_neighbours_that_lose_all_that_is_claimed_are_found_for_a_correct_trainer():

@@ -78,7 +78,7 @@ def test_the_loss_is_bounded_from_above(mechanism, truth, within):
     assert found.verdict is Verdict.NOT_REFUTED
     assert truth <= found.epsilon_upper <= (0.5 if within is None else within * truth)
     assert 0 < found.details.delta_upper < 0.01
-    assert found.calls == CALLS
+    assert 0 <= found.calls - CALLS - 2 * (CALLS // 50) <= 1
     assert "on the only pair of neighbours" in found.statement
     assert "confidence 99.9%" in found.statement
     assert found.details.followed is None
@@ -219,7 +219,7 @@ def test_the_bounds_of_an_audit_are_not_those_of_the_pairs_played():
     assert result.epsilon_upper is None
     (played,) = [e for e in result.evidence if e.kind == "counting"]
     assert result.epsilon_lower < 0.8 < played.epsilon_upper
-    assert result.calls == sum(e.calls for e in result.evidence) == 5_000
+    assert sum(e.calls for e in result.evidence) <= result.calls == 4_000
 
 
 def test_alpha_is_shared_where_counting_applies_and_nowhere_else():

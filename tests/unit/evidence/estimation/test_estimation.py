@@ -48,7 +48,7 @@ def evidence(mechanism, promise, inputs=INPUTS, *, alpha=0.05, calls=4000, seed=
 def test_an_unbiased_estimator_is_equivalent():
     found = evidence(estimator(), Unbiased(truth, margin=0.2))
     assert found.verdict is Verdict.EQUIVALENT
-    assert found.calls == 4000
+    assert 4_000 < found.calls <= 4_000 + 161  # the look at independence comes on top
     assert found.counterexample is None
     low, high = found.details.classes
     assert (low.truth, high.truth) == (1.0, 5.0)
@@ -162,7 +162,7 @@ def test_variances_that_average_out_within_a_class_are_not_within_the_bound():
 def test_thirty_calls_of_every_input_are_the_least(inputs, calls, needed):
     with pytest.raises(MechanismError, match=f"calls={needed}"):
         evidence(estimator(), Unbiased(truth, margin=1.0), inputs, calls=calls)
-    assert evidence(estimator(), Unbiased(truth, margin=1.0), inputs, calls=needed).calls <= needed
+    assert evidence(estimator(), Unbiased(truth, margin=1.0), inputs, calls=needed).details.classes[0].n >= 30
 
 
 @pytest.mark.parametrize(

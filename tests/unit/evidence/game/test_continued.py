@@ -63,15 +63,15 @@ def test_the_first_part_is_the_game_that_it_was_to_the_last_bit(game):
     before = play(calls, **options)
     after = play(calls, [calls + 1_000], recorded=before.log_e_value, **options)
     (first,) = before.details.parts
-    assert first == Part(calls=calls, log_e_value=before.log_e_value)
+    assert first == Part(calls=first.calls, log_e_value=before.log_e_value)
     assert after.details.parts[0] == first
-    assert [part.calls for part in after.details.parts] == [calls, calls + 1_000]
+    assert first.calls < before.calls <= calls < after.details.parts[1].calls < after.calls <= calls + 1_000
     assert after.details.parts[1].log_e_value == after.log_e_value != before.log_e_value
     assert after.epsilon_lower >= before.epsilon_lower
     assert after.details.search_calls == before.details.search_calls
     shorter = len(before.details.wealth_path)
     assert after.details.wealth_path[:shorter] == before.details.wealth_path
-    assert f"after {calls:,} calls, with an e-value of" in after.details.went_on
+    assert f"after {first.calls:,} calls, with an e-value of" in after.details.went_on
 
 
 @cache
@@ -84,7 +84,7 @@ def test_a_game_that_went_on_can_go_on_again():
     second = play(400, [800], recorded=first.log_e_value)
     third = play(400, [800, 1_200], recorded=second.log_e_value)
     assert third.details.parts[:2] == second.details.parts
-    assert third.details.parts[2].calls == third.calls == 1_200
+    assert 800 < third.details.parts[2].calls < third.calls <= 1_200
 
 
 @pytest.mark.parametrize("off", [1e-3, -0.5])
@@ -92,7 +92,7 @@ def test_another_game_than_the_recorded_one_does_not_go_on(off):
     won = short().log_e_value
     assert won != 0
     with pytest.raises(
-        ConfigurationError, match=r"the log wealth after 400 calls is .* this is another game; run it anew"
+        ConfigurationError, match=r"the log wealth after \d+ calls is .* this is another game; run it anew"
     ):
         play(400, [800], recorded=won * (1 + off))
 
@@ -100,7 +100,7 @@ def test_another_game_than_the_recorded_one_does_not_go_on(off):
 def test_more_calls_find_what_a_few_do_not_and_a_fault_says_how_many():
     response = {"mechanism": Response(1.1), "pairs": BITS}
     few = play(300, **response)
-    more = play(300, [40_000], recorded=few.log_e_value, **response)
+    more = play(300, [60_000], recorded=few.log_e_value, **response)
     assert (few.verdict, more.verdict) == (Verdict.NOT_REFUTED, Verdict.VIOLATED)
     assert more.counterexample is not None
     few = play(300, mechanism=Response(1.0), pairs=BITS)
@@ -124,7 +124,9 @@ def test_one_that_ended_at_its_verdict_goes_on_from_there():
     few = play(2_000, **response)
     more = play(2_000, [2_500], recorded=few.log_e_value, **response)
     assert few.details.parts[0].calls < 2_000
-    assert more.details.parts == [*few.details.parts, Part(calls=2_500, log_e_value=more.log_e_value)]
+    first, second = more.details.parts
+    assert [first] == few.details.parts
+    assert first.calls < second.calls < more.calls <= 2_500
     twin = play(2_000, [2_500], bounded=False, **response)  # a control needs no more
     assert twin.details.parts[0] == twin.details.parts[1]
 
@@ -140,7 +142,7 @@ def test_all_other_evidence_stays_as_it_is_and_controls_go_on_too():
     settings = Settings(0.05, 4_000, 1, "key")
     before = run_audit(audit, settings)
     game = next(evidence for evidence in before.evidence if evidence.kind == "game")
-    after = run_audit(audit, replace(settings, further=(60_000,), recorded=game.log_e_value))
+    after = run_audit(audit, replace(settings, further=(80_000,), recorded=game.log_e_value))
     assert [evidence.kind for evidence in before.evidence] == ["exact", "game", "counting"]
     for then, now in zip(before.evidence, after.evidence, strict=True):
         assert (then == now) is (then.kind != "game")
@@ -155,5 +157,6 @@ def test_the_calls_that_an_audit_names_are_its_first_part():
     assert run_audit(audit, brief).lacking == 100
     for settings, first in ((Settings(0.05, 5_000, 1, "key"), 300), (brief, 200)):
         result = run_audit(audit, replace(settings, further=(700,)))
-        assert [part.calls for part in result.evidence[0].details.parts] == [first, 700]
+        least, most = (part.calls for part in result.evidence[0].details.parts)
+        assert least < first < most < 700
         assert result.lacking == 0

