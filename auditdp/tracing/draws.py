@@ -119,12 +119,17 @@ def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
         if all(ndim(scale) == 0 for scale in scales):
             return NoiseLaw("Gaussian", math.hypot(*map(float, scales)))
         return NoiseLaw("Gaussian", np.sqrt(sum(np.square(scale) for scale in scales)))
-    if len(terms) == 2 and len(families) == 1 and same(_times(-1.0, scales[0]), scales[1]):
+    if len(terms) == 2 and len(families) == 1 and same(_times(-1.0, scales[0]), scales[1]) and not _is_one(*terms):
         pair = {"geometric": "two-sided geometric", "exponential": "Laplace", "Gumbel": "logistic"}
         name = pair.get(next(iter(families)))
         if name is not None and same(laws[0].parameter, laws[1].parameter):
             return NoiseLaw(name, np.abs(scales[0]), laws[0].parameter)
     return NoiseLaw(f"a sum of {len(terms)} draws ({', '.join(sorted(families))})")
+
+
+def _is_one(first: Term, second: Term) -> bool:
+    """Return whether two terms are made of one draw, as two logarithms of one uniform draw are."""
+    return first.draw.used is second.draw.used and bool(np.any(np.equal(first.index, second.index)))
 
 
 def _times(a: Any, b: Any) -> Any:

@@ -205,6 +205,7 @@ class Noise(ShapedForm):
         target = np.dtype(dtype)
         same_numbers = target.kind == "f" or (target.kind == "i" and target.itemsize == 8 and self.is_whole)
         if self.settled is None and not arguments and not keywords and same_numbers:
+            self.run.traced.coarse |= target.itemsize < self.value.dtype.itemsize
             return self.copied(self.value.astype(target))
         return self.settle("is converted").astype(dtype, *arguments, **keywords)
 

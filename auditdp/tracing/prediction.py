@@ -19,7 +19,8 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +29,14 @@ import numpy as np
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import GaussianDP, PureDP
+from auditdp.errors import ExhaustedError, Timeout
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.mechanism.calls.leaves import Raised, kind, leaves
-from auditdp.tracing.draws import ALONE, LARGEST, NOISY, Release, WatchedDraw
+from auditdp.tracing.draws import ALONE, NOISY, Release, WatchedDraw
 from auditdp.tracing.exploring import is_by_chance, other_outcome
 from auditdp.tracing.families import Loss, same
 from auditdp.tracing.forms import number
+from auditdp.tracing.ordering import ordered
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.run import TracedRun
 
@@ -46,6 +49,14 @@ TRIES = 2
 """Runs of each kind on each input."""
 MOVED = 24
 """Runs with moved or new noisy values on both inputs, before a loss is called a bound."""
+FEWEST_SEEDS = 2**31 - 1
+"""Seeds that may be drawn, at least, or they are outcomes that are not all tried."""
+EXACT = 2**53
+"""Whole numbers up to this one are exact in double precision."""
+OTHERS = 8
+"""Runs with moved or new noisy values, before an output is said to show a noisy value."""
+ORDERED = 5
+"""Runs whose order of noisy values is looked at."""
 STEPS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Steps by which noisy values are moved, in scales of their noise: near, to cross other values, and far."""
 
@@ -66,15 +77,20 @@ class Prediction:
 def predicted(trace: Trace, pair: PairTrace) -> Prediction:
     """Try the findings of a pair, and whether the loss of its releases bounds that of the output.
 
+    What is not tried, since too few runs or too little time are left, did not pass.
+
     Args:
         trace: Of the function.
         pair: A recorded run and its replay.
     """
     tried = Experiments(trace, pair)
-    confirmed = {
-        (one.kind, one.site) for one in pair.findings if one.is_read_off and tried.confirms(one.kind, one.site)
-    }
-    return Prediction(frozenset(confirmed), pair.covers and tried.is_bound)
+    confirmed, is_bound = set[tuple[str, Any]](), False
+    with suppress(ExhaustedError, Timeout):
+        for one in pair.findings:
+            if one.is_read_off and tried.confirms(one.kind, one.site):
+                confirmed.add((one.kind, one.site))
+        is_bound = pair.covers and tried.is_bound
+    return Prediction(frozenset(confirmed), is_bound)
 
 
 class Experiments:
@@ -231,7 +247,11 @@ class Experiments:
     def is_bound(self) -> bool:
         """Whether no run shows a way past the releases, or noise that is not that of one release alone."""
         pair = self._pair
-        if not self._is_tried or any(_is_shared(moved.first) for moved in pair.moved):
+        if (
+            not self._is_tried
+            or any(_is_shared(moved.first) for moved in pair.moved)
+            or any(map(_is_coarse, self._sides))
+        ):
             return False
         if pair.by_chance:
             return self._is_decided and self.is_own and self._is_random
@@ -271,13 +291,21 @@ class Experiments:
     @cached_property
     def _others(self) -> list[tuple[TracedRun, TracedRun]]:
         """Runs on both inputs with other noise: anew, far, and moved entry by entry."""
-        return [*self._anew, *self._far, *self._moved(TRIES)]
+        return [*self._anew, *self._far, *self._moved(OTHERS)]
 
     def _keeps_order(self) -> bool:
-        """Return whether the output stays where all noisy values move together, if it is to show their order alone."""
+        """Return whether the output shows no more than an order in other runs as well, if it is to show that alone.
+
+        It stays where all noisy values move together. In another order, what is shown of it loses no more.
+        """
         first = self._pair.first
-        in_order = any(moved.only for moved in self._pair.moved)
-        return not in_order or all(where_differ(first.output, run.output) is None for run, _ in self._far)
+        if not any(moved.only for moved in self._pair.moved):
+            return True
+        if any(where_differ(first.output, run.output) is not None for run, _ in self._far):
+            return False
+        others = (self._compared(*both) for both in self._moved(ORDERED))
+        shares = (replace(other, moved=ordered(self._trace, other.first, other.moved)).share for other in others)
+        return max(shares) <= self._pair.share * (1 + 1e-9)
 
     def _is_same_on_both(self, one: TracedRun, other: TracedRun) -> bool:
         """Return whether a run and its replay have the same output to the last attribute, and lose no more than the pair."""
@@ -333,7 +361,25 @@ def _is_untried(release: Release) -> bool:
 
 
 def _is_seed(release: Release) -> bool:
-    return release.law.family == "integer" and bool(np.all(release.law.parameter > LARGEST))
+    return release.law.family == "integer" and bool(np.all(release.law.parameter >= FEWEST_SEEDS))
+
+
+def _is_coarse(run: TracedRun) -> bool:
+    """Return whether values have more digits than their noise, or than doubles: these digits are not looked at."""
+    results = {n: np.asarray(of_tensor(run.releases[n].result)) for n in _noisy(run)}
+    with_noise = (
+        (results[n], np.asarray(of_tensor(draw.numbers)))
+        for draw in run.draws
+        for n in results.keys() & draw.used.values()
+    )
+    return (
+        run.coarse
+        or any(each.dtype.kind in "iu" and bool(np.any(np.abs(each) > EXACT)) for each in results.values())
+        or any(
+            noise.dtype.kind == value.dtype.kind == "f" and noise.itemsize < value.itemsize
+            for value, noise in with_noise
+        )
+    )
 
 
 def _is_shared(release: Release) -> bool:
@@ -357,7 +403,7 @@ def _moved_by(release: Release, steps: Any) -> Any:
     """Return a result that is moved by some scales of its noise; by whole numbers where the noise is whole."""
     known = release.law.known
     away = np.multiply(steps, np.max(np.abs(np.asarray(release.law.scale, float))) or 1.0)
-    return np.asarray(release.result) + (np.rint(away) if known is not None and known.is_whole else away)
+    return np.asarray(number(release.result)) + (np.rint(away) if known is not None and known.is_whole else away)
 
 
 def _moved_by_steps(release: Release, rng: np.random.Generator) -> Any:

@@ -37,6 +37,7 @@ class TracedRun:
         untraceable: Why the code does not run on watched noise; empty where it does.
         state: The state of the generator at the start.
         constants: Lines at which what is added to noise is taken for part of the noise.
+        coarse: Whether noise was converted to numbers of fewer digits.
     """
 
     data: Any
@@ -48,6 +49,7 @@ class TracedRun:
     untraceable: str = ""
     state: Any = None
     constants: frozenset[CodeLine] = frozenset()
+    coarse: bool = False
 
     @property
     def opaque(self) -> list[tuple[CodeLine, str]]:

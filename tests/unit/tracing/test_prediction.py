@@ -4,12 +4,14 @@ import copy
 import math
 import random
 import threading
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from auditdp import GaussianDP, PureDP, ZeroConcentratedDP
-from auditdp.tracing import Trace, compare
+from auditdp.mechanism.calls.allowance import allowing
+from auditdp.tracing import Trace, checked, compare
 from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.families import NoiseLaw, location_loss
 
@@ -281,3 +283,59 @@ def test_the_rho_of_laplace_noise_bounds_every_divergence_and_is_that_of_order_o
     )
     assert divergences.max() <= rho * (1 + 1e-7)  # of logarithms near 0, up to rounding
     assert divergences[0] == pytest.approx(rho, rel=1e-3)
+
+
+def test_noisy_decimals_are_moved_as_numbers():
+    def mean_price(prices, rng):
+        return Decimal(sum(prices)) / len(prices) + int(rng.integers(-9, 10)) + Decimal(rng.laplace())
+
+    found = traced(mean_price, ([1, 2], [1, 4]))
+    assert not any(finding.is_confirmed for finding in found.findings)
+
+
+@pytest.mark.parametrize(("runs", "confirmed", "is_bound"), [(2, False, False), (40, True, False), (200, True, True)])
+def test_what_no_runs_are_left_to_try_does_not_pass(runs, confirmed, is_bound):
+    def halved(x, rng):
+        return x + rng.laplace(scale=0.5)
+
+    trace, rng = Trace(halved), np.random.default_rng(1)
+    with allowing(runs):
+        seen = checked(trace, compare(trace, 0.0, 1.0, rng, claim=PURE, outcomes=0))
+    assert ([finding.is_confirmed for finding in seen.findings], seen.is_bound) == ([confirmed], is_bound)
+
+
+def one_uniform_draw_twice(x, rng):
+    u = rng.random()
+    return x - math.log(u) + math.log(u)
+
+
+def above_without_a_limit(queries, rng):
+    threshold = rng.laplace(scale=4.0)
+    return [bool(query + rng.laplace(scale=4.0) >= threshold) for query in queries]
+
+
+@pytest.mark.parametrize(
+    ("function", "pair"),
+    [
+        (one_uniform_draw_twice, (0.0, 1.0)),
+        (above_without_a_limit, ([0.0] * 10, [1.0] * 5 + [-1.0] * 5)),
+        (lambda x, rng: x + random.Random(int(rng.integers(2**25))).gauss(0, 1), (0.0, 1.0)),
+        (lambda x, rng: (np.array([x]) + rng.laplace(size=1).astype(np.float32)).tolist(), (0.0, 1 / 3)),
+        (lambda x, rng: x + int(rng.geometric(0.6)) - int(rng.geometric(0.6)), (2**60, 2**60 + 1)),
+    ],
+    ids=["one draw twice", "above without a limit", "few seeds", "few digits", "large integers"],
+)
+def test_no_bound_where_draws_are_shared_or_not_all_tried(function, pair):
+    claim = GaussianDP(5.0) if "gauss" in function.__code__.co_names else PureDP(5.0)
+    found = [traced(function, pair, claim, seed) for seed in range(10)]
+    truth = 2.6  # of the second; the others lose without bound, or are not looked at so closely
+    assert all(one.covers for one in found) or function is one_uniform_draw_twice
+    assert not any(one.is_bound and one.level < truth for one in found)
+
+
+def test_values_in_random_order_are_not_shown():
+    def shuffled(values, rng):
+        return rng.permutation(values + rng.laplace(size=2))
+
+    found = [traced(shuffled, (np.array([3.0, 4.0]), np.array([4.0, 3.0])), PureDP(0.01), seed) for seed in range(20)]
+    assert not any(finding.is_confirmed for one in found for finding in one.findings)

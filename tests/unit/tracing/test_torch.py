@@ -36,7 +36,7 @@ FULL = {
         torch._foreach_add_(x, noise),
         x[0],
     ),
-    "to": lambda v: v.cpu() + 2 * torch.randn(3).to("cpu", torch.float64),
+    "to": lambda v: v.cpu() + 2 * torch.randn(3).to("cpu", torch.float32),
     "copies": lambda v: v.cpu() + 2 * torch.randn(3).float().clone().detach().cpu(),
     "view as": lambda v: v + 2 * torch.randn(3, 1).view_as(v),
     "axes": lambda v: (v[None] + 2 * torch.randn(3).unsqueeze(0)).flatten(),
