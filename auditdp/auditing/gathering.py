@@ -71,6 +71,7 @@ def request_for(
     calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
     calls -= 0 if built.is_promise else settings.lacking(built.calls)
     find = settings.find or built.fault
+    after = min(calls, (built.calls or math.inf) - calls) if settings.brief else 0
     return EvidenceRequest(
         mechanism=mechanism,
         claim=claim,
@@ -85,6 +86,7 @@ def request_for(
         game=GameOptions(
             alpha=settings.alpha,
             calls=calls if find is None else max(built.calls or 1, settings.least),
+            after=max(int(after), 0),
             find=find,
             most=settings.most,
             further=settings.further,

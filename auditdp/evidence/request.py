@@ -32,6 +32,8 @@ class GameOptions:
     """Calls of the mechanism at most, whoever makes them: those of the trace, of the search, of the confirmation and of the
     look for a smaller pair are among them.
     """
+    after: int = 0
+    """Runs beside these for what comes after the game."""
     find: Fault | None = None
     """A fault that is to be found; there are then at least ``calls`` calls."""
     most: int | None = None
@@ -101,7 +103,7 @@ class EvidenceRequest:
             return math.inf
         again = "one_run" in kinds  # which makes a training again
         plays = "game" in kinds and "support" in kinds
-        return max(self.calls, game.calls, game.proposed or 0) * (1 + plays) + again
+        return max(self.calls, game.calls + game.after, game.proposed or 0) * (1 + plays) + again
 
     @cached_property
     def adapted(self) -> Mechanism:

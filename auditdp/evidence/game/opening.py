@@ -120,11 +120,10 @@ class PreparedGame:
         """Runs that are not for the game, whether it refutes the claim or not; 0 where runs are dear."""
         return 0 if self.is_dear else self.to_believe + (int(self.to_try) if self.look is not None else 0)
 
-    def afford(self, runs: int) -> None:
-        """Have so many runs until the end of the game, those before it included, beside the ones that are kept."""
-        self.calls = runs
-        while (lacking := runs + self.kept - self.calls) > 0:
-            self.calls += lacking
+    @property
+    def to_play(self) -> int:
+        """Runs until the end of the game, those before it included."""
+        return int(min(self.calls, self.allowed.most - self.kept))
 
     @property
     def to_confirm(self) -> int:
@@ -166,7 +165,7 @@ def open_game(
     allowed, made, find, chosen = allowance(), calls_of(mechanism), options.find, options.play or ()
     if not find:
         most = max(options.calls, options.proposed or 0) if options.within else options.calls
-        allowed.most = min(most, allowed.left)
+        allowed.most = min(most + options.after, allowed.left)
     looked_at = chosen[:1] if options.within else chosen
     inputs = [data for pair in looked_at for data in (pair.data, pair.neighbour)]
     check_calls(made, inputs, streams, probes=FEW_PROBES if options.within or allowed.left < DEAR else PROBES)
@@ -189,19 +188,18 @@ def open_game(
     each = calls_of_pair(find, game, options.alpha) if find else 0
     if find:
         wanted = max(calls, each * len(game.tables))
-        opened.afford(min(wanted, options.most or wanted) + allowed.made)
-    total = opened.calls - opened.kept
-    won = look is not None and _is_won(opened, total, options, promises=promises)
+        opened.calls = min(wanted, options.most or wanted) + allowed.made
+    won = look is not None and _is_won(opened, opened.to_play, options, promises=promises)
     before = allowed.made
     if options.search and not won and not (options.within and _is_searched(look)):
-        left = max(total - before, 0)
+        left = max(opened.to_play - before, 0)
         with allowing(left, share=ASIDE), suppress(ExhaustedError, Timeout):
             propose(game, adjacency, search_calls(left))
     opened.searched = allowed.made - before
     if find is None:
         return opened
     pairs = len(game.tables)  # those that were found, too
-    opened.afford(max(calls, each * pairs) + allowed.made)
+    opened.calls = max(calls, each * pairs) + allowed.made
     opened.lacking = max(opened.calls - (options.most or opened.calls), 0)
     opened.calls -= opened.lacking
     allowed.most = AS_MANY * opened.calls
@@ -297,7 +295,7 @@ def play(opened: PreparedGame, options: GameOptions) -> None:
     """
     game, alpha = opened.game, options.alpha
     if not opened.is_dear:
-        opened.advance(opened.calls - opened.kept, alpha=alpha)
+        opened.advance(opened.to_play, alpha=alpha)
         if game.refuted_at is not None and not options.stop_when_refuted:
             room = opened.allowed.left - opened.kept
             confirming = min(max(CONFIRMATION_FACTOR * game.refuted_at, FEWEST_KEPT), room)
@@ -333,7 +331,7 @@ def go_on(opened: PreparedGame, options: GameOptions) -> list[Part]:
             opened.calls = opened.allowed.most = goal
         else:
             calls = calls_of_pair(goal, game, alpha) * len(game.tables)
-            opened.afford(opened.used - game.wealth.calls + calls)
+            opened.calls = opened.used - game.wealth.calls + calls
             opened.allowed.most = AS_MANY * opened.calls
         play(opened, replace(options, stop_when_refuted=not options.bounded))
         parts.append(opened.stopped())
