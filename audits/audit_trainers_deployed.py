@@ -86,7 +86,7 @@ def dpar_model(epsilon=1.0, delta=2e-3, nodes=45, k=4):
         claim=ApproxDP(epsilon, delta),
         pairs=reversed_feature(nodes),
         forecasters=[LikelihoodRatio()],
-        calls=1_000,
+        calls=2_000,
         exhaustive=False,
     )
 
@@ -187,7 +187,7 @@ def lpgnn_deployed(epsilon_features=1.0, epsilon_label=1.0, others=40):
         pairs=pair,
         controls=[deployed("population")],
         forecasters=[Scored()],
-        calls=300,
+        calls=600,
         exhaustive=False,
         evidence=("game",),
     )
