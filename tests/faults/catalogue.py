@@ -27,7 +27,7 @@ def before():
 @audit()
 def leaks():
     """It is not private, which no fault beside it may hide."""
-    return Audit(lambda data, size, *, rng: np.full(size, data), PureDP(1.0), BITS, calls=200)
+    return Audit(lambda data, size, *, rng: np.full(size, data), PureDP(1.0), BITS, calls=600)
 '''
 AFTER = """
 @audit()
@@ -244,7 +244,7 @@ LEAKY = (
     + """
 def declare(k):
     def factory():
-        return Audit(lambda data, size, *, rng: np.full(size, data), PureDP(1.0), BITS, calls=200)
+        return Audit(lambda data, size, *, rng: np.full(size, data), PureDP(1.0), BITS, calls=600)
     factory.__name__ = f"leaks{k}"
     globals()[factory.__name__] = audit()(factory)
 

@@ -28,7 +28,7 @@ class Hostile(Response):
         return "mechanism " + HARM
 
 def factory(label=HARM):
-    return Audit(Hostile(2.0), PureDP(1.0), Pair(0.0, 1.0, "pair " + HARM), controls=[Hostile(3.0)], calls=200)
+    return Audit(Hostile(2.0), PureDP(1.0), Pair(0.0, 1.0, "pair " + HARM), controls=[Hostile(3.0)], calls=600)
 
 factory.__doc__ = "Description " + HARM
 globals()["audit " + HARM] = audit(source="source " + HARM, row="row " + HARM, reading="reading " + HARM)(factory)
@@ -43,11 +43,11 @@ def skips():
 
 @audit()
 def constant():
-    return Audit(lambda data, size, *, rng: np.full(size, data), PureDP(1.0), AnyValues((0, 1)), calls=200)
+    return Audit(lambda data, size, *, rng: np.full(size, data), PureDP(1.0), AnyValues((0, 1)), calls=600)
 
 @audit()
 def holds():
-    return Audit(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], controls=[LaplaceMechanism(0.1)], calls=400)
+    return Audit(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], controls=[LaplaceMechanism(0.1)], calls=800)
 """
 FILES = {
     "html": "page.html",

@@ -41,7 +41,7 @@ class Crowd:
 
 @audit()
 def undecided():
-    return Audit(Crowd(), PureDP(1.0), AnyValues((0, 1)), calls=200)
+    return Audit(Crowd(), PureDP(1.0), AnyValues((0, 1)), calls=600)
 
 @audit()
 def crashes():
