@@ -203,7 +203,8 @@ def test_a_proof_beats_a_clean_game():
     assert result.counterexample is None
     assert 0 <= result.epsilon_lower <= result.epsilon_upper
     assert result.epsilon_upper == pytest.approx(1.0, abs=1e-6)
-    assert (result.id, result.alpha, result.calls) == ("test", 1e-6, SETTINGS.calls)
+    assert (result.id, result.alpha) == ("test", 1e-6)
+    assert 0.9 * SETTINGS.calls < result.calls <= SETTINGS.calls
     assert (result.claim.kind, result.claim.epsilon, result.claim.delta, result.claim.mu) == ("PureDP", 1.0, 0.0, None)
 
 
