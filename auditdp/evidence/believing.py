@@ -65,7 +65,7 @@ def believed(
     try:
         looked = look(calls, inputs, streams, budget, finding=finding, alone=alone)
     except (ExhaustedError, Timeout) as error:
-        if not finding:
+        if evidence.verdict in (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE):
             return unlooked
         return withdrawn(evidence, f"{evidence.statement}; {UNBELIEVED}: {error}")
     runs = allowance().made - made

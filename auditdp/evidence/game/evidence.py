@@ -97,7 +97,7 @@ def play_game(
         try:
             opened = open_game(mechanism, claim, adjacency, options, streams)
         except ExhaustedError as error:
-            few = f"{count(options.calls, 'call')} are too few to look at the mechanism and to play: {error}"
+            few = f"calls={options.calls} is too small to look at the mechanism and to play: {error}"
             return Evidence(kind="game", verdict=Verdict.INCONCLUSIVE, statement=few, calls=allowed.made)
         game = opened.game
         with allowing(share=MAIN):

@@ -67,7 +67,7 @@ class Allowance:
             ExhaustedError: If so many are not left, or no time is.
         """
         if runs > self.left:
-            raise ExhaustedError(f"{runs:,} runs of the mechanism were wanted, and {self.left:,.0f} are left")
+            raise ExhaustedError(f"of {runs:,} runs of the mechanism that it takes, {self.left:,.0f} are left")
         if self.is_late:
             raise ExhaustedError(LATE)
         self.count(runs)

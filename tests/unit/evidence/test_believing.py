@@ -6,6 +6,8 @@ import contextlib
 import functools
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,11 @@ import pytest
 from auditdp import ApproxDP, PureDP, Verdict, check, unseeded
 from auditdp.claims.base import Claim
 from auditdp.errors import MechanismError
-from auditdp.evidence.believing import KEPT, MOST_ALONE, runs_alone
+from auditdp.evidence.believing import KEPT, MOST_ALONE, UNLOOKED, believed, runs_alone
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.allowance import allowing
+from auditdp.mechanism.protocol import as_mechanism
+from auditdp.numerics.randomness import stream
 
 KEEP = 0.731
 """Probability that randomised response with ε = 1 tells the truth."""
@@ -109,10 +115,16 @@ def test_a_mechanism_without_noise_is_violated(calls: int) -> None:
 
 
 def test_where_the_calls_do_not_show_independence_that_is_the_reason() -> None:
-    found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=120)
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert "left" in found.summary
-    assert found.calls <= 120
+    found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=400).evidence[0]
+    assert found.verdict is Verdict.VIOLATED
+    made = Calls(as_mechanism(lambda value, rng: value))
+    with allowing(1):
+        again = believed(found, made, [0, 1], partial(stream, 1), 400)
+        clean = believed(replace(found, verdict=Verdict.NOT_REFUTED), made, [0, 1], partial(stream, 1), 400)
+    assert again.verdict is Verdict.INCONCLUSIVE
+    assert "left" in again.statement
+    assert clean.verdict is Verdict.NOT_REFUTED
+    assert UNLOOKED in clean.assumptions
 
 
 @pytest.mark.parametrize("claim", [PureDP(0.1), PureDP(1.0), PureDP(4.0), ApproxDP(1.0, 0.1)], ids=str)
