@@ -144,11 +144,12 @@ class Game:
             try:
                 self._play_batch(int(most), first)
             except (ExhaustedError, Timeout):  # a batch that was cut is none
-                most = 0
-            self.is_late = allowance().is_late
+                return
+            finally:
+                self.is_late = allowance().is_late
             if self.refuted_at is None and self.wealth.refuted(alpha):
                 self.refuted_at, self._refuting = self.wealth.calls, self.best
-            if not most or (going_on is not None and not going_on(self.wealth.calls, calls)):
+            if going_on is not None and not going_on(self.wealth.calls, calls):
                 return
 
     def _play_batch(self, most: int, first: int) -> None:

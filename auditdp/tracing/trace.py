@@ -162,8 +162,7 @@ class Trace:
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """Return the outputs of so many plain runs, as the mechanism returns them."""
-        allowance().spend(size)
-        self.runs += size
+        self._count(size)
         with self._inputs.lent(self.name, data) as (lent,):
             return as_mechanism(self.function)(lent, size, rng=rng)
 
@@ -262,9 +261,13 @@ class Trace:
             self._check(traced)  # what code raises that meets noise in place of a number
         return traced
 
+    def _count(self, runs: int) -> None:
+        """Count runs that are about to be made, of those that are left."""
+        allowance().spend(runs)
+        self.runs += runs
+
     def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
-        allowance().spend(1)
-        self.runs += 1
+        self._count(1)
         process = os.getpid()
         with self, _sources.patches.entered(), self._inputs.lent(self.name, data) as (lent,):
             before, _sources.run = _sources.run, run
@@ -279,8 +282,7 @@ class Trace:
 
     def plainly(self, recorded: TracedRun) -> Any:
         """Return the output of a run without being watched: on the input of a recorded one, with its generator."""
-        allowance().spend(1)
-        self.runs += 1
+        self._count(1)
         process = os.getpid()
         try:
             with self._inputs.lent(self.name, recorded.data) as (lent,):

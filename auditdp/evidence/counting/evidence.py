@@ -50,7 +50,7 @@ from auditdp.record.details import CountingDetails, Subject, UpperBound, kind_of
 from auditdp.record.results import Evidence, Verdict
 
 SHARE_OF_CALLS = 4
-"""Counting has a quarter of the calls of the game, beside them."""
+"""Counting has a quarter of the calls of an audit, before its game."""
 FIRST_RUNS = 256
 """Runs on every input that show whether outputs are few; the evidence needs as many at least, and counts them too."""
 FEW = 64

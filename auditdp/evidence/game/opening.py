@@ -189,7 +189,7 @@ def open_game(
     if find:
         wanted = max(calls, each * len(game.tables))
         opened.calls = min(wanted, options.most or wanted) + allowed.made
-    won = look is not None and _is_won(opened, opened.to_play, options, promises=promises)
+    won = look is not None and _is_won(opened, options, promises=promises)
     before = allowed.made
     if options.search and not won and not (options.within and _is_searched(look)):
         left = max(opened.to_play - before, 0)
@@ -253,7 +253,7 @@ def _replayed(
     return look.replayed(calls.form, claim, few=most, until=until)
 
 
-def _is_won(opened: PreparedGame, calls: int, options: GameOptions, *, promises: bool) -> bool:
+def _is_won(opened: PreparedGame, options: GameOptions, *, promises: bool) -> bool:
     """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
 
     What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
@@ -269,7 +269,7 @@ def _is_won(opened: PreparedGame, calls: int, options: GameOptions, *, promises:
             return False
         first = 0
     before = opened.used - game.wealth.calls
-    room = calls - before
+    room = opened.to_play - before
     few = int(PLAYED * options.calls) if opened.is_dear else room
     for most, least in ((min(few, room // FIRST), 0.0), (room // FIRST, GAINING), (room, GAINING)):
         opened.advance(before + most, alpha=options.alpha, first=first)

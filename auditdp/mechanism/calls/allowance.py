@@ -72,7 +72,7 @@ class Allowance:
             raise ExhaustedError(LATE)
         self.count(runs)
 
-    def each(self, runs: int) -> Iterator[int]:
+    def each(self, runs: int) -> Iterator[None]:
         """Count runs, and yield once for each of them, until the time ends.
 
         Raises:
@@ -80,10 +80,10 @@ class Allowance:
         """
         self.spend(runs)
         for made in range(runs):
-            if time.monotonic() >= self.until:
+            if self.is_late:
                 self.count(made - runs)
                 raise ExhaustedError(LATE)
-            yield made
+            yield
 
     def count(self, runs: int) -> None:
         """Count runs that were made."""

@@ -26,7 +26,7 @@ from pydantic.dataclasses import dataclass
 
 import auditdp.errors as of_the_harness
 from auditdp.errors import AuditError, MissingExtraError, Timeout, raised_in
-from auditdp.mechanism.calls.allowance import allowance, allowing
+from auditdp.mechanism.calls.allowance import Allowance, allowance, allowing
 from auditdp.mechanism.protocol import Array
 
 MOST = 1 << 30
@@ -209,11 +209,18 @@ def answer(
                     value, found = answers(what, arguments)
                     arrays = [np.ascontiguousarray(array) for array in found]
                     line |= {"value": value, "arrays": [(array.dtype.str, array.shape) for array in arrays]}
-                    json.dumps(line)
+                    first = json.dumps(line | _spent(allowed))
                 except BaseException as error:  # an exit, or an interrupt that a mechanism raises
-                    line, arrays = {"ticket": ticket, "error": _described(error, path, explained)}, []
-            first = json.dumps(line | {"cpu": time.process_time(), "runs": allowed.made})
+                    arrays = []
+                    first = json.dumps(
+                        {"ticket": ticket, "error": _described(error, path, explained)} | _spent(allowed)
+                    )
             connection.send_bytes(b"".join([first.encode(), b"\n", *(array.tobytes() for array in arrays)]))
+
+
+def _spent(allowed: Allowance) -> dict[str, float]:
+    """Return the processor time of this process, in seconds, and the runs that a question took."""
+    return {"cpu": time.process_time(), "runs": allowed.made}
 
 
 def _described(error: BaseException, path: str, explained: Callable[[str], str]) -> tuple[str, str, str]:
