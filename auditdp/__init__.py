@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
     from auditdp.claims.estimates import Unbiased, VarianceAtMost
     from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-    from auditdp.errors import AuditError, ControlSurvived, MiscalibrationWarning, PrivacyViolation, Skip
+    from auditdp.errors import AuditError, ControlSurvived, MiscalibrationWarning, NotConfirmed, PrivacyViolation, Skip
     from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
     from auditdp.mechanism.protocol import Mechanism, unseeded
     from auditdp.mutation.draws import without_noise
@@ -70,6 +70,7 @@ __all__ = [
     "NeighbourLists",
     "Neighbours",
     "Nodes",
+    "NotConfirmed",
     "Pair",
     "PrivacyViolation",
     "PureDP",
@@ -107,7 +108,7 @@ _NAMES = {
     "auditdp.claims.curves": "AccountedDP RenyiDP ZeroConcentratedDP",
     "auditdp.claims.estimates": "Unbiased VarianceAtMost",
     "auditdp.claims.statements": "ApproxDP GaussianDP PureDP",
-    "auditdp.errors": "AuditError ControlSurvived MiscalibrationWarning PrivacyViolation Skip",
+    "auditdp.errors": "AuditError ControlSurvived MiscalibrationWarning NotConfirmed PrivacyViolation Skip",
     "auditdp.mechanism.laws": "Envelope FiniteLaw GaussianLaw LaplaceLaw StepLaw",
     "auditdp.mechanism.protocol": "Mechanism unseeded",
     "auditdp.mutation.draws": "without_noise",

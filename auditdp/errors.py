@@ -114,6 +114,14 @@ class ControlSurvived(_AssertedError):  # noqa: N818 - as PrivacyViolation
     """
 
 
+class NotConfirmed(_AssertedError):  # noqa: N818 - as PrivacyViolation
+    """Raised by ``assert_private``: evidence refuted the claim, and that was not confirmed, so that nothing is decided.
+
+    Attributes:
+        result: The ``AuditResult``.
+    """
+
+
 class MiscalibrationWarning(UserWarning):
     """Given by ``assert_private``: the noise is calibrated to less than two neighbours need, and the claim is not refuted.
 

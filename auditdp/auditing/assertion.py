@@ -11,7 +11,7 @@ from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.errors import ControlSurvived, MiscalibrationWarning, PrivacyViolation
+from auditdp.errors import ControlSurvived, MiscalibrationWarning, NotConfirmed, PrivacyViolation
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
 from auditdp.record.results import AuditResult, Counterexample, Verdict
 from auditdp.record.verdict import MISCALIBRATION, REMEDY
@@ -54,7 +54,7 @@ def assert_private(
         calls: Runs of the mechanism at most, those that trace it or confirm a finding among them; 20,000 unless given.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
             ``auditdp.record.budgets.Fault``): the game then has as many calls as that takes, and at least those given.
-        alpha: Probability that a private mechanism fails the test: its flake rate.
+        alpha: Probability that a private mechanism fails the test, confirmed or not: its flake rate.
         seed: Root seed; with a fixed one the test is deterministic.
         controls: Broken twins, each of which has to be refuted.
         evidence: Kinds of evidence; those that apply unless given.
@@ -68,6 +68,7 @@ def assert_private(
     Raises:
         PrivacyViolation: If the claim is refuted; an AssertionError whose message holds the counterexample, and whose
             ``result`` is what would else be returned.
+        NotConfirmed: If the claim is refuted, and that is not confirmed; it has a ``result``, too.
         ControlSurvived: If a control is not refuted; it has a ``result``, too.
         AuditError: If the inputs or the mechanism cannot be used.
 
@@ -106,6 +107,8 @@ def asserted(built: Audit, settings: Settings) -> AuditResult:
         raise PrivacyViolation(_spell_out(built, result, result.counterexample, settings), result)
     if result.surviving_controls:
         raise ControlSurvived(_survived(built, result, settings), result)
+    if result.is_unconfirmed:
+        raise NotConfirmed(_dropped(built, result, settings), result)
     if result.verdict is Verdict.MISCALIBRATED:
         assert result.counterexample is not None  # and so has a refuted calibration
         warnings.warn(_warning(result, result.counterexample), MiscalibrationWarning, stacklevel=3)
@@ -119,6 +122,12 @@ def _again(built: Audit, settings: Settings) -> str:
     given = f"seed={settings.root_seed}, calls={calls}, alpha={settings.alpha:g}"
     given += f", find={built.find!r}" if built.find else ""
     return f"  reproduce: assert_private(…, {given}){unseeded}"
+
+
+def _dropped(built: Audit, result: AuditResult, settings: Settings) -> str:
+    from auditdp.report.standing import unconfirmed
+
+    return "\n".join([*unconfirmed(result), f"  found: {result.summary}", _again(built, settings)])
 
 
 def _survived(built: Audit, result: AuditResult, settings: Settings) -> str:

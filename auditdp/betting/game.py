@@ -258,14 +258,14 @@ class Game:
         """Whether no forecaster is left that could bet."""
         return all(len(table.failures) == len(table.players) for table in self.tables)
 
-    def confirmation(self, streams: Streams) -> Game:
-        """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""
+    def confirmation(self, calls: Calls, streams: Streams) -> Game:
+        """Return a fresh game on the best pair alone: new calls and randomness, no wealth, and what was learned."""
         table = copy.copy(self.best)
         table.players = [each.afresh() if isinstance(each, Single) else each for each in table.players]
         if table.recent is not None:
             table.recent = table.recent[:, [self._claim_anchor]]
         fresh = copy.copy(self)
-        fresh.calls = self.calls.singly()
+        fresh.calls = calls
         fresh._begin(streams, [table], self.wealth.fresh())
         return fresh
 

@@ -2,9 +2,9 @@
 
 Exit codes: 0 nothing found; 1 a violation or miscalibration that is not declared, a declared one that was missed, or a
 surviving control or mutant; 2 usage or configuration; 3 an audit crashed, auditdp could not go on, lines of a log do not
-count, or what was attested has changed; 4 inconclusive or skipped (only with ``--fail-on``); 5 nothing audited: no audit was
-collected, or all were skipped; 6 otherwise than the baseline: an audit is weaker, changed, gone or skipped, or an entry is
-stale; 130 interrupted.
+count, or what was attested has changed; 4 a claim that was refuted without being confirmed, and, with ``--fail-on``,
+inconclusive or skipped; 5 nothing audited: no audit was collected, or all were skipped; 6 otherwise than the
+baseline: an audit is weaker, changed, gone or skipped, or an entry is stale; 130 interrupted.
 """
 
 from __future__ import annotations

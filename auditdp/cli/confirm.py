@@ -13,6 +13,7 @@ from auditdp.cli.again import options_of, task_of
 from auditdp.cli.common import (
     CRASHED,
     FOUND,
+    INCONCLUSIVE,
     OK,
     Data,
     app,
@@ -40,8 +41,9 @@ def confirm(
 ) -> None:
     """Test a finding again with a fresh seed and a fresh α; exit code 1 if it is found again, 0 if it is not.
 
-    The two tests are independent, so a true claim is refuted by both with probability at most the product of their error
-    probabilities. One that is not found again is not withdrawn: a smaller budget, or chance, may have missed it. Its file
+    A refutation that the run did not confirm can be tested, too; where that happens again, the exit code is 4. The two tests
+    are independent, so a true claim is refuted by both with probability at most the product of their error probabilities.
+    One that is not found again is not withdrawn: a smaller budget, or chance, may have missed it. Its file
     has to be one that collection finds below the working folder.
     """
     from auditdp.cli.ending import interruptible
@@ -50,7 +52,7 @@ def confirm(
 
     record = read_run(source)
     chosen = one_of(finding, record.results)
-    if chosen.verdict not in REFUTATIONS:
+    if chosen.verdict not in REFUTATIONS and not chosen.is_unconfirmed:
         raise ConfigurationError(f"{chosen.id} ended {chosen.verdict}, so there is no finding to confirm")
     root_seed = seed if seed is not None else _other_than(record.root_seed)
     if root_seed == record.root_seed:
@@ -71,7 +73,7 @@ def confirm(
         raise typer.Exit(CRASHED)
     if result.verdict not in REFUTATIONS:
         say(f"not confirmed: {chosen.verdict} in the run, {result.verdict} on fresh randomness (α = {alpha:g})")
-        raise typer.Exit(OK)
+        raise typer.Exit(INCONCLUSIVE if result.is_unconfirmed else OK)
     if result.log_e_value is None:
         say("confirmed: what refutes it is computed and not drawn, so no seed changes it")
     else:

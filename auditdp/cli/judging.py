@@ -78,6 +78,8 @@ def code_of(record: RunRecord, fail_on: Collection[str] = (), *, missing: Collec
         return CRASHED
     if not record.audited:
         return NOTHING
+    if any(result.is_unconfirmed for result in record.results):
+        return INCONCLUSIVE
     inconclusive = record.ended(Verdict.INCONCLUSIVE) or any(result.is_undecided for result in record.results)
     if ("inconclusive" in fail_on and inconclusive) or ("skipped" in fail_on and record.ended(Verdict.SKIPPED)):
         return INCONCLUSIVE

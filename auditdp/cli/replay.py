@@ -13,6 +13,7 @@ from auditdp.cli.again import options_of, task_of
 from auditdp.cli.common import (
     CRASHED,
     FOUND,
+    INCONCLUSIVE,
     NOTHING,
     OK,
     Data,
@@ -83,7 +84,9 @@ def replay(
         raise typer.Exit(CRASHED)
     if result.verdict is Verdict.SKIPPED and same:
         raise typer.Exit(NOTHING)
-    raise typer.Exit(FOUND if result.verdict in REFUTATIONS or not same else OK)
+    if result.verdict in REFUTATIONS or not same:
+        raise typer.Exit(FOUND)
+    raise typer.Exit(INCONCLUSIVE if result.is_unconfirmed else OK)
 
 
 @app.command("report", short_help="Render the report of a recorded run, such as -f html.")

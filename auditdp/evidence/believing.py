@@ -14,7 +14,7 @@ from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.independence import LEAST_BUDGET, PROCESSES, look
 from auditdp.numerics.randomness import Streams
 from auditdp.record.details import GameDetails
-from auditdp.record.results import Evidence, Verdict
+from auditdp.record.results import REFUTATIONS, Evidence, Verdict
 
 ONE_OUTPUT = (
     "every call on an input gave the same output: a mechanism that drew its noise before all calls (when it was imported or "
@@ -80,7 +80,7 @@ def believed(
 
 
 def withdrawn(evidence: Evidence, reason: str) -> Evidence:
-    """Return evidence that decides and bounds nothing, for this reason."""
+    """Return evidence that decides and bounds nothing, for this reason; it keeps that it refuted what is claimed."""
     details = evidence.details
     return replace(
         evidence,
@@ -89,5 +89,6 @@ def withdrawn(evidence: Evidence, reason: str) -> Evidence:
         epsilon_lower=None,
         epsilon_upper=None,
         counterexample=None,
+        unconfirmed=evidence.unconfirmed or evidence.verdict in REFUTATIONS,
         details=replace(details, bound_path=[]) if isinstance(details, GameDetails) else details,
     )

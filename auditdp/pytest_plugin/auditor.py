@@ -14,7 +14,7 @@ from auditdp.auditing.declaration import Audit
 from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.errors import ConfigurationError, ControlSurvived, PrivacyViolation, did_you_mean
+from auditdp.errors import ConfigurationError, ControlSurvived, NotConfirmed, PrivacyViolation, did_you_mean
 from auditdp.mechanism.protocol import name_of
 from auditdp.numerics.randomness import stream
 from auditdp.pytest_plugin import keep
@@ -70,6 +70,7 @@ class Auditor:
         Raises:
             PrivacyViolation: If the claim is refuted.
             ControlSurvived: If a control is not refuted.
+            NotConfirmed: If the claim is refuted, and that is not confirmed.
             AuditError: If the inputs or the mechanism cannot be used.
         """
         __tracebackhide__ = True
@@ -99,7 +100,7 @@ class Auditor:
         )
         try:
             result = asserted(built, settings)
-        except (PrivacyViolation, ControlSurvived) as error:
+        except (PrivacyViolation, ControlSurvived, NotConfirmed) as error:
             self._keep(error.result, name)
             raise
         self._keep(result, name)

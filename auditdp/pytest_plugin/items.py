@@ -54,8 +54,8 @@ class AuditItem(pytest.Item):
             self._undecided("skipped")
 
     def runtest(self) -> None:
-        """Fail where the audit is a finding."""
-        if self.result.is_finding:
+        """Fail where the audit is a finding, or a refutation was not confirmed."""
+        if self.result.is_finding or self.result.is_unconfirmed:
             pytest.fail(terminal.line(self.result), pytrace=False)
         if self.result.is_undecided or self.result.verdict is Verdict.INCONCLUSIVE:
             self._undecided("inconclusive")

@@ -96,7 +96,7 @@ class Confirmation(Row):
 
     pair: str = ""
     calls: Count
-    """Calls, one by one."""
+    """Calls, one by one, but for those ``together``."""
     log_e_value: Number
     alpha: Probability
     """Error probability of the confirmation."""
@@ -148,6 +148,8 @@ class GameDetails(Details):
     """How rare a leak of twice the level, and an output of one input alone, may be to be found."""
     smallest: Confirmation | None = None
     """The confirmation on the smallest pair."""
+    together: Confirmation | None = None
+    """What bets won on fresh calls of several outputs, where single calls did not confirm a finding."""
     same_outputs: Count | None = None
     """How many calls gave the same outputs on both inputs of every pair, with the same randomness; None where some
     differed.

@@ -101,6 +101,7 @@ class Evidence:
             read as such.
         self_reported: Whether it was computed in the process of the audit, by code that the audit's file can change, and
             handed to who judges; what one process did alone, as ``check`` does, is not marked.
+        unconfirmed: Whether it refuted what is claimed, and is INCONCLUSIVE since that was not confirmed or not believed.
     """
 
     kind: str
@@ -114,6 +115,7 @@ class Evidence:
     counterexample: Counterexample | None = None
     details: AnyDetails = Field(default_factory=dict, validate_default=True)
     self_reported: bool = False
+    unconfirmed: bool = False
 
     @field_validator("details", mode="before")
     @classmethod
@@ -316,6 +318,24 @@ class AuditResult:
         return self.verdict is declared if declared else self.verdict not in REFUTATIONS
 
     @property
+    def refuting(self) -> list[Evidence]:
+        """The evidence that refuted the claim, or its calibration, and on which the verdict does not rest.
+
+        The refutation was not confirmed or not believed, a proof contradicts it, or a control survived.
+        """
+        if self.verdict is Verdict.VIOLATED:
+            return []
+        dropped = () if self.verdict in REFUTATIONS else REFUTATIONS
+        return [evidence for evidence in self.evidence if evidence.unconfirmed or evidence.verdict in dropped]
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether evidence refuted what the audit declares to hold, and the verdict is none that says so."""
+        declared = DECLARABLE.get(self.expected)
+        refuted = {Verdict.VIOLATED if each.unconfirmed else each.verdict for each in self.refuting}
+        return bool(refuted - {declared})
+
+    @property
     def contradiction(self) -> str:
         """In what the result contradicts itself, which no audit does; empty where it does not."""
         verdicts = {evidence.verdict for evidence in self.evidence}
@@ -339,7 +359,7 @@ class AuditResult:
         A claim that is proved is decided, and so is a refutation that is not declared. A refuted calibration is not where
         a violation is declared, which outranks it. Calls do not help evidence that makes none.
         """
-        if not self.lacking or self.as_expected:
+        if not self.lacking or self.as_expected or self.is_unconfirmed:
             return False
         pending = [Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, DECLARABLE.get(self.expected)]
         pending += [Verdict.MISCALIBRATED] if self.expected == "violation" else []
@@ -353,6 +373,11 @@ class AuditResult:
         """Whether a person has to look: a refutation that is not declared, a declared one missed, a surviving control."""
         ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
         return ended and not self.as_expected and not self.is_undecided
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether it is a finding, a refutation that was not confirmed, or an error."""
+        return self.is_finding or self.is_unconfirmed or self.verdict is Verdict.ERROR
 
     @property
     def history(self) -> list[tuple[int, float]]:

@@ -81,7 +81,7 @@ def statement(record: RunRecord, name: str, digest: str, *, url: str = "") -> di
 
 
 def _outcome(item: Judged) -> str:
-    if item.level in (Level.FINDING, Level.CRASHED):
+    if item.level in (Level.UNCONFIRMED, Level.FINDING, Level.CRASHED):
         return "FAILED"
     blind = item.result is not None and item.result.has_same_outputs
     return "PASSED" if item.level is Level.FINE and not blind else "WARNED"

@@ -12,7 +12,6 @@ from auditdp.record.details import CountingDetails, GameDetails
 from auditdp.record.mutation import Fate, Mutation
 from auditdp.record.results import (
     DECLARABLE,
-    REFUTATIONS,
     AuditResult,
     ControlResult,
     Evidence,
@@ -22,13 +21,14 @@ from auditdp.record.results import (
 )
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
 from auditdp.report.assurance import assurance
-from auditdp.report.numbers import at_most, bound, count, level, number, symbol
+from auditdp.report.numbers import at_most, bound, count, e_value, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 
 
 class Standing(StrEnum):
     """What an audit amounts to once what it declares is taken into account; listed in the order of reports."""
 
+    UNCONFIRMED = "claims refuted, not confirmed"
     FINDING = "findings"
     UNDECIDED = "undecided with so few calls"
     DECLARED = "claims refuted, as declared"
@@ -46,11 +46,14 @@ LONG = 1.0
 MOST_SLOW = 5
 BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """What follows the leaks that a budget would find."""
+MORE_CALLS = 10
+"""Times as many calls as it had test a claim again whose refutation was not confirmed."""
 RARE = 0.5
 """Outputs that come more often than in every second call are not called rare."""
 AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
 _ONE = {
     "findings": "finding",
+    "claims refuted, not confirmed": "claim refuted, not confirmed",
     "claims refuted, as declared": "claim refuted, as declared",
     "calibrations refuted, as declared": "calibration refuted, as declared",
     "errors": "error",
@@ -66,6 +69,8 @@ def standing(result: AuditResult) -> Standing:
     """Return how one audit stands."""
     if result.is_finding:
         return Standing.FINDING
+    if result.is_unconfirmed:
+        return Standing.UNCONFIRMED
     if result.is_undecided:
         return Standing.UNDECIDED
     return Standing.DECLARED if result.verdict is Verdict.VIOLATED else Standing[result.verdict.name]
@@ -79,11 +84,12 @@ def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
 
 def outcomes(record: RunRecord) -> dict[Standing, int]:
     """Return the number of audits of every standing that occurs, and the number of findings even where it is 0."""
-    return {Standing.FINDING: 0} | {key: len(results) for key, results in by_standing(record).items()}
+    groups = by_standing(record)
+    return {key: len(groups.get(key, ())) for key in Standing if key in groups or key is Standing.FINDING}
 
 
 def headline(record: RunRecord, *beside: str, findings: int | None = None, new: str = "") -> str:
-    """Return the outcomes of a run in one line: findings first, then refutations that are declared, then proofs.
+    """Return the outcomes of a run in one line: refutations that were not confirmed, findings, those declared, proofs.
 
     Args:
         record: The run.
@@ -96,7 +102,9 @@ def headline(record: RunRecord, *beside: str, findings: int | None = None, new: 
     first = f"{count(own if findings is None else findings, f'{new}finding')} in {of_planned(record)}"
     if not (record.audited or findings):
         first = "Nothing was audited"
-    return "; ".join([first, *beside, *(f"{number:,} {named(key, number)}" for key, number in many.items())])
+    dropped = many.pop(Standing.UNCONFIRMED, 0)
+    loudest = [f"{dropped:,} {named(Standing.UNCONFIRMED, dropped)}"] if dropped else []
+    return "; ".join([*loudest, first, *beside, *(f"{number:,} {named(key, number)}" for key, number in many.items())])
 
 
 def verdict_label(result: AuditResult) -> str:
@@ -159,9 +167,27 @@ def claim_itself(result: AuditResult) -> str:
     return f"{known[0]}: {known[1]}" if known else "not audited here: what is audited is the sensitivity alone"
 
 
-def refuting(result: AuditResult) -> list[Evidence]:
-    """Return the evidence that refutes the claim or its calibration where the verdict of the audit is neither."""
-    return [] if result.verdict in REFUTATIONS else [e for e in result.evidence if e.verdict in REFUTATIONS]
+def refuted(evidence: Evidence) -> str:
+    """Return how an evidence refutes, in a sentence: where that was not confirmed, with the e-values of all its games."""
+    if not evidence.unconfirmed:
+        return f"{evidence.kind}: {evidence.verdict}, {evidence.statement}"
+    found = f"{evidence.kind}, which was not confirmed"
+    game = evidence.details
+    if not isinstance(game, GameDetails) or evidence.log_e_value is None:
+        return found
+    reached = f", after it had reached {e_value(game.threshold)} = 1/α" if game.threshold is not None else ""
+    parts = [f"{found}: e-value {e_value(evidence.log_e_value)}{reached}"]
+    for how, fresh in (("one by one", game.confirmation), ("of several outputs", game.together)):
+        if fresh is not None:
+            needed = e_value(-math.log(fresh.alpha))
+            calls = count(fresh.calls, "fresh call")
+            parts.append(f"{e_value(fresh.log_e_value)} in {calls} {how}, where {needed} confirms")
+    return "; ".join(parts)
+
+
+def unconfirmed(result: AuditResult) -> list[str]:
+    """Return how a claim was refuted without that being the verdict, one sentence for each evidence that did it."""
+    return [f"Refuted, though the verdict is {result.verdict}, by {refuted(e)}." for e in result.refuting]
 
 
 def slowest(record: RunRecord) -> list[AuditResult]:
@@ -182,11 +208,13 @@ def _survivor(control: ControlResult) -> str:
 
 
 def next_command(result: AuditResult) -> str:
-    """Return the command that may decide what is undecided: with the next larger budget, or of what a trace reads off.
+    """Return the command that may decide what is undecided: with the next larger budget or another seed, or by a trace.
 
     Empty where no run made the result.
     """
     lead = result.leading
+    if result.reproduce and lead is not None and lead.unconfirmed:
+        return shlex.join(["auditdp", "confirm", result.id, "--budget", str(MORE_CALLS * result.calls)])
     if result.reproduce and not surviving(result) and (lead is None or not lead.known.opposes):
         return shlex.join(["auditdp", "trace", result.id])
     budgets = list(BUDGETS)
@@ -305,7 +333,8 @@ ENDED = {"skipped": "skipped", "crashed": "ended with an error"}
 def run_meaning(record: RunRecord) -> str:
     """Return what this run means where it has no findings: that of a clean run, if it is one.
 
-    A run is clean only where something was audited, nothing crashed and no audit is missing.
+    A run is clean only where something was audited, no refutation was left unconfirmed, nothing crashed and no audit is
+    missing.
     """
     left_out = [
         f"{count(many, 'audit')} {('was ' if many == 1 else 'were ') * (what == 'skipped')}{ENDED[what]}"
@@ -314,6 +343,9 @@ def run_meaning(record: RunRecord) -> str:
     nothing = f"{' and '.join(left_out)}; nothing is known of what was to be audited there." if left_out else ""
     if not record.audited:
         return f"Nothing was audited, so this is not a clean run. {nothing}".rstrip()
+    if dropped := sum(result.is_unconfirmed for result in record.results):
+        what = "1 claim was" if dropped == 1 else f"{dropped:,} claims were"
+        return f"This is not a clean run: {what} refuted, and that was not confirmed. {nothing}".rstrip()
     if record.ended(Verdict.ERROR):
         return f"This is not a clean run: {nothing}"
     if record.status != "complete" or record.missing:

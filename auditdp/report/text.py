@@ -114,7 +114,7 @@ def shell(command: str) -> str:
         words = shlex.split(command, comments=True)
     except ValueError:
         return ""
-    is_ours = words[:1] == ["auditdp"] and words[1:2] in (["run"], ["replay"], ["trace"])
+    is_ours = words[:1] == ["auditdp"] and words[1:2] in (["run"], ["replay"], ["trace"], ["confirm"])
     start = 2 if is_ours else int(words[:1] == ["pytest"])
     names, rest = [], iter(words[start:])
     for word in rest:

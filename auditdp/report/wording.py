@@ -27,7 +27,10 @@ MEANINGS: dict[Verdict, str] = {
         "No violation was seen. This is not “private”: the report says how small a violation would have been seen."
     ),
     Verdict.EQUIVALENT: "An estimate is within the stated margin of what is promised, on the inputs that were tried.",
-    Verdict.INCONCLUSIVE: "Nothing is decided: a broken twin was not refuted, or the code is not what its law says.",
+    Verdict.INCONCLUSIVE: (
+        "Nothing is decided: a broken twin was not refuted, the code is not what its law says, or the claim was refuted and "
+        "that was not confirmed."
+    ),
     Verdict.ERROR: (
         "The audit could not be carried out: it crashed, ran out of time, or the mechanism cannot be tested as it is. "
         "Nothing was found out about the claim, and an error is never a finding."
@@ -35,6 +38,11 @@ MEANINGS: dict[Verdict, str] = {
     Verdict.SKIPPED: "The audit could not run here, for the reason given.",
 }
 
+UNCONFIRMED_REMEDY = (
+    "Test it again with another seed and more calls (`auditdp confirm ID --budget 1000000`). Where the mechanism takes a "
+    "size, look for code that depends on it, and draw fresh noise for each output."
+)
+"""What to do where a refutation was not confirmed."""
 REMEDIES: dict[Verdict, str] = {
     Verdict.VIOLATED: (
         "Paste the pair and look at the line that is read off the code: noise is calibrated to less than one neighbour "
@@ -50,7 +58,8 @@ REMEDIES: dict[Verdict, str] = {
     Verdict.EQUIVALENT: "Give further inputs; nothing is known of those that were not tried.",
     Verdict.INCONCLUSIVE: (
         "Where a broken twin was not refuted, give the calls that find it (`--budget`, `--find`), pairs on which it "
-        "differs, or a twin that breaks the claim by more. Where the code is not what its law says, mend either."
+        "differs, or a twin that breaks the claim by more. Where the code is not what its law says, mend either. Where a "
+        f"refutation was not confirmed: {UNCONFIRMED_REMEDY}"
     ),
     Verdict.ERROR: "The message has the line; mend it there. A time limit is raised with `--timeout`.",
     Verdict.SKIPPED: "Install or provide what the reason names.",

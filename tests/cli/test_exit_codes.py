@@ -111,7 +111,7 @@ DECLARED_MISCALIBRATION = MISCALIBRATED.replace("@audit()", '@audit(expect="misc
         (TOOTHLESS, ["--fail-on", "inconclusive"], ["INCONCLUSIVE"], 1),
         (DECLARED_AND_MISSED, [], ["NOT_REFUTED"], 1),
         (CRASHES, [], ["ERROR"], 3),
-        (INCONCLUSIVE, [], ["INCONCLUSIVE"], 0),
+        (INCONCLUSIVE, [], ["INCONCLUSIVE"], 4),
         (INCONCLUSIVE, ["--fail-on", "inconclusive"], ["INCONCLUSIVE"], 4),
         (SKIPPED + HOLDS, ["--fail-on", "skipped"], ["SKIPPED", "NOT_REFUTED"], 4),
         (SKIPPED, ["--fail-on", "skipped"], ["SKIPPED"], 5),

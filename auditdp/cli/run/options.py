@@ -266,9 +266,7 @@ class RunOptions:
             raise ConfigurationError(
                 "--last-failed says by itself what to run; give it without paths and without --resume"
             )
-        from auditdp.record.results import Verdict
-
-        return [result.id for result in last.results if result.is_finding or result.verdict is Verdict.ERROR]
+        return [result.id for result in last.results if result.needs_a_look]
 
     @property
     def base(self) -> str:

@@ -38,7 +38,7 @@ from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.history.baseline.differences import Difference
 from auditdp.history.baseline.file import read_baseline
 from auditdp.record.budgets import Budget
-from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report.assurance import assurance
 from auditdp.report.formats import format_of, render
 from auditdp.report.publishing import report_files
@@ -208,7 +208,7 @@ class _Run:
                     self.results[result.id] = result
                     self.log.add(result)
                     printer.finished(result)
-                    if self.asked.first and (result.is_finding or result.verdict is Verdict.ERROR):
+                    if self.asked.first and result.needs_a_look:
                         self.status = "complete" if all(t.id in self.results for t in self.own) else "interrupted"
                         break
         except KeyboardInterrupt:

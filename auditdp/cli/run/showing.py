@@ -52,8 +52,7 @@ class ProgressPrinter(ExitStack):
         self._print(result)
 
     def _print(self, result: AuditResult) -> None:
-        ordinary = not (result.is_finding or result.verdict is Verdict.ERROR)
-        if self._silent or (self._options.quiet and ordinary):
+        if self._silent or (self._options.quiet and not result.needs_a_look):
             return
         with on_output():
             line = terminal.line(result, colour=coloured(sys.stdout), width=columns(), verbose=self._options.verbose)

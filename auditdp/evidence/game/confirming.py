@@ -1,7 +1,8 @@
 """Findings of a game once more: on fresh randomness, on a smaller pair, and on outputs that were recorded.
 
 A confirmation is a game of its own on one pair, at its own alpha, of calls that are made one by one: it confirms a pair that
-keeps the claim with probability at most that alpha, for any finding and any pair that a search came to.
+keeps the claim with probability at most that alpha, for any finding and any pair that a search came to. It is for what
+outputs of one call may share: a mechanism may keep its claim in single calls, and seem to break it in larger ones.
 """
 
 from __future__ import annotations
@@ -27,17 +28,19 @@ SHRINKING_ALPHA = 0.05
 """Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
 
 
-def confirm(game: Game, streams: Streams, purpose: str, alpha: float, most: int) -> Game:
-    """Replay the best pair on fresh randomness, with its own alpha, call by call, and return the game that was played.
+def confirm(game: Game, streams: Streams, purpose: str, alpha: float, most: int, *, singly: bool = True) -> Game:
+    """Replay the best pair on fresh randomness, with its own alpha, and return the game that was played.
 
+    Its calls are made one by one, or have several outputs each unless ``singly``.
     Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
     depends on, so that it can be played again from the record.
     """
-    if game.calls.seeded:
-        fresh = game.confirmation(prefixed(streams, purpose))
+    calls = game.calls.singly() if singly else game.calls
+    streams = prefixed(streams, purpose)
+    if calls.seeded:
+        fresh = game.confirmation(calls, streams)
     else:
-        calls = Recorder(game.calls.singly())
-        fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, prefixed(streams, purpose))
+        fresh = Game(Recorder(calls), game.claim, [game.best.pair], game.forecasters, streams)
     with allowing(most, share=MAIN):
         fresh.play(most, alpha=alpha, stop_when_refuted=True)
     return fresh

@@ -5,7 +5,11 @@ truth, with probability at most alpha, for any forecasters, any adaptive choice 
 calls are independent runs of the mechanism, which is looked at before anything is believed (``believing.py``).
 
 A finding is confirmed on fresh randomness by calls that are made one by one: what outputs of one call share confirms
-nothing. The named pair, the best or the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names
+nothing. Where these do not confirm it, fresh calls of several outputs are played, too. If they refute the claim, the two
+ways of calling differ: the mechanism leaks in such calls, or their outputs depend on each other. The evidence names both.
+A refutation that was not confirmed is INCONCLUSIVE, and no run with it is clean (``Evidence.unconfirmed``).
+
+The named pair, the best or the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names
 a pair that keeps the claim with probability at most alpha. Where runs are bounded, and so dear, a game that had one pair
 from its first call on, chosen by runs of their own, and whose calls were single ones, is that game itself: it goes on until
 it has won as much. A clean game is never evidence that a mechanism is private.
@@ -41,6 +45,8 @@ from auditdp.numerics.rounding import at_least, confidence, count, outwards
 from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
+SINGLE_SHARE = 0.75
+"""Share of a confirmation's calls that are single ones, where others may have several outputs."""
 MOST_LISTED = 12
 LONGEST_NAMED = 60
 """Characters of a pair that the power line names."""
@@ -191,6 +197,7 @@ class _Played:
         details: GameDetails,
         *,
         counterexample: Counterexample | None = None,
+        unconfirmed: bool = False,
     ) -> Evidence:
         """Return the evidence."""
         return Evidence(
@@ -203,6 +210,7 @@ class _Played:
             calls=self.opened.used,
             counterexample=counterexample,
             details=details,
+            unconfirmed=unconfirmed,
         )
 
 
@@ -256,22 +264,56 @@ def _refuted(played: _Played, streams: Streams) -> Evidence:
     """Confirm a finding on fresh randomness."""
     game, alpha = played.game, played.alpha_again
     itself, most = _confirms_itself(played.opened), played.opened.to_confirm
+    if not game.calls.raising:
+        most = math.ceil(SINGLE_SHARE * most)
     fresh = game if itself else confirm(game, streams, f"confirmation{played.part}", alpha, most)
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
     if not fresh.wealth.refuted(alpha):
-        games, late = odds(-math.log(played.alpha)), " until the time limit" if fresh.is_late else ""
-        statement = (
-            f"after {count(game.refuted_at, 'call')} bets had multiplied their stake by {games}, as they do in at most 1 "
-            f"of {games} games of a true claim; {fresh.wealth.calls:,} fresh calls, made one by one{late}, did not confirm "
-            "it. Either this is such a game, or the outputs of one call are not independent runs, or the violation is too "
-            "small for so many calls; another seed with more calls tells which"
-        )
-        return played.evidence(Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]))
+        return _unconfirmed(replace(played, details=replace(details, bound_path=[])), fresh, streams)
     how = "made one by one" + (", on a pair that was chosen before them" if itself else "")
     seen = f"{count(game.refuted_at, 'call')} were enough to refute the claim"
     statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed it"
     return played.evidence(Verdict.VIOLATED, statement, details, counterexample=explained(fresh))
+
+
+def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
+    """Say what bets won on fresh calls that did not confirm a finding, and on calls of several outputs where there are."""
+    game, alpha, details = played.game, played.alpha_again, played.details
+    together = None
+    most = played.opened.to_confirm
+    if most and not game.calls.raising:
+        purpose = f"confirmation by calls of several outputs{played.part}"
+        together = confirm(game, streams, purpose, alpha, most, singly=False)
+        details = replace(details, together=replace(confirmation_of(together, alpha), outputs=None))
+    assert game.refuted_at is not None  # it was
+    games = odds(-math.log(played.alpha))
+    late = " until the time limit" if single.is_late else ""
+    statement = (
+        f"after {count(game.refuted_at, 'call')} bets had multiplied their stake by {games}, as they do in at most 1 of "
+        f"{games} games of a true claim; {single.wealth.calls:,} fresh calls, made one by one{late}, did not confirm it "
+        f"({_won(single)})"
+    )
+    if together is not None and together.wealth.refuted(alpha):
+        statement = (
+            f"outputs of one call are not as those of many: {statement}, and {together.wealth.calls:,} fresh calls of "
+            f"several outputs did ({_won(together)}). Either the mechanism breaks the claim in calls of several outputs, or outputs "
+            "of one call depend on each other, which is why calls are made one by one"
+        )
+        return played.evidence(Verdict.INCONCLUSIVE, statement, details, unconfirmed=True)
+    if together is not None:
+        statement += f", nor did {together.wealth.calls:,} of several outputs ({_won(together)})"
+    statement += (
+        ". Calls are made one by one since outputs of one call may depend on each other. Either this is such a game, or the "
+        "outputs of one call are not independent runs, or the mechanism behaves in single calls, or the violation is too "
+        "small for so many calls; another seed with more calls tells which"
+    )
+    return played.evidence(Verdict.INCONCLUSIVE, statement, details, unconfirmed=True)
+
+
+def _won(game: Game) -> str:
+    """Return what bets won against a claim."""
+    return f"e-value {math.exp(min(game.wealth.log_wealth, 700.0)):.3g}"
 
 
 def _on_smaller_pair(found: Evidence, played: _Played, adjacency: Adjacency, streams: Streams) -> Evidence:

@@ -120,6 +120,8 @@ def _of(entry: Entry | None, result: AuditResult, today: date) -> Iterator[Diffe
             yield differs(Kind.ACCEPTED, accepted.reason)
     elif accepted is not None and result.verdict is not Verdict.SKIPPED:
         yield differs(Kind.STALE, f"{result.verdict} now; what was accepted is no longer found: {accepted.reason}")
+    if result.is_unconfirmed:
+        yield differs(Kind.WEAKER, f"the claim was refuted, and that was not confirmed: {result.summary}")
     survivors = result.mutation.of(Fate.SURVIVED) if result.mutation is not None else []
     yield from (differs(Kind.FINDING, f"mutant {mutant.name} survives: {mutant.statement}") for mutant in survivors)
     if entry is None:

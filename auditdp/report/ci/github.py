@@ -16,6 +16,7 @@ from auditdp.report.standing import self_reported
 from auditdp.report.text import workflow
 
 COMMANDS = {
+    Level.UNCONFIRMED: "error",
     Level.FINDING: "error",
     Level.CRASHED: "error",
     Level.REGRESSED: "warning",

@@ -10,12 +10,14 @@ from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Differen
 from auditdp.record.mutation import Fate
 from auditdp.record.results import AuditResult, Place, RunRecord, Verdict
 from auditdp.report.reading import line_of
-from auditdp.report.standing import reasons, undecided
+from auditdp.report.standing import reasons, unconfirmed, undecided
 
 
 class Level(StrEnum):
     """How loud a report has to be about an audit."""
 
+    UNCONFIRMED = "refuted, not confirmed"
+    """The claim was refuted, and the verdict does not say so."""
     FINDING = "finding"
     """A person has to look."""
     CRASHED = "crashed"
@@ -71,6 +73,8 @@ def _judged(name: str, result: AuditResult | None, items: Sequence[Difference]) 
     ):
         expired = by_kind.get(Kind.EXPIRED, [])
         return Judged(name, Level.FINDING, (*reasons(result), *expired, *survivors, *regressed), result)
+    if result is not None and result.is_unconfirmed:
+        return Judged(name, Level.UNCONFIRMED, (*unconfirmed(result), result.summary), result)
     if regressed:
         return Judged(name, Level.REGRESSED, tuple(regressed), result)
     if Kind.ACCEPTED in by_kind:

@@ -1,6 +1,7 @@
 """A run as JUnit XML, which every CI service reads: one case per audit.
 
-A finding is a FAILURE; an audit that crashed, or was planned and has no result, is an ERROR, since nothing was found out;
+A finding is a FAILURE, and so is a claim that was refuted without being confirmed; an audit that crashed, or was planned
+and has no result, is an ERROR, since nothing was found out;
 an audit that is skipped, inconclusive or accepted counts as skipped, with the reason. The elements are those of the schema
 that Jenkins publishes (junit-10.xsd).
 """
@@ -20,6 +21,7 @@ from auditdp.report.terminal import run as terminal
 from auditdp.report.text import xml
 
 OUTCOMES = {
+    Level.UNCONFIRMED: "failure",
     Level.FINDING: "failure",
     Level.REGRESSED: "failure",
     Level.CRASHED: "error",

@@ -23,6 +23,7 @@ MARK = "<!-- auditdp -->"
 LONG = 600
 """Characters of a pair or an explanation that are shown."""
 HEADINGS = {
+    Level.UNCONFIRMED: "Refuted, and not confirmed",
     Level.FINDING: "Findings",
     Level.CRASHED: "Crashed, so nothing was found out",
     Level.REGRESSED: "Weaker than the baseline",

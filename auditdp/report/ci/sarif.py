@@ -1,7 +1,8 @@
 """A run as SARIF 2.1.0 (OASIS, errata 01): findings at the file and line of the mechanism that they are about.
 
-Only findings are results. What crashed, was skipped or decided nothing is a notification, since nothing was found there. A
-finding that a baseline accepts is a result with a suppression, whose justification is the reason.
+Only findings, and refutations that were not confirmed, are results. What crashed, was skipped or decided nothing is a
+notification, since nothing was found there. A finding that a baseline accepts is a result with a suppression, whose
+justification is the reason.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ from auditdp.report.reading import said
 from auditdp.report.standing import headline, reasons, self_reported
 from auditdp.report.text import printable, shell
 from auditdp.report.text import sarif as text_of
-from auditdp.report.wording import MEANINGS, REMEDIES
+from auditdp.report.wording import MEANINGS, REMEDIES, UNCONFIRMED_REMEDY
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
 RULES = {
     "violated": ("ClaimViolated", MEANINGS[Verdict.VIOLATED]),
     "miscalibrated": ("NoiseMiscalibrated", MEANINGS[Verdict.MISCALIBRATED]),
+    "unconfirmed": (
+        "RefutedNotConfirmed",
+        "A claim was refuted, and that was not confirmed or not believed: nothing is decided, and the run is not clean.",
+    ),
     "missed": ("DeclaredAndMissed", "An audit declares a finding, and it was not found."),
     "toothless": (
         "TwinSurvived",
@@ -41,6 +46,7 @@ RULES = {
 HELP = {
     "violated": REMEDIES[Verdict.VIOLATED],
     "miscalibrated": REMEDIES[Verdict.MISCALIBRATED],
+    "unconfirmed": UNCONFIRMED_REMEDY,
     "missed": "Something was mended, or the audit sees less than it did: correct what it declares, or give it more calls.",
     "toothless": REMEDIES[Verdict.INCONCLUSIVE],
     "weaker": "Bring back what is gone or weaker; where it is meant, make the baseline anew with `auditdp baseline update`.",
@@ -82,7 +88,9 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
         "results": [
-            _result(item, ids) for item in audits if item.level in (Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
+            _result(item, ids)
+            for item in audits
+            if item.level in (Level.UNCONFIRMED, Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
         ],
         "properties": {
             "outcome": headline(record),
@@ -97,6 +105,8 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
 def rule_of(item: Judged) -> str:
     """Return the id, in ``RULES``, of what is found."""
     result = item.result
+    if item.level is Level.UNCONFIRMED:
+        return "unconfirmed"
     if item.level is Level.REGRESSED or result is None:
         return "weaker"
     if result.verdict in DECLARABLE.values() and DECLARABLE.get(result.expected) is not result.verdict:

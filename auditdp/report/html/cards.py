@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from auditdp.claims.statements import CLAIMS
 from auditdp.record.details import EstimationDetails, ExactDetails, GameDetails
-from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
+from auditdp.record.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
 from auditdp.report import numbers
 from auditdp.report.guessing import guessing
 from auditdp.report.html.drawings import Drawing, DrawnPair, drawing, inputs
@@ -20,7 +20,7 @@ from auditdp.report.html.facts import Table, facts, pairs, says, tables
 from auditdp.report.html.intervals import Interval, interval_of
 from auditdp.report.numbers import as_float, level, number
 from auditdp.report.reading import at_most, said
-from auditdp.report.standing import Standing, reasons, refuting, standing, verdict_label
+from auditdp.report.standing import Standing, reasons, refuted, standing, verdict_label
 
 WEALTH = (
     "Wealth of the bets against the claim, over the calls. If the claim is true, the line reaches the dashed threshold "
@@ -70,7 +70,7 @@ class AuditView:
         inputs: Both inputs of the counterexample, where they can be drawn.
         instead: What holds instead.
         read: What a trace read off the code.
-        refuting: Evidence that refutes although the verdict is another.
+        refuting: How evidence refutes although the verdict is another, each with its counterexample.
     """
 
     result: AuditResult
@@ -86,7 +86,7 @@ class AuditView:
     instead: Sequence[str]
     read: Sequence[str]
     interval: Interval | None
-    refuting: Sequence[Evidence]
+    refuting: Sequence[tuple[str, Counterexample | None]]
 
     @property
     def heading(self) -> str:
@@ -130,7 +130,7 @@ def audit_view(result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]]
         read=[f"Read off the code, {sentence}." for sentence in said(result)]
         + [f"Read off the code, it loses {sentence}." for sentence in [at_most(result)] if sentence],
         interval=interval_of(result),
-        refuting=refuting(result),
+        refuting=[(refuted(evidence), evidence.counterexample) for evidence in result.refuting],
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from auditdp.record.results import AuditResult, RunRecord, Verdict
-from auditdp.report.standing import Standing, standing, verdict_label
+from auditdp.record.results import AuditResult, RunRecord
+from auditdp.report.standing import verdict_label
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,4 @@ def _verdict_text(result: AuditResult | None) -> str:
 
 
 def _finds(result: AuditResult | None) -> bool:
-    return result is not None and (standing(result) is Standing.FINDING or result.verdict is Verdict.ERROR)
+    return result is not None and result.needs_a_look

@@ -14,6 +14,7 @@ from auditdp.report.standing import AS_DECLARED, Standing, standing
 
 COLUMNS: dict[str, Sequence[Standing]] = {
     "Findings": (Standing.FINDING,),
+    "Not confirmed": (Standing.UNCONFIRMED,),
     "Refuted, as declared": AS_DECLARED,
     "Proved": (Standing.CERTIFIED,),
     "Equivalent": (Standing.EQUIVALENT,),

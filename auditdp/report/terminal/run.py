@@ -33,7 +33,7 @@ from auditdp.report.standing import (
     next_command,
     of_planned,
     outcomes,
-    refuting,
+    refuted,
     run_meaning,
     self_reported,
     slowest,
@@ -62,6 +62,7 @@ NARROW = 60
 """Columns below which a label stands above its text."""
 
 STYLES: dict[Standing, str] = {
+    Standing.UNCONFIRMED: "bold red",
     Standing.FINDING: "bold red",
     Standing.UNDECIDED: "yellow",
     Standing.DECLARED: "green",
@@ -105,14 +106,15 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
         title += f"\nthis run is {printable(record.status)}: audits are missing"
     elif record.missing:
         title += "\naudits are missing"
-    clean = record.audited and not record.ended(Verdict.ERROR) and record.status == "complete" and not record.missing
+    whole = record.audited and not record.ended(Verdict.ERROR) and record.status == "complete" and not record.missing
+    clean = whole and not any(result.is_unconfirmed for result in record.results)
     text = Text().append("─" * min(width, WIDTH) + "\n", style="dim")
     text.append("\n".join(textwrap.fill(row, width) for row in title.split("\n")) + "\n", style="bold")
     calm = "bold green" if clean else "bold yellow"
     for key, audits in found.items():
         words = named(key, audits) if record.audited or audits else "audited"
         text.append(_counted(audits, words, width) + "\n", style=STYLES[key] if audits else calm)
-    hidden = sum(bool(refuting(result)) for result in record.results)
+    hidden = sum(bool(result.refuting) for result in record.results)
     rows = [
         (
             "verdicts",
@@ -177,6 +179,9 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         return [("reason", result.summary, "dim")]
     if reason := undecided(result):
         return [("undecided", reason, "yellow"), *_command(result)]
+    for evidence in result.refuting:
+        notes.append(("refuted", refuted(evidence), "bold red"))
+        notes.extend(_counterexample(evidence.counterexample, "")[:2])
     notes.extend(("missed", sentence, "bold red") for sentence in missed(result))
     if result.verdict in REFUTATIONS:
         if finding and result.claim and result.claim.source:
@@ -199,19 +204,16 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         power = would_find(result)
         notes.append(("would find" if power else "because", power or result.summary, ""))
     notes.extend(("traced", sentence, "") for sentence in [at_most(result)] if sentence)
-    for evidence in refuting(result):
-        notes.append(("refuted", f"{evidence.kind}: {evidence.verdict}, {evidence.statement}", "bold red"))
-        notes.extend(_counterexample(evidence.counterexample, "")[:2])
     notes.extend(("notice", text, "yellow") for text in result.notices)
     notes.extend((label, value, "") for label, value in counted(result))
     if result.mutation is not None:
         survivors = result.mutation.of(Fate.SURVIVED)
         notes.append(("mutants", mutation_score(result.mutation), "yellow" if survivors else "green"))
         notes.extend(("survivor", f"{mutant.name}: {mutant.statement}", "yellow") for mutant in survivors)
-    open_question = result.verdict is Verdict.INCONCLUSIVE and not refuting(result)
+    open_question = result.verdict is Verdict.INCONCLUSIVE and all(each.unconfirmed for each in result.refuting)
     if open_question and (command := shell(next_command(result))):
         notes.append(("next", command, "bold"))
-    elif finding or result.verdict in REFUTATIONS or refuting(result):
+    elif finding or result.verdict in REFUTATIONS or result.refuting:
         notes.extend(_command(result))
     return notes
 

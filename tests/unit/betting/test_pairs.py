@@ -151,7 +151,7 @@ def test_the_smallest_pair_that_shows_it_is_found_and_played():
     assert small.refuted_at is not None
     (table,) = small.tables
     assert LEAKING <= table.pair.data < 61
-    fresh = small.confirmation(lambda purpose, batch: stream(9, purpose, batch))
+    fresh = small.confirmation(small.calls.singly(), lambda purpose, batch: stream(9, purpose, batch))
     fresh.play(2_000, alpha=0.05, stop_when_refuted=True)
     assert fresh.wealth.refuted(0.05)
 
