@@ -63,6 +63,11 @@ def crashes():
 INCONCLUSIVE = """
 @audit()
 def inconclusive():
+    return Audit(coin, PureDP(1.0), BITS, calls=10)
+"""
+UNCONFIRMED = """
+@audit()
+def unconfirmed():
     return Audit(Crowd(), PureDP(1.0), BITS, calls=600)
 """
 SKIPPED = """
@@ -111,7 +116,12 @@ DECLARED_MISCALIBRATION = MISCALIBRATED.replace("@audit()", '@audit(expect="misc
         (TOOTHLESS, ["--fail-on", "inconclusive"], ["INCONCLUSIVE"], 1),
         (DECLARED_AND_MISSED, [], ["NOT_REFUTED"], 1),
         (CRASHES, [], ["ERROR"], 3),
-        (INCONCLUSIVE, [], ["INCONCLUSIVE"], 4),
+        (INCONCLUSIVE, [], ["INCONCLUSIVE"], 0),
+        (UNCONFIRMED, [], ["INCONCLUSIVE"], 4),
+        (UNCONFIRMED, ["--fail-on", "none"], ["INCONCLUSIVE"], 4),
+        (UNCONFIRMED + HOLDS, [], ["INCONCLUSIVE", "NOT_REFUTED"], 4),
+        (UNCONFIRMED + CRASHES, [], ["INCONCLUSIVE", "ERROR"], 3),
+        (UNCONFIRMED + VIOLATED, [], ["INCONCLUSIVE", "VIOLATED"], 1),
         (INCONCLUSIVE, ["--fail-on", "inconclusive"], ["INCONCLUSIVE"], 4),
         (SKIPPED + HOLDS, ["--fail-on", "skipped"], ["SKIPPED", "NOT_REFUTED"], 4),
         (SKIPPED, ["--fail-on", "skipped"], ["SKIPPED"], 5),
@@ -133,10 +143,31 @@ def test_the_exit_code_of_a_run(project, audits, options, verdicts, code):
 
 
 def test_a_finding_that_fresh_randomness_does_not_confirm_has_no_counterexample(project):
-    project.audits(PRELUDE + INCONCLUSIVE)
-    found = project.run().audit("inconclusive")
+    project.audits(PRELUDE + UNCONFIRMED)
+    found = project.run().audit("unconfirmed")
     assert found["counterexample"] is None
     assert "did not confirm" in found["summary"]
+
+
+def test_a_refutation_that_is_not_confirmed_stays_unclean_in_every_command(project):
+    project.audits(PRELUDE + UNCONFIRMED + HOLDS)
+    outcome = project.run("--report", "junit=out.xml")
+    (evidence,) = outcome.audit("unconfirmed")["evidence"]
+    assert evidence["unconfirmed"]
+    assert not evidence["details"]["confirmation"]["confirmed"]
+    assert evidence["details"]["together"]["confirmed"]
+    assert 'failures="1"' in project.root.joinpath("out.xml").read_text()
+    shown = project("report", "-f", "terminal").out
+    assert shown.index("1  claim refuted, not confirmed") < shown.index("0  findings")
+    assert "A clean run means" not in shown
+    assert project("replay", "unconfirmed").code == 4
+    assert project("confirm", "unconfirmed", "--seed", "2").code == 4
+    assert [line for line in project("run", "-q", "--last-failed").out.splitlines() if "holds" in line] == []
+    project.run()
+    assert project("baseline", "update").code == 0
+    checked = project("baseline", "check")
+    assert checked.code == 6
+    assert "weaker" in checked.out + checked.err
 
 
 def test_a_run_that_audits_nothing_says_so_on_every_channel(project):

@@ -28,10 +28,13 @@ SHRINKING_ALPHA = 0.05
 """Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
 
 
-def confirm(game: Game, streams: Streams, purpose: str, alpha: float, most: int, *, singly: bool = True) -> Game:
+def confirm(
+    game: Game, streams: Streams, purpose: str, alpha: float, most: int, *, singly: bool = True, patience: float = 1.0
+) -> Game:
     """Replay the best pair on fresh randomness, with its own alpha, and return the game that was played.
 
-    Its calls are made one by one, or have several outputs each unless ``singly``.
+    Its calls are made one by one, or have several outputs each unless ``singly``. There are at most ``most`` of them, and a
+    game that has won nothing when a share ``patience`` of these has been made ends there.
     Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
     depends on, so that it can be played again from the record.
     """
@@ -41,8 +44,12 @@ def confirm(game: Game, streams: Streams, purpose: str, alpha: float, most: int,
         fresh = game.confirmation(calls, streams)
     else:
         fresh = Game(Recorder(calls), game.claim, [game.best.pair], game.forecasters, streams)
+
+    def gaining(made: int, wanted: int) -> bool:
+        return made < patience * wanted or fresh.wealth.log_wealth > 0
+
     with allowing(most, share=MAIN):
-        fresh.play(most, alpha=alpha, stop_when_refuted=True)
+        fresh.play(most, alpha=alpha, stop_when_refuted=True, going_on=gaining)
     return fresh
 
 

@@ -45,8 +45,8 @@ from auditdp.numerics.rounding import at_least, confidence, count, outwards
 from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
-SINGLE_SHARE = 0.75
-"""Share of a confirmation's calls that are single ones, where others may have several outputs."""
+SINGLE_PATIENCE = 0.75
+"""Share of a confirmation's calls after which single ones that have won nothing leave the others to calls of several."""
 MOST_LISTED = 12
 LONGEST_NAMED = 60
 """Characters of a pair that the power line names."""
@@ -197,7 +197,6 @@ class _Played:
         details: GameDetails,
         *,
         counterexample: Counterexample | None = None,
-        unconfirmed: bool = False,
     ) -> Evidence:
         """Return the evidence."""
         return Evidence(
@@ -210,7 +209,6 @@ class _Played:
             calls=self.opened.used,
             counterexample=counterexample,
             details=details,
-            unconfirmed=unconfirmed,
         )
 
 
@@ -264,9 +262,8 @@ def _refuted(played: _Played, streams: Streams) -> Evidence:
     """Confirm a finding on fresh randomness."""
     game, alpha = played.game, played.alpha_again
     itself, most = _confirms_itself(played.opened), played.opened.to_confirm
-    if not game.calls.raising:
-        most = math.ceil(SINGLE_SHARE * most)
-    fresh = game if itself else confirm(game, streams, f"confirmation{played.part}", alpha, most)
+    patience = 1.0 if game.calls.raising else SINGLE_PATIENCE
+    fresh = game if itself else confirm(game, streams, f"confirmation{played.part}", alpha, most, patience=patience)
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
     if not fresh.wealth.refuted(alpha):
@@ -285,7 +282,7 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     if most and not game.calls.raising:
         purpose = f"confirmation by calls of several outputs{played.part}"
         together = confirm(game, streams, purpose, alpha, most, singly=False)
-        details = replace(details, together=replace(confirmation_of(together, alpha), outputs=None))
+        details = replace(details, together=confirmation_of(together, alpha))
     assert game.refuted_at is not None  # it was
     games = odds(-math.log(played.alpha))
     late = " until the time limit" if single.is_late else ""
@@ -297,18 +294,18 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     if together is not None and together.wealth.refuted(alpha):
         statement = (
             f"outputs of one call are not as those of many: {statement}, and {together.wealth.calls:,} fresh calls of "
-            f"several outputs did ({_won(together)}). Either the mechanism breaks the claim in calls of several outputs, or outputs "
-            "of one call depend on each other, which is why calls are made one by one"
+            f"several outputs did ({_won(together)}). Either the mechanism breaks the claim in calls of several outputs, or "
+            "outputs of one call depend on each other, which is why calls are made one by one"
         )
-        return played.evidence(Verdict.INCONCLUSIVE, statement, details, unconfirmed=True)
-    if together is not None:
-        statement += f", nor did {together.wealth.calls:,} of several outputs ({_won(together)})"
-    statement += (
-        ". Calls are made one by one since outputs of one call may depend on each other. Either this is such a game, or the "
-        "outputs of one call are not independent runs, or the mechanism behaves in single calls, or the violation is too "
-        "small for so many calls; another seed with more calls tells which"
-    )
-    return played.evidence(Verdict.INCONCLUSIVE, statement, details, unconfirmed=True)
+    else:
+        if together is not None:
+            statement += f", nor did {together.wealth.calls:,} of several outputs ({_won(together)})"
+        statement += (
+            ". Calls are made one by one since outputs of one call may depend on each other. Either this is such a game, or "
+            "the outputs of one call are not independent runs, or the mechanism behaves in single calls, or the violation "
+            "is too small for so many calls; another seed with more calls tells which"
+        )
+    return replace(played.evidence(Verdict.INCONCLUSIVE, statement, details), unconfirmed=True)
 
 
 def _won(game: Game) -> str:

@@ -114,13 +114,11 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     for key, audits in found.items():
         words = named(key, audits) if record.audited or audits else "audited"
         text.append(_counted(audits, words, width) + "\n", style=STYLES[key] if audits else calm)
-    hidden = sum(bool(result.refuting) for result in record.results)
     rows = [
         (
             "verdicts",
             ", ".join(f"{many} {verdict}" for verdict in Verdict if (many := record.ended(verdict))) or "none",
         ),
-        *([("refuted", f"{count(hidden, 'audit')} with another verdict, by evidence named there")] if hidden else []),
         *([("self-report", own)] if (own := self_reported(record)) else []),
         *([("mutants", mutation_score(*mutations))] if mutations else []),
         *([("slowest", _slowest(record))] if slowest(record) else []),

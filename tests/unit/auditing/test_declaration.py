@@ -23,7 +23,15 @@ from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-from auditdp.errors import AdjacencyError, CollectionError, ConfigurationError, MechanismError, PrivacyViolation, Skip
+from auditdp.errors import (
+    AdjacencyError,
+    CollectionError,
+    ConfigurationError,
+    MechanismError,
+    NotConfirmed,
+    PrivacyViolation,
+    Skip,
+)
 from auditdp.evidence.estimation.evidence import Unbiased
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.record.results import Verdict
@@ -388,6 +396,16 @@ def test_assert_private_fails_with_the_counterexample():
     for part in ("pair: 0.0 | 1.0", "ε ≥ 0.", "fresh calls, made one by one, confirmed it", "the claim allows 57"):
         assert part in text
     assert re.search(r"seed=3, calls=5,?000, alpha=1e-06", text)  # as it was asked for
+
+
+def by_size(data, size, *, rng):
+    return data + rng.laplace(scale=1.0 if size == 1 else 0.2, size=size)
+
+
+def test_assert_private_fails_where_a_refutation_is_not_confirmed():
+    with pytest.raises(NotConfirmed, match="e-value") as caught:
+        assert_private(by_size, PureDP(1.0), [(0.0, 1.0)], calls=2000, alpha=0.05)
+    assert caught.value.result.is_unconfirmed
 
 
 def test_assert_private_shows_the_output_where_the_law_is_known():

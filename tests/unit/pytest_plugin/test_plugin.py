@@ -122,6 +122,25 @@ def test_audits_and_tests_in_one_session_and_the_same_for_two_processes(session,
     assert len(ran) == 4
 
 
+@pytest.mark.full
+def test_an_audit_whose_refutation_is_not_confirmed_fails(session, pytester):
+    """In an audit file and in a test, whatever fail_on says."""
+    with (pytester.path / "mine.py").open("a") as mechanisms:
+        mechanisms.write("\ndef hidden(data, size, *, rng):\n    return np.full(size, data if size > 1 else 0)\n")
+    pytester.path.joinpath("audits", "audit_mine.py").write_text(
+        "from auditdp import AnyValues, Audit, PureDP, audit\nfrom mine import hidden\n\n@audit()\ndef hides():\n"
+        "    return Audit(hidden, PureDP(1.0), AnyValues((0, 1)), calls=600)\n"
+    )
+    pytester.makepyfile(
+        test_mine="from auditdp import AnyValues, PureDP\nfrom mine import hidden\n\ndef test_hidden(auditor):\n"
+        "    auditor.assert_private(hidden, PureDP(1.0), AnyValues((0, 1)), calls=600)\n"
+    )
+    outcome = session(".", "--auditdp", "--auditdp-report", "json=r.json")
+    outcome.assert_outcomes(failed=2)
+    results = json.loads((pytester.path / "r.json").read_text())["results"]
+    assert [result["evidence"][0]["unconfirmed"] for result in results] == [True, True]
+
+
 def test_a_selection_shares_alpha_and_says_no_more(session, pytester):
     outcome = session(
         "audits", "--auditdp", "-k", "holds or skipped", "--auditdp-report", "json=r.json", "--auditdp-alpha", ".02"

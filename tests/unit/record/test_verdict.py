@@ -365,3 +365,31 @@ def test_no_conclusion_contradicts_its_evidence(evidence, controls):
         "a", verdict, summary, evidence=evidence, controls=controls, epsilon_lower=low, epsilon_upper=high
     )
     assert made.contradiction == ""
+
+
+REFUTED = Evidence("game", Verdict.VIOLATED, "seen")
+DROPPED = Evidence("game", Verdict.INCONCLUSIVE, "not confirmed", unconfirmed=True)
+CONTRADICTED = [Evidence("exact", Verdict.CERTIFIED, "proved"), Evidence("accounting", Verdict.VIOLATED, "refuted")]
+SURVIVOR = ControlResult("twin", Verdict.NOT_REFUTED, blind=["game"])
+
+
+@pytest.mark.parametrize(
+    ("verdict", "evidence", "more", "unconfirmed", "finding"),
+    [
+        (Verdict.INCONCLUSIVE, [DROPPED], {}, True, False),
+        (Verdict.INCONCLUSIVE, CONTRADICTED, {}, True, False),
+        (Verdict.MISCALIBRATED, [CALIBRATION, DROPPED], {"expected": "miscalibration"}, True, False),
+        (Verdict.INCONCLUSIVE, [REFUTED], {"controls": [SURVIVOR], "lacking": 100}, True, True),
+        (Verdict.INCONCLUSIVE, [DROPPED], {"controls": [SURVIVOR], "lacking": 100}, True, True),
+        (Verdict.MISCALIBRATED, [CALIBRATION], {"expected": "miscalibration"}, False, False),
+        (Verdict.INCONCLUSIVE, [DROPPED], {"expected": "violation", "lacking": 100}, False, False),
+        (Verdict.INCONCLUSIVE, [DROPPED], {"expected": "violation"}, False, True),
+        (Verdict.VIOLATED, [REFUTED], {}, False, True),
+        (Verdict.VIOLATED, [Evidence("exact", Verdict.VIOLATED, "proved"), DROPPED], {}, False, True),
+        (Verdict.INCONCLUSIVE, [replace(DROPPED, unconfirmed=False)], {}, False, False),
+    ],
+)
+def test_a_refutation_on_which_the_verdict_does_not_rest_is_not_lost(verdict, evidence, more, unconfirmed, finding):
+    result = AuditResult("a.py::a", verdict, "it ended", evidence=evidence, **more)
+    assert (result.is_unconfirmed, result.is_finding) == (unconfirmed, finding)
+    assert result.needs_a_look == (unconfirmed or finding)

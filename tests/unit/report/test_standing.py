@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from auditdp.history.baseline.differences import Difference, Kind
+from auditdp.record.details import Confirmation, GameDetails
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
+from auditdp.report.attestation import statement
 from auditdp.report.formats import render
 from auditdp.report.html.pages import pages
-from auditdp.report.standing import Standing, headline, outcomes
+from auditdp.report.standing import Standing, headline, outcomes, run_meaning
 
 CLAIM = ClaimRecord("PureDP", "1-DP", "value LDP", epsilon=1.0)
 ENDED = [
@@ -97,3 +100,44 @@ def test_a_false_claim_is_no_title(verdict, expected, title):
     assert f"<h1>{title}Adding half of the noise is 1-DP.</h1>" in page
     whole = render(run(replace(result)), "html")
     assert f'<p class="title">{title}Adding half of the noise is 1-DP.</p>' in whole
+
+
+@pytest.fixture
+def unconfirmed(clean):
+    """A clean run and, last in it, a refutation that was not confirmed, by calls of one output or of several."""
+    fresh = {"pair": "0 | 1", "calls": 81, "alpha": 0.025}
+    game = GameDetails(
+        threshold=math.log(20),
+        refuted_at=92,
+        confirmation=Confirmation(log_e_value=math.log(0.962), confirmed=False, **fresh),
+        together=Confirmation(log_e_value=math.log(53.6), confirmed=True, **fresh),
+    )
+    dropped = Evidence("game", Verdict.INCONCLUSIVE, "…", log_e_value=math.log(318), details=game, unconfirmed=True)
+    return run(*clean.results, replace(ended(Verdict.INCONCLUSIVE, name="hidden"), evidence=[dropped]))
+
+
+def test_a_refutation_that_was_not_confirmed_comes_first_in_every_report(unconfirmed):
+    line = f"1 claim refuted, not confirmed; 0 findings in 16 audits; {KNOWN}"
+    assert headline(unconfirmed) == line
+    assert next(iter(outcomes(unconfirmed))) is Standing.UNCONFIRMED
+    shown = {
+        name: render(unconfirmed, name) for name in ("terminal", "html", "pull-request", "junit", "sarif", "github")
+    }
+    for name, text in shown.items():
+        assert "A clean run means" not in text.partition('id="meaning"')[0], name
+        assert all(value in text for value in ("318", "0.962", "53.6")), name
+    assert f"<h1>{line}</h1>" in shown["html"]
+    assert shown["html"].index('id="finding-1"') < shown["html"].index('id="verdicts"')
+    assert f"### Privacy audits: {line}\n" in shown["pull-request"]
+    assert shown["github"].startswith("::error ")
+    suite = ElementTree.fromstring(shown["junit"])
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    (found,) = json.loads(shown["sarif"])["runs"][0]["results"]
+    assert found["ruleId"] == "auditdp/unconfirmed"
+    assert statement(unconfirmed, "run.json", "0")["predicate"]["result"] == "FAILED"
+    assert run_meaning(unconfirmed).startswith("This is not a clean run: 1 claim was refuted")
+
+
+def test_two_refutations_that_were_not_confirmed_are_both_counted(unconfirmed):
+    again = replace(unconfirmed.results[-1], id="audits/audit_a.py::again")
+    assert headline(run(*unconfirmed.results, again)).startswith("2 claims refuted, not confirmed; 0 findings")

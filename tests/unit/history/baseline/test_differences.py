@@ -395,3 +395,14 @@ def test_another_processor_s_last_digits_change_no_verdict_of_a_check(result, re
         assert not [found.text for found in differences(known, run(now), covered=lambda identifier: True, today=TODAY)]
     lost = replace(result, claim=replace(result.claim, epsilon=result.claim.epsilon * 1.001))
     assert differences(known, run(lost), covered=lambda identifier: True, today=TODAY)[0].kind is Kind.CHANGED
+
+
+@pytest.mark.parametrize("known", [Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, None])
+def test_a_refutation_that_was_not_confirmed_is_weaker_than_any_entry(known):
+    dropped = Evidence("game", Verdict.INCONCLUSIVE, "not confirmed", unconfirmed=True)
+    now = audit(Verdict.INCONCLUSIVE, evidence=[dropped, *audit().evidence[1:]], epsilon_lower=None)
+    entries = {} if known is None else {ID: entry_of(replace(now, verdict=known))}
+    found = differences(entries, run(now), covered=lambda identifier: True, today=TODAY)
+    assert Kind.WEAKER in {difference.kind for difference in found}
+    (item,) = judged(run(now), found)
+    assert (item.level, rule_of(item)) == (Level.UNCONFIRMED, "unconfirmed")

@@ -257,7 +257,7 @@ def test_an_inconclusive_audit_does_not_hide_what_refutes_it(record, audit):
     assert "    refuted      accounting: VIOLATED, its loss is 2" in shown
     assert "    pair         the worst of 3 releases" in shown
     assert any(row.startswith("    reproduce") for row in shown)
-    assert "1 audit with another verdict" in terminal.summary(replace(record, results=[torn]))
+    assert "1  claim refuted, not confirmed" in terminal.summary(replace(record, results=[torn]))
 
 
 def test_the_slowest_audits_are_listed(record):
