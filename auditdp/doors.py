@@ -1,8 +1,10 @@
-"""The doors for files: what comes from somebody else is bounded before it is read; what is written stays where it was asked.
+"""The doors for files and messages: what others write is bounded before it is read; files are written where it was asked.
 
 A record, a log, a baseline, settings or a file of outputs may come from anybody. Nothing larger than ``MOST_BYTES`` is read;
 JSON nests at most 200 deep and has no lone surrogates; what cannot be read is a ``ConfigurationError`` or a ``ValueError``
 whatever it holds. A link in a folder leads no file that is written out of it.
+
+A process that imports an audit file may send anything. Every bound of its messages is in this file.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import stat
 import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from auditdp.errors import ConfigurationError
 
@@ -23,22 +25,65 @@ MOST_SETTINGS = 1 << 24
 """Bytes of a file that people write or review: settings and baselines."""
 
 
-def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return what a file holds.
+MOST_MESSAGE = 1 << 25
+"""Bytes of a message from a process of an audit, arrays aside: what its file declares, an answer, a result."""
+MOST_ARRAYS = 1 << 30
+"""Bytes of the arrays of an answer, unless its question allows another number."""
+MOST_RESULT = 1 << 23
+"""Bytes of the result of an audit. Its message quotes it as text, which takes at most three times as many bytes."""
+MOST_RESULTS = 1 << 28
+"""Bytes of all results of a run, so that its log has fewer than ``MOST_BYTES``."""
+MOST_AUDITS = 1_000
+"""Audits of a file. Each takes a share of alpha from all others, and two processes."""
+LONGEST_ID = 4_096
+"""Characters of the id of an audit."""
+MOST_SOURCES = 20_000
+"""Files below the working folder that an audit file imports."""
+MOST_SOURCE_BYTES = 1 << 30
+"""Bytes of these files together."""
+MOST_SHOWN = 16_384
+"""Characters that are kept of an error or of printed text: the first half and the last half."""
+
+
+def without_middle(text: str) -> str:
+    """Return a text; of a long one, both ends and the number of characters that are left out between them."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    half = MOST_SHOWN // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+
+
+def open_file(path: Path, most: int = MOST_BYTES, *, below: Path | None = None) -> BinaryIO:
+    """Open a file for reading; with ``below``, only if it lies in that folder, and no link leads out of it.
 
     Raises:
         FileNotFoundError: If there is none.
         OSError: If it cannot be read.
-        ConfigurationError: If it is no file, or larger than ``most`` bytes.
+        ConfigurationError: If it is no regular file, larger than ``most`` bytes, or elsewhere.
     """
-    status = path.stat()
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe without a writer makes nobody wait
+    if below is not None:
+        folder = Path(os.path.realpath(path.parent))
+        if not folder.is_relative_to(below):
+            raise ConfigurationError(f"{path} cannot be read: it is not below {below}")
+        path, flags = folder / path.name, flags | os.O_NOFOLLOW
+    file = os.open(path, flags)
+    status = os.fstat(file)
+    refused = ""
     if not stat.S_ISREG(status.st_mode):
-        raise ConfigurationError(f"{path} cannot be read: it is no file")
-    if status.st_size > most:
-        raise ConfigurationError(
-            f"{path} cannot be read: it has {status.st_size:,} bytes, and at most {most:,} are read"
-        )
-    return path.read_bytes()
+        refused = "it is no file"
+    elif status.st_size > most:
+        refused = f"it has {status.st_size:,} bytes, and at most {most:,} are read"
+    if refused:
+        os.close(file)
+        raise ConfigurationError(f"{path} cannot be read: {refused}")
+    return os.fdopen(file, "rb")
+
+
+def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return what a file holds; see ``open_file`` for what is refused."""
+    with open_file(path, most) as file:
+        return file.read()
 
 
 def json_of(content: str | bytes) -> Any:

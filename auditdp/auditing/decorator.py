@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import math
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any, overload
 from auditdp.auditing.declaration import Audit
 from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
+from auditdp.record.budgets import LONGEST
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ def _wrong(factory: Callable[..., Audit], positional: Sequence[Any], options: Ma
     expect, timeout, smallest = options.get("expect", "holds"), options.get("timeout"), options.get("smallest") or {}
     if expect != "holds" and (problem := _undeclarable(expect)):
         return problem
-    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
-        return f"expected timeout, a finite number of seconds > 0, got {timeout!r}"
+    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout <= LONGEST):
+        return f"expected timeout, a number of seconds > 0 and <= {LONGEST:g}, got {timeout!r}"
     parameters = inspect.signature(factory).parameters
     for name, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty:

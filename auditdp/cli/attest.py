@@ -46,6 +46,9 @@ def attest(
     inside = {result.mechanism_at.file for result in record.results if result.mechanism_at is not None}
     for name in sorted(inside - {*record.sources}):
         say(f"{name} has a mechanism and is not attested: it was imported after the audits were collected")
+    audited = {entry.audit.rpartition("::")[0] for entry in record.alpha_ledger}
+    for name in sorted(audited - {*record.sources}):
+        say(f"{name} has audits and is not attested: the record has no digest of it")
     signer = _key(key, private=True)
     from securesystemslib.dsse import Envelope
 

@@ -16,7 +16,7 @@ from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
 from auditdp.record.rows import json_number
 from auditdp.report.markdown import table
 from auditdp.report.numbers import bound, count, interval
-from auditdp.report.standing import detectable, run_meaning, self_reported, unseen
+from auditdp.report.standing import crowded, detectable, run_meaning, self_reported, unseen
 from auditdp.report.text import markdown as written
 from auditdp.report.text import markdown_code, one_line, shell
 
@@ -191,6 +191,7 @@ def _totals(record: RunRecord) -> Iterator[str]:
     verdicts = [line.verdict for lines in ledger(record).values() for line in lines]
     counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
     own = f" Self-reported: {sentence}." if (sentence := self_reported(record)) else ""
+    own += f" Many audits: {written(many)}." if (many := crowded(record)) else ""
     yield f"{count(len(verdicts), 'claim')}: {', '.join(counts)}.{own}"
 
 

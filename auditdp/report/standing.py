@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from enum import StrEnum
 
 from auditdp.numerics.rounding import confidence
@@ -44,6 +45,8 @@ class Standing(StrEnum):
 LONG = 1.0
 """Seconds from which an audit may be listed as slow."""
 MOST_SLOW = 5
+MANY_AUDITS = 100
+"""Audits of a file; of a file with more, reports say that it leaves less of alpha to the audits of other files."""
 BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """What follows the leaks that a budget would find."""
 MORE_CALLS = 10
@@ -324,6 +327,13 @@ def self_reported(record: RunRecord) -> str:
         return ""
     rest, whose = ("rests", "its audit") if many == 1 else ("rest", "their audits")
     return f"{count(many, 'verdict')} {rest} on evidence that code of {whose} computed"
+
+
+def crowded(record: RunRecord) -> str:
+    """Return a sentence that names files with more than ``MANY_AUDITS`` audits; empty for none."""
+    audits = Counter(entry.audit.rpartition("::")[0] for entry in record.alpha_ledger)
+    found = [f"{number:,} audits in {file}" for file, number in audits.items() if number > MANY_AUDITS]
+    return f"{', '.join(found)}: alpha is shared by all audits, so each of the others has less of it" if found else ""
 
 
 ENDED = {"skipped": "skipped", "crashed": "ended with an error"}

@@ -8,10 +8,11 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
 
+from auditdp.doors import LONGEST_ID, without_middle
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.record.budgets import LONGEST, MOST_SEED, Budget
 
@@ -19,18 +20,20 @@ if TYPE_CHECKING:
     from auditdp.record.results import LedgerEntry
 
 PATTERN = "audit_*.py"
+Shown = Annotated[str, AfterValidator(without_middle)]
+"""Text from a process of an audit that reports quote."""
 
 
 @dataclass(frozen=True)
 class Listed:
     """An audit that a file declares, as plain data."""
 
-    id: str
+    id: Annotated[str, Field(max_length=LONGEST_ID)]
     """Its path and name, as in ``audits/audit_edges.py::dprr``."""
     path: str
     """The file, absolute."""
-    expect: str = "holds"
-    timeout: float | None = None
+    expect: Literal["holds", "violation", "miscalibration"] = "holds"
+    timeout: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
     """Seconds that it declares for itself."""
     description: str = ""
     parameters: tuple[str, ...] = ()
@@ -43,11 +46,11 @@ class Collected:
     """What the import of one audit file gave."""
 
     audits: tuple[Listed, ...] = ()
-    failure: str = ""
+    failure: Shown = ""
     """Why it could not be imported; empty where it could."""
     sources: tuple[str, ...] = ()
     """Files below the working folder that it imported, itself too."""
-    printed: str = ""
+    printed: Shown = ""
     forkable: bool = True
     """Whether a process that has imported it can be forked."""
 
@@ -273,6 +276,6 @@ def make_plan(targets: Sequence[str], options: PlanOptions, *, collect: Collecto
         if name not in known:
             raise ConfigurationError(f"-P {name}: no selected audit has this parameter; {did_you_mean(name, known)}")
     for d in declared:
-        if d.unreadable:  # a value that cannot be read is refused before anything runs
+        if d.unreadable and options.overrides:  # a value that cannot be read is refused before anything runs
             raise ConfigurationError(d.unreadable)
     return Plan([options.task(d, share=options.alpha / len(declared)) for d in declared], failures)

@@ -27,13 +27,15 @@ from pydantic import ValidationError
 
 from auditdp import __version__
 from auditdp.config import project_name
-from auditdp.doors import content_of, json_of
+from auditdp.doors import MOST_BYTES, content_of, json_of, open_file
 from auditdp.errors import ConfigurationError
 from auditdp.record.results import SCHEMA, AuditResult, RunRecord, Verdict, result_of
 from auditdp.runner.plan import Plan
 
 DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
 """The end of a line of a log, and what comes before it."""
+BLOCK = 1 << 20
+"""Bytes of a file that are read at a time."""
 LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "hypothesis", "dp-accounting"),
     *("pandas", "polars", "torch", "torch-geometric", "opacus", "jax", "opendp", "diffprivlib", "python-dp"),
@@ -66,12 +68,27 @@ def header(
 def _digests(sources: Iterable[Path]) -> Iterator[tuple[str, str]]:
     """Yield the path of each source from the working folder, and its digest."""
     here = Path.cwd().resolve()
-    yield from ((file.relative_to(here).as_posix(), sha256(file)) for file in sources if file.is_relative_to(here))
+    for file in sources:
+        if file.is_relative_to(here) and (digest := sha256(file, below=here)):
+            yield file.relative_to(here).as_posix(), digest
 
 
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal; empty where it is none."""
-    return hashlib.sha256(content_of(path)).hexdigest() if path.is_file() else ""
+def sha256(path: Path, *, below: Path | None = None) -> str:
+    """Return the SHA-256 of a file in hexadecimal, empty where it is none; see ``open_file`` for ``below``."""
+    return _hashed(path, b"", below).hexdigest() if path.is_file() else ""
+
+
+def _hashed(path: Path, before: bytes, below: Path | None) -> Any:
+    """Return the SHA-256 of some bytes and, if there is such a file, of those that it holds."""
+    found = hashlib.sha256(before)
+    if path.is_file():
+        with open_file(path, below=below) as file:
+            for _ in range(0, MOST_BYTES, BLOCK):  # a file may grow while it is read
+                content = file.read(BLOCK)
+                if not content:
+                    break
+                found.update(content)
+    return found
 
 
 def now() -> str:
@@ -108,9 +125,11 @@ def _revision(sources: Iterable[Path]) -> str:
 
 def digest_of(sources: Iterable[Path]) -> str:
     """Return a digest of files and of auditdp's own, wherever they are."""
-    files = {*sources, *Path(__file__).resolve().parents[1].rglob("*.py")}
-    each = (file.name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b"") for file in files)
-    return hashlib.sha256(b"".join(sorted(hashlib.sha256(content).digest() for content in each))).hexdigest()[:12]
+    here = Path.cwd().resolve()
+    files = {file: here if file.is_relative_to(here) else file.parent for file in sources}
+    own = dict.fromkeys(Path(__file__).resolve().parents[1].rglob("*.py"))
+    each = [_hashed(file, file.name.encode() + b"\0", below).digest() for file, below in {**files, **own}.items()]
+    return hashlib.sha256(b"".join(sorted(each))).hexdigest()[:12]
 
 
 class Reading(NamedTuple):

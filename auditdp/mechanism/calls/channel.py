@@ -2,7 +2,7 @@
 
 A question has a ticket that nobody can guess, and an answer names it: what comes unasked, twice, or to another question
 ends the conversation. Who judges is trusted, so questions are pickled. Answers are not: they are a line of JSON and the
-bytes of arrays of numbers, and one that announces more bytes than were allowed is not read.
+bytes of arrays of numbers, and one that announces more bytes than were allowed is not read (``doors`` has the bounds).
 """
 
 from __future__ import annotations
@@ -25,16 +25,11 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 import auditdp.errors as of_the_harness
+from auditdp.doors import MOST_ARRAYS, MOST_MESSAGE
 from auditdp.errors import AuditError, MissingExtraError, Timeout, raised_in
 from auditdp.mechanism.calls.allowance import Allowance, allowance, allowing
 from auditdp.mechanism.protocol import Array
 
-MOST = 1 << 30
-"""Bytes of an answer, unless its question allows another number."""
-LINE = 1 << 20
-"""Bytes of the line of an answer that is mostly arrays."""
-MOST_SAID = 1 << 26
-"""Bytes of the line of any answer: as objects it takes many times as much memory."""
 LONGEST_NAME = 200
 _DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f2|f4|f8|f16)")
 _KNOWN: dict[str, type[BaseException]] = {
@@ -93,7 +88,7 @@ class Channel:
         self._given_up: set[str] = set()
         self._lost = ""
 
-    def ask(self, what: str, *arguments: Any, most: int = MOST) -> tuple[Any, list[Array]]:
+    def ask(self, what: str, *arguments: Any, most: int = MOST_ARRAYS) -> tuple[Any, list[Array]]:
         """Return the answer to a question: plain data, and arrays of numbers.
 
         Arrays have at most so many bytes.
@@ -131,7 +126,7 @@ class Channel:
                 self._given_up.add(ticket)
                 raise
             try:
-                content = self._connection.recv_bytes(LINE + most)
+                content = self._connection.recv_bytes(MOST_MESSAGE + most)
             except (EOFError, ConnectionError):
                 raise
             except OSError:  # of a length that was announced
@@ -160,8 +155,8 @@ def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
 
 
 def _read(content: bytes) -> tuple[_Line, list[Array]]:
-    end = content.find(b"\n", 0, MOST_SAID)
-    if end < 0 and len(content) > MOST_SAID:
+    end = content.find(b"\n", 0, MOST_MESSAGE)
+    if end < 0 and len(content) > MOST_MESSAGE:
         raise ValueError("a line of more bytes than any answer has")
     line = _LINE.validate_json(content[:end] if end >= 0 else content)
     rest, start, arrays = memoryview(content), end + 1 if end >= 0 else len(content), []

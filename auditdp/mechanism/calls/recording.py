@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.doors import MOST_RESULT
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism.calls.calls import Calls
 from auditdp.mechanism.calls.representation import Representation
@@ -48,7 +49,11 @@ class Recorder(Calls):
             return {"kept": 0, "why": f"{self._bytes:,} bytes are more than {MOST_BYTES:,}"}
         assert self.like is not None  # the game looked at them
         rows = np.concatenate(self._kept)
-        return {"kept": len(rows), "like": _packed(self.like), "rows": _packed(rows), "form": self.form.recorded()}
+        like, packed = _packed(self.like), _packed(rows)
+        # The rest of the result needs room, too: a finding without its outputs is better than none.
+        if (size := len(like) + len(packed)) > MOST_RESULT // 2:
+            return {"kept": 0, "why": f"{size:,} bytes are more than {MOST_RESULT // 2:,}"}
+        return {"kept": len(rows), "like": like, "rows": packed, "form": self.form.recorded()}
 
 
 class Playback(Calls):

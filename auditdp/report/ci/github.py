@@ -12,7 +12,7 @@ from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged, place, worst_first
 from auditdp.report.ci.sarif import message
-from auditdp.report.standing import self_reported
+from auditdp.report.standing import crowded, self_reported
 from auditdp.report.text import workflow
 
 COMMANDS = {
@@ -38,6 +38,8 @@ def commands(record: RunRecord, differences: Sequence[Difference] | None = None)
             lines.append(f"::{command} title=auditdp::{len(of) - len(shown)} more are in the run's report")
     if own := self_reported(record):
         lines.append(f"::notice title=auditdp::Self-reported: {own}")
+    if many := crowded(record):
+        lines.append(f"::notice title=auditdp::{workflow(many)}")
     return "".join(f"{line}\n" for line in lines)
 
 

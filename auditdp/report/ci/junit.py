@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged
-from auditdp.report.standing import headline, self_reported
+from auditdp.report.standing import crowded, headline, self_reported
 from auditdp.report.terminal import run as terminal
 from auditdp.report.text import xml
 
@@ -54,6 +54,7 @@ def junit(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         ("status", record.status),
         ("sandbox", record.sandbox),
         ("self-reported", self_reported(record)),
+        ("many audits", crowded(record)),
     ):
         ElementTree.SubElement(properties, "property", name=name, value=xml(value))
     for item in audits:

@@ -12,7 +12,7 @@ from auditdp.report.guessing import guessing
 from auditdp.report.markdown import table
 from auditdp.report.numbers import bounds, count, number
 from auditdp.report.reading import said
-from auditdp.report.standing import detectable, headline, run_meaning, self_reported
+from auditdp.report.standing import crowded, detectable, headline, run_meaning, self_reported
 from auditdp.report.text import markdown, markdown_code, shell, shorten
 from auditdp.report.wording import SIGNS
 
@@ -135,4 +135,5 @@ def _footer(record: RunRecord) -> str:
         f"α = {alpha} for the whole run · root seed {record.root_seed} · {markdown(record.revision or 'no revision')}"
     )
     own = f" Self-reported: {sentence}." if (sentence := self_reported(record)) else ""
+    own += f" Many audits: {sentence}." if (sentence := crowded(record)) else ""
     return f"<sub>{markdown(run_meaning(record) + own)}<br>{about}</sub>"

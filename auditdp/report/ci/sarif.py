@@ -21,7 +21,7 @@ from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
 from auditdp.report.numbers import level
 from auditdp.report.reading import said
-from auditdp.report.standing import headline, reasons, self_reported
+from auditdp.report.standing import crowded, headline, reasons, self_reported
 from auditdp.report.text import printable, shell
 from auditdp.report.text import sarif as text_of
 from auditdp.report.wording import MEANINGS, REMEDIES, UNCONFIRMED_REMEDY
@@ -97,6 +97,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
             "rootSeed": record.root_seed,
             "revision": printable(record.revision),
             **({"selfReported": own} if (own := self_reported(record)) else {}),
+            **({"manyAudits": printable(many)} if (many := crowded(record)) else {}),
         },
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"

@@ -21,7 +21,7 @@ from auditdp.runner.machines.remote import ORDER, Order, WorkerError, carry_out
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.children import WorkAnswer
 from auditdp.runner.processes.sandbox import Sandbox
-from auditdp.runner.processes.workers import failed, result_for
+from auditdp.runner.processes.workers import ResultRoom, failed
 from auditdp.runner.record import digest_of
 
 if TYPE_CHECKING:
@@ -103,18 +103,19 @@ class Remote:
             )
             key = f"{task.id}-{run}"
             asked[self.client.submit(carry_out, order, task.root, key=key, priority=-place, pure=False)] = task
+        room = ResultRoom(len(tasks))
         try:
             for future in as_completed(asked, loop=self.client.loop):  # type: ignore[no-untyped-call]
-                yield self._result(future, asked[future])
+                yield self._result(future, asked[future], room)
                 future.release()
         finally:
             self.client.cancel(list(asked))  # type: ignore[no-untyped-call]
 
-    def _result(self, future: Any, task: Task) -> AuditResult:
+    def _result(self, future: Any, task: Task, room: ResultRoom) -> AuditResult:
         from distributed import KilledWorker
 
         try:
-            return result_for(task, WorkAnswer(0, future.result()))
+            return room.result(task, WorkAnswer(0, future.result()))
         except WorkerError:
             raise
         except CancelledError as error:

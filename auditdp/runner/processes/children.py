@@ -25,18 +25,18 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from auditdp.doors import open_file, without_middle
+from auditdp.errors import ConfigurationError
 from auditdp.mechanism.ending import die_with_parent
+from auditdp.runner.plan import Shown
+from auditdp.runner.processes.inbox import Inbox
 from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox
 
 GRACE = 5.0
 """Seconds between a time limit, which a child keeps by itself, and the end of a child that did not."""
 TICK = 0.5
 """Seconds between looks at what does not announce itself: ends of processes, time limits."""
-MOST_ANSWERED = 1 << 30
-"""Bytes of an answer; the outputs that a finding keeps are at most a tenth of that."""
 NO_ANSWER = "the process that ran it answered with something else than a result; run it alone under a debugger"
-KEPT_PRINT = 16_384
-"""Characters that are kept of what was printed, or an error says, the first and the last halves."""
 MOST_PRINTED = 1 << 26
 """Bytes of output after which the file starts anew."""
 
@@ -78,9 +78,9 @@ class WorkAnswer:
     number: int
     value: Any = None
     """What the work returned, as plain data; None where it has failed."""
-    failed: str = ""
+    failed: Shown = ""
     """Why it returned nothing: its process died or was ended."""
-    printed: str = ""
+    printed: Shown = ""
     """What was printed meanwhile, by native code and subprocesses too."""
     libraries: list[str] = field(default_factory=list)
     """Modules of auditdp's own dependencies that it imported and its parent had not."""
@@ -102,6 +102,7 @@ class Child:
 
     def __post_init__(self) -> None:
         self._started = time.monotonic()
+        self._inbox = Inbox(self.receiver)
 
     def answer(self) -> WorkAnswer | None:
         """Return the answer, or what became of the process; None while it works."""
@@ -109,8 +110,8 @@ class Child:
         late = self.limit is not None and time.monotonic() > self._started + self.limit + GRACE
         died = self.process.exitcode is not None  # looked at before the pipe: an answer may come just before the end
         try:
-            if self.receiver.poll():
-                sent = MESSAGE.validate_json(self.receiver.recv_bytes(MOST_ANSWERED))
+            if (message := self._inbox.take()) is not None:
+                sent = MESSAGE.validate_json(message)
         except (EOFError, OSError):
             self.process.join(1)
             died = True
@@ -150,20 +151,15 @@ class Child:
 
 
 def printed_to(output: Path) -> str:
-    """Return what was printed to a file as text; nothing where it was removed."""
+    """Return the text that was printed to a file, of a long one both ends; empty where the file was replaced."""
     try:
-        content = output.read_bytes()
-    except OSError:
+        with open_file(output, sys.maxsize, below=output.parent.resolve()) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(size - MOST_PRINTED, 0))
+            content = file.read(MOST_PRINTED)
+    except (OSError, ConfigurationError):
         return ""
     return without_middle(content.decode("utf-8", "backslashreplace"))
-
-
-def without_middle(text: str) -> str:
-    """Return a text, where it is long its ends and how much is left out between them."""
-    if len(text) <= KEPT_PRINT:
-        return text
-    half = KEPT_PRINT // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
 
 
 def scratch_of(output: Path) -> Path:
@@ -196,8 +192,11 @@ def how_it_ended(code: int | None) -> str:
 def divert(output: Path) -> None:
     """Send all that this process prints to a file, and give it nothing to read."""
     nothing = os.open(os.devnull, os.O_RDONLY)
-    output.parent.mkdir(parents=True, exist_ok=True)  # an audit may have removed it
-    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)  # an audit may have removed it
+        file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    except OSError:  # another audit may have taken all room, and this one goes on without its output
+        file = os.open(os.devnull, os.O_WRONLY)
     for source, target in ((nothing, 0), (file, 1), (file, 2)):
         os.dup2(source, target)
     for number in (nothing, file):

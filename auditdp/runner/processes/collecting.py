@@ -28,8 +28,15 @@ def declared_by(path: Path, root: Path) -> list[Declared]:
 
 
 def find(task: Task) -> Declared:
-    """Return the declaration that a task runs."""
-    return next(d for d in declared_by(Path(task.path), Path(task.root)) if d.id == task.id)
+    """Return the declaration that a task runs.
+
+    Raises:
+        CollectionError: If there is none, though the file was collected with one.
+    """
+    for declared in declared_by(Path(task.path), Path(task.root)):
+        if declared.id == task.id:
+            return declared
+    raise CollectionError(f"{task.path} lists {task.name}, and does not declare it")
 
 
 def collected_from(path: Path, root: Path, overrides: Mapping[str, str]) -> Collected:

@@ -22,6 +22,7 @@ from auditdp.auditing.judging import judge_recorded, run_audit
 from auditdp.auditing.serving import Served
 from auditdp.auditing.settings import Settings
 from auditdp.config import DATA_VARIABLE
+from auditdp.doors import MOST_RESULT, without_middle
 from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout, raised_in
 from auditdp.mechanism.calls.allowance import allowance, allowing
 from auditdp.mechanism.calls.channel import Channel, ForeignError, answer
@@ -32,7 +33,6 @@ from auditdp.record.details import Subject
 from auditdp.record.mutation import Mutation
 from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Published, Verdict
 from auditdp.runner.plan import Task
-from auditdp.runner.processes.children import without_middle
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
 from auditdp.runner.processes.sandbox import explained
@@ -82,11 +82,9 @@ def judge(task: Task, connection: Connection) -> AuditResult:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
         result = without_result(Verdict.ERROR, explained(_explain(task, error)))
-    if (problem := _not_storable(result)) is not None:
-        result = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
     if result.claim is not None and declared is not None and not result.claim.source:
         result = replace(result, claim=replace(result.claim, source=declared.source))
-    return replace(
+    whole = replace(
         result,
         expected=task.expect,
         description=declared.description if declared is not None else "",
@@ -96,6 +94,10 @@ def judge(task: Task, connection: Connection) -> AuditResult:
         mechanism_at=None if built is None else built.held.at,
         audit_at=None if declared is None else declared.held.at,
     )
+    if (problem := _not_storable(whole)) is None:
+        return whole
+    error = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
+    return replace(error, expected=task.expect, reproduce=task.reproduce)
 
 
 def serve_task(task: Task, connection: Connection) -> None:
@@ -206,12 +208,12 @@ def _published(declared: DeclaredElsewhere | None, built: AuditElsewhere | None)
 
 
 def _not_storable(result: AuditResult) -> str | None:
-    """Return why a result cannot be written as JSON: a figure or name that holds something else than plain data."""
+    """Return why a result cannot be written: a figure or name is not plain data, or the whole is too long."""
     try:
-        RESULT.dump_json(result)
+        size = len(RESULT.dump_json(result))
     except (ValueError, TypeError) as error:
         return str(error)
-    return None
+    return f"it has {size:,} bytes, and at most {MOST_RESULT:,} are kept" if size > MOST_RESULT else None
 
 
 def _plain(value: Any) -> Any:

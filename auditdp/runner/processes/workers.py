@@ -28,13 +28,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter
 
-from auditdp.doors import json_of
-from auditdp.errors import StoppedError
+from auditdp.doors import (
+    MOST_AUDITS,
+    MOST_RESULT,
+    MOST_RESULTS,
+    MOST_SOURCE_BYTES,
+    MOST_SOURCES,
+    json_of,
+    open_file,
+    without_middle,
+)
+from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.runner.plan import COLLECTED, Collected, Task
 from auditdp.runner.processes.children import (
     ANSWER,
     GRACE,
-    MOST_ANSWERED,
     NO_ANSWER,
     TICK,
     Child,
@@ -44,6 +52,7 @@ from auditdp.runner.processes.children import (
     remove,
 )
 from auditdp.runner.processes.entry import open_host, open_judges, work_alone
+from auditdp.runner.processes.inbox import Inbox
 from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
 
@@ -75,6 +84,10 @@ class CrashError(StoppedError):
     """A process that was to say something about an audit and died."""
 
 
+class FullError(StoppedError):
+    """A folder for temporary files in which nothing can be made."""
+
+
 @dataclass
 class _Host:
     """The process of one audit file."""
@@ -85,6 +98,11 @@ class _Host:
     collected: Collected | None = None
     busy: dict[int, Work] = field(default_factory=dict)
     since: float = field(default_factory=time.monotonic)
+    folder: Path | None = None
+    """Where it may write."""
+
+    def __post_init__(self) -> None:
+        self.inbox = Inbox(self.connection)
 
     def late(self, limit: float) -> bool:
         """Whether its answer is overdue."""
@@ -100,6 +118,8 @@ class _Host:
         if self.process.is_alive():
             self.process.kill()
             self.process.join(GRACE)
+        if self.folder is not None:
+            remove(self.folder)  # which makes room for those that are left
 
 
 @dataclass
@@ -163,10 +183,12 @@ class Workers:
         self._alone: list[Child] = []
         self._judges: _Host | None = None
         self._judged: dict[int, _TwoProcesses] = {}
+        self._unstarted: list[tuple[Work, WorkAnswer]] = []
+        self._sizes: dict[str, int] = {}
         self._numbers = 0
 
     def __enter__(self) -> Self:
-        self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=temporary_folder()))
+        self._folder = _new_folder(Path(temporary_folder()), "run-")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -181,12 +203,13 @@ class Workers:
 
     @property
     def sources(self) -> set[Path]:
-        """Files below the working folder that the collected files are made of."""
-        return {Path(name) for collected in self._collected.values() for name in collected.sources}
+        """The audit files that were collected, and the files below the working folder that each imported."""
+        own = {path for path in self._collected if str(path) in self._sizes}
+        return own.union(Path(name) for collected in self._collected.values() for name in collected.sources)
 
     def collect(self, paths: Sequence[Path]) -> list[Collected]:
         """Import audit files and return what each declares; one that does not import in time has failed, and is named."""
-        resolved = [path.resolve() for path in paths]
+        resolved = [Path(os.path.realpath(path)) for path in paths]
         waiting = deque(dict(zip(resolved, paths, strict=True)).items())
         if len(waiting) >= MANY and self._needed:
             self._needed = (*self._needed, *NEEDED)
@@ -194,8 +217,13 @@ class Workers:
         while waiting or opened:
             while waiting and len(opened) < self.count:
                 path, label = waiting.popleft()
-                if path not in self._collected:
+                if path in self._collected:
+                    continue
+                try:
+                    self._sizes[str(path)] = _size_of(path, path.parent)
                     opened[label] = self._open(path)
+                except (ConfigurationError, FullError) as error:
+                    self._collected[path] = Collected(failure=f"{label}: {error}")
             if opened:
                 wait([host.connection for host in opened.values()], TICK)
             for label, host in list(opened.items()):
@@ -212,8 +240,9 @@ class Workers:
 
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
         """Yield the results of the tasks as they are finished, started in order."""
+        room = ResultRoom(len(tasks))
         for task, answer in self._work([("run", task, ()) for task in tasks]):
-            yield result_for(task, answer)
+            yield room.result(task, answer)
 
     def ask(self, kind: str, task: Task, *arguments: Any) -> Any:
         """Return the value of one piece of work.
@@ -240,7 +269,11 @@ class Workers:
             while waiting and len(running) < self.count and not (running and (waiting[0][1] or any(running.values()))):
                 work, alone = waiting.popleft()
                 running[work.number] = alone
-                self._begin(work, alone=alone)
+                try:
+                    self._begin(work, alone=alone)
+                except FullError as error:
+                    part = replace(work, kind="serve") if work.number in self._judged else work
+                    self._unstarted.append((part, WorkAnswer(work.number, failed=str(error))))
             for work, answer in self._ended():
                 del running[work.number]
                 if answer is None:
@@ -259,11 +292,19 @@ class Workers:
     def _begin(self, work: Work, *, alone: bool) -> None:
         theirs = None
         if work.kind == "run":
+            self._judges = self._judges or self._open_judges()
             ours, theirs = CONTEXT.Pipe()
             self._judged[work.number] = _TwoProcesses(work, ours, alone)
-            self._judges = self._judges or self._open_judges()
             _hand(self._judges, replace(work, sandbox=UNCONFINED), ours)  # nothing of a user runs there
             work = replace(work, kind="serve")
+        try:
+            self._place(work, theirs, alone=alone)
+        finally:
+            if theirs is not None:
+                theirs.close()
+
+    def _place(self, work: Work, theirs: Connection | None, *, alone: bool) -> None:
+        """Give work to the process of its file, or to one of its own."""
         path = Path(work.task.path)
         if path in self._hosts and not self._hosts[path].process.is_alive():
             self._close(self._hosts[path])
@@ -273,8 +314,6 @@ class Workers:
             self._alone.append(self._spawn_alone(work, theirs))
         else:
             _hand(self._hosts[path], work, theirs)
-        if theirs is not None:
-            theirs.close()
 
     def _reopen(self, path: Path) -> None:
         """Import a file again for its audits; where that fails now, an audit that runs alone says so."""
@@ -296,6 +335,8 @@ class Workers:
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
         """Wait, and yield what was answered; None where the process that the work was forked from is no more."""
+        unstarted, self._unstarted = self._unstarted, []
+        yield from unstarted
         hosts = [host for host in self._all_hosts() if host.busy]
         wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
         for child in list(self._alone):
@@ -304,8 +345,8 @@ class Workers:
                 yield child.work, answer
         for host in hosts:
             try:
-                while host.busy and host.connection.poll():
-                    answer = ANSWER.validate_json(host.connection.recv_bytes(MOST_ANSWERED))
+                while host.busy and (message := host.inbox.take()) is not None:
+                    answer = ANSWER.validate_json(message)
                     if answer.number not in host.busy:
                         raise ValueError("an answer that nobody asked for")
                     host.since = time.monotonic()
@@ -325,13 +366,14 @@ class Workers:
     def _collection_of(self, host: _Host, label: Path) -> Collected | None:
         """Return what a host says it has collected, or that it has died or takes too long; None while it works."""
         try:
-            if host.connection.poll():
-                found = COLLECTED.validate_json(host.connection.recv_bytes(MOST_ANSWERED))
-                return found if _of_its_own(found, host.path) else Collected(failure=f"{label}: {FOREIGN}")
-        except (EOFError, OSError, ValueError):
+            if (message := host.inbox.take()) is not None:
+                return self._checked(COLLECTED.validate_json(message), host.path)
+        except (EOFError, OSError):
             host.process.join(GRACE)
             how = how_it_ended(host.process.exitcode)
             return Collected(failure=f"{label}: the process that imported it died ({how})")
+        except (ConfigurationError, ValueError) as error:
+            return Collected(failure=f"{label}: what its process declares is refused: {error}")
         if host.late(self._limit):
             host.process.kill()
             return Collected(
@@ -340,19 +382,43 @@ class Workers:
             )
         return None
 
+    def _checked(self, found: Collected, path: Path) -> Collected:
+        """Return what a process declares of its file.
+
+        Raises:
+            ConfigurationError: If it declares too much, or what is not its own.
+        """
+        if len(found.audits) > MOST_AUDITS:
+            raise ConfigurationError(
+                f"it has {len(found.audits):,} audits, and a file has at most {MOST_AUDITS:,}; make several files of it"
+            )
+        if not _of_its_own(found, path):
+            raise ConfigurationError(FOREIGN)
+        if len(found.sources) > MOST_SOURCES:
+            raise ConfigurationError(f"it imports more than {MOST_SOURCES:,} files of the working folder")
+        for name in {*found.sources} - {*self._sizes}:
+            self._sizes[name] = _size_of(Path(name), Path.cwd().resolve())
+        if (size := sum(self._sizes[name] for name in {*found.sources})) > MOST_SOURCE_BYTES:
+            raise ConfigurationError(
+                f"it imports {size:,} bytes of sources, and at most {MOST_SOURCE_BYTES:,} are read"
+            )
+        return found
+
     def _open(self, path: Path) -> _Host:
         here, there = CONTEXT.Pipe()
-        given = (path, self._overrides, self._own_folder(), self._limit, self._sandbox)
+        folder = self._own_folder()
+        given = (path, self._overrides, folder, self._limit, self._sandbox)
         process = _spawned(self._needed, open_host, there, *given)
         there.close()
-        host = self._hosts[path] = _Host(path, process, here)
+        host = self._hosts[path] = _Host(path, process, here, folder=folder)
         return host
 
     def _open_judges(self) -> _Host:
         here, there = CONTEXT.Pipe()
-        process = _spawned(self._needed, open_judges, there, self._own_folder())
+        folder = self._own_folder()
+        process = _spawned(self._needed, open_judges, there, folder)
         there.close()
-        return _Host(Path(), process, here, Collected())
+        return _Host(Path(), process, here, Collected(), folder=folder)
 
     def _spawn_alone(self, work: Work, pipe: Connection | None) -> Child:
         receiver, sender = CONTEXT.Pipe(duplex=False)
@@ -366,8 +432,7 @@ class Workers:
         return [*self._hosts.values(), *([] if self._judges is None else [self._judges])]
 
     def _own_folder(self) -> Path:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # an audit may have removed it
-        return Path(tempfile.mkdtemp(dir=self._folder))
+        return _new_folder(self._folder)
 
     def _close(self, host: _Host) -> None:
         if host is self._judges:
@@ -375,6 +440,33 @@ class Workers:
         else:
             self._hosts.pop(host.path, None)
         host.end()
+
+
+def _size_of(source: Path, below: Path) -> int:
+    """Return the bytes of a file that may be read; 0 where there is none, as of a module in an archive.
+
+    Raises:
+        ConfigurationError: If it may not be read.
+    """
+    if os.path.realpath(source) != str(source):
+        raise ConfigurationError(f"{source} cannot be read: links lead elsewhere")
+    try:
+        with open_file(source, MOST_SOURCE_BYTES, below=below) as file:
+            return os.fstat(file.fileno()).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise ConfigurationError(f"{source} cannot be read: {error.strerror}") from error
+
+
+def _new_folder(parent: Path, prefix: str = "tmp") -> Path:
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # an audit may have removed it
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    except OSError as error:
+        raise FullError(
+            f"no folder can be made in {parent}: {error.strerror}; make room there, or set TMPDIR"
+        ) from error
 
 
 def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
@@ -385,6 +477,26 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
         host.connection.send_bytes(pickle.dumps(work))
         if pipe is not None:
             send_handle(host.connection, pipe.fileno(), host.process.pid)
+
+
+class ResultRoom:
+    """The room for the results of a run: each has an equal share of it, and what results before it have left of theirs."""
+
+    def __init__(self, audits: int) -> None:
+        self._share = MOST_RESULTS // max(audits, 1)
+        self._waiting = audits
+        self._left = audits * self._share
+
+    def result(self, task: Task, answer: WorkAnswer) -> AuditResult:
+        """Return the result of the next task; its ERROR where there is no room for the result."""
+        self._waiting -= 1
+        size = len(answer.value) if isinstance(answer.value, str | bytes) else 0
+        room = min(MOST_RESULT, self._left - self._waiting * self._share)
+        if size > room:
+            reason = f"its result has {size:,} bytes, and at most {room:,} are kept"
+            return failed(task, replace(answer, failed=reason))
+        self._left -= size
+        return result_for(task, answer)
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
@@ -407,8 +519,8 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
 def _of_its_own(collected: Collected, path: Path) -> bool:
     """Whether what a file is said to declare has ids of that file, each once."""
     ids = [listed.id for listed in collected.audits]
-    files = [Path(name) for listed in collected.audits for name in (listed.id.rpartition("::")[0], listed.path)]
-    return len(set(ids)) == len(ids) and all(file.resolve() == path for file in files)
+    files = [name for listed in collected.audits for name in (listed.id.rpartition("::")[0], listed.path)]
+    return len(set(ids)) == len(ids) and all(os.path.realpath(file) == str(path) for file in files)
 
 
 def failed(task: Task, answer: WorkAnswer) -> AuditResult:
@@ -418,7 +530,7 @@ def failed(task: Task, answer: WorkAnswer) -> AuditResult:
     return AuditResult(
         id=task.id,
         verdict=Verdict.ERROR,
-        summary=f"{task.id}: {answer.failed}",
+        summary=without_middle(f"{task.id}: {answer.failed}"),
         expected=task.expect,
         alpha=task.alpha,
         reproduce=task.reproduce,

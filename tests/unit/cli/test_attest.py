@@ -160,6 +160,18 @@ def test_what_was_changed_is_not_signed(signed, manipulation):
         attest(Path("own.pem"), LOG)
 
 
+def test_the_file_of_an_audit_that_the_record_has_no_digest_of_is_named(signed, capsys):
+    sealed(signed, sources={"audits/audit_edges.py": sha256(Path("counts.py")), "counts.py": sha256(Path("counts.py"))})
+    Path("audits/audit_edges.py").write_text(SOURCES["counts.py"])
+    capsys.readouterr()
+    attest(Path("own.pem"), LOG)
+    without = {result.id.partition("::")[0] for result in signed.results} - {"audits/audit_edges.py"}
+    assert without
+    assert {
+        line.split()[0] for line in capsys.readouterr().err.splitlines() if "the record has no digest" in line
+    } == without
+
+
 def test_a_statement_is_one_by_the_published_schema(signed):
     jsonschema.Draft202012Validator(SCHEMA).validate(payload())
     with pytest.raises(jsonschema.ValidationError):

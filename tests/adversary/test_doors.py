@@ -1,0 +1,396 @@
+"""What a process of an audit says is bounded: too much of it is the ERROR of that file or audit, and of nothing else."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import multiprocessing
+import os
+import re
+import signal
+import struct
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from auditdp import doors
+from auditdp.record.results import RESULT, AuditResult, Evidence, LedgerEntry, Published, RunRecord, Verdict
+from auditdp.report.formats import render
+from auditdp.runner.plan import Collected, Listed, PlanOptions, Task, make_plan
+from auditdp.runner.processes import workers
+from auditdp.runner.processes.children import Child, Work, WorkAnswer, printed_to
+from auditdp.runner.processes.inbox import Inbox
+from auditdp.runner.processes.workers import ResultRoom, Workers
+from auditdp.runner.record import header
+
+HONEST = """
+from auditdp import Audit, PureDP, audit
+
+@audit
+def leaks():
+    return Audit(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)])
+"""
+SAYS = """
+import os, sys, time
+from dataclasses import replace
+from pathlib import Path
+from auditdp.runner.plan import Collected, Listed
+from auditdp.runner.processes import host
+
+HERE = Path(__file__).parent.parent
+
+def listed(name, **more):
+    return Listed(f"audits/audit_a.py::{name}", __file__, **more)
+
+def connection():
+    frame = sys._getframe()
+    while frame.f_code.co_name != "host":
+        frame = frame.f_back
+    return frame.f_locals["connection"]
+
+def says(found, **more):
+    return replace(found, **{**more, **SAID}) if isinstance(found, Collected) else replace(found, **more)
+
+host.replace = says
+"""
+"""Makes the process of the file ``audits/audit_a.py`` say of the file what ``SAID`` has."""
+
+
+@pytest.fixture(autouse=True)
+def ends():
+    """Fail a test that waits for what never comes."""
+
+    def stop(*_):
+        raise TimeoutError("it waits without end")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with an honest file; ``audits/audit_a.py`` is to be written."""
+    root = tmp_path / "project"
+    (root / "audits").mkdir(parents=True)
+    (root / "audits/audit_b.py").write_text(HONEST)
+    monkeypatch.chdir(root)
+    return root
+
+
+def planned(processes):
+    """Return the plan, and the record before the first audit."""
+    plan = make_plan(["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect)
+    return plan, header(plan, {}, 1, sources=processes.sources)
+
+
+def planned_where(said, **options):
+    """Return both where an import says something of itself."""
+    Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {said}\n")
+    with Workers(**options) as processes:
+        return planned(processes)
+
+
+def sha(name):
+    return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+
+
+REFUSED = {
+    "what never ends": "{'sources': ('/proc/kcore',)}",
+    "a file elsewhere": "{'sources': (str(HERE.parent / 'secret.py'),)}",
+    "a way out": "{'sources': (str(HERE / '..' / 'secret.py'),)}",
+    "a pipe": "{'sources': (str(HERE / 'pipe.py'),)}",
+    "a folder": "{'sources': (str(HERE / 'audits'),)}",
+    "a link": "{'sources': (str(HERE / 'link.py'),)}",
+    "a linked folder": "{'sources': (str(HERE / 'linked' / 'secret.py'),)}",
+    "links in a circle": "{'sources': (str(HERE / 'circle' / 'a.py'),)}",
+    "a gigabyte and a byte": "{'sources': (str(HERE / 'sparse.py'),)}",
+    "a name of a million files": "{'sources': tuple(str(HERE / f'{k}.py') for k in range(20_001))}",
+    "many large files": "{'sources': (str(HERE / 'large.py'), str(HERE / 'larger.py'))}",
+    "no path": "{'sources': ('a\\0b',)}",
+    "an audit of a circle": "{'audits': (Listed('circle/a.py::it', __file__),)}",
+    "too many audits": "{'audits': tuple(listed(f'audit_{k}') for k in range(5_000))}",
+    "a long id": "{'audits': (listed('a' * 100_000),)}",
+    "no time limit": "{'audits': (listed('leaks', timeout=-1.0),)}",
+    "a time limit of an age": "{'audits': (listed('leaks', timeout=1e18),)}",
+    "no declaration": "{'audits': (listed('leaks', expect='nothing'),)}",
+    "a message of 64 MB": "{'printed': 'x' * (1 << 26)}",
+    "a description of 64 MB": "{'audits': (listed('leaks', description='x' * (1 << 26)),)}",
+    "a message that is announced": "{}; os.write(connection().fileno(), b'\\x7f\\xff\\xff\\xff')",
+    "a message of 4 GB": "{}; os.write(connection().fileno(), b'\\xff\\xff\\xff\\xff' + (1 << 32).to_bytes(8, 'big'))",
+    "half a message": "{}; os.write(connection().fileno(), b'\\0\\0\\1\\0['); time.sleep(60)",
+}
+"""What an import says of itself, which is refused."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_an_import_says_too_much_is_an_error_of_its_file_alone(project, name):
+    (project.parent / "secret.py").write_text("SECRET = 1\n")
+    os.mkfifo("pipe.py")
+    Path("link.py").symlink_to(project.parent / "secret.py")
+    Path("linked").symlink_to(project.parent)
+    Path("circle").symlink_to("circle")
+    for file, size in (("sparse.py", (1 << 30) + 1), ("large.py", 1 << 29), ("larger.py", (1 << 29) + 1)):
+        Path(file).touch()
+        os.truncate(file, size)
+    limit = 1.0 if name == "half a message" else 20.0
+    plan, start = planned_where(REFUSED[name], limit=limit)
+    assert [path for path, _ in plan.failures] == ["audits/audit_a.py"]
+    assert [(task.id, task.alpha) for task in plan.tasks] == [("audits/audit_b.py::leaks", 0.05)]
+    assert start.sources == {name: sha(name) for name in ("audits/audit_a.py", "audits/audit_b.py")}
+    assert len(start.to_json()) < 100_000
+
+
+def test_a_file_that_is_no_file_is_not_imported(project):
+    os.mkfifo("audits/audit_a.py")
+    Path("audits/audit_c.py").symlink_to("/proc/kcore")
+    Path("audits/audit_d.py").symlink_to("audit_d.py")
+    with Workers() as processes:
+        plan, _ = planned(processes)
+    assert [path for path, _ in plan.failures] == [f"audits/audit_{name}.py" for name in "acd"]
+    assert len(plan.tasks) == 1
+
+
+def test_the_file_of_an_audit_is_a_source_whatever_its_import_says(project):
+    Path("other.py").write_text("")
+    plan, start = planned_where("{'sources': (str(HERE / 'other.py'),)}")
+    assert len(plan.tasks) == 2
+    assert set(start.sources) == {"audits/audit_a.py", "audits/audit_b.py", "other.py"}
+    assert start.sources["audits/audit_a.py"] == sha("audits/audit_a.py")
+
+
+def test_long_text_from_an_import_is_cut(project):
+    heard = []
+    planned_where("{'printed': 'x' * 1_000_000}", on_print=lambda path, text: heard.append(len(text)))
+    plan, _ = planned_where("{'failure': 'x' * 1_000_000}")
+    assert [length < 20_000 for length in (*heard, len(plan.failures[0][1]))] == [True, True]
+
+
+def test_a_parameter_that_nobody_gave_is_refused_to_nobody(project):
+    plan, _ = planned_where("{'audits': (listed('leaks', unreadable='no run today'),)}")
+    assert (len(plan.tasks), plan.failures) == (2, [])
+
+
+def test_an_audit_that_is_listed_and_not_declared_is_an_error(project):
+    Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {{'audits': (listed('nowhere'),)}}\n")
+    with Workers() as processes:
+        plan, _ = planned(processes)
+        found = {result.id: result for result in processes.run(plan.tasks)}
+    assert {name: result.verdict for name, result in found.items()} == {
+        "audits/audit_a.py::nowhere": Verdict.ERROR,
+        "audits/audit_b.py::leaks": Verdict.VIOLATED,
+    }
+    assert "does not declare it" in found["audits/audit_a.py::nowhere"].summary
+
+
+LONG_RESULTS = {
+    "a statement": "Evidence(kind, Verdict.CERTIFIED, 'x' * (9 << 20), epsilon_upper=0.5)",
+    "a statement longer than any message": "Evidence(kind, Verdict.CERTIFIED, 'x' * (40 << 20), epsilon_upper=0.5)",
+}
+LONG_DECLARATIONS = {
+    "a name": "mechanisms=[MechanismNamed('x' * (9 << 20), True)]",
+    "a parameter": "parameters={'x': 'x' * (9 << 20)}",
+}
+LONG = """
+from dataclasses import replace
+from auditdp.auditing import serving
+from auditdp.auditing.elsewhere import MechanismNamed
+from auditdp.record.results import Evidence, Verdict
+"""
+SAYS_EVIDENCE = "serving.gathered_here = lambda kind, request, alpha: {}\n"
+SAYS_DECLARATION = """
+held = serving.AuditHeld
+serving.AuditHeld = lambda **given: replace(held(**given), {})
+"""
+RAISES = """
+@audit
+def raises():
+    raise RuntimeError("x" * (40 << 20))
+"""
+
+
+@pytest.fixture(scope="module")
+def long_results(tmp_path_factory):
+    """Run audits that say too much in their results, beside an honest one."""
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "audits").mkdir()
+    codes = {name: SAYS_EVIDENCE.format(said) for name, said in LONG_RESULTS.items()}
+    codes |= {name: SAYS_DECLARATION.format(said) for name, said in LONG_DECLARATIONS.items()}
+    names = {"audits/audit_z.py::leaks": "honest"}
+    for k, (name, code) in enumerate(codes.items()):
+        text = HONEST.replace("pairs=", "evidence=['exact', 'game'], pairs=")
+        (folder / f"audits/audit_{k}.py").write_text(text + LONG + code)
+        names[f"audits/audit_{k}.py::leaks"] = name
+    (folder / "audits/audit_y.py").write_text(HONEST.partition("@audit")[0] + RAISES)
+    names["audits/audit_y.py::raises"] = "an exception"
+    (folder / "audits/audit_z.py").write_text(HONEST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        with Workers(count=2) as processes:
+            plan = make_plan(["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect)
+            assert not plan.failures
+            return {names[result.id]: result for result in processes.run(plan.tasks)}
+
+
+@pytest.mark.parametrize("name", [*LONG_RESULTS, *LONG_DECLARATIONS, "an exception"])
+def test_a_result_that_is_too_long_is_the_error_of_its_audit(long_results, name):
+    found = long_results[name]
+    assert found.verdict is Verdict.ERROR
+    assert len(RESULT.dump_json(found)) < 100_000
+    assert long_results["honest"].verdict is Verdict.VIOLATED
+
+
+def task(name):
+    return Task(f"audits/audit_a.py::{name}", "/a.py", name, "/", {}, "holds", 0.01, "quick", None, root_seed=1)
+
+
+def answered(name, size):
+    """Return an answer with a result of that many bytes."""
+    proof = Evidence("exact", Verdict.CERTIFIED, "")
+    empty = RESULT.dump_json(AuditResult(task(name).id, Verdict.CERTIFIED, "", evidence=[proof])).decode()
+    return WorkAnswer(1, empty.replace('"summary":""', f'"summary":"{"x" * (size - len(empty))}"'))
+
+
+def test_the_results_of_a_run_have_room_together_and_each_has_its_share(monkeypatch):
+    monkeypatch.setattr(workers, "MOST_RESULTS", 40_000)
+    room = ResultRoom(4)
+    sizes = [30_000, 9_000, 20_000, 10_000]  # shares of 10,000: the first leaves nothing of its own
+    found = [room.result(task(str(k)), answered(str(k), size)) for k, size in enumerate(sizes)]
+    assert [result.verdict.value for result in found] == ["ERROR", "CERTIFIED", "CERTIFIED", "CERTIFIED"]
+
+
+def test_what_is_left_of_a_share_goes_to_the_next_result_and_no_other_share_does(monkeypatch):
+    monkeypatch.setattr(workers, "MOST_RESULTS", 40_000)
+    room = ResultRoom(4)
+    sizes = [4_000, 16_001, 20_001, 10_000]
+    found = [room.result(task(str(k)), answered(str(k), size)) for k, size in enumerate(sizes)]
+    assert [result.verdict.value for result in found] == ["CERTIFIED", "ERROR", "CERTIFIED", "CERTIFIED"]
+
+
+def test_results_that_are_let_in_make_a_log_that_is_read():
+    longest = 3 * doors.MOST_RESULTS  # where a log escapes every character
+    assert longest < doors.MOST_BYTES
+    assert 3 * doors.MOST_RESULT < doors.MOST_MESSAGE
+
+
+class Working:
+    """A process that works."""
+
+    exitcode = None
+
+    def is_alive(self):
+        return False
+
+    def join(self, seconds):
+        pass
+
+
+def test_half_a_message_of_a_child_makes_nobody_wait(tmp_path):
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    child = Child(Work(3, "run", task("a")), Working(), receiver, tmp_path / "out", limit=None)
+    content = json.dumps({"value": "found"}).encode()
+    os.write(sender.fileno(), struct.pack("!i", len(content)) + content[:5])
+    assert child.answer() is None
+    os.write(sender.fileno(), content[5:])
+    assert child.answer().value == "found"
+
+
+def test_messages_come_out_as_they_were_sent():
+    here, there = multiprocessing.Pipe()
+    inbox = Inbox(here)
+    for message in (b"", b"a", b"b" * 20_000):
+        there.send_bytes(message)
+    assert [inbox.take() for _ in range(4)] == [b"", b"a", b"b" * 20_000, None]
+    there.close()
+    with pytest.raises(EOFError):
+        inbox.take()
+
+
+def a_sparse_file(path):
+    path.touch()
+    os.truncate(path, 1 << 42)
+
+
+def a_pipe(path):
+    os.mkfifo(path)
+
+
+def a_link(path):
+    (path.parent / "secret").write_text("secret")
+    path.symlink_to(path.parent / "secret")
+
+
+@pytest.mark.parametrize(("put", "most"), [(a_sparse_file, 20_000), (a_pipe, 0), (a_link, 0)])
+def test_what_an_audit_puts_in_the_place_of_its_output_ends_nothing(tmp_path, put, most):
+    put(tmp_path / "out")
+    began = time.monotonic()
+    assert len(printed_to(tmp_path / "out")) <= most
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("made", range(5))
+def test_where_no_folder_can_be_made_what_needs_one_is_an_error(project, monkeypatch, made):
+    """The files are the first two folders after that of the run, who judges has the third."""
+    Path("audits/audit_a.py").write_text(HONEST)
+    make, left = tempfile.mkdtemp, [made]
+
+    def until_it_is_full(**options):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return make(**options)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", until_it_is_full)
+    if made == 0:
+        with pytest.raises(workers.StoppedError, match="No space left"):
+            Workers().__enter__()
+        return
+    with Workers() as processes:
+        plan, _ = planned(processes)
+        results = list(processes.run(plan.tasks))
+    assert len(plan.failures) + len(results) == 2
+    verdicts = [result.verdict for result in results]
+    assert verdicts == {1: [], 2: [Verdict.ERROR], 3: [Verdict.ERROR] * 2, 4: [Verdict.VIOLATED] * 2}[made]
+    reasons = [reason for _, reason in plan.failures] + [r.summary for r in results if r.verdict is Verdict.ERROR]
+    assert all("No space left" in reason for reason in reasons)
+
+
+def test_where_an_audit_can_have_no_process_of_its_own_it_is_an_error_and_who_judges_ends(project, monkeypatch):
+    Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {{'forkable': False}}\n")
+    with Workers() as processes:
+        plan, _ = planned(processes)
+        make = workers._new_folder
+
+        def full_for_its_own(parent, prefix="tmp"):
+            if processes._judged:
+                raise workers.FullError("No space left")
+            return make(parent, prefix)
+
+        monkeypatch.setattr(workers, "_new_folder", full_for_its_own)
+        found = {result.id: result for result in processes.run(plan.tasks)}
+    assert found["audits/audit_a.py::leaks"].verdict is Verdict.ERROR
+    assert "No space left" in found["audits/audit_a.py::leaks"].summary
+    assert found["audits/audit_b.py::leaks"].verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "claims", "sarif", "github"])
+@pytest.mark.parametrize("many", [100, 101])
+def test_every_report_names_a_file_with_more_audits_than_a_hundred(format, many):
+    done = AuditResult("audits/audit_b.py::it", Verdict.ERROR, "it crashed", published=Published("a", "", "", "", ""))
+    names = [done.id, *(f"audits/audit_a.py::it_{k}" for k in range(many))]
+    ledger = [LedgerEntry(name, "verdict", 0.05 / len(names)) for name in names]
+    text = render(RunRecord(1, "complete", {}, {}, "", "", ledger, [done]), format)
+    assert ("101 audits in audits/audit_a.py" in re.sub(r"[\\`]", "", text)) == (many == 101)
+
+
+def test_a_collected_file_has_finite_limits():
+    for seconds in (0.0, -1.0, math.inf):
+        with pytest.raises(ValueError, match="timeout"):
+            workers.COLLECTED.validate_python({"audits": [{"id": "a", "path": "a", "timeout": seconds}]})
+    assert workers.COLLECTED.validate_python({"audits": [{"id": "a", "path": "a"}]}) == Collected((Listed("a", "a"),))
