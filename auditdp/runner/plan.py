@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
@@ -32,7 +32,7 @@ class Listed:
     """Its path and name, as in ``audits/audit_edges.py::dprr``."""
     path: str
     """The file, absolute."""
-    expect: Literal["holds", "violation", "miscalibration"] = "holds"
+    expect: Annotated[str, Field(pattern="^(holds|violation|miscalibration)$")] = "holds"
     timeout: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
     """Seconds that it declares for itself."""
     description: str = ""

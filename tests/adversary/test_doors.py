@@ -24,6 +24,7 @@ from auditdp.runner.plan import Collected, Listed, PlanOptions, Task, make_plan
 from auditdp.runner.processes import workers
 from auditdp.runner.processes.children import Child, Work, WorkAnswer, printed_to
 from auditdp.runner.processes.inbox import Inbox
+from auditdp.runner.processes.sandbox import sandbox_of
 from auditdp.runner.processes.workers import ResultRoom, Workers
 from auditdp.runner.record import header
 
@@ -359,6 +360,20 @@ def test_where_no_folder_can_be_made_what_needs_one_is_an_error(project, monkeyp
     assert verdicts == {1: [], 2: [Verdict.ERROR], 3: [Verdict.ERROR] * 2, 4: [Verdict.VIOLATED] * 2}[made]
     reasons = [reason for _, reason in plan.failures] + [r.summary for r in results if r.verdict is Verdict.ERROR]
     assert all("No space left" in reason for reason in reasons)
+
+
+def test_an_import_that_leaves_no_room_is_the_error_of_its_file_and_the_others_have_room_again(project, monkeypatch):
+    Path("audits/audit_a.py").write_text(f"import tempfile\nopen(tempfile.gettempdir() + '/left', 'w')\n{HONEST}")
+    held = sandbox_of("auto", network=False)
+    if not held.landlock:
+        pytest.skip("the kernel has no Landlock, and temporary files are not in the folder of the process")
+    with Workers(sandbox=held) as processes:
+        monkeypatch.setattr(workers, "_is_full", lambda folder: any(folder.rglob("left")))
+        plan, _ = planned(processes)
+        assert not [*processes._folder.rglob("left")]
+    assert [path for path, _ in plan.failures] == ["audits/audit_a.py"]
+    assert "no room" in plan.failures[0][1]
+    assert len(plan.tasks) == 1
 
 
 def test_where_an_audit_can_have_no_process_of_its_own_it_is_an_error_and_who_judges_ends(project, monkeypatch):

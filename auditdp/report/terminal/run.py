@@ -124,7 +124,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
         *([("mutants", mutation_score(*mutations))] if mutations else []),
         *([("slowest", _slowest(record))] if slowest(record) else []),
         ("alpha", _alpha(record)),
-        *([("many audits", many)] if (many := crowded(record)) else []),
+        *([("many audits", crowd)] if (crowd := crowded(record)) else []),
         ("root seed", str(record.root_seed)),
         ("revision", record.revision or "unknown"),
         ("device", record.device or "unknown"),

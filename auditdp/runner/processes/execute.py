@@ -96,8 +96,8 @@ def judge(task: Task, connection: Connection) -> AuditResult:
     )
     if (problem := _not_storable(whole)) is None:
         return whole
-    error = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
-    return replace(error, expected=task.expect, reproduce=task.reproduce)
+    without = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
+    return replace(without, expected=task.expect, reproduce=task.reproduce)
 
 
 def serve_task(task: Task, connection: Connection) -> None:

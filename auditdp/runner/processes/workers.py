@@ -231,6 +231,8 @@ class Workers:
                 if found is None:
                     continue
                 del opened[label]
+                if _is_full(self._folder):  # closing its process makes room for the other files
+                    found = Collected(failure=f"{label}: after its import there is no room in {self._folder}")
                 self._collected[host.path] = host.collected = found
                 if found.printed:
                     self._on_print(label, found.printed)
@@ -457,6 +459,15 @@ def _size_of(source: Path, below: Path) -> int:
         return 0
     except OSError as error:
         raise ConfigurationError(f"{source} cannot be read: {error.strerror}") from error
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether the file system of a folder has no room for another file."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:  # an audit may have removed it
+        return False
+    return not room.f_bavail or (room.f_files > 0 and not room.f_favail)
 
 
 def _new_folder(parent: Path, prefix: str = "tmp") -> Path:
