@@ -245,6 +245,7 @@ def test_a_result_that_is_too_long_is_the_error_of_its_audit(long_results, name)
     assert found.verdict is Verdict.ERROR
     assert len(RESULT.dump_json(found)) < 100_000
     assert long_results["honest"].verdict is Verdict.VIOLATED
+    assert ("RuntimeError: xxx" in found.summary) == (name == "an exception")
 
 
 def task(name):

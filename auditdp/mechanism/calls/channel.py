@@ -25,7 +25,7 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 import auditdp.errors as of_the_harness
-from auditdp.doors import MOST_ARRAYS, MOST_MESSAGE
+from auditdp.doors import MOST_ARRAYS, MOST_MESSAGE, without_middle
 from auditdp.errors import AuditError, MissingExtraError, Timeout, raised_in
 from auditdp.mechanism.calls.allowance import Allowance, allowance, allowing
 from auditdp.mechanism.protocol import Array
@@ -226,6 +226,6 @@ def _described(error: BaseException, path: str, explained: Callable[[str], str])
         text = ""
     return (
         type(error).__name__[:LONGEST_NAME],
-        text.encode("utf-8", "backslashreplace").decode(),
+        without_middle(text.encode("utf-8", "backslashreplace").decode()),
         raised_in(error, path),
     )
