@@ -142,7 +142,7 @@ FAULTS = [
         "scribbles",
         "it writes into every pipe that it has",
         "for number in range(3, 64):\n    try:\n        os.write(number, b'scribble')\n    except OSError:\n        pass",
-        message="the process that ran it died",
+        message="answered with something else than a result",
     ),
     Fault("moves", "it changes the working folder", "os.chdir('/')", "NOT_REFUTED"),
     Fault("clears", "it clears the environment", "os.environ.clear(); os.environ['SPOILT'] = '1'", "NOT_REFUTED"),
