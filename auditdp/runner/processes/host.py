@@ -106,6 +106,7 @@ def _start(work: Work, connection: Connection, folder: Path) -> Child:
 def _forked(connection: Connection, sender: Connection, work: Work, output: Path) -> None:
     die_with_parent()
     connection.close()
+    work.sandbox.separate()
     perform(sender, work, output)
 
 

@@ -4,20 +4,28 @@ Three processes stand where one would: the one that the run started, which only 
 only waits too, and with whose end the kernel ends every process of the namespace, whatever it did to outlive it; and the one
 that goes on with the work. Users' code runs in the last alone. When the run ends the first, the second ends with it.
 
+Each audit of a file leaves the namespaces of the file for new ones, so that nothing that it leaves there reaches the next audit.
+Landlock forbids the process of the file, and all that is forked from it, to mount anything. A process that it does not hold, and
+that runs no code of a user, therefore makes the namespaces and hands them over.
+
 Root needs no user namespace for that, others do; many containers and some distributions refuse it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
+import platform
 import select
 import signal
+import socket
 import struct
 import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from auditdp.mechanism.ending import die_with_parent
 
@@ -28,21 +36,41 @@ OF_FILES = 0b1111
 """Capabilities that root keeps: to read, own and change files of others, where they can be written at all."""
 MOST_PROCESSES = max(512, 16 * (os.cpu_count() or 1))
 """Processes and threads that an audit file may have at a time."""
-OWN = ("/dev/shm", "/run")
+SHARED_MEMORY = Path("/dev/shm")
+OWN = (str(SHARED_MEMORY), "/run")
 """Folders that are empty in the namespace: shared memory, and where services of the machine have their sockets."""
+CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine())
+"""Number of the system call that forks into new namespaces, where it is known."""
+KINDS = ("user", "mnt", "ipc", "net", "pid")
+"""Names of the namespaces of an audit, in the order in which it enters them: the first gives the right to the others."""
+MOST_AT_A_TIME = 64
+"""Audits of a file that have namespaces of their own at a time; further ones wait."""
+MOST_IN_NAME = 255
+"""Bytes of a file's name."""
+FOR_FILES, FOR_AUDITS = 3, 4
+"""Exit codes of the process that tries them."""
 
 
-def available() -> bool:
-    """Whether a process may have namespaces of its own, tried in one that does nothing else."""
+def available() -> tuple[bool, bool]:
+    """Return whether a file, and whether an audit, may have namespaces of its own, tried in processes that do nothing else."""
     if sys.platform != "linux":
-        return False
+        return False, False
     with tempfile.TemporaryDirectory() as folder:
         if (trying := os.fork()) == 0:
             with suppress(BaseException):
                 enter(Path(folder), network=False)
-                os._exit(0)
+                with suppress(OSError):
+                    enter_own()
+                    os._exit(FOR_AUDITS)
+                os._exit(FOR_FILES)
             os._exit(1)
-        return os.waitpid(trying, 0)[1] == 0
+        code = os.waitstatus_to_exitcode(os.waitpid(trying, 0)[1])
+    return code in (FOR_FILES, FOR_AUDITS), code == FOR_AUDITS
+
+
+def for_audits() -> list[Path]:
+    """Return the folders of which each audit has one as its shared memory; there are some after ``enter`` only."""
+    return sorted(SHARED_MEMORY.glob("audit-*"))
 
 
 def enter(folder: Path, *, network: bool) -> None:
@@ -68,16 +96,105 @@ def enter(folder: Path, *, network: bool) -> None:
         _open_loopback()
     with suppress(OSError):  # kernels before 6.14 have one number for the whole machine
         Path("/proc/sys/kernel/pid_max").write_text(str(MOST_PROCESSES))
+    asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    _start_maker(asked, asking, network=network)
     if (working := os.fork()) != 0:
         _wait_for(working, told)
     os.close(told)
+    asked.close()
+    kept = OF_FILES if root else 0
+    _maker.append((asking, kept))
     if not root:
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
         most = MOST_PROCESSES if most == resource.RLIM_INFINITY else min(most, MOST_PROCESSES)
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
-    _give_up_capabilities(OF_FILES if root else 0)
+    _give_up_capabilities(kept)
+
+
+_maker: list[tuple[socket.socket, int]] = []
+"""Where the process of a file, or of an audit before it has them, asks for namespaces, and the capabilities that it keeps."""
+
+
+def enter_own() -> None:
+    """Return in a new process, in namespaces that no other audit has; the process that called this waits for it, and ends alike.
+
+    Raises:
+        OSError: If there are none.
+    """
+    ours, theirs = socket.socketpair()
+    asking, kept = _maker.pop()
+    with asking, theirs:
+        socket.send_fds(asking, [b"?"], [theirs.fileno()])
+    _, places, _, _ = socket.recv_fds(ours, 1, len(KINDS))
+    if not places:
+        raise OSError("no namespaces could be made for this audit")
+    here = os.getcwd()
+    for place in places:
+        _checked("setns", place, 0)
+        os.close(place)
+    os.chdir(here)  # entering other mounts leads to their root
+    if (working := os.fork()) != 0:
+        _end_as(os.waitstatus_to_exitcode(os.waitpid(working, 0)[1]))
+    die_with_parent()
+    ours.close()  # with the end of the other process, which now has it alone, all that is left in the namespaces ends
+    _give_up_capabilities(kept)
+
+
+def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> None:
+    """Start the process that makes namespaces for audits, in a user namespace in which each number means the same user."""
+    if (maker := os.fork()) == 0:
+        die_with_parent()
+        with suppress(BaseException):
+            asking.close()
+            _checked("unshare", USERS)
+            asked.send(b"!")
+            asked.recv(1)
+            _make_for_audits(asked, network=network)
+        os._exit(1)
+    if asking.recv(1):
+        for kind in ("uid", "gid"):
+            rows = [row.split() for row in Path(f"/proc/self/{kind}_map").read_text().splitlines()]
+            same = [f"{inside} {inside} {count}\n" for inside, _, count in rows]
+            Path(f"/proc/{maker}/{kind}_map").write_text("".join(same))
+        asking.send(b"!")
+
+
+def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
+    """Answer each question with new namespaces, in which one process waits until who asked has ended."""
+    free: list[Path | None] = [*for_audits()] or [None] * MOST_AT_A_TIME
+    used: dict[int, Path | None] = {}
+    for number in itertools.count():
+        _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
+        while used and (ended := os.waitpid(-1, os.WNOHANG if free else 0)[0]):
+            free.append(used.pop(ended))
+        folder = free.pop(0)
+        if folder is not None:
+            for entry in folder.iterdir():  # of an audit that has ended; to remove it could take long
+                entry.rename(SHARED_MEMORY / f"ended-{number}-{entry.name}"[:MOST_IN_NAME])
+        wanted = MOUNTS | IPC | PROCESSES | (0 if network else NETWORK) | signal.SIGCHLD
+        if (made := _checked("syscall", CLONE, wanted, 0, 0, 0, 0)) == 0:
+            asked.close()
+            _wait_in(folder, socket.socket(fileno=asker), network=network)
+        os.close(asker)
+        used[made] = folder
+
+
+def _wait_in(folder: Path | None, asker: socket.socket, *, network: bool) -> NoReturn:
+    """Be the first process of the namespaces of an audit: hand them over, and wait until who asked has ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what is left to this process is not waited for
+    _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
+    _mount_processes()
+    if folder is not None:
+        _checked("mount", os.fsencode(folder), os.fsencode(SHARED_MEMORY), None, BIND, None)
+    if not network:
+        _open_loopback()
+    own = [kind for kind in KINDS if not network or kind != "net"]
+    places = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in own]
+    socket.send_fds(asker, [b"!"], places)
+    asker.recv(1)
+    os._exit(0)
 
 
 def _unshare(wanted: int) -> bool:
@@ -93,14 +210,19 @@ def _unshare(wanted: int) -> bool:
     return False
 
 
-def _end_as_in(first: int, seen: int) -> None:
+def _end_as_in(first: int, seen: int) -> NoReturn:
     """Wait for the namespace to end, and end this process as the one in it did that worked."""
-    import resource
-
     os.waitpid(first, 0)
     code = int.from_bytes(
         os.read(seen, 4) or (-signal.SIGKILL).to_bytes(4, "little", signed=True), "little", signed=True
     )
+    _end_as(code)
+
+
+def _end_as(code: int) -> NoReturn:
+    """End this process as another one did, with its exit code or by its signal."""
+    import resource
+
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with suppress(OSError):  # SIGKILL has no other
@@ -130,13 +252,21 @@ def _mount(folder: Path) -> None:
     _checked("mount", os.fsencode(folder), os.fsencode(folder), None, BIND, None)
     _read_only(Path("/"), ALL_BELOW, READ_ONLY, 0)
     _read_only(folder, 0, 0, READ_ONLY)
-    _checked("mount", b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES | NO_EXECUTION, None)
+    _mount_processes()
     needed = [folder, Path.cwd(), *map(Path, sys.path)]
     for name in OWN:
         if os.path.isdir(name) and not any(path.is_relative_to(os.path.realpath(name)) for path in needed):
             _checked(
                 "mount", b"tmpfs", os.fsencode(os.path.realpath(name)), b"tmpfs", NO_SUID | NO_DEVICES, b"mode=1777"
             )
+            if name == str(SHARED_MEMORY):
+                for number in range(MOST_AT_A_TIME):
+                    (SHARED_MEMORY / f"audit-{number:02}").mkdir()
+
+
+def _mount_processes() -> None:
+    """Have ``/proc`` show the processes of the namespace."""
+    _checked("mount", b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES | NO_EXECUTION, None)
 
 
 def _read_only(path: Path, flags: int, given: int, taken: int) -> None:
@@ -159,8 +289,9 @@ def _give_up_capabilities(kept: int) -> None:
     _checked("capset", struct.pack("=Ii", 0x2008_0522, 0), sets)
 
 
-def _checked(name: str, *arguments: object) -> None:
+def _checked(name: str, *arguments: object) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
-    if getattr(libc, name)(*arguments) < 0:
+    if (returned := getattr(libc, name)(*arguments)) < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
+    return int(returned)

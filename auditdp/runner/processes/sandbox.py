@@ -35,11 +35,14 @@ class Sandbox:
     namespaces: bool = False
     """Whether each file has namespaces of its own."""
     network: bool = False
+    of_audits: bool = False
+    """Whether each audit of a file has namespaces of its own, beside those of the file."""
 
     def __str__(self) -> str:
         if not self.landlock:
             return NOTHING
-        held = "Landlock" + (" and namespaces" if self.namespaces else "")
+        shared = "" if self.of_audits else " that audits of a file share"
+        held = "Landlock" + (f" and namespaces{shared}" if self.namespaces else "")
         return f"{held}, network {'open' if self.network else 'closed' if self.closes_network else 'not closed'}"
 
     @property
@@ -68,6 +71,15 @@ class Sandbox:
             namespaces.enter(folder, network=self.network)
         self.confine(folder)
 
+    def separate(self) -> None:
+        """Go on in a process that shares nothing that it does from here on with other audits of its file, where that can be had.
+
+        Raises:
+            OSError: If the kernel refuses what it has offered.
+        """
+        if self.of_audits:
+            namespaces.enter_own()
+
     def confine(self, folder: Path) -> None:
         """Leave this process, and all that it starts, nothing but a folder to write to, where libraries are told to write.
 
@@ -79,7 +91,8 @@ class Sandbox:
         folder.mkdir(mode=0o700, exist_ok=True)
         _confined.append(folder)
         devices = [path for name in DEVICES for path in Path("/dev").glob(name)]
-        landlock.restrict(self.landlock, [folder, *devices], network=self.network or self.namespaces)
+        writable = [folder, *devices, *namespaces.for_audits()]
+        landlock.restrict(self.landlock, writable, network=self.network or self.namespaces)
         os.environ |= dict.fromkeys(("TMPDIR", *CACHES), str(folder))
         tempfile.tempdir = process.current_process()._config["tempdir"] = str(folder)  # type: ignore[attr-defined]
 
@@ -122,7 +135,8 @@ def sandbox_of(mode: str, *, network: bool) -> Sandbox:
     if mode == OFF:
         return UNCONFINED
     known = landlock.abi()
-    found = Sandbox(known, bool(known) and namespaces.available(), network)
+    of_files, of_audits = namespaces.available() if known else (False, False)
+    found = Sandbox(known, of_files, network, of_audits)
     if mode == "required" and found.lacking:
         raise ConfigurationError(
             f"sandbox = 'required': this system cannot shut audits off from {', '.join(found.lacking)} (Landlock "
