@@ -85,6 +85,7 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
             for child in list(running):
                 if (answer := child.answer()) is not None:
                     running.remove(child)
+                    child.work.sandbox.end_left(other.process.pid or 0 for other in running)
                     connection.send_bytes(ANSWER.dump_json(answer))
                     missing.update(answer.libraries)
     except (EOFError, OSError):  # the run has ended, one way or the other

@@ -4,8 +4,8 @@ Three processes stand where one would: the one that the run started, which only 
 only waits too, and with whose end the kernel ends every process of the namespace, whatever it did to outlive it; and the one
 that goes on with the work. Users' code runs in the last alone. When the run ends the first, the second ends with it.
 
-Each audit of a file leaves the namespaces of the file for new ones, so that nothing that it leaves there reaches the next audit.
-Landlock forbids the process of the file, and all that is forked from it, to mount anything. A process that it does not hold, and
+Each audit of a file leaves shared memory, IPC and network of the file for new ones, so that nothing that it leaves there reaches
+another audit; by them, the processes that it leaves running are known and ended. Landlock forbids the process of the file, and all that is forked from it, to mount anything. A process that it does not hold, and
 that runs no code of a user, therefore makes the namespaces and hands them over.
 
 Root needs no user namespace for that, others do; many containers and some distributions refuse it.
@@ -16,13 +16,14 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
-import platform
 import select
 import signal
 import socket
 import struct
 import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -39,14 +40,14 @@ MOST_PROCESSES = max(512, 16 * (os.cpu_count() or 1))
 SHARED_MEMORY = Path("/dev/shm")
 OWN = (str(SHARED_MEMORY), "/run")
 """Folders that are empty in the namespace: shared memory, and where services of the machine have their sockets."""
-CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine())
-"""Number of the system call that forks into new namespaces, where it is known."""
-KINDS = ("user", "mnt", "ipc", "net", "pid")
+KINDS = ("user", "mnt", "ipc", "net")
 """Names of the namespaces of an audit, in the order in which it enters them: the first gives the right to the others."""
 MOST_AT_A_TIME = 64
 """Audits of a file that have namespaces of their own at a time; further ones wait."""
 MOST_IN_NAME = 255
 """Bytes of a file's name."""
+MOST_ROUNDS = 100
+"""Looks for processes that an audit left: one that forks without end is ended with the file at the latest."""
 FOR_FILES, FOR_AUDITS = 3, 4
 """Exit codes of the process that tries them."""
 
@@ -118,7 +119,7 @@ _maker: list[tuple[socket.socket, int]] = []
 
 
 def enter_own() -> None:
-    """Return in a new process, in namespaces that no other audit has; the process that called this waits for it, and ends alike.
+    """Leave shared memory, IPC and network of the file for those that no other audit has.
 
     Raises:
         OSError: If there are none.
@@ -127,7 +128,8 @@ def enter_own() -> None:
     asking, kept = _maker.pop()
     with asking, theirs:
         socket.send_fds(asking, [b"?"], [theirs.fileno()])
-    _, places, _, _ = socket.recv_fds(ours, 1, len(KINDS))
+    with ours:
+        _, places, _, _ = socket.recv_fds(ours, 1, len(KINDS))
     if not places:
         raise OSError("no namespaces could be made for this audit")
     here = os.getcwd()
@@ -135,11 +137,28 @@ def enter_own() -> None:
         _checked("setns", place, 0)
         os.close(place)
     os.chdir(here)  # entering other mounts leads to their root
-    if (working := os.fork()) != 0:
-        _end_as(os.waitstatus_to_exitcode(os.waitpid(working, 0)[1]))
-    die_with_parent()
-    ours.close()  # with the end of the other process, which now has it alone, all that is left in the namespaces ends
     _give_up_capabilities(kept)
+
+
+def end_left(running: Iterable[int]) -> None:
+    """End what audits that have ended left running: all that is neither of the file nor of an audit that runs."""
+    kept = {_own_namespace(process) for process in ("self", *running)}
+    for _ in range(MOST_ROUNDS):
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        left = [number for number in numbers if _own_namespace(number) not in {None, *kept}]
+        for number in left:
+            with suppress(OSError):
+                os.kill(number, signal.SIGKILL)
+        if not left:
+            return
+
+
+def _own_namespace(process: int | str) -> str | None:
+    """Return which IPC namespace a process has; None where it has ended, or is none that this one may look at."""
+    try:
+        return os.readlink(f"/proc/{process}/ns/ipc")
+    except OSError:
+        return None
 
 
 def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> None:
@@ -163,37 +182,34 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
 
 def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
     """Answer each question with new namespaces, in which one process waits until who asked has ended."""
-    free: list[Path | None] = [*for_audits()] or [None] * MOST_AT_A_TIME
-    used: dict[int, Path | None] = {}
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that only make them
+    folders = for_audits()
+    used: dict[Path, int] = {}
     for number in itertools.count():
         _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
-        while used and (ended := os.waitpid(-1, os.WNOHANG if free else 0)[0]):
-            free.append(used.pop(ended))
-        folder = free.pop(0)
-        if folder is not None:
-            for entry in folder.iterdir():  # of an audit that has ended; to remove it could take long
-                entry.rename(SHARED_MEMORY / f"ended-{number}-{entry.name}"[:MOST_IN_NAME])
-        wanted = MOUNTS | IPC | PROCESSES | (0 if network else NETWORK) | signal.SIGCHLD
-        if (made := _checked("syscall", CLONE, wanted, 0, 0, 0, 0)) == 0:
-            asked.close()
-            _wait_in(folder, socket.socket(fileno=asker), network=network)
-        os.close(asker)
-        used[made] = folder
+        with socket.socket(fileno=asker) as door:
+            folder = None
+            while folders and folder is None:
+                folder = next((each for each in folders if not Path(f"/proc/{used.get(each)}").exists()), None)
+                time.sleep(0.0 if folder else 0.01)
+            if folder is not None:
+                used[folder], *_ = struct.unpack("3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+                for entry in folder.iterdir():  # of an audit that has ended; to remove it could take long
+                    entry.rename(SHARED_MEMORY / f"ended-{number}-{entry.name}"[:MOST_IN_NAME])
+            if os.fork() == 0:
+                _make(door, folder, network=network)
 
 
-def _wait_in(folder: Path | None, asker: socket.socket, *, network: bool) -> NoReturn:
-    """Be the first process of the namespaces of an audit: hand them over, and wait until who asked has ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what is left to this process is not waited for
+def _make(door: socket.socket, folder: Path | None, *, network: bool) -> NoReturn:
+    """Make the namespaces of one audit and hand them over."""
+    _checked("unshare", MOUNTS | IPC | (0 if network else NETWORK))
     _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
-    _mount_processes()
     if folder is not None:
         _checked("mount", os.fsencode(folder), os.fsencode(SHARED_MEMORY), None, BIND, None)
     if not network:
         _open_loopback()
     own = [kind for kind in KINDS if not network or kind != "net"]
-    places = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in own]
-    socket.send_fds(asker, [b"!"], places)
-    asker.recv(1)
+    socket.send_fds(door, [b"!"], [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in own])
     os._exit(0)
 
 
@@ -212,17 +228,12 @@ def _unshare(wanted: int) -> bool:
 
 def _end_as_in(first: int, seen: int) -> NoReturn:
     """Wait for the namespace to end, and end this process as the one in it did that worked."""
+    import resource
+
     os.waitpid(first, 0)
     code = int.from_bytes(
         os.read(seen, 4) or (-signal.SIGKILL).to_bytes(4, "little", signed=True), "little", signed=True
     )
-    _end_as(code)
-
-
-def _end_as(code: int) -> NoReturn:
-    """End this process as another one did, with its exit code or by its signal."""
-    import resource
-
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with suppress(OSError):  # SIGKILL has no other
@@ -252,7 +263,7 @@ def _mount(folder: Path) -> None:
     _checked("mount", os.fsencode(folder), os.fsencode(folder), None, BIND, None)
     _read_only(Path("/"), ALL_BELOW, READ_ONLY, 0)
     _read_only(folder, 0, 0, READ_ONLY)
-    _mount_processes()
+    _checked("mount", b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES | NO_EXECUTION, None)
     needed = [folder, Path.cwd(), *map(Path, sys.path)]
     for name in OWN:
         if os.path.isdir(name) and not any(path.is_relative_to(os.path.realpath(name)) for path in needed):
@@ -262,11 +273,6 @@ def _mount(folder: Path) -> None:
             if name == str(SHARED_MEMORY):
                 for number in range(MOST_AT_A_TIME):
                     (SHARED_MEMORY / f"audit-{number:02}").mkdir()
-
-
-def _mount_processes() -> None:
-    """Have ``/proc`` show the processes of the namespace."""
-    _checked("mount", b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES | NO_EXECUTION, None)
 
 
 def _read_only(path: Path, flags: int, given: int, taken: int) -> None:
@@ -289,9 +295,8 @@ def _give_up_capabilities(kept: int) -> None:
     _checked("capset", struct.pack("=Ii", 0x2008_0522, 0), sets)
 
 
-def _checked(name: str, *arguments: object) -> int:
+def _checked(name: str, *arguments: object) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if (returned := getattr(libc, name)(*arguments)) < 0:
+    if getattr(libc, name)(*arguments) < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
-    return int(returned)

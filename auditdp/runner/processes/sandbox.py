@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from multiprocessing import forkserver, process, resource_tracker
 from pathlib import Path
@@ -72,13 +73,18 @@ class Sandbox:
         self.confine(folder)
 
     def separate(self) -> None:
-        """Go on in a process that shares nothing that it does from here on with other audits of its file, where that can be had.
+        """Let this process share no memory, IPC and network with other audits of its file, where that can be had.
 
         Raises:
             OSError: If the kernel refuses what it has offered.
         """
         if self.of_audits:
             namespaces.enter_own()
+
+    def end_left(self, running: Iterable[int]) -> None:
+        """End the processes that audits of this file left, but for those of audits that run, where they are known."""
+        if self.of_audits:
+            namespaces.end_left(running)
 
     def confine(self, folder: Path) -> None:
         """Leave this process, and all that it starts, nothing but a folder to write to, where libraries are told to write.
