@@ -38,6 +38,61 @@ def keeps():
     return Audit(lambda x, rng: 0, PureDP(1.0), pairs=[(0, 1)])
 """
 LEAKS = HONEST.partition("\n@audit\ndef keeps")[0]
+LEAVES = """
+import ctypes, json, os, socket, time
+from pathlib import Path
+from auditdp import Audit, PureDP, audit
+
+LIBC = ctypes.CDLL(None)
+KEY, PORT, SECONDS = 77, 5555, 600
+
+def daemon_answers():
+    try:
+        socket.create_connection(("127.0.0.1", PORT), 1).close()
+    except OSError:
+        return False
+    return True
+
+def found():
+    commands = [path.read_text() for path in Path("/proc").glob("[0-9]*/comm")]
+    return {
+        "shared memory": Path("/dev/shm/mark").exists(),
+        "System V": LIBC.shmget(KEY, 4096, 0o600) >= 0,
+        "queue": LIBC.mq_open(b"/mark", 0) >= 0,
+        "daemon": daemon_answers(),
+        "process": "left\\n" in commands,
+    }
+
+def leave():
+    Path("/dev/shm/mark").write_text("x")
+    LIBC.shmget(KEY, 4096, 0o1600)
+    LIBC.mq_open(b"/mark", 0o102, 0o600, None)
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            LIBC.prctl(1, 0)
+            LIBC.prctl(15, b"left")
+            server = socket.create_server(("127.0.0.1", PORT))
+            time.sleep(SECONDS)
+        os._exit(0)
+    while not daemon_answers():
+        time.sleep(0.01)
+
+def looks():
+    before = found()
+    leave()
+    print(json.dumps([before, found()]))
+    return Audit(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)])
+
+@audit
+def first():
+    return looks()
+
+@audit
+def second():
+    return looks()
+"""
+"""Two audits that look for what the other one left, and then leave it."""
 LAST = Attack("daemon", "a daemon that outlives it", DAEMON, alone=True)
 
 pytestmark = [
@@ -294,6 +349,21 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
     assert json.loads(opened.stdout)["sandbox"].endswith("network open")
 
 
+@pytest.mark.skipif(not HERE.of_audits, reason=f"this system has {HERE}")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers):
+    (honest / "audits/audit_a.py").write_text(LEAVES)
+    done = run(honest, "-n", workers, "-v")
+    found = [json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]]
+    assert len(found) == 2, done.stdout
+    for before, after in found:
+        assert all(after.values()), after  # else what it looks for could not be found
+        if workers == "1":
+            assert not any(before.values()), before
+        else:  # of an audit that runs beside it, the processes are seen
+            assert not any(before[name] for name in before if name != "process"), before
+
+
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
 def test_what_audits_rightly_write_they_can_write(honest, monkeypatch):
     rightly = """
@@ -311,7 +381,8 @@ with multiprocessing.Manager() as manager:
     assert manager.list([1])[0] == 1
 given(st.integers())(lambda number: None)()
 """
-    (honest / "audits/audit_a.py").write_text(rightly + LEAKS)
+    within = rightly.replace("\n", "\n    ")  # an audit has other namespaces than its file
+    (honest / "audits/audit_a.py").write_text(rightly + LEAKS.replace("def leaks():", f"def leaks():{within}"))
     (honest / "secret").write_text("read")
     with socket.socket(socket.AF_UNIX) as service:  # and what a service with a name is asked, no boundary
         monkeypatch.chdir(honest)

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from auditdp.runner.processes.sandbox import sandbox_of
 from tests.cli.conftest import PATIENCE, SCRIPT, environment
 from tests.cli.test_changed_since import git
 
@@ -152,14 +153,68 @@ def test_the_workflow_passes_a_repository(repository):
     assert (repository.root / ".github/workflows/privacy.yml").read_text() == (
         ROOT / "auditdp/cli/init/github.yml"
     ).read_text()
-    fine = shell(repository, script["audit"])
+    fine = shell(repository, script["audit"], TRUSTED="main")
     assert fine.returncode == 0, fine.stderr
+
+
+SANDBOX = pytest.mark.skipif(bool(sandbox_of("auto", network=False).lacking), reason="this system has no whole sandbox")
+
+
+def script_of(service):
+    """What a job runs once all is installed."""
+    if service == "github":
+        steps = parsed("auditdp/cli/init/github.yml")["jobs"]["audits"]["steps"]
+        return next(step["run"] for step in steps if step.get("name") == "audit")
+    return "\n".join(parsed("auditdp/cli/init/gitlab.yml")["privacy-audits"]["script"])
+
+
+@SANDBOX
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+def test_a_pull_request_does_not_judge_itself(repository, service):
+    """It breaks the mechanism, turns the sandbox and the audits off, and brings reports of a clean run."""
+    git(repository.root, "update-ref", "refs/remotes/origin/main", "main")
+    git(repository.root, "remote", "add", "origin", "https://gitlab-ci-token:secret@example.org/x.git")
+    repository.write("mine.py", FINE.format(0.4))
+    audit = repository.root / "audits/audit_mine.py"
+    leaked = "import os\nassert 'CI_JOB_TOKEN' not in os.environ\n"
+    audit.write_text(
+        audit.read_text().replace("\nfrom", f"\n{leaked}from", 1) if service == "gitlab" else audit.read_text()
+    )
+    repository.write("nothing/audit_nothing.py", "")
+    settings = '[tool.auditdp]\npaths = ["nothing"]\nsandbox = "off"\nalpha = 1e-9\n[tool.auditdp.profiles.ci]\n'
+    repository.write("pyproject.toml", settings)
+    repository.write("auditdp.xml", '<testsuites tests="1" failures="0"/>')
+    base = {
+        "github": {"BASE": "main", "TRUSTED": "origin/main"},
+        "gitlab": {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"},
+    }
+    done = shell(repository, script_of(service), CI="true", CI_JOB_TOKEN="secret", **base[service])
+    assert done.returncode == 1, done.stderr
+    assert 'failures="1"' in (repository.root / "auditdp.xml").read_text()
+    if service == "gitlab":
+        assert "secret" not in (repository.root / ".git/config").read_text()
+
+
+def test_the_workflows_keep_who_judges_apart():
+    github = parsed("auditdp/cli/init/github.yml")["jobs"]
+    checkouts = [step for job in github.values() for step in job["steps"] if "checkout" in step.get("uses", "")]
+    assert len(checkouts) == 2
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    install = next(step["run"] for step in github["audits"]["steps"] if step.get("name") == "install")
+    gitlab = parsed("auditdp/cli/init/gitlab.yml")["privacy-audits"]["before_script"]
+    for text in (install, "\n".join(gitlab)):
+        installed = [line for line in text.splitlines() if "pip install" in line.replace("$pip", "pip")]
+        assert len(installed) == 4
+        assert all("--no-index --no-deps" in line or "pip.txt" in line or "pylock" in line for line in installed)
+        assert "sha256sum" in text
+    for service in ("github", "gitlab"):
+        assert "--sandbox required" in script_of(service)
 
 
 @pytest.mark.full
 def test_the_job_for_gitlab(repository):
     job = parsed("auditdp/cli/init/gitlab.yml")["privacy-audits"]
-    script = "\n".join(line for line in job["script"] if "pip install" not in line)
+    script = script_of("gitlab")
     repository.write("mine.py", FINE.format(0.4))
     assert shell(repository, script).returncode == 1
     assert 'failures="1"' in (repository.root / job["artifacts"]["reports"]["junit"]).read_text()

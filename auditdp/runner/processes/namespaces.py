@@ -4,9 +4,10 @@ Three processes stand where one would: the one that the run started, which only 
 only waits too, and with whose end the kernel ends every process of the namespace, whatever it did to outlive it; and the one
 that goes on with the work. Users' code runs in the last alone. When the run ends the first, the second ends with it.
 
-Each audit of a file leaves shared memory, IPC and network of the file for new ones, so that nothing that it leaves there reaches
-another audit; by them, the processes that it leaves running are known and ended. Landlock forbids the process of the file, and all that is forked from it, to mount anything. A process that it does not hold, and
-that runs no code of a user, therefore makes the namespaces and hands them over.
+Each audit of a file leaves shared memory, IPC and network of the file for its own. Nothing that it leaves there reaches another
+audit, and the processes that it leaves running are known by their namespaces and ended. Landlock forbids the process of a file,
+and all that is forked from it, to mount anything. A process that it does not hold, and that runs no code of a user, therefore
+makes the namespaces and hands them over.
 
 Root needs no user namespace for that, others do; many containers and some distributions refuse it.
 """
@@ -53,7 +54,7 @@ FOR_FILES, FOR_AUDITS = 3, 4
 
 
 def available() -> tuple[bool, bool]:
-    """Return whether a file, and whether an audit, may have namespaces of its own, tried in processes that do nothing else."""
+    """Return whether files, and whether audits, may have namespaces of their own, tried in a process made for it."""
     if sys.platform != "linux":
         return False, False
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +116,7 @@ def enter(folder: Path, *, network: bool) -> None:
 
 
 _maker: list[tuple[socket.socket, int]] = []
-"""Where the process of a file, or of an audit before it has them, asks for namespaces, and the capabilities that it keeps."""
+"""Where the process of a file, or of an audit before it has its own, asks for namespaces; and the capabilities that it keeps."""
 
 
 def enter_own() -> None:

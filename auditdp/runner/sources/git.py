@@ -1,4 +1,9 @@
-"""Which files of a repository changed since a revision, as git knows it."""
+"""Which files of a repository changed since a revision, as git knows it.
+
+The settings of a repository that somebody sent can name programs: filters, hooks, a monitor of files, a way to fetch what is
+missing. Git therefore works with a folder of its own in place of ``.git``. That has the objects, references and index of the
+repository, and of its settings only those that say how files are stored.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +29,16 @@ class Changed:
     """The commit that the working tree is compared with: where the revision and HEAD parted."""
     files: frozenset[Path]
     """Files that differ, are new, or are gone; absolute."""
-    top: Path | None = None
-    """The folder of the repository; None where what was there before cannot be asked for."""
+    repository: Repository | None = None
+    """Where the files are from; None where what was there before cannot be asked for."""
 
     def names(self, file: Path) -> set[str]:
         """Return the names at the top of a Python file that differ, as ``changed_names`` has them."""
         before = after = None
-        if self.top is not None and file.is_file():
+        if self.repository is not None and file.is_file():
             after = file.read_bytes()
-            shown = _git(self.top, "show", f"{self.base}:{file.relative_to(self.top).as_posix()}")
+            name = file.relative_to(self.repository.top).as_posix()
+            shown = self.repository.git("cat-file", "blob", f"{self.base}:{name}")
             before = None if shown.returncode else shown.stdout.encode("utf-8", "surrogateescape")
         return changed_names(before, after)
 
@@ -46,20 +52,19 @@ class Changed:
 def checked_out(commit: str, folder: Path) -> Iterator[Path]:
     """Check a commit out into a folder of its own, and yield what there corresponds to a folder of the repository.
 
-    Files that are not committed, submodules and hooks are left out.
+    Files that are not committed, and submodules, are left out.
 
     Raises:
         ConfigurationError: If git cannot do it.
     """
-    top = Path(_asked(folder, commit, "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+    repository = Repository(folder, commit)
     with TemporaryDirectory(prefix="auditdp-version-", ignore_cleanup_errors=True) as made:
         tree = Path(made).resolve() / "tree"
-        hooks = ["-c", f"core.hooksPath={os.devnull}"]
-        _asked(folder, commit, *hooks, "worktree", "add", "--quiet", "--detach", str(tree), commit)
-        try:
-            yield tree / folder.resolve().relative_to(top)
-        finally:
-            _git(folder, "worktree", "remove", "--force", str(tree))
+        tree.mkdir()
+        index = {"GIT_INDEX_FILE": str(tree.with_name("index"))}
+        repository.asked("read-tree", commit, **index)
+        repository.asked("checkout-index", "--all", f"--prefix={tree}/", **index)
+        yield tree / folder.resolve().relative_to(repository.top)
 
 
 def changed_since(revision: str, folder: Path) -> Changed:
@@ -70,16 +75,16 @@ def changed_since(revision: str, folder: Path) -> Changed:
     """
     if not revision or revision.startswith("-"):
         raise ConfigurationError(f"revision {revision!r}: expected a revision, such as origin/main")
-    top = Path(_asked(folder, revision, "rev-parse", "--show-toplevel").rstrip("\n"))
-    shallow = _asked(folder, revision, "rev-parse", "--is-shallow-repository").strip() == "true"
+    repository = Repository(folder, revision)
+    shallow = repository.shallow
     remedy = "fetch the whole history: git fetch --unshallow, or fetch-depth: 0 with actions/checkout, or GIT_DEPTH: 0"
-    if _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
+    if repository.git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
         if shallow:
             raise ConfigurationError(f"revision {revision}: not in this shallow clone; {remedy}")
         raise ConfigurationError(
             f"revision {revision}: git knows no such revision here; fetch it, or give another, such as HEAD~1"
         )
-    base = _git(folder, "merge-base", revision, "HEAD")
+    base = repository.git("merge-base", revision, "HEAD")
     if base.returncode:
         why = (
             f"this clone is shallow and does not reach where they parted; {remedy}"
@@ -88,34 +93,96 @@ def changed_since(revision: str, folder: Path) -> Changed:
         )
         raise ConfigurationError(f"revision {revision}: it has no commit in common with HEAD: {why}")
     commit = base.stdout.strip()
-    differing = _asked(folder, revision, "diff", "--name-only", "--no-renames", "-z", commit, "--", str(top))
-    untracked = _asked(top, revision, "ls-files", "--others", "--exclude-standard", "--full-name", "-z")
+    listed = ("--name-only", "--no-renames", "--ignore-submodules=dirty", "-z")  # else git runs itself in a submodule
+    differing = repository.asked("diff", *listed, commit, "--", ".")
+    untracked = repository.asked("ls-files", "--others", "--exclude-standard", "--full-name", "-z")
     names = [name for name in (differing + untracked).split("\0") if name]
-    return Changed(commit[:12], frozenset((top / name).resolve() for name in names), top.resolve())
+    return Changed(commit[:12], frozenset((repository.top / name).resolve() for name in names), repository)
 
 
-def _asked(folder: Path, revision: str, *arguments: str) -> str:
-    done = _git(folder, *arguments)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise ConfigurationError(
-            f"revision {revision}: git cannot tell what changed in {folder} ({lines[-1] if lines else 'it failed'}); "
-            "run inside a repository, or without this option, which runs all audits"
-        )
-    return done.stdout
+KEPT = (
+    *("core.repositoryformatversion", "extensions.objectformat", "extensions.refstorage"),
+    *("core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.symlinks"),
+)
+"""Settings of a repository that git keeps: they say how files are stored, and none can name a program."""
+SHARED = ("refs", "packed-refs", "reftable", "logs", "shallow", "info")
+"""What the folder in place of ``.git`` shares with it."""
+OWN = ("HEAD", "config", "index", "objects")
+"""What it does not share by a link."""
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            timeout=SECONDS,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise ConfigurationError("telling what changed needs git, which is not installed here") from None
-    except subprocess.TimeoutExpired:
-        raise ConfigurationError(f"git took longer than {SECONDS:g} seconds") from None
+class Repository:
+    """The repository of a folder, of whose settings nothing runs.
+
+    Args:
+        folder: In it.
+        revision: For what is said where it is none.
+
+    Attributes:
+        top: The folder with all its files.
+        shallow: Whether its history is cut off.
+
+    Raises:
+        ConfigurationError: If there is no git or no repository.
+    """
+
+    def __init__(self, folder: Path, revision: str) -> None:
+        self._revision = revision
+        self._folder, self._environment = folder, dict(os.environ)
+        paths = [word for name in (*SHARED, *OWN) for word in ("--git-path", name)]
+        found = self.asked("rev-parse", "--show-toplevel", "--is-shallow-repository", *paths).splitlines()
+        self.top, self.shallow = Path(found[0]).resolve(), found[1] == "true"
+        places = {name: (folder / path).resolve() for name, path in zip((*SHARED, *OWN), found[2:], strict=True)}
+        settings = self.asked("config", "--file", str(places["config"]), "--no-includes", "--list", "-z")
+        self._made = TemporaryDirectory(prefix="auditdp-git-", ignore_cleanup_errors=True)
+        made = Path(self._made.name)
+        for name in SHARED:
+            if places[name].exists():
+                (made / name).symlink_to(places[name])
+        (made / "HEAD").write_bytes(places["HEAD"].read_bytes())
+        (made / "config").touch()
+        for setting in settings.split("\0"):
+            name, _, value = setting.partition("\n")
+            if name in KEPT:
+                self.asked("config", "--file", str(made / "config"), name, value or "true")
+        self._folder = self.top
+        self._environment |= {
+            "GIT_DIR": str(made),
+            "GIT_WORK_TREE": str(self.top),
+            "GIT_INDEX_FILE": str(places["index"]),
+            "GIT_OBJECT_DIRECTORY": str(places["objects"]),
+            "GIT_OPTIONAL_LOCKS": "0",
+        }
+
+    def asked(self, *arguments: str, **variables: str) -> str:
+        """Return what git writes.
+
+        Raises:
+            ConfigurationError: If git cannot do it.
+        """
+        done = self.git(*arguments, **variables)
+        if done.returncode:
+            lines = done.stderr.strip().splitlines()
+            raise ConfigurationError(
+                f"revision {self._revision}: git cannot tell what changed in {self._folder} "
+                f"({lines[-1] if lines else 'it failed'}); "
+                "run inside a repository, or without this option, which runs all audits"
+            )
+        return done.stdout
+
+    def git(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Return what became of git with these arguments, and with variables beside those of the environment."""
+        try:
+            return subprocess.run(
+                ["git", "-C", str(self._folder), *arguments],
+                capture_output=True,
+                encoding="utf-8",
+                errors="surrogateescape",
+                env={**self._environment, **variables},
+                timeout=SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise ConfigurationError("telling what changed needs git, which is not installed here") from None
+        except subprocess.TimeoutExpired:
+            raise ConfigurationError(f"git took longer than {SECONDS:g} seconds") from None

@@ -83,7 +83,7 @@ def test_who_is_confined_twice_has_the_smaller_folder_alone(tmp_path):
     assert in_fork(tried) == errno.EACCES
 
 
-@pytest.mark.skipif(not namespaces.available(), reason="namespaces are refused here")
+@pytest.mark.skipif(not namespaces.available()[0], reason="namespaces are refused here")
 @pytest.mark.parametrize(
     "ending", [lambda: os._exit(7), lambda: os.kill(os.getpid(), 15), lambda: os.kill(os.getpid(), 9)]
 )
@@ -95,7 +95,7 @@ def test_a_process_in_namespaces_ends_as_one_that_is_not(ending, tmp_path):
     assert in_fork(entered) == in_fork(ending)
 
 
-@pytest.mark.skipif(not namespaces.available(), reason="namespaces are refused here")
+@pytest.mark.skipif(not namespaces.available()[0], reason="namespaces are refused here")
 def test_in_namespaces_servers_of_ones_own_answer_and_no_other_process_is_seen(tmp_path):
     def entered():
         namespaces.enter(tmp_path, network=False)
@@ -104,7 +104,25 @@ def test_in_namespaces_servers_of_ones_own_answer_and_no_other_process_is_seen(t
         assert refusal(lambda: os.open("/proc/1/mem", os.O_RDONLY))
         return len([name for name in os.listdir("/proc") if name.isdigit()])
 
-    assert in_fork(entered) == 2
+    assert in_fork(entered) == 3  # and the first one of the namespace, and the one that makes those of audits
+
+
+@pytest.mark.skipif(not namespaces.available()[1], reason="namespaces of audits are refused here")
+def test_more_audits_than_there_is_shared_memory_wait_for_it_and_find_it_empty(tmp_path, monkeypatch):
+    monkeypatch.setattr(namespaces, "MOST_AT_A_TIME", 2)
+    memory = namespaces.SHARED_MEMORY
+
+    def audited():
+        namespaces.enter_own()
+        found = len(os.listdir(memory))
+        (memory / "left").mkdir(mode=0)
+        return found
+
+    def entered():
+        namespaces.enter(tmp_path, network=False)
+        return sum(in_fork(audited) for _ in range(5))
+
+    assert in_fork(entered) == 0
 
 
 def test_a_sandbox_says_what_holds_and_what_does_not():
@@ -112,11 +130,9 @@ def test_a_sandbox_says_what_holds_and_what_does_not():
     assert (str(Sandbox(3)), Sandbox(3).lacking) == ("Landlock, network not closed", ["processes", "the network"])
     assert (str(Sandbox(5)), Sandbox(5).lacking) == ("Landlock, network closed", ["processes"])
     assert (str(Sandbox(6)), Sandbox(6).lacking) == ("Landlock, network closed", [])
-    assert (str(Sandbox(1, True)), Sandbox(1, True).lacking) == ("Landlock and namespaces, network closed", [])
-    assert (str(Sandbox(7, True, True)), Sandbox(7, True, True).lacking) == (
-        "Landlock and namespaces, network open",
-        [],
-    )
+    files, audits = Sandbox(1, True), Sandbox(7, True, True, True)
+    assert (str(files), files.lacking) == ("Landlock and namespaces that audits of a file share, network closed", [])
+    assert (str(audits), audits.lacking) == ("Landlock and namespaces, network open", [])
 
 
 def test_what_is_required_is_had_or_refused(monkeypatch):
@@ -125,10 +141,10 @@ def test_what_is_required_is_had_or_refused(monkeypatch):
     with pytest.raises(ConfigurationError, match="cannot shut audits off from files, processes, the network"):
         sandbox_of("required", network=False)
     monkeypatch.setattr(landlock, "abi", lambda: 5)
-    monkeypatch.setattr(namespaces, "available", lambda: False)
+    monkeypatch.setattr(namespaces, "available", lambda: (False, False))
     with pytest.raises(ConfigurationError, match="cannot shut audits off from processes"):
         sandbox_of("required", network=False)
-    monkeypatch.setattr(namespaces, "available", lambda: True)
+    monkeypatch.setattr(namespaces, "available", lambda: (True, False))
     assert sandbox_of("required", network=True) == Sandbox(5, True, True)
 
 
