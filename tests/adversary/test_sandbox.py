@@ -364,6 +364,14 @@ def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers
             assert not any(before[name] for name in before if name != "process"), before
 
 
+def test_what_an_import_shares_reaches_all_audits_of_its_file(honest):
+    head = "import mmap\nshared = mmap.mmap(-1, 1)\n"
+    step = "    shared[0] += 1\n    print(shared[0])\n"
+    (honest / "audits/audit_a.py").write_text(head + HONEST.replace("    return", f"{step}    return"))
+    done = run(honest, "-n", "1", "-v")
+    assert [result["printed"].strip() for result in json.loads(done.stdout)["results"]] == ["1", "2"]
+
+
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
 def test_what_audits_rightly_write_they_can_write(honest, monkeypatch):
     rightly = """

@@ -90,7 +90,7 @@ def init(
             tell(f"left {path} as it is")
         else:
             write(Path(path), _template(template))
-            tell(f"wrote {path}: say there where auditdp, and what your code needs, are installed from")
+            tell(f"wrote {path}: its first comment names what to commit; then write the wheel's SHA256 there")
     for file, audits in written.items():
         for signature in (signature for signature, _ in audits if not signature.pairs):
             tell(f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data")

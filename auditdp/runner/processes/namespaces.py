@@ -4,10 +4,10 @@ Three processes stand where one would: the one that the run started, which only 
 only waits too, and with whose end the kernel ends every process of the namespace, whatever it did to outlive it; and the one
 that goes on with the work. Users' code runs in the last alone. When the run ends the first, the second ends with it.
 
-Each audit of a file leaves shared memory, IPC and network of the file for its own. Nothing that it leaves there reaches another
-audit, and the processes that it leaves running are known by their namespaces and ended. Landlock forbids the process of a file,
-and all that is forked from it, to mount anything. A process that it does not hold, and that runs no code of a user, therefore
-makes the namespaces and hands them over.
+Each audit of a file leaves shared memory, IPC and network of the file for its own. Nothing that it leaves there reaches
+another audit, and the processes that it leaves running are known by their namespaces and ended. Landlock forbids the process
+of a file, and all that is forked from it, to mount anything. A process that it does not hold, and that runs no code of users,
+therefore makes the namespaces and hands them over.
 
 Root needs no user namespace for that, others do; many containers and some distributions refuse it.
 """
@@ -116,7 +116,7 @@ def enter(folder: Path, *, network: bool) -> None:
 
 
 _maker: list[tuple[socket.socket, int]] = []
-"""Where the process of a file, or of an audit before it has its own, asks for namespaces; and the capabilities that it keeps."""
+"""Where the process of a file, or of an audit before it has its own, asks for them, and which capabilities it keeps."""
 
 
 def enter_own() -> None:

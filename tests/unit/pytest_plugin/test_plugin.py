@@ -290,3 +290,19 @@ def test_the_plugin_is_imported_in_less_than_20_ms():
     spent = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
     assert min(spent) < 0.020
     assert pytest_plugin.MARKERS[0].startswith("audit:")
+
+
+def test_a_conftest_can_change_what_the_plugin_reports(session, pytester):
+    """Which `SECURITY.md` says; the command imports none, and finds what there is."""
+    pytester.makeconftest("""
+        import pytest
+
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_makereport(item, call):
+            report = yield
+            report.outcome, report.longrepr = "passed", None
+            return report
+    """)
+    session("audits", "--auditdp", "-k", "leaks").assert_outcomes(passed=1, deselected=3)
+    command = [sys.executable, "-m", "auditdp", "run", "audits/audit_mine.py::leaks"]
+    assert subprocess.run(command, cwd=pytester.path, capture_output=True, check=False).returncode == 1
