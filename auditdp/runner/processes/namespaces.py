@@ -6,7 +6,7 @@ that goes on with the work. Users' code runs in the last alone. When the run end
 
 Each audit of a file leaves shared memory, IPC and network of the file for its own. Nothing that it leaves there reaches
 another audit, and the processes that it leaves running are known by their namespaces and ended. Landlock forbids the process
-of a file, and all that is forked from it, to mount anything. A process that it does not hold, and that runs no code of users,
+of a file, and all that is forked from it, to mount anything. A process that it does not hold, and that runs no user's code,
 therefore makes the namespaces and hands them over.
 
 Root needs no user namespace for that, others do; many containers and some distributions refuse it.
@@ -47,6 +47,8 @@ MOST_AT_A_TIME = 64
 """Audits of a file that have namespaces of their own at a time; further ones wait."""
 MOST_IN_NAME = 255
 """Bytes of a file's name."""
+LOOK_SECONDS = 0.01
+"""Seconds between looks whether one of them has ended."""
 MOST_ROUNDS = 100
 """Looks for processes that an audit left: one that forks without end is ended with the file at the latest."""
 FOR_FILES, FOR_AUDITS = 3, 4
@@ -100,10 +102,12 @@ def enter(folder: Path, *, network: bool) -> None:
         Path("/proc/sys/kernel/pid_max").write_text(str(MOST_PROCESSES))
     asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     _start_maker(asked, asking, network=network)
-    if (working := os.fork()) != 0:
+    working = os.fork()
+    asked.close()  # else who asks a process that has ended would wait without end
+    if working != 0:
+        asking.close()
         _wait_for(working, told)
     os.close(told)
-    asked.close()
     kept = OF_FILES if root else 0
     _maker.append((asking, kept))
     if not root:
@@ -143,10 +147,12 @@ def enter_own() -> None:
 
 def end_left(running: Iterable[int]) -> None:
     """End what audits that have ended left running: all that is neither of the file nor of an audit that runs."""
-    kept = {_own_namespace(process) for process in ("self", *running)}
+    working = [str(number) for number in running]
     for _ in range(MOST_ROUNDS):
-        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-        left = [number for number in numbers if _own_namespace(number) not in {None, *kept}]
+        # Looked at before those of the audits that run: one of these may be entering its own at this moment.
+        found = {name: _own_namespace(name) for name in os.listdir("/proc") if name.isdigit() and name not in working}
+        kept = {None, *map(_own_namespace, ("self", *working))}
+        left = [int(name) for name, own in found.items() if own not in kept]
         for number in left:
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
@@ -154,7 +160,7 @@ def end_left(running: Iterable[int]) -> None:
             return
 
 
-def _own_namespace(process: int | str) -> str | None:
+def _own_namespace(process: str) -> str | None:
     """Return which IPC namespace a process has; None where it has ended, or is none that this one may look at."""
     try:
         return os.readlink(f"/proc/{process}/ns/ipc")
@@ -168,7 +174,11 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
         die_with_parent()
         with suppress(BaseException):
             asking.close()
-            _checked("unshare", USERS)
+            try:
+                _checked("unshare", USERS)
+            except OSError:
+                asked.send(b"")
+                raise
             asked.send(b"!")
             asked.recv(1)
             _make_for_audits(asked, network=network)
@@ -190,10 +200,10 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
         _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
         with socket.socket(fileno=asker) as door:
             folder = None
-            while folders and folder is None:
-                folder = next((each for each in folders if not Path(f"/proc/{used.get(each)}").exists()), None)
-                time.sleep(0.0 if folder else 0.01)
-            if folder is not None:
+            if folders:
+                while not (free := [each for each in folders if not Path(f"/proc/{used.get(each)}").exists()]):
+                    time.sleep(LOOK_SECONDS)
+                folder = free[0]
                 used[folder], *_ = struct.unpack("3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
                 for entry in folder.iterdir():  # of an audit that has ended; to remove it could take long
                     entry.rename(SHARED_MEMORY / f"ended-{number}-{entry.name}"[:MOST_IN_NAME])

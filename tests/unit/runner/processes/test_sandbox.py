@@ -107,6 +107,13 @@ def test_in_namespaces_servers_of_ones_own_answer_and_no_other_process_is_seen(t
     assert in_fork(entered) == 3  # and the first one of the namespace, and the one that makes those of audits
 
 
+@pytest.mark.skipif(not namespaces.available()[0], reason="namespaces are refused here")
+@pytest.mark.skipif(os.getuid() != 0, reason="others than root have no namespaces at all without user namespaces")
+def test_where_user_namespaces_are_refused_audits_of_a_file_share_its_namespaces(monkeypatch):
+    monkeypatch.setattr(namespaces, "USERS", 1)  # which the kernel refuses
+    assert namespaces.available() == (True, False)
+
+
 @pytest.mark.skipif(not namespaces.available()[1], reason="namespaces of audits are refused here")
 def test_more_audits_than_there_is_shared_memory_wait_for_it_and_find_it_empty(tmp_path, monkeypatch):
     monkeypatch.setattr(namespaces, "MOST_AT_A_TIME", 2)
