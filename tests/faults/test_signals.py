@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -128,39 +129,65 @@ def test_workers_of_a_killed_run_end_and_leave_no_folder(short_root, workers, na
     assert [r["verdict"] for r in kept.values()] == ["CERTIFIED"]
 
 
+def begun_by(run: int) -> list[int]:
+    """Return the processes that a run has started, directly or not."""
+    parents = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            parents[int(place.parent.name)] = int(place.read_text().rpartition(")")[2].split()[1])
+    found = [run]
+    for process in found:
+        found += [child for child, parent in parents.items() if parent == process]
+    return found[1:]
+
+
 @pytest.mark.parametrize("workers", WORKERS)
-def test_kills_at_random_moments_resume_to_the_same_record(root, workers, see, pytestconfig):
-    """Two moments with either number of workers here, and 25 with ``--full``."""
+@pytest.mark.parametrize("victim", ["the run", "one of its processes"])
+def test_kills_at_random_moments_resume_to_the_same_record(root, workers, victim, see, pytestconfig):
+    """Two moments for each victim and number of workers here, and 25 with ``--full``."""
     (root / "audits/audit_it.py").write_text(
         LEAKY.replace("def factory():\n", "def factory():\n        time.sleep(0.7)\n")
     )
     run = ("run", "--seed", "1", "--budget", "quick", "--format", "json", "-n", workers)
     began = time.monotonic()
-    expected = untimed(json.loads(script(root, *run, "--log", "whole.jsonl").stdout))
+    expected = results(script(root, *run, "--log", "whole.jsonl"))
     duration = time.monotonic() - began
     moments = 25 if pytestconfig.getoption("--full") else 2
     log = root / ".auditdp/run.jsonl"
-    same, finished = 0, []
-    for moment in np.random.default_rng(int(workers)).uniform(0.0, duration, moments):
+    draw = np.random.default_rng(int(workers))
+    same, died, finished = 0, 0, []
+    for moment in draw.uniform(0.0, duration, moments):
         log.unlink(missing_ok=True)
         process = subprocess.Popen(
             [SCRIPT, *run], cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         time.sleep(moment)
-        process.kill()
-        process.wait()
-        lines = log.read_bytes().count(b"\n") if log.exists() else 0
-        finished.append(max(0, min(lines - 1, len(expected["results"]))))
+        killed = process.pid
+        if victim != "the run":
+            killed = int(draw.choice([process.pid, *begun_by(process.pid)]))
+        with suppress(ProcessLookupError):
+            os.kill(killed, signal.SIGKILL)
+        process.wait(timeout=120)
+        lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        before = [line["result"]["id"] for line in lines if line["kind"] == "result"]
+        finished.append(len(before))
         again = script(root, *run, *(["--resume"] if lines else []))
-        same += untimed(json.loads(again.stdout)) == expected
+        seen = results(again)
+        lost = [each for each in seen.values() if each["verdict"] == "ERROR"]  # its process was killed, and it says so
+        assert all("died" in each["summary"] or "SIGKILL" in each["summary"] for each in lost), lost
+        died += len(lost)
+        assert len(set(before)) == len(before)
+        assert len(json.loads(again.stdout)["results"]) == len(seen) == len(expected)
+        same += all(untimed(each) == untimed(expected[name]) for name, each in seen.items() if each not in lost)
     see(
-        "SIGKILL at random moments, then --resume",
-        "the record of a run that nobody killed",
-        f"the same record {same} of {moments} times; {min(finished)} to {max(finished)} of "
-        f"{len(expected['results'])} audits were finished",
+        f"SIGKILL to {victim} at random moments, then --resume",
+        "the results of a run that nobody killed, or an ERROR where the process of an audit was killed",
+        f"the same {same} of {moments} times; {min(finished)} to {max(finished)} of {len(expected)} audits were finished; "
+        f"{died} ended with an ERROR",
         workers=workers,
     )
     assert same == moments
+    assert victim != "the run" or not died
 
 
 LAST = """

@@ -192,13 +192,17 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
 
 
 def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
-    """Answer each question with new namespaces, in which one process waits until who asked has ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that only make them
+    """Answer each question with new namespaces; they last until the last process in them has ended."""
+    wanted = MOUNTS | IPC | (0 if network else NETWORK)
+    own = [kind for kind in KINDS if not network or kind != "net"]
+    _checked("unshare", wanted)  # this process may come back to namespaces that it made, and to no others
+    _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
+    back = _opened(own[1:])
     folders = for_audits()
     used: dict[Path, int] = {}
     for number in itertools.count():
         _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
-        with socket.socket(fileno=asker) as door:
+        with socket.socket(fileno=asker) as door, suppress(OSError):  # who gets none says so
             folder = None
             if folders:
                 while not (free := [each for each in folders if not Path(f"/proc/{used.get(each)}").exists()]):
@@ -207,21 +211,21 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
                 used[folder], *_ = struct.unpack("3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
                 for entry in folder.iterdir():  # of an audit that has ended; to remove it could take long
                     entry.rename(SHARED_MEMORY / f"ended-{number}-{entry.name}"[:MOST_IN_NAME])
-            if os.fork() == 0:
-                _make(door, folder, network=network)
+            _checked("unshare", wanted)
+            if folder is not None:
+                _checked("mount", os.fsencode(folder), os.fsencode(SHARED_MEMORY), None, BIND, None)
+            if not network:
+                _open_loopback()
+            made = _opened(own)
+            socket.send_fds(door, [b"!"], made)
+            for place in made:
+                os.close(place)
+        for place in back:
+            _checked("setns", place, 0)
 
 
-def _make(door: socket.socket, folder: Path | None, *, network: bool) -> NoReturn:
-    """Make the namespaces of one audit and hand them over."""
-    _checked("unshare", MOUNTS | IPC | (0 if network else NETWORK))
-    _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
-    if folder is not None:
-        _checked("mount", os.fsencode(folder), os.fsencode(SHARED_MEMORY), None, BIND, None)
-    if not network:
-        _open_loopback()
-    own = [kind for kind in KINDS if not network or kind != "net"]
-    socket.send_fds(door, [b"!"], [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in own])
-    os._exit(0)
+def _opened(kinds: Iterable[str]) -> list[int]:
+    return [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in kinds]
 
 
 def _unshare(wanted: int) -> bool:
