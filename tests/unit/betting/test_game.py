@@ -326,7 +326,7 @@ def test_a_confirmation_is_a_fresh_game_of_what_was_learned():
     game = new_game(Response(2.0), pairs=[PAIR, Pair(1, 0, "again")], levels=True)
     game.play(2_000, alpha=0.05)
     before = game.wealth.log_wealth, game.wealth.lower_bound(0.05), list(game.path)
-    fresh = game.confirmation(lambda purpose, batch: stream(1, "fresh", purpose, batch))
+    fresh = game.confirmation(game.calls.singly(), lambda purpose, batch: stream(1, "fresh", purpose, batch))
     assert (fresh.wealth.log_wealth, fresh.wealth.calls, fresh.path, fresh.refuted_at) == (0.0, 0, [(0, 0.0)], None)
     assert [table.pair for table in fresh.tables] == [game.best.pair]
     assert not fresh.wealth.right.any()
@@ -343,7 +343,9 @@ def test_a_confirmation_of_a_true_claim_refutes_rarely(repeats):
     for seed in range(games):
         game = new_game(Response(1.0), forecasters=[ViewExperts()], seed=seed)
         game.play(60, alpha=0.05)
-        fresh = game.confirmation(lambda purpose, batch, seed=seed: stream(seed, "again", purpose, batch))
+        fresh = game.confirmation(
+            game.calls.singly(), lambda purpose, batch, seed=seed: stream(seed, "again", purpose, batch)
+        )
         fresh.play(100, alpha=0.05, stop_when_refuted=True)
         refuted += fresh.wealth.refuted(0.05)
     assert refuted <= repeats.most(games, 0.05), f"{refuted} of {games} confirmed a true claim at alpha = .05"
