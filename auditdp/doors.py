@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -147,6 +148,21 @@ def place_to_write(path: Path, *, below: Path | None = None) -> Path:
                 f"{path} leads to {found} by a link, out of {root}, which is not followed; give that path if it is meant"
             )
     return found
+
+
+def place_of_temporary_files() -> str:
+    """Return the folder in which temporary files are made.
+
+    Raises:
+        ConfigurationError: If no such folder can be written.
+    """
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"no folder for temporary files: {error.strerror}; make room in one of them, or set TMPDIR to a folder that "
+            "can be written"
+        ) from error
 
 
 def open_new(path: Path, flags: int = 0) -> int:

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ class Log:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             ignoring = self.path.parent / ".gitignore"
             if self.path.parent.name == DEFAULT_LOG.parent.name and not os.path.lexists(ignoring):
-                write(ignoring, "*\n")
+                # A folder that takes no file is the error of the log below, which names the option that helps.
+                with suppress(ConfigurationError):
+                    write(ignoring, "*\n")
             if not _is_log(self.path):
                 raise ConfigurationError(f"{path} is not the log of a run and is left as it is; give another --log")
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -68,9 +71,9 @@ class Log:
             RecordingError: If it cannot be written.
         """
         kept = self._keep() if (keep and self.before is not None) or self._is_to_keep() else None
-        self._renew([])
         self._run = record.run
-        self._line({"kind": "header", "record": json.loads(record.to_json())})
+        # The header comes with the new file: where there is no room for it, the log of the run before stays.
+        self._renew([self._as_line({"kind": "header", "record": json.loads(record.to_json())})])
         return kept
 
     def resume(self, before: Reading) -> Path | None:
@@ -126,7 +129,12 @@ class Log:
         try:
             shutil.copyfile(self.path, kept)
         except OSError as error:
-            raise RecordingError(f"cannot keep the unfinished run as {kept}: {error.strerror}") from error
+            with suppress(OSError):
+                kept.unlink()  # a part of a log would be one more run to explain
+            raise RecordingError(
+                f"cannot keep the unfinished run as {kept}: {error.strerror}; it is still in {self.path}: make room, or "
+                "give another --log"
+            ) from error
         return kept
 
     def free_name(self) -> Path:
@@ -145,7 +153,11 @@ class Log:
             os.fsync(file)
             os.replace(new, self.path)
         except OSError as error:
-            raise RecordingError(f"cannot write the run's log {self.path}: {error.strerror}") from error
+            with suppress(OSError):
+                new.unlink()
+            raise RecordingError(
+                f"cannot write the run's log {self.path}: {error.strerror}; make room, or give another --log"
+            ) from error
         os.close(self._file)
         self._file, self._lines = file, lines
 
@@ -160,11 +172,15 @@ class Log:
         except OSError:
             return False
 
-    def _line(self, content: dict[str, Any]) -> None:
+    def _as_line(self, content: dict[str, Any], last_line: bytes = b"") -> bytes:
+        """Return what stands in the log for this content after ``last_line``."""
         inner = json.dumps({"run": self._run, "time": now(), **content}, allow_nan=False).encode()[:-1]
-        last = DIGEST.fullmatch(self._lines[-1].rstrip()) if self._lines else None
+        last = DIGEST.fullmatch(last_line.rstrip())
         digest = chained(last[2].decode() if last else self._resumed, inner)
-        line = inner + b', "digest": "%s"}\n' % digest.encode()
+        return inner + b', "digest": "%s"}\n' % digest.encode()
+
+    def _line(self, content: dict[str, Any]) -> None:
+        line = self._as_line(content, self._lines[-1] if self._lines else b"")
         whole = os.fstat(self._file).st_size
         self._lines.append(line)  # first: an interrupt in the midst of writing must not lose it
         try:

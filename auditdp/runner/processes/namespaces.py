@@ -29,6 +29,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from auditdp.doors import place_of_temporary_files
 from auditdp.mechanism.ending import die_with_parent
 
 MOUNTS, IPC, USERS, PROCESSES, NETWORK = 0x0002_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000
@@ -56,10 +57,14 @@ FOR_FILES, FOR_AUDITS = 3, 4
 
 
 def available() -> tuple[bool, bool]:
-    """Return whether files, and whether audits, may have namespaces of their own, tried in a process made for it."""
+    """Return whether files, and whether audits, may have namespaces of their own, tried in a process made for it.
+
+    Raises:
+        ConfigurationError: If no folder for temporary files can be written.
+    """
     if sys.platform != "linux":
         return False, False
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=place_of_temporary_files()) as folder:
         if (trying := os.fork()) == 0:
             with suppress(BaseException):
                 enter(Path(folder), network=False)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from auditdp.doors import place_of_temporary_files
 from auditdp.runner.processes import forkserver as own_forkserver
 
 MANY = 3
@@ -74,9 +75,12 @@ def temporary_folder() -> str:
     """Return the folder for sockets and outputs of this process; in /tmp where the name of the usual place is too long.
 
     It is made again where somebody has removed it.
+
+    Raises:
+        ConfigurationError: If no folder for temporary files can be written.
     """
     usual = tempfile.tempdir
-    if len(os.fsencode(tempfile.gettempdir())) > LONGEST_FOLDER:
+    if len(os.fsencode(place_of_temporary_files())) > LONGEST_FOLDER:
         tempfile.tempdir = "/tmp"
     try:
         folder = str(multiprocessing.util.get_temp_dir())
