@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 import tempfile
+import time
 import tomllib
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,6 +47,10 @@ MOST_SOURCE_BYTES = 1 << 30
 """Bytes of these files together."""
 MOST_SHOWN = 16_384
 """Characters that are kept of an error or of printed text: the first half and the last half."""
+
+
+LONGEST_WAIT = 30.0
+"""Seconds for which a report waits for another one that is being written to its folder."""
 
 
 def without_middle(text: str) -> str:
@@ -175,6 +182,44 @@ def open_new(path: Path, flags: int = 0) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | flags, 0o666)
 
 
+def write_together(files: Mapping[Path, str], *, below: Path) -> None:
+    """Write the files of one report, none of which another process replaces meanwhile by one of a report of its own.
+
+    Whoever comes second waits, and its report is the one that stays.
+
+    Raises:
+        ConfigurationError: If one cannot be written, or a link leads elsewhere.
+    """
+    with _alone_in(below):
+        for path, text in files.items():
+            write(path, text, below=below)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; where it has none, or another process does not give it back in time, go on without."""
+    import fcntl  # of this module everything else can be imported where there is no such module
+
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # it is made when the first file is written
+        yield
+        return
+    try:
+        until = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.05)
+            except OSError:  # a file system without locks
+                break
+        yield
+    finally:
+        os.close(held)
+
+
 def write(path: Path, text: str, *, below: Path | None = None) -> None:
     """Write a file whole or not at all; where a link leads to it, the link stays.
 
@@ -185,7 +230,8 @@ def write(path: Path, text: str, *, below: Path | None = None) -> None:
     try:
         path = place_to_write(path, below=below)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.part")
+        # Of a name that no other process has: it would put the unfinished file of this one in place.
+        temporary = path.with_name(f".auditdp-{secrets.token_hex(8)}.part")
         with open(open_new(temporary), "w", encoding="utf-8") as file:
             file.write(text)
         temporary.replace(path)

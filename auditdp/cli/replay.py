@@ -32,7 +32,7 @@ from auditdp.cli.common import (
     say,
     settings,
 )
-from auditdp.doors import write
+from auditdp.doors import write_together
 from auditdp.errors import ConfigurationError
 from auditdp.report.formats import FORMATS, format_of, render
 from auditdp.report.targets import writable
@@ -129,8 +129,8 @@ def report_command(
         print_report(render(record, output, colour=coloured(sys.stdout), width=columns(), differences=found), output)
     else:
         previous = read_whole(since) if since else None
-        for file, text in report_files(record, output, path, previous=previous, differences=found).items():
-            write(file, text, below=path.parent)
+        files = report_files(record, output, path, previous=previous, differences=found)
+        write_together(files, below=path.parent)
     if not reading.is_whole:
         raise typer.Exit(CRASHED)
 

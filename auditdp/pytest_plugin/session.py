@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from auditdp.config import load
-from auditdp.doors import write
+from auditdp.doors import write_together
 from auditdp.errors import AuditError
 from auditdp.record.budgets import Budget
 from auditdp.record.results import RESULT, AuditResult, LedgerEntry, RunRecord
@@ -113,8 +113,7 @@ class AuditSession:
         reporter.section("privacy audits")
         reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, WIDTH)))
         for name, path in self._reports:
-            for file, text in report_files(record, name, path).items():
-                write(file, text, below=path.parent)
+            write_together(report_files(record, name, path), below=path.parent)
             folder = self._settings.folder
             reporter.write_line(f"report: {path.relative_to(folder) if path.is_relative_to(folder) else path}")
 

@@ -7,9 +7,13 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
+import threading
+import time
 
 import pytest
 
+from auditdp.doors import write_together
 from auditdp.runner.record import read_log
 from tests.cli.conftest import SCRIPT, environment
 from tests.faults.catalogue import HEAD
@@ -120,3 +124,53 @@ def test_no_folder_for_temporary_files_names_tmpdir(place, command, see):
     see(f"no folder for temporary files: {command[0]}", "exit code 2", f"exit code {seen.returncode}")
     assert seen.returncode == 2, seen.stderr
     assert "set TMPDIR to a folder that can be written" in seen.stderr
+
+
+WRITES = """
+import sys
+from pathlib import Path
+from auditdp.doors import write
+
+for _ in range(400):
+    write(Path("report.html"), sys.argv[1] * 200_000)
+"""
+
+
+def test_a_file_that_three_processes_write_at_once_is_always_whole(root, see):
+    """Each of them ends without an error, and whoever reads meanwhile finds all that one of them has written."""
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITES, letter], cwd=root, env=environment(), stderr=subprocess.PIPE)
+        for letter in "abc"
+    ]
+    report, mixed = root / "report.html", 0
+    while any(writer.poll() is None for writer in writers):
+        text = report.read_text() if report.exists() else ""
+        mixed += bool(text) and text != text[0] * 200_000
+    failed = [error for writer in writers if (error := writer.communicate()[1])]
+    what = "it is whole" if not mixed and not failed else f"{mixed} times not whole, {len(failed)} ended in an error"
+    see("three processes write one report", "it is whole", what)
+    assert failed == []
+    assert mixed == 0
+    assert sorted(os.listdir(root)) == ["audits", "report.html"]
+
+
+class Slowly(dict):
+    """Files of a report, between which another one has time to write all of its own."""
+
+    def items(self):
+        for item in super().items():
+            yield item
+            time.sleep(0.5)
+
+
+def test_pages_of_two_reports_of_one_name_do_not_mix(root, see):
+    page, index = root / "page.html", root / "index.html"
+    slow = threading.Thread(target=write_together, args=[Slowly({page: "one", index: "one"})], kwargs={"below": root})
+    slow.start()
+    while not page.exists():
+        time.sleep(0.01)
+    write_together({page: "two", index: "two"}, below=root)
+    slow.join()
+    found = [page.read_text(), index.read_text()]
+    see("two reports of one name at once", "the later one, whole", f"page {found[0]}, index {found[1]}")
+    assert found == ["two", "two"]

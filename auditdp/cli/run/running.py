@@ -33,7 +33,7 @@ from auditdp.cli.run.choosing import changed_targets
 from auditdp.cli.run.continuing import Continuation, continuation
 from auditdp.cli.run.options import RunOptions
 from auditdp.cli.run.showing import ProgressPrinter
-from auditdp.doors import write
+from auditdp.doors import write_together
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.history.baseline.differences import Difference
 from auditdp.history.baseline.file import read_baseline
@@ -252,8 +252,7 @@ class _Run:
         record, problems = self.record, []
         for name, path in reports:
             try:
-                for file, text in report_files(record, name, path, differences=found).items():
-                    write(file, text, below=path.parent)
+                write_together(report_files(record, name, path, differences=found), below=path.parent)
             except ConfigurationError as error:
                 problems.append(str(error))
         try:
