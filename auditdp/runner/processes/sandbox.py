@@ -11,6 +11,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver, process, resource_tracker
 from pathlib import Path
@@ -75,9 +76,16 @@ class Sandbox:
     def separate(self) -> None:
         """Let this process share no memory, IPC and network with other audits of its file, where that can be had.
 
+        It becomes a session of its own.
+
         Raises:
             OSError: If the kernel refuses what it has offered.
         """
+        if self.namespaces:
+            # The kernel shares processors out between sessions: one that forks without end takes no more than one audit.
+            # That is for namespaces only, with which all that an audit left ends, of whatever session it is.
+            with suppress(OSError):
+                os.setsid()
         if self.of_audits:
             namespaces.enter_own()
 
