@@ -135,7 +135,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    return f"known: {', '.join(known) if known else 'none'}"
+    shown = [name if name.isprintable() else repr(name) for name in known]
+    return f"known: {', '.join(shown) if shown else 'none'}"
 
 
 def raised_at(error: BaseException) -> str:

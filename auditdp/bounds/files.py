@@ -20,6 +20,8 @@ from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, di
 Columns = dict[str, NDArray[Any]]
 COUNT = re.compile(r"counts?|freq(uency|uencies)?|n|number|occurrences|times|weights?", re.IGNORECASE)
 """The name of a column that counts how often something came."""
+NOT_NUMBERS = "cmMV"
+"""Kinds of arrays that are no real numbers: complex ones, times and records."""
 ROWS = 4096
 """Rows of a table that are unpacked before it is seen how large they are."""
 
@@ -65,6 +67,8 @@ def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
         raise ConfigurationError(f"{path}: no column {name!r}; {did_you_mean(name, columns)}")
     values = columns[name]
     if values.dtype.kind not in "UO":
+        if values.dtype.kind in NOT_NUMBERS:  # NumPy would drop a part of them, and say so in a warning at most
+            raise ConfigurationError(f"{path}: column {name!r} is {values.dtype}, expected numbers")
         try:
             return np.asarray(values, dtype=float)
         except (TypeError, ValueError) as error:
@@ -99,6 +103,11 @@ def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None
             )
 
 
+def _shown(names: Sequence[str]) -> str:
+    """Return names of columns for a message of one line, whatever characters they have."""
+    return ", ".join(name if name.isprintable() else repr(name) for name in names)
+
+
 def _read_text(path: Path) -> Columns:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [row for row in csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",") if row]
@@ -106,11 +115,11 @@ def _read_text(path: Path) -> Columns:
         return {}
     names = [name.strip() for name in rows[0]]
     if len(set(names)) < len(names):
-        raise ConfigurationError(f"{path}: two columns have the same name: {', '.join(names)}; rename one")
+        raise ConfigurationError(f"{path}: two columns have the same name: {_shown(names)}; rename one")
     for number, row in enumerate(rows[1:], 1):
         if len(row) != len(names):
             raise ConfigurationError(
-                f"{path}: row {number} has {len(row)} cells, expected {len(names)}: {','.join(names)}"
+                f"{path}: row {number} has {len(row)} cells, expected {len(names)}: {_shown(names)}"
             )
     cells = np.array([[cell.strip() for cell in row] for row in rows[1:]], dtype=object)  # not as wide as the longest
     return {name: cells[:, k] for k, name in enumerate(names)}

@@ -261,6 +261,25 @@ def test_a_table_that_says_that_it_is_small_is_read_no_further_than_what_it_unpa
     assert list(column(read(path), "y", path)) == [0.0] * 100_000
 
 
+@pytest.mark.parametrize("values", [[1 + 2j], np.array(["2026-01-01"], "datetime64[D]"), np.zeros(1, "i4,i4")])
+def test_a_column_of_which_a_part_would_be_dropped_is_refused(tmp_path, values):
+    path = tmp_path / "t.npz"
+    np.savez(path, score=values)
+    with pytest.raises(ConfigurationError, match=r"'score' is .*, expected numbers"):
+        column(read(path), "score", path)
+
+
+@pytest.mark.parametrize(
+    "text", ['"a\nb",label\n1\n', '"a\nb","a\nb"\n1,2\n', '"a\nb",label\n1,2\n', '"\x1b[2J",label\n1,2\n']
+)
+def test_names_of_columns_with_newlines_are_shown_in_one_line(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as refused:
+        column(read(path), "score", path)
+    assert str(refused.value).isprintable()
+
+
 def test_a_long_cell_is_refused_in_few_words_and_little_memory(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("score,label\n" + "9" * 120_000 + ",0\n" + "1,x\n" * 2_000)
