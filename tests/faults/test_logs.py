@@ -89,6 +89,16 @@ def test_an_unfinished_log_is_kept(two, workers, see):
     assert same
 
 
+def test_last_failed_of_an_unfinished_run_says_what_is_not_known(project, workers, see):
+    project.audits(TWO.replace("Response(2.0)", "Response(0.5)"))
+    project.log = project.root / ".auditdp/run.jsonl"
+    unfinished(project, workers)
+    seen = project.run("-n", workers, "--last-failed")
+    see("--last-failed of an unfinished run", "exit code 5, which says so", f"exit code {seen.code}", workers=workers)
+    assert seen.code == 5
+    assert "1 of its 2 audits have no result yet" in seen.err
+
+
 DAMAGE = {
     "the last line cut short": (lambda lines: [*lines[:-1], lines[-1][:40]], ""),
     "a line of other text": (lambda lines: [lines[0], "somebody else's\n", *lines[1:]], "line 2 of"),

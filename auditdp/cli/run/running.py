@@ -76,7 +76,7 @@ def carry_out(asked: RunOptions) -> None:
     root_seed = _root_seed(asked, configuration.seed)
     targets = asked.targets(configuration, last)
     if asked.last_failed and not targets:
-        say(f"nothing in {asked.log_path} had to be looked at")
+        say(f"nothing in {asked.log_path} had to be looked at{_unfinished(last)}")
         raise typer.Exit(NOTHING)
 
     held = sandbox(configuration, asked.sandbox, network=asked.network)
@@ -110,6 +110,14 @@ def carry_out(asked: RunOptions) -> None:
     seen = assurance(run.record) if asked.quiet else ""  # else the summary says it
     text = differences_text(found, known=number, against=which, found_it=seen, width=columns())
     raise typer.Exit(run.judged(found, text, alone=known is None))
+
+
+def _unfinished(last: RunRecord | None) -> str:
+    """Return what is not known of a run that goes on, or did not reach its end; empty of a complete one."""
+    if last is None or not last.missing:
+        return ""
+    what = f"; {len(last.missing)} of its {last.planned} audits have no result yet"
+    return f"{what}: the run goes on, or was interrupted and is continued with --resume"
 
 
 def _root_seed(asked: RunOptions, of_settings: int | None) -> int:
