@@ -118,3 +118,13 @@ def test_every_width_and_no_style_that_leaks(project_folder, workers, see):
     see("what took longest", "is listed", "is listed" if "slowest" in text else "is not listed", workers=workers)
     assert "slowest" in text
     assert json.loads((project_folder / "run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.parametrize("width", [20, 200])
+def test_a_terminal_shows_that_files_are_imported_before_any_audit_runs(root, width, see):
+    (root / "audits/audit_it.py").write_text(HEAD + "time.sleep(1)\n@audit()\ndef holds():\n    return sound()\n")
+    code, text = on_terminal(root, width, *RUN)
+    shown = "importing audit" in text.partition("root seed")[0]
+    see(f"a long import, on {width} columns", "says that it imports", "says it" if shown else "is silent")
+    assert code == 0, text
+    assert shown

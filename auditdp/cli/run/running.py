@@ -32,7 +32,7 @@ from auditdp.cli.judging import against_baseline, against_revision, code_of, exi
 from auditdp.cli.run.choosing import changed_targets
 from auditdp.cli.run.continuing import Continuation, continuation
 from auditdp.cli.run.options import RunOptions
-from auditdp.cli.run.showing import ProgressPrinter
+from auditdp.cli.run.showing import ProgressPrinter, importing
 from auditdp.doors import write_together
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.history.baseline.differences import Difference
@@ -89,10 +89,11 @@ def carry_out(asked: RunOptions) -> None:
             cluster = open_.enter_context(Cluster(asked.cluster, say=say))
         with Workers(overrides=overrides, count=count, on_print=_say_printed, **limits) as processes:
             against, changed = None, dict[str, Any]()
-            if since:
-                targets, against, changed = _changed(asked, since, targets, known or (), processes, open_)
-            options = asked.plan(configuration, root_seed, against)
-            plan = _plan(targets, options, asked.keyword, going_on, processes)
+            with importing(asked):
+                if since:
+                    targets, against, changed = _changed(asked, since, targets, known or (), processes, open_)
+                options = asked.plan(configuration, root_seed, against)
+                plan = _plan(targets, options, asked.keyword, going_on, processes)
             arguments = asked.recorded(plan, targets, configuration) | taken | changed
             start = header(plan, arguments, root_seed, sources=processes.sources, sandbox=str(held))
             own = plan.tasks if part is None else part.own(plan.tasks)

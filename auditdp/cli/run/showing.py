@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 import typer
 from rich.console import Console
@@ -22,6 +22,22 @@ LAST_LINES = 5
 """Lines that are shown of what was printed by an audit that ended in an error."""
 
 
+@contextmanager
+def importing(options: RunOptions) -> Iterator[None]:
+    """Show on a terminal that audit files are imported, which can take longer than the audits; nothing elsewhere."""
+    console = Console() if _is_shown_in_terminal(options) else Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status("importing audit files", spinner="line"):
+        yield
+
+
+def _is_shown_in_terminal(options: RunOptions) -> bool:
+    """Whether results are printed line by line, to a terminal."""
+    return options.output == "terminal" and sys.stdout.isatty()
+
+
 class ProgressPrinter(ExitStack):
     """Prints the results of a run until it is left; ``before`` has how long audits took in the run before it."""
 
@@ -30,7 +46,7 @@ class ProgressPrinter(ExitStack):
         self._options, self._before = options, before
         self._silent = options.output != "terminal"
         # On a terminal the watch and the lines share one console, which keeps them apart; else the watch is elsewhere.
-        self._together = not self._silent and sys.stdout.isatty()
+        self._together = _is_shown_in_terminal(options)
         self._console = Console() if self._together else Console(stderr=True)
 
     def begin(self, record: RunRecord, known: Sequence[AuditResult], waiting: Sequence[str], workers: int) -> None:
