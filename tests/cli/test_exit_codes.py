@@ -70,6 +70,20 @@ UNCONFIRMED = """
 def unconfirmed():
     return Audit(Crowd(), PureDP(1.0), BITS, calls=600)
 """
+UNCONFIRMED_AT_FIRST = """
+class Larger:
+    name = "Larger"
+
+    def __call__(self, data, size, *, rng):
+        return rng.integers(0, 2, size)
+
+@audit(smallest={"n": [1, 2]})
+def unconfirmed_at_first(n=1):
+    if n == 2 and %r:
+        raise Skip("too large for here")
+    return Audit(Crowd() if n == 1 else Larger(), PureDP(1.0), BITS, calls=600)
+"""
+"""Two sizes, of which the larger is private, or is skipped."""
 SKIPPED = """
 @audit()
 def skipped():
@@ -120,6 +134,8 @@ DECLARED_MISCALIBRATION = MISCALIBRATED.replace("@audit()", '@audit(expect="misc
         (UNCONFIRMED, [], ["INCONCLUSIVE"], 4),
         (UNCONFIRMED, ["--fail-on", "none"], ["INCONCLUSIVE"], 4),
         (UNCONFIRMED + HOLDS, [], ["INCONCLUSIVE", "NOT_REFUTED"], 4),
+        (UNCONFIRMED_AT_FIRST % False, [], ["INCONCLUSIVE"], 4),
+        (UNCONFIRMED_AT_FIRST % True, [], ["INCONCLUSIVE"], 4),
         (UNCONFIRMED + CRASHES, [], ["INCONCLUSIVE", "ERROR"], 3),
         (UNCONFIRMED + VIOLATED, [], ["INCONCLUSIVE", "VIOLATED"], 1),
         (INCONCLUSIVE, ["--fail-on", "inconclusive"], ["INCONCLUSIVE"], 4),

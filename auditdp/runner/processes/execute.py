@@ -144,7 +144,8 @@ def _audit(task: Task, declared: DeclaredElsewhere) -> tuple[AuditElsewhere, dic
     """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
 
     Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
-    calibration does not end the search for a violation that is declared.
+    calibration does not end the search for a violation that is declared. A refutation that was not confirmed ends it, unless
+    a violation is declared: a larger size that is not refuted, or is skipped, would hide it.
     """
     sizes = declared.sizes(task.overrides)
     refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
@@ -178,8 +179,9 @@ def _audit(task: Task, declared: DeclaredElsewhere) -> tuple[AuditElsewhere, dic
 
             played, versions = built.compared(settings)
             settings = ComparedAudit(versions).settings(settings)
-        result = replace(run_audit(played, settings), id=task.id, alpha=task.alpha, versions=versions)
-        if result.verdict in refuted:
+        found = run_audit(played, settings)
+        result = replace(found, id=task.id, alpha=task.alpha, versions=versions, expected=declared.expect)
+        if result.verdict in refuted or result.is_unconfirmed:
             break
         without.append(size)
     if without and result.verdict in refuted:
