@@ -45,6 +45,8 @@ MOST_SOURCES = 20_000
 """Files below the working folder that an audit file imports."""
 MOST_SOURCE_BYTES = 1 << 30
 """Bytes of these files together."""
+MOST_PARTS = 100
+"""Folders in which such a file lies, one in the other."""
 MOST_SHOWN = 16_384
 """Characters that are kept of an error or of printed text: the first half and the last half."""
 

@@ -114,6 +114,12 @@ REFUSED = {
     "a gigabyte and a byte": "{'sources': (str(HERE / 'sparse.py'),)}",
     "a name of a million files": "{'sources': tuple(str(HERE / f'{k}.py') for k in range(20_001))}",
     "many large files": "{'sources': (str(HERE / 'large.py'), str(HERE / 'larger.py'))}",
+    "a source a million folders deep": "{'sources': (str(HERE) + '/a' * 1_000_000,)}",
+    "thousands of sources two thousand folders deep": (
+        "{'sources': tuple(str(HERE) + f'/{k}' + '/a' * 1_900 for k in range(8_000))}"
+    ),
+    "an audit a million folders deep": "{'audits': (Listed('audits/audit_a.py::it', str(HERE) + '/a' * 1_000_000),)}",
+    "an id that begins as another file's": "{'audits': (Listed('audits/audit_b.py::leaks/../audit_a.py::it', __file__),)}",
     "no path": "{'sources': ('a\\0b',)}",
     "an audit of a circle": "{'audits': (Listed('circle/a.py::it', __file__),)}",
     "too many audits": "{'audits': tuple(listed(f'audit_{k}') for k in range(5_000))}",
@@ -279,6 +285,20 @@ def test_results_that_are_let_in_make_a_log_that_is_read():
     longest = 3 * doors.MOST_RESULTS  # where a log escapes every character
     assert longest < doors.MOST_BYTES
     assert 3 * doors.MOST_RESULT < doors.MOST_MESSAGE
+
+
+def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(tmp_path):
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    process.start()
+    host = workers._Host(tmp_path / "a.py", process, here, Collected())
+    while workers._has_room(here, 0.0):
+        here.send_bytes(bytes(4_096))
+    workers._hand(host, Work(1, "again", task("a")), None)
+    process.join(10)
+    assert process.exitcode == -signal.SIGKILL
+    assert list(host.busy) == [1]  # which is lost with the process, and done alone
+    there.close()
 
 
 class Working:

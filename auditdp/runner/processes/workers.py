@@ -12,6 +12,7 @@ import multiprocessing
 import multiprocessing.forkserver as forkserver
 import os
 import pickle
+import select
 import signal
 import socket
 import tempfile
@@ -30,6 +31,7 @@ from pydantic import Field, TypeAdapter
 
 from auditdp.doors import (
     MOST_AUDITS,
+    MOST_PARTS,
     MOST_RESULT,
     MOST_RESULTS,
     MOST_SOURCE_BYTES,
@@ -450,6 +452,8 @@ def _size_of(source: Path, below: Path) -> int:
     Raises:
         ConfigurationError: If it may not be read.
     """
+    if len(source.parts) > MOST_PARTS:  # each is looked at, as a link may be any of them
+        raise ConfigurationError(f"{str(source)[:80]}… cannot be read: it lies more than {MOST_PARTS} folders deep")
     if os.path.realpath(source) != str(source):
         raise ConfigurationError(f"{source} cannot be read: links lead elsewhere")
     try:
@@ -484,10 +488,23 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
     """Give work to a process, with the end of a pipe if it needs one."""
     host.busy[work.number] = work
     host.since = time.monotonic()
+    if not _has_room(host.connection):
+        host.process.kill()
+        return  # which is seen when its answer is looked for
     with suppress(OSError):  # it may have died, which is seen when its answer is looked for
         host.connection.send_bytes(pickle.dumps(work))
         if pipe is not None:
             send_handle(host.connection, pipe.fileno(), host.process.pid)
+
+
+def _has_room(connection: Connection, seconds: float = GRACE) -> bool:
+    """Whether a pipe has room for a piece of work; a process that answers without reading what it is asked leaves none.
+
+    To send it anything would make the run wait without end.
+    """
+    room = select.poll()
+    room.register(connection, select.POLLOUT)
+    return bool(room.poll(seconds * 1_000))
 
 
 class ResultRoom:
@@ -528,10 +545,16 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
 
 
 def _of_its_own(collected: Collected, path: Path) -> bool:
-    """Whether what a file is said to declare has ids of that file, each once."""
+    """Whether what a file is said to declare has ids of that file, each once.
+
+    An id begins with the path of the file from the working folder, and with no other way to write it: links in a path of
+    millions of parts would take days to follow, and what reads an id takes all before the first ``::`` for a file.
+    """
+    here = Path(os.path.realpath(Path.cwd()))
+    label = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
     ids = [listed.id for listed in collected.audits]
-    files = [name for listed in collected.audits for name in (listed.id.rpartition("::")[0], listed.path)]
-    return len(set(ids)) == len(ids) and all(os.path.realpath(file) == str(path) for file in files)
+    own = all(listed.path == str(path) and listed.id.startswith(f"{label}::") for listed in collected.audits)
+    return own and len(set(ids)) == len(ids)
 
 
 def failed(task: Task, answer: WorkAnswer) -> AuditResult:
