@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -99,6 +100,8 @@ class Child:
     output: Path
     limit: float | None
     """Seconds after which it is ended, unless that is left to the work."""
+    end_left: Callable[[], None] = lambda: None
+    """Ends what it left running, before what that wrote is removed."""
 
     def __post_init__(self) -> None:
         self._started = time.monotonic()
@@ -125,6 +128,7 @@ class Child:
             failed = failed or self._ended(late and not died)
             sent = ChildMessage()
         self.end()
+        self.end_left()
         return WorkAnswer(self.work.number, sent.value, failed, self._printed(), sent.libraries)
 
     def _ended(self, late: bool) -> str:

@@ -81,11 +81,10 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
                     work = replace(work, arguments=(Connection(recv_handle(connection)), *work.arguments))
                 _import(sorted(missing))
                 missing.clear()
-                running.append(_start(work, connection, folder))
+                running.append(_start(work, connection, folder, running))
             for child in list(running):
                 if (answer := child.answer()) is not None:
                     running.remove(child)
-                    child.work.sandbox.end_left(other.process.pid or 0 for other in running)
                     connection.send_bytes(ANSWER.dump_json(answer))
                     missing.update(answer.libraries)
     except (EOFError, OSError):  # the run has ended, one way or the other
@@ -93,7 +92,9 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
             child.end()
 
 
-def _start(work: Work, connection: Connection, folder: Path) -> Child:
+def _start(work: Work, connection: Connection, folder: Path, running: Sequence[Child]) -> Child:
+    with suppress(OSError):
+        folder.chmod(0o700)  # an audit may have closed it
     receiver, sender = FORK.Pipe(duplex=False)
     output = folder / f"{os.getpid()}.{work.number}"
     process = FORK.Process(target=_forked, args=(connection, sender, work, output))
@@ -101,7 +102,11 @@ def _start(work: Work, connection: Connection, folder: Path) -> Child:
     sender.close()
     if work.kind in TALKING:
         work.arguments[0].close()
-    return Child(work, process, receiver, output, work.task.timeout)
+
+    def end_left() -> None:
+        work.sandbox.end_left(other.process.pid or 0 for other in running if other.process is not process)
+
+    return Child(work, process, receiver, output, work.task.timeout, end_left)
 
 
 def _forked(connection: Connection, sender: Connection, work: Work, output: Path) -> None:

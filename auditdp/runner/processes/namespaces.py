@@ -15,7 +15,6 @@ Root needs no user namespace for that, others do; many containers and some distr
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import select
 import signal
@@ -46,8 +45,6 @@ KINDS = ("user", "mnt", "ipc", "net")
 """Names of the namespaces of an audit, in the order in which it enters them: the first gives the right to the others."""
 MOST_AT_A_TIME = 64
 """Audits of a file that have namespaces of their own at a time; further ones wait."""
-MOST_IN_NAME = 255
-"""Bytes of a file's name."""
 LOOK_SECONDS = 0.01
 """Seconds between looks whether one of them has ended."""
 MOST_ROUNDS = 100
@@ -106,7 +103,7 @@ def enter(folder: Path, *, network: bool) -> None:
     with suppress(OSError):  # kernels before 6.14 have one number for the whole machine
         Path("/proc/sys/kernel/pid_max").write_text(str(MOST_PROCESSES))
     asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    _start_maker(asked, asking, network=network)
+    _makers.append(_start_maker(asked, asking, network=network))
     working = os.fork()
     asked.close()  # else who asks a process that has ended would wait without end
     if working != 0:
@@ -126,6 +123,10 @@ def enter(folder: Path, *, network: bool) -> None:
 
 _maker: list[tuple[socket.socket, int]] = []
 """Where the process of a file, or of an audit before it has its own, asks for them, and which capabilities it keeps."""
+
+
+_makers: list[int] = []
+"""The process that it asks."""
 
 
 def enter_own() -> None:
@@ -151,18 +152,40 @@ def enter_own() -> None:
 
 
 def end_left(running: Iterable[int]) -> None:
-    """End what audits that have ended left running: all that is neither of the file nor of an audit that runs."""
+    """End what audits that have ended left running: all that is neither of the file nor of an audit that runs.
+
+    Whose namespace it is, a process can hide (``PR_SET_DUMPABLE``), and not who its parent is: where that has ended, it was
+    left.
+    """
     working = [str(number) for number in running]
     for _ in range(MOST_ROUNDS):
         # Looked at before those of the audits that run: one of these may be entering its own at this moment.
         found = {name: _own_namespace(name) for name in os.listdir("/proc") if name.isdigit() and name not in working}
         kept = {None, *map(_own_namespace, ("self", *working))}
         left = [int(name) for name, own in found.items() if own not in kept]
+        left += [int(name) for name, own in found.items() if own is None and _is_left(name, {str(os.getpid()), *working})]
         for number in left:
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
         if not left:
             return
+
+
+def _is_left(process: str, known: set[str]) -> bool:
+    """Whether a process goes on, and comes from none of the known ones, as far as processes are there that it comes from."""
+    if process in ("1", *map(str, _makers)):
+        return False
+    while process not in known:
+        try:
+            state, parent, *_ = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except (OSError, ValueError):
+            return False
+        if state in "ZX":
+            return False
+        if parent in ("0", "1"):
+            return True
+        process = parent
+    return False
 
 
 def _own_namespace(process: str) -> str | None:
@@ -173,7 +196,7 @@ def _own_namespace(process: str) -> str | None:
         return None
 
 
-def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> None:
+def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> int:
     """Start the process that makes namespaces for audits, in a user namespace in which each number means the same user."""
     if (maker := os.fork()) == 0:
         die_with_parent()
@@ -194,6 +217,7 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
             same = [f"{inside} {inside} {count}\n" for inside, _, count in rows]
             Path(f"/proc/{maker}/{kind}_map").write_text("".join(same))
         asking.send(b"!")
+    return maker
 
 
 def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
@@ -205,17 +229,18 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
     back = _opened(own[1:])
     folders = for_audits()
     used: dict[Path, int] = {}
-    for number in itertools.count():
+    while True:
         _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
         with socket.socket(fileno=asker) as door, suppress(OSError):  # who gets none says so
             folder = None
             if folders:
                 while not (free := [each for each in folders if not Path(f"/proc/{used.get(each)}").exists()]):
                     time.sleep(LOOK_SECONDS)
+                for each in [each for each in free if each in used]:
+                    _empty(each)
+                    del used[each]
                 folder = free[0]
                 used[folder], *_ = struct.unpack("3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-                for entry in folder.iterdir():  # of an audit that has ended; to remove it could take long
-                    entry.rename(SHARED_MEMORY / f"ended-{number}-{entry.name}"[:MOST_IN_NAME])
             _checked("unshare", wanted)
             if folder is not None:
                 _checked("mount", os.fsencode(folder), os.fsencode(SHARED_MEMORY), None, BIND, None)
@@ -227,6 +252,21 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
                 os.close(place)
         for place in back:
             _checked("setns", place, 0)
+
+
+def _empty(folder: Path) -> None:
+    """Make the shared memory of an audit that has ended as it was: what is left would take room from other audits."""
+    from auditdp.runner.processes.children import remove
+
+    os.chmod(folder, 0o700)
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            remove(entry)
+        else:
+            entry.unlink()
+    for name in os.listxattr(folder):
+        os.removexattr(folder, name)
+    os.utime(folder)
 
 
 def _opened(kinds: Iterable[str]) -> list[int]:
@@ -292,7 +332,7 @@ def _mount(folder: Path) -> None:
             )
             if name == str(SHARED_MEMORY):
                 for number in range(MOST_AT_A_TIME):
-                    (SHARED_MEMORY / f"audit-{number:02}").mkdir()
+                    (SHARED_MEMORY / f"audit-{number:02}").mkdir(0o700)
 
 
 def _read_only(path: Path, flags: int, given: int, taken: int) -> None:
