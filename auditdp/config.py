@@ -20,6 +20,9 @@ from auditdp.record.budgets import BUDGETS, EXPECTED, LONGEST, MOST_SEED, Budget
 DATA_VARIABLE = "AUDITDP_DATA"
 """Environment variable with the folder of data files."""
 PROFILE_VARIABLE = "AUDITDP_PROFILE"
+IMPORTS_VARIABLE = "AUDITDP_IMPORTS"
+"""Names folders, as ``PATH`` does, from which processes of audits import. No process that judges does: code runs from a
+folder on its path though nothing there is imported by name, as from ``sitecustomize.py`` and from plugins of libraries."""
 """Environment variable with the name of the profile, where none is given."""
 FILE = "pyproject.toml"
 SANDBOXES = ("auto", "required", "off")
@@ -264,11 +267,16 @@ def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
             if value is None or not kind.fits(value):
                 raise ConfigurationError(f"{given}={text}: expected {_expected(names[given], text)}")
             found[names[given]] = value
-        elif given.startswith("AUDITDP_") and given not in (PROFILE_VARIABLE, *names):
+        elif given.startswith("AUDITDP_") and given not in (PROFILE_VARIABLE, IMPORTS_VARIABLE, *names):
             close = difflib.get_close_matches(given, [*names, PROFILE_VARIABLE], n=1, cutoff=0.85)
             if close:
                 raise ConfigurationError(f"unknown environment variable {given}; did you mean {close[0]!r}?")
     return found
+
+
+def given_imports() -> list[str]:
+    """Return the folders from which processes of audits import, beside those of their files."""
+    return [folder for folder in os.environ.get(IMPORTS_VARIABLE, "").split(os.pathsep) if folder]
 
 
 def project_name(folder: Path) -> str:

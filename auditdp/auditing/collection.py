@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from auditdp.auditing.decorator import Declared, line_in
+from auditdp.config import given_imports
 from auditdp.errors import AuditError, CollectionError, MissingExtraError
 
 
@@ -31,7 +32,8 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
     sys.modules[spec.name] = module
     # What lies beside the file and at the root can be imported, and stays so for imports inside factories. It comes last:
     # a file that is called like a library must not take the library's place.
-    sys.path += [folder for folder in (str(resolved.parent), str(root)) if folder not in sys.path]
+    folders = (str(resolved.parent), str(root), *given_imports())
+    sys.path += [folder for folder in folders if folder not in sys.path]
     try:
         spec.loader.exec_module(module)
     except BaseException as error:  # an exit, or what a test framework raises to skip

@@ -196,6 +196,41 @@ def test_a_pull_request_does_not_judge_itself(repository, service):
         assert "secret" not in (repository.root / ".git/config").read_text()
 
 
+RUNS = "import os, sys\nos.write(2, f'{__name__} runs\\n'.encode())\n"
+PLUGIN = """
+class Plugin:
+    def new_schema_validator(self, *given, **named):
+        return None, None, None
+
+plugin = Plugin()
+"""
+IMPORTING = """
+from auditdp import Audit, PureDP, audit
+import needed
+
+@audit
+def noisy():
+    return Audit(needed.noisy, PureDP(1.0), pairs=[(0, 1)])
+"""
+
+
+def test_who_judges_imports_nothing_that_is_for_audits(shared_project):
+    """What Python and libraries load of a folder on their path, whatever is imported from there."""
+    packages = shared_project.root / "packages"
+    shared_project.write("packages/needed.py", FINE.format(1.0))
+    shared_project.write("packages/sitecustomize.py", RUNS)
+    shared_project.write("packages/plugged.py", RUNS + PLUGIN)
+    shared_project.write("packages/plugged-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: plugged\nVersion: 1\n")
+    shared_project.write("packages/plugged-1.dist-info/entry_points.txt", "[pydantic]\nplugged = plugged:plugin\n")
+    shared_project.write("audits/audit_importing.py", IMPORTING)
+    script = "auditdp run audits/audit_importing.py --budget quick --seed 1"
+    judged = shell(shared_project, script, AUDITDP_IMPORTS=str(packages))
+    assert (judged.returncode, "runs" in judged.stderr) == (0, False), judged.stdout
+    on_the_path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(packages)]))
+    seen = shell(shared_project, script, PYTHONPATH=on_the_path)
+    assert {"sitecustomize runs", "plugged runs"} <= set(seen.stderr.splitlines())
+
+
 def test_the_workflows_keep_who_judges_apart():
     github = parsed("auditdp/cli/init/github.yml")["jobs"]
     checkouts = [step for job in github.values() for step in job["steps"] if "checkout" in step.get("uses", "")]
@@ -208,6 +243,8 @@ def test_the_workflows_keep_who_judges_apart():
         assert len(installed) == 4
         assert all("--no-index --no-deps" in line or "pip.txt" in line or "pylock" in line for line in installed)
         assert "sha256sum" in text
+        assert "AUDITDP_IMPORTS=" in text
+        assert ".pth" not in text
     for service in ("github", "gitlab"):
         assert "--sandbox required" in script_of(service)
 
