@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from auditdp.errors import ConfigurationError
 from auditdp.runner.sources.git import changed_since, checked_out
 from tests.cli.test_changed_since import git
 
@@ -78,3 +79,16 @@ def test_they_would_run_where_git_reads_them(sent):
     root, ran = sent
     git(root, "diff", "--name-only", "HEAD")
     assert {"fsmonitor", "clean", "included"} <= set(ran.read_text().split())
+
+
+@pytest.mark.parametrize("work_tree", ["{elsewhere}", '"{elsewhere}\\nb"'])
+def test_settings_that_lead_elsewhere_are_refused(sent, tmp_path, work_tree):
+    root, _ = sent
+    for name in ("elsewhere", "elsewhere\nb"):
+        (tmp_path / name).mkdir()
+    with (root / ".git/config").open("a") as config:
+        config.write(f"[core]\n\tworktree = {work_tree.format(elsewhere=tmp_path / 'elsewhere')}\n")
+    with pytest.raises(ConfigurationError, match="not in the files of its repository"):
+        changed_since("HEAD", root)
+    with pytest.raises(ConfigurationError, match="not in the files of its repository"), checked_out("HEAD", root):
+        pass

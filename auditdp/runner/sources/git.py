@@ -130,8 +130,12 @@ class Repository:
         self._revision = revision
         self._folder, self._environment = folder, dict(os.environ)
         paths = [word for name in (*SHARED, *OWN) for word in ("--git-path", name)]
-        found = self.asked("rev-parse", "--show-toplevel", "--is-shallow-repository", *paths).splitlines()
+        found = self.asked("rev-parse", "--show-toplevel", "--is-shallow-repository", *paths).removesuffix("\n").split("\n")
         self.top, self.shallow = Path(found[0]).resolve(), found[1] == "true"
+        if len(found) != len(paths) // 2 + 2 or not folder.resolve().is_relative_to(self.top):
+            raise ConfigurationError(
+                f"revision {revision}: {folder} is not in the files of its repository, or that has a line break in its path"
+            )
         places = {name: (folder / path).resolve() for name, path in zip((*SHARED, *OWN), found[2:], strict=True)}
         settings = self.asked("config", "--file", str(places["config"]), "--no-includes", "--list", "-z")
         self._made = TemporaryDirectory(prefix="auditdp-git-", ignore_cleanup_errors=True)
