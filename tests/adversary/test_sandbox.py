@@ -112,6 +112,28 @@ def second():
     return looks()
 """
 """Two audits that look for what the other one left, and then leave it."""
+LIMITS = """
+import json, os, resource
+from auditdp import Audit, PureDP, audit
+
+def looks():
+    print(json.dumps([resource.getrlimit(resource.RLIMIT_NOFILE), os.getpriority(os.PRIO_PROCESS, 0)]))
+    try:
+        resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (20, 20))
+        os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)
+    except OSError:  # of an audit that runs alone, it is another user's
+        pass
+    return Audit(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)])
+
+@audit
+def first():
+    return looks()
+
+@audit
+def second():
+    return looks()
+"""
+"""Two audits that look at their limits, and then lower those of the process that they were forked from."""
 SEEN_BESIDE = ("process", "hidden process", "files that it goes on to write", "room that it took")
 """What is seen of an audit that runs beside another one."""
 LAST = Attack("daemon", "a daemon that outlives it", DAEMON, alone=True)
@@ -383,6 +405,14 @@ def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers
             assert not any(before.values()), before
         else:
             assert not any(before[name] for name in before if name not in SEEN_BESIDE), before
+
+
+@pytest.mark.skipif(not HERE.of_audits, reason=f"this system has {HERE}")
+def test_limits_that_an_audit_sets_to_the_process_of_its_file_reach_no_later_one(honest):
+    (honest / "audits/audit_a.py").write_text(LIMITS)
+    done = run(honest, "-n", "1", "-v")
+    found = [json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]]
+    assert found[1] == found[0], done.stdout
 
 
 def test_what_an_import_shares_reaches_all_audits_of_its_file(honest):

@@ -72,6 +72,7 @@ def _serve(connection: Connection, folder: Path) -> NoReturn:
 def _fork_for_all(connection: Connection, folder: Path) -> None:
     running: list[Child] = []
     missing: set[str] = set()  # imported before the next audit is forked, if there is one
+    limits = _limits()
     try:
         while True:
             wait([connection, *(child.receiver for child in running)], TICK if running else None)
@@ -79,6 +80,8 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
                 work = pickle.loads(connection.recv_bytes())
                 if work.kind in TALKING:  # whoever asks sends the end of a pipe after the work
                     work = replace(work, arguments=(Connection(recv_handle(connection)), *work.arguments))
+                if _limits() != limits:  # by an audit, and this process cannot raise them again: the run makes another
+                    raise EOFError
                 _import(sorted(missing))
                 missing.clear()
                 running.append(_start(work, connection, folder, running))
@@ -90,6 +93,18 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
     except (EOFError, OSError):  # the run has ended, one way or the other
         for child in running:
             child.end()
+
+
+def _limits() -> list[object]:
+    """Return what any process of this user may take from this one, and from all that is forked from it."""
+    import resource
+
+    names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+    found: list[object] = [resource.getrlimit(getattr(resource, name)) for name in names]
+    found.append(os.getpriority(os.PRIO_PROCESS, 0))
+    if hasattr(os, "sched_getaffinity"):
+        found += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
+    return found
 
 
 def _start(work: Work, connection: Connection, folder: Path, running: Sequence[Child]) -> Child:
