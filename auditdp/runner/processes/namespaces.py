@@ -158,12 +158,13 @@ def end_left(running: Iterable[int]) -> None:
     left.
     """
     working = [str(number) for number in running]
+    known = {str(os.getpid()), *working}
     for _ in range(MOST_ROUNDS):
         # Looked at before those of the audits that run: one of these may be entering its own at this moment.
         found = {name: _own_namespace(name) for name in os.listdir("/proc") if name.isdigit() and name not in working}
         kept = {None, *map(_own_namespace, ("self", *working))}
         left = [int(name) for name, own in found.items() if own not in kept]
-        left += [int(name) for name, own in found.items() if own is None and _is_left(name, {str(os.getpid()), *working})]
+        left += [int(name) for name, own in found.items() if own is None and _is_left(name, known)]
         for number in left:
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)

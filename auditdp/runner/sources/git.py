@@ -130,7 +130,9 @@ class Repository:
         self._revision = revision
         self._folder, self._environment = folder, dict(os.environ)
         paths = [word for name in (*SHARED, *OWN) for word in ("--git-path", name)]
-        found = self.asked("rev-parse", "--show-toplevel", "--is-shallow-repository", *paths).removesuffix("\n").split("\n")
+        found = (
+            self.asked("rev-parse", "--show-toplevel", "--is-shallow-repository", *paths).removesuffix("\n").split("\n")
+        )
         self.top, self.shallow = Path(found[0]).resolve(), found[1] == "true"
         if len(found) != len(paths) // 2 + 2 or not folder.resolve().is_relative_to(self.top):
             raise ConfigurationError(
