@@ -134,6 +134,17 @@ def second():
     return looks()
 """
 """Two audits that look at their limits, and then lower those of the process that they were forked from."""
+LOWERS = """
+import resource
+from pathlib import Path
+
+for process in Path("/proc").glob("[0-9]*"):
+    try:
+        if "lowered.jsonl" in (process / "cmdline").read_text():
+            resource.prlimit(int(process.name), resource.RLIMIT_FSIZE, (1, 1))
+    except OSError:
+        pass
+"""
 SEEN_BESIDE = ("process", "hidden process", "files that it goes on to write", "room that it took")
 """What is seen of an audit that runs beside another one."""
 LAST = Attack("daemon", "a daemon that outlives it", DAEMON, alone=True)
@@ -413,6 +424,12 @@ def test_limits_that_an_audit_sets_to_the_process_of_its_file_reach_no_later_one
     done = run(honest, "-n", "1", "-v")
     found = [json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]]
     assert found[1] == found[0], done.stdout
+
+
+@pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
+def test_with_landlock_alone_limits_of_the_run_can_be_lowered_and_it_is_not_clean(honest):
+    (honest / "audits/audit_a.py").write_text(LOWERS + HONEST)
+    assert run(honest, "--log", "lowered.jsonl", refused=(UNSHARE,)).returncode == 3
 
 
 def test_what_an_import_shares_reaches_all_audits_of_its_file(honest):
