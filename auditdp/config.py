@@ -20,10 +20,13 @@ from auditdp.record.budgets import BUDGETS, EXPECTED, LONGEST, MOST_SEED, Budget
 DATA_VARIABLE = "AUDITDP_DATA"
 """Environment variable with the folder of data files."""
 PROFILE_VARIABLE = "AUDITDP_PROFILE"
-IMPORTS_VARIABLE = "AUDITDP_IMPORTS"
-"""Names folders, as ``PATH`` does, from which processes of audits import. No process that judges does: code runs from a
-folder on its path though nothing there is imported by name, as from ``sitecustomize.py`` and from plugins of libraries."""
 """Environment variable with the name of the profile, where none is given."""
+IMPORTS_VARIABLE = "AUDITDP_IMPORTS"
+"""Environment variable with folders, separated as in ``PATH``, from which processes of audits import.
+
+No process that judges does: code of a folder on its path runs though nothing there is imported by name, as that of
+``sitecustomize.py`` and of plugins of libraries.
+"""
 FILE = "pyproject.toml"
 SANDBOXES = ("auto", "required", "off")
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"

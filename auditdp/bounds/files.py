@@ -22,6 +22,8 @@ COUNT = re.compile(r"counts?|freq(uency|uencies)?|n|number|occurrences|times|wei
 """The name of a column that counts how often something came."""
 NOT_NUMBERS = "cmMV"
 """Kinds of arrays that are no real numbers: complex ones, times and records."""
+UNREAD = np.array(["a text or a nested value"], dtype=object)
+"""What stands in the place of a column of Parquet that is not read, since it has no numbers."""
 ROWS = 4096
 """Rows of a table that are unpacked before it is seen how large they are."""
 
@@ -150,14 +152,20 @@ def _read_parquet(path: Path) -> Columns:
         parquet = importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError as error:
         raise MissingExtraError.of(error) or error from error
+    types = importlib.import_module("pyarrow.types")
     batches, size = [], 0
     with parquet.ParquetFile(path) as file:  # what it says of its size is not what it unpacks to
-        for batch in file.iter_batches(ROWS):
+        schema = file.schema_arrow
+        # Of other types one row may unpack to any size: a text that is stored once may stand in every row.
+        plain = [field.name for field in schema if types.is_primitive(field.type) or types.is_decimal(field.type)]
+        for batch in file.iter_batches(ROWS, columns=plain):
             size += batch.nbytes
             if size > MOST_BYTES:
                 raise ConfigurationError(
                     f"{path}: unpacks to more than {MOST_BYTES:,} bytes, which is the most that is read"
                 )
             batches.append(batch)
-    table = importlib.import_module("pyarrow").Table.from_batches(batches, file.schema_arrow)
-    return {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names}
+    pyarrow = importlib.import_module("pyarrow")
+    table = pyarrow.Table.from_batches(batches, pyarrow.schema([schema.field(name) for name in plain]))
+    found = {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names}
+    return {field.name: found.get(field.name, UNREAD) for field in schema}

@@ -249,16 +249,19 @@ def test_a_table_is_unpacked_no_further_than_files_are_read(tmp_path):
 
 
 def test_a_table_that_says_that_it_is_small_is_read_no_further_than_what_it_unpacks_to(tmp_path, monkeypatch):
-    """Of equal values a Parquet file has one, and its own sizes are those of what it has."""
+    """Of equal values a Parquet file has one, and its own sizes are those of what it has; texts are not unpacked at all."""
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "t.parquet"
-    parquet.write_table(pyarrow.table({"x": ["a" * 1_000] * 100_000, "y": [0.0] * 100_000}), path, compression="zstd")
+    parquet.write_table(pyarrow.table({"y": [0.0] * 1_000_000}), path, compression="zstd")
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 22)
     assert path.stat().st_size < 1 << 16
     with pytest.raises(ConfigurationError, match="unpacks to more than 4,194,304 bytes"):
         read(path)
-    parquet.write_table(pyarrow.table({"y": [0.0] * 100_000}), path)
-    assert list(column(read(path), "y", path)) == [0.0] * 100_000
+    parquet.write_table(pyarrow.table({"x": ["a" * 1_000] * 100_000, "y": [0.0] * 100_000}), path, compression="zstd")
+    columns = read(path)
+    assert list(column(columns, "y", path)) == [0.0] * 100_000
+    with pytest.raises(ConfigurationError, match="expected a number, got 'a text or a nested value'"):
+        column(columns, "x", path)
 
 
 @pytest.mark.parametrize("values", [[1 + 2j], np.array(["2026-01-01"], "datetime64[D]"), np.zeros(1, "i4,i4")])
