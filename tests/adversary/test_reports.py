@@ -320,7 +320,7 @@ def test_commands_print_what_they_quote_by_one_of_two_functions():
 
 
 def test_actions_are_named_by_commit():
-    job = yaml.safe_load((Path(auditdp.__file__).parent / "cli/init/github.yml").read_text())["jobs"]["audits"]
-    used = [step["uses"] for step in job["steps"] if "uses" in step]
-    assert len(used) == 3
+    jobs = yaml.safe_load((Path(auditdp.__file__).parent / "cli/init/github.yml").read_text())["jobs"]
+    used = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    assert len(used) == 7
     assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", name) for name in used)

@@ -404,6 +404,7 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
 
 
 @pytest.mark.skipif(not HERE.of_audits, reason=f"this system has {HERE}")
+@pytest.mark.dear
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers):
     (honest / "audits/audit_a.py").write_text(LEAVES)

@@ -128,7 +128,6 @@ class Child:
             failed = failed or self._ended(late and not died)
             sent = ChildMessage()
         self.end()
-        self.end_left()
         return WorkAnswer(self.work.number, sent.value, failed, self._printed(), sent.libraries)
 
     def _ended(self, late: bool) -> str:
@@ -140,9 +139,10 @@ class Child:
         return f"the process that ran it died ({how_it_ended(self.process.exitcode)}); run it alone under a debugger"
 
     def end(self) -> None:
-        """End the process, if it has not ended, and close its pipe."""
+        """End the process, if it has not ended, and all that it left, and close its pipe."""
         if self.process.is_alive():
             self.process.kill()
+        self.end_left()  # first: what it left holds the pipe whose end says that it has ended
         self.process.join(GRACE)
         self.receiver.close()
 
