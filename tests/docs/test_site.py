@@ -228,10 +228,12 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
 
 @needs_the_builder
 @needs_a_browser
-def test_every_kind_of_page_fits_a_telephone_and_has_a_dark_ground(site):
+def test_every_kind_of_page_fits_a_telephone_and_has_a_dark_ground(site, pytestconfig):
+    """A quarter of the pages that are written by hand, or list options, here; all of them with ``--full``."""
     documents = ["CI.html", "reports/claims/dpar.html", "reports/experiments.html", "reports/scale.html"]
-    own = [path.replace(".md", ".html") for path in own_pages()]
-    fits_and_is_dark(site, {*screenshots.PAGES, *screenshots.command_pages(), *own, *documents})
+    alike = sorted([*screenshots.command_pages(), *(path.replace(".md", ".html") for path in own_pages())])
+    looked_at = alike if pytestconfig.getoption("--full") else alike[::4]
+    fits_and_is_dark(site, {*screenshots.PAGES, *looked_at, *documents})
     screenshots.take(site, [*screenshots.PAGES, "commands/run.html"], LOOKED_AT, widths=[TELEPHONE])
 
 

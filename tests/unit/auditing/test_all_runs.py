@@ -51,7 +51,7 @@ def counted(tmp_path: Path) -> Any:
     return lambda scale: Counted(tmp_path / "runs", scale)
 
 
-@pytest.mark.parametrize("calls", [120, 500, 2_000, 6_000])
+@pytest.mark.parametrize("calls", [120, 500, 2_000, pytest.param(6_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("scale", [0.25, 1.5])
 @pytest.mark.parametrize("seeded", [True, False])
 def test_no_more_runs_are_made_than_calls_are_named(counted: Any, calls: int, scale: float, *, seeded: bool) -> None:

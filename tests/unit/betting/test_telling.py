@@ -1,6 +1,7 @@
 """How far apart the outputs of pairs are."""
 
 import numpy as np
+import pytest
 
 from auditdp.adjacency import Pair
 from auditdp.betting.telling import farthest, telling
@@ -34,6 +35,7 @@ def sampled(data, rng):
     return sum(data[rng.random(len(data)) < 0.1].sum() + rng.normal() for _ in range(100))
 
 
+@pytest.mark.full
 def test_where_records_are_drawn_few_runs_tell_how_far_apart_final_models_are():
     data = np.array([1.0, 0.0, 0.0, 0.0])
     told = [telling(Trace(sampled), Pair(data, data[1:]), seed=seed, runs=48) for seed in range(8)]

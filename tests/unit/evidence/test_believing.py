@@ -95,7 +95,7 @@ def last_one() -> Any:
 MAKERS = (cached, undeclared, kept, by_size, one_noise, last_one)
 
 
-@pytest.mark.parametrize("calls", [80, 400])
+@pytest.mark.parametrize("calls", [80, pytest.param(400, marks=pytest.mark.full)])
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_mechanism_that_remembers_its_answers_is_never_violated(make: Callable[[], Any], calls: int) -> None:
     verdicts = set()
