@@ -185,7 +185,8 @@ class Workers:
         self._alone: list[Child] = []
         self._judges: _Host | None = None
         self._judged: dict[int, _TwoProcesses] = {}
-        self._unstarted: list[tuple[Work, WorkAnswer]] = []
+        self._known: list[tuple[Work, WorkAnswer | None]] = []
+        """What became of work of which no process will say it."""
         self._sizes: dict[str, int] = {}
         self._numbers = 0
 
@@ -277,7 +278,7 @@ class Workers:
                     self._begin(work, alone=alone)
                 except FullError as error:
                     part = replace(work, kind="serve") if work.number in self._judged else work
-                    self._unstarted.append((part, WorkAnswer(work.number, failed=str(error))))
+                    self._known.append((part, WorkAnswer(work.number, failed=str(error))))
             for work, answer in self._ended():
                 del running[work.number]
                 if answer is None:
@@ -339,8 +340,10 @@ class Workers:
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
         """Wait, and yield what was answered; None where the process that the work was forked from is no more."""
-        unstarted, self._unstarted = self._unstarted, []
-        yield from unstarted
+        if self._known:
+            known, self._known = self._known, []
+            yield from known
+            return
         hosts = [host for host in self._all_hosts() if host.busy]
         wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
         for child in list(self._alone):
@@ -356,16 +359,10 @@ class Workers:
                     host.since = time.monotonic()
                     yield host.busy.pop(answer.number), answer
             except (EOFError, OSError, ValueError):
-                yield from self._lost(host)
+                self._close(host)
                 continue
             if host.late(self._limit):
-                yield from self._lost(host)
-
-    def _lost(self, host: _Host) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        busy, host.busy = list(host.busy.values()), {}
-        self._close(host)
-        for work in busy:
-            yield work, None
+                self._close(host)
 
     def _collection_of(self, host: _Host, label: Path) -> Collected | None:
         """Return what a host says it has collected, or that it has died or takes too long; None while it works."""
@@ -439,6 +436,9 @@ class Workers:
         return _new_folder(self._folder)
 
     def _close(self, host: _Host) -> None:
+        """End a process; what it was working on is lost."""
+        self._known += [(work, None) for work in host.busy.values()]
+        host.busy.clear()
         if host is self._judges:
             self._judges = None
         else:
