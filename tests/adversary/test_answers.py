@@ -92,6 +92,16 @@ def test_an_answer_that_nobody_asked_for_costs_the_process_that_gave_it(monkeypa
         assert not processes._hosts
 
 
+def test_work_of_a_process_that_is_found_dead_is_done_again():
+    """The run waited without end for what such a process had been given, if it was found dead when more was handed to it."""
+    here, _ = multiprocessing.Pipe()
+    with Workers(needed=()) as processes:
+        host = workers._Host(Path("/a.py"), Alive(), here, busy={3: Work(3, "run", TASK)})
+        processes._hosts[host.path] = host
+        processes._close(host)
+        assert list(processes._answers()) == [(Work(3, "run", TASK), None)]
+
+
 @pytest.mark.parametrize(
     "audits",
     [

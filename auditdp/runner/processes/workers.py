@@ -339,11 +339,14 @@ class Workers:
                 yield trial.work, trial.answer
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Wait, and yield what was answered; None where the process that the work was forked from is no more."""
-        if self._known:
-            known, self._known = self._known, []
-            yield from known
-            return
+        """Yield what was answered, or wait for it; None where the process that the work was forked from is no more."""
+        if not self._known:
+            yield from self._heard()
+        known, self._known = self._known, []
+        yield from known
+
+    def _heard(self) -> Iterator[tuple[Work, WorkAnswer]]:
+        """Wait, and yield what processes answer; those that answer no more are closed."""
         hosts = [host for host in self._all_hosts() if host.busy]
         wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
         for child in list(self._alone):
@@ -360,9 +363,9 @@ class Workers:
                     yield host.busy.pop(answer.number), answer
             except (EOFError, OSError, ValueError):
                 self._close(host)
-                continue
-            if host.late(self._limit):
-                self._close(host)
+            else:
+                if host.late(self._limit):
+                    self._close(host)
 
     def _collection_of(self, host: _Host, label: Path) -> Collected | None:
         """Return what a host says it has collected, or that it has died or takes too long; None while it works."""
