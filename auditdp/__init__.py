@@ -29,17 +29,16 @@ if TYPE_CHECKING:
         Relationship,
         Rows,
     )
-    from auditdp.auditing.assertion import assert_private
-    from auditdp.auditing.checking import check
+    from auditdp.auditing.check import assert_private, check
     from auditdp.auditing.declaration import Audit
     from auditdp.auditing.decorator import audit, data_file
+    from auditdp.auditing.mutated_draws import without_noise
     from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
     from auditdp.claims.estimates import Unbiased, VarianceAtMost
     from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
     from auditdp.errors import AuditError, ControlSurvived, MiscalibrationWarning, NotConfirmed, PrivacyViolation, Skip
     from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
     from auditdp.mechanism.protocol import Mechanism, unseeded
-    from auditdp.mutation.draws import without_noise
     from auditdp.record.results import AuditResult, Verdict
     from auditdp.training import audit_training
 
@@ -100,8 +99,7 @@ _NAMES = {
         "Adjacency Alike AnyValues Box Canaries Edges Fields NeighbourList NeighbourLists Neighbours Nodes "
         "Pair QueryAnswers Records Relationship Rows"
     ),
-    "auditdp.auditing.assertion": "assert_private",
-    "auditdp.auditing.checking": "check",
+    "auditdp.auditing.check": "assert_private check",
     "auditdp.auditing.declaration": "Audit",
     "auditdp.auditing.decorator": "audit data_file",
     "auditdp.bounds": "bounds",
@@ -111,7 +109,7 @@ _NAMES = {
     "auditdp.errors": "AuditError ControlSurvived MiscalibrationWarning NotConfirmed PrivacyViolation Skip",
     "auditdp.mechanism.laws": "Envelope FiniteLaw GaussianLaw LaplaceLaw StepLaw",
     "auditdp.mechanism.protocol": "Mechanism unseeded",
-    "auditdp.mutation.draws": "without_noise",
+    "auditdp.auditing.mutated_draws": "without_noise",
     "auditdp.record.results": "AuditResult Verdict",
     "auditdp.training": "audit_training",
 }

@@ -1,9 +1,14 @@
-"""The errors of the harness: each message shows the value, what was expected, and what to do; and names that are old."""
+"""The errors of the harness: each message shows the value, what was expected, and what to do; and names that are old.
+
+Processes that end with the one that started them; imports nothing, since a run does so before anything else.
+"""
 
 from __future__ import annotations
 
 import difflib
 import os
+import signal
+import sys
 import sysconfig
 import traceback
 from collections.abc import Iterable
@@ -151,3 +156,12 @@ def raised_in(error: BaseException, path: str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = next((f for f in reversed(frames) if f.filename == path), frames[-1] if frames else None)
     return f"{Path(where.filename).name}, line {where.lineno}" if where else ""
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when its parent ends, where it can; a killed parent cannot do it."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)

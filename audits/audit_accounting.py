@@ -11,10 +11,9 @@ middle of what it spends; tests go through the budgets, numbers of rows and δ b
 """
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.composition.equal import OptimalComposition
-from auditdp.accountants.composition.quoted import corollary_budget
-from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.top_k import TopKAdvanced, TopKNonAdaptive, TopKZCDP, bounded_range
+from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
+from auditdp.accountants.composition import OptimalComposition, corollary_budget
+from auditdp.accountants.selection import TopKAdvanced, TopKNonAdaptive, TopKZCDP, bounded_range
 from mechanisms.pagerank import entry_epsilon, row_epsilon
 
 DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"

@@ -9,11 +9,10 @@ reading that its paper does not make.
 import math
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.dp_sgd.fixed_size import FixedSizeUpper
-from auditdp.accountants.dp_sgd.node_level import NodeLevelRDP, node_level_accountants, reached_nodes
-from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.dp_sgd_batches import FixedSizeUpper, shuffled_accountants
+from auditdp.accountants.dp_sgd_node_level import NodeLevelRDP, node_level_accountants, reached_nodes
+from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
 
 SAGE = "Daigavane et al. 2021, arXiv:2111.15521"
 GAP = "Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949"

@@ -14,16 +14,11 @@ of B = 60, so 720 of them in 200 epochs; δ_sgd = .001. ε_pr is for ``audit_acc
 import math
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.dp_sgd.node_level import NodeLevelRDP, node_level_accountants
-from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
-from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.subsampling import (
-    FixedSizeSubsampled,
-    PoissonSubsampled,
-    amplified,
-    unamplified,
-)
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.dp_sgd_batches import shuffled_accountants
+from auditdp.accountants.dp_sgd_node_level import NodeLevelRDP, node_level_accountants
+from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
+from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, amplified, unamplified
 
 DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"
 TRAINING = "DPAR training (Alg. 2)"

@@ -9,8 +9,7 @@ from functools import cache
 import numpy as np
 
 from auditdp import Audit, Edges, GaussianDP, Pair, PureDP, audit
-from auditdp.training import Training
-from auditdp.training.trainers import as_training
+from auditdp.training import Training, as_training
 from audits.trainers import ABADI, ensembles
 from mechanisms.edges import EdgeRand
 

@@ -7,8 +7,8 @@ said in each docstring; at which ε a claim is audited, in ``audit_classic.py``.
 import numpy as np
 
 from auditdp import Audit, Pair, PureDP, QueryAnswers, audit
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import Scored
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import Scored
 from mechanisms.classic import SVT1, SVT2, SVT3, SVT4, SVT5, SVT6, NumericSVT
 
 LYU = "Lyu, Su & Li 2017, arXiv:1603.01699"

@@ -9,14 +9,7 @@ from itertools import product
 import numpy as np
 
 from auditdp import AnyValues, Audit, Box, Pair, PureDP, audit
-from mechanisms.features import (
-    ExtractedFeatureRR,
-    FeatureRR,
-    LinearExtractor,
-    RecordFeatureRR,
-    safe_budget,
-    worst_loss,
-)
+from mechanisms.features import ExtractedFeatureRR, FeatureRR, LinearExtractor, RecordFeatureRR, safe_budget, worst_loss
 
 HETERO_RR = "Tran et al. 2022, arXiv:2211.05766"
 THREE_POINTS = (0.0, 0.5, 1.0)

@@ -7,9 +7,9 @@ and ``privdpr``). Lines of accounting are about any clipped gradients; each viol
 import math
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, audit
-from auditdp.accountants.dp_sgd.fixed_size import FixedSizeUpper
-from auditdp.accountants.dp_sgd.node_level import NodeLevelLower, NodeLevelRDP, NodeLevelUpper
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.dp_sgd_batches import FixedSizeUpper
+from auditdp.accountants.dp_sgd_node_level import NodeLevelLower, NodeLevelRDP, NodeLevelUpper
 from mechanisms.node_level import Beyond, ClippedAtPercentile, DrawnWithReplacementLower, SymmetricLaplace, WithinBall
 from mechanisms.node_level.symmetric_laplace import SymmetricLaplaceNumber
 from mechanisms.node_level.thresholds import ClippedAtConstant

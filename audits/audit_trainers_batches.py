@@ -9,8 +9,8 @@ import math
 from dataclasses import replace
 
 from auditdp import AccountedDP, Audit, GaussianDP, audit
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.betting.forecasting.forecasters import Scored
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.betting.forecasters.forecaster import Scored
 from audits.trainers import ABADI, ensembles, forecasters
 
 

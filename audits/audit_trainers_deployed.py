@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from auditdp import ApproxDP, Audit, GaussianDP, Pair, PureDP, audit
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Scored
 from audits.audit_trainers_graphs import DPAR, SAGE, hub
 from audits.trainers import ensembles
 

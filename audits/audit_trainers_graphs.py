@@ -9,8 +9,8 @@ import math
 import numpy as np
 
 from auditdp import ApproxDP, Audit, Edges, GaussianDP, Pair, audit
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import Scored
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import Scored
 from audits.trainers import ensembles
 
 GAP = "Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949"

@@ -1,7 +1,7 @@
 """What audits of trainers share."""
 
 from auditdp import Skip
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Scored
 
 ABADI = "Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1"
 

@@ -29,15 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp import Pair
-from auditdp.betting.forecasting.estimators import ESTIMATOR_NAMES, ESTIMATORS
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.repeats import Repeating
+from auditdp.betting.forecasters.estimators import ESTIMATOR_NAMES, ESTIMATORS
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.repeated_outputs import Repeating
 from auditdp.betting.game import LEADER, Game
 from auditdp.betting.wealth import mixture
-from auditdp.claims.base import Claim
-from auditdp.evidence.game.support import BitPatterns
+from auditdp.claims.claim import Claim
+from auditdp.evidence.output_support import BitPatterns
 from auditdp.numerics.arrays import Floats
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from benchmarks import calls
 from benchmarks.ablation_mechanisms import SHAPES
 from benchmarks.parts import ALPHA, BlackBox, Options, Part, Result, Results, Table, View

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.mechanism.protocol import Array
 from benchmarks.parts import Rng
 

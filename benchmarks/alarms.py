@@ -16,13 +16,13 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 from auditdp import Pair
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import Classifier, LikelihoodRatio, Scored
-from auditdp.betting.forecasting.replayed import ReplayedRatio
-from auditdp.betting.forecasting.schedule import Schedule
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import Classifier, LikelihoodRatio, Scored
+from auditdp.betting.forecasters.schedule import Schedule
+from auditdp.betting.forecasters.traced import ReplayedRatio
 from auditdp.betting.game import Game
 from auditdp.mechanism.protocol import Array
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.report.numbers import number
 from auditdp.tracing import Trace
 from benchmarks import (

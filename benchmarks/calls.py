@@ -20,21 +20,21 @@ from scipy.optimize import brentq
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.adjacency import Adjacency, as_adjacency
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
-from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasters.traced import ReplayedRatio
 from auditdp.betting.game import Game
-from auditdp.betting.pairs import can_search
-from auditdp.betting.wealth.caps import log_cap
+from auditdp.betting.pairs.search import can_search
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.claims.base import Claim
-from auditdp.evidence.game.evidence import play_game
-from auditdp.evidence.game.support import BitPatterns
+from auditdp.betting.wealth.regions import log_cap
+from auditdp.claims.claim import Claim
+from auditdp.evidence.game_evidence import play_game
+from auditdp.evidence.output_support import BitPatterns
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Mechanism
-from auditdp.numerics.randomness import Streams, stream
+from auditdp.numerics.streams import Streams, stream
 from auditdp.report.numbers import as_float, number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from auditdp.tracing import Trace

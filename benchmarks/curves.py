@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.accountants.dp_sgd.poisson import PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd_poisson import PLDLower, PLDUpper
 from auditdp.adjacency import as_adjacency
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.game import Game
 from auditdp.betting.power import growth
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.claims.base import Claim
-from auditdp.evidence.game.evidence import play_game
+from auditdp.claims.claim import Claim
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import Array
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse

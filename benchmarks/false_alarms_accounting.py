@@ -16,17 +16,16 @@ from itertools import product
 import numpy as np
 from flint import arb
 
-from auditdp.accountants.base import Accountant
-from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
-from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary
-from auditdp.accountants.composition.unequal import HeterogeneousComposition
+from auditdp.accountants.accountant import Accountant
+from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
+from auditdp.accountants.composition import AdvancedComposition, BasicComposition, KairouzCorollary, OptimalComposition
+from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.description import Description, within
-from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
+from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
+from auditdp.accountants.selection import TopKBoundedRange, TopKDurfeeRogers, TopKNonAdaptive, TopKPure, TopKZCDP
 from auditdp.accountants.subsampling import PoissonSubsampled
-from auditdp.accountants.top_k import TopKBoundedRange, TopKDurfeeRogers, TopKNonAdaptive, TopKPure, TopKZCDP
-from auditdp.accountants.zcdp import ZCDP
+from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.laws import precision
 from auditdp.record.results import Verdict

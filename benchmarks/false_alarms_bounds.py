@@ -13,10 +13,10 @@ from functools import cache
 import numpy as np
 from scipy.special import expit, ndtr
 
-from auditdp.bounds import bets, intervals, scan, split, unconditional
-from auditdp.bounds.curves import Curve, EpsilonDelta, Gaussian
-from auditdp.bounds.guesses import curve_refuted, one_run_p_value
-from auditdp.bounds.intervals import Counts
+from auditdp.bounds import one_event, stated_assumptions, thresholds
+from auditdp.bounds.one_event import Counts
+from auditdp.bounds.one_run import curve_refuted, one_run_p_value
+from auditdp.bounds.privacy_curves import Curve, EpsilonDelta, Gaussian
 from auditdp.bounds.result import Question
 from benchmarks.parts import ALPHA, Check, Rng
 
@@ -29,12 +29,12 @@ CANARIES = 200
 
 @cache
 def _exact_refutes(counts: Counts, curve: Curve, level: float) -> bool:
-    return unconditional.p_value(counts, curve, level, ALPHA) <= ALPHA
+    return one_event.p_value(counts, curve, level, ALPHA) <= ALPHA
 
 
 @cache
 def _limits_refute(counts: Counts, curve: Curve, level: float) -> bool:
-    return intervals.clopper_pearson(counts, curve, ALPHA) >= level
+    return one_event.clopper_pearson(counts, curve, ALPHA) >= level
 
 
 def _two_arms(refutes: Callable[[Counts, Curve, float], bool], curve: Curve, level: float, q: float) -> Check:
@@ -88,7 +88,7 @@ def _one_run_gaussian(share: float) -> Check:
         for k in range(repeats):
             labels = rng.integers(0, 2, CANARIES, dtype=np.int8)
             order = np.argsort(-(labels * MU + rng.normal(size=CANARIES)))
-            right[k] = scan.right_guesses(labels[order], guesses, "both")
+            right[k] = thresholds.right_guesses(labels[order], guesses, "both")
         return _counted(
             lambda v: bool(curve_refuted(v, guesses, CANARIES, Gaussian(), MU, ALPHA)[0]),
             right,
@@ -106,7 +106,7 @@ def _scan(guess: str) -> Check:
             scores = rng.integers(0, 40, CANARIES).astype(float)
             is_in = np.ones(CANARIES, bool) if guess == "in" else scores >= np.median(scores)
             labels = np.where(rng.random(CANARIES) < expit(EPSILON), is_in, ~is_in).astype(np.int8)
-            refuted += scan.p_value(scan.nested_sets(scores, labels, guess), EPSILON) <= ALPHA
+            refuted += thresholds.p_value(thresholds.nested_sets(scores, labels, guess), EPSILON) <= ALPHA
         return refuted
 
     return check
@@ -120,7 +120,8 @@ def _laplace(rng: Rng, n: int) -> tuple[np.ndarray, np.ndarray]:
 def _scan_laplace(repeats: int, rng: Rng) -> int:
     """Laplace noise at the claimed epsilon."""
     return sum(
-        scan.p_value(scan.nested_sets(*_laplace(rng, CANARIES), "both"), EPSILON) <= ALPHA for _ in range(repeats)
+        thresholds.p_value(thresholds.nested_sets(*_laplace(rng, CANARIES), "both"), EPSILON) <= ALPHA
+        for _ in range(repeats)
     )
 
 
@@ -129,7 +130,7 @@ def _dkw(repeats: int, rng: Rng) -> int:
     refuted = 0
     for _ in range(repeats):
         scores, labels = _laplace(rng, 2 * ARM)
-        refuted += intervals.dkw(scores[labels == 1], scores[labels == 0], EpsilonDelta(), ALPHA) >= EPSILON
+        refuted += one_event.dkw(scores[labels == 1], scores[labels == 0], EpsilonDelta(), ALPHA) >= EPSILON
     return refuted
 
 
@@ -138,9 +139,9 @@ def _split_exact(repeats: int, rng: Rng) -> int:
     curve, refuted = EpsilonDelta(), 0
     for _ in range(repeats):
         scores, labels = _laplace(rng, 2 * ARM)
-        learning = split.learning_part(labels, 0.2, rng)
-        threshold = split.best_threshold(scores[learning], labels[learning], curve)
-        counts = split.event_counts(scores[~learning], labels[~learning], threshold)
+        learning = one_event.learning_part(labels, 0.2, rng)
+        threshold = one_event.best_threshold(scores[learning], labels[learning], curve)
+        counts = one_event.event_counts(scores[~learning], labels[~learning], threshold)
         refuted += _exact_refutes(counts, curve, EPSILON)
     return refuted
 
@@ -150,7 +151,7 @@ def _bets(repeats: int, rng: Rng) -> int:
     question, refuted = Question(Gaussian(), ALPHA, MU), 0
     for _ in range(repeats):
         first, second = rng.normal(size=ARM) + MU, rng.normal(size=ARM)
-        refuted += bets.played(first, second, question, int(rng.integers(2**32)))[0].lower >= MU
+        refuted += stated_assumptions.played(first, second, question, int(rng.integers(2**32)))[0].lower >= MU
     return refuted
 
 

@@ -12,8 +12,16 @@ from itertools import product
 import numpy as np
 from scipy.special import expit, ndtr
 
-from auditdp.evidence.counting.events import Counts, largest_losses, told_apart, unseen
-from auditdp.evidence.counting.sampling import kolmogorov, kolmogorov_margin, log_e_value, total_variation
+from auditdp.evidence.counted_events import (
+    Counts,
+    kolmogorov,
+    kolmogorov_margin,
+    largest_losses,
+    log_e_value,
+    told_apart,
+    total_variation,
+    unseen,
+)
 from auditdp.numerics.arrays import Floats
 from benchmarks.parts import ALPHA, Check, Rng
 

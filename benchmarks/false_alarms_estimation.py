@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
-from auditdp.evidence.estimation.evidence import estimation_evidence
+from auditdp.evidence.estimation import estimation_evidence
 from auditdp.mechanism.protocol import Array
 from auditdp.record.results import Verdict
 from benchmarks.parts import ALPHA, Check, Rng

@@ -21,8 +21,8 @@ from flint import arb
 
 from auditdp import AnyValues, ApproxDP, Box, Edges, PureDP, QueryAnswers
 from auditdp.adjacency import Adjacency
-from auditdp.claims.base import Claim
-from auditdp.evidence.exact.evidence import exact_evidence
+from auditdp.claims.claim import Claim
+from auditdp.evidence.exact import exact_evidence
 from auditdp.mechanism.laws import Envelope, FiniteLaw, LaplaceLaw, StepLaw
 from auditdp.record.results import Verdict
 from benchmarks.parts import Rng

@@ -18,13 +18,13 @@ import numpy as np
 
 from auditdp import ApproxDP, GaussianDP, NeighbourList, Pair, PureDP, QueryAnswers
 from auditdp.adjacency import Adjacency, as_adjacency
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
-from auditdp.claims.base import Claim
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
+from auditdp.claims.claim import Claim
 from auditdp.errors import MechanismError
-from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import Array, as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse
 from benchmarks.parts import ALPHA, BlackBox, Check, Rng

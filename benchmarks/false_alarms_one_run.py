@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, Canaries, GaussianDP, PureDP, ZeroConcentratedDP
-from auditdp.accountants.dp_sgd.poisson import PLDLower
-from auditdp.claims.base import Claim
+from auditdp.accountants.dp_sgd_poisson import PLDLower
+from auditdp.claims.claim import Claim
 from auditdp.claims.dominating import DominatingPair
-from auditdp.evidence.one_run import one_run_evidence
+from auditdp.evidence.one_run_evidence import one_run_evidence
 from auditdp.mechanism.protocol import PerCall
 from auditdp.numerics.arrays import Floats
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from benchmarks.parts import ALPHA, Check, Rng
 

@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 
 from auditdp import AnyValues, Audit, LaplaceLaw, PureDP, Verdict
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.mechanism.protocol import Array
 from benchmarks.parts import ALPHA, Check, Rng
 

@@ -9,10 +9,9 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from auditdp.report.html.canvas import drawing, finish, log_ticks, new_axes
-from auditdp.report.html.svg import COLOURS
+from auditdp.report.html.plots import COLOURS, drawing, finish, log_ticks, new_axes
 from auditdp.report.numbers import number
-from auditdp.report.text import shorten
+from auditdp.report.plain_text import shorten
 
 WIDTH = 900
 ROW = 24

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from auditdp import Pair
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 LOOKED_AT = 20

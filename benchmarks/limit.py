@@ -21,16 +21,16 @@ from scipy.optimize import brentq
 from scipy.stats import binom, binomtest, norm
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
-from auditdp.betting.forecasting.repeats import Repeating
-from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasters.repeated_outputs import Repeating
+from auditdp.betting.forecasters.traced import ReplayedRatio
 from auditdp.betting.wealth.forecasts import Law
-from auditdp.betting.wealth.nearest import nearest_regions
-from auditdp.claims.base import Claim
+from auditdp.betting.wealth.nearest_region import nearest_regions
+from auditdp.claims.claim import Claim
 from auditdp.claims.dominating import DominatingPair, lines
 from auditdp.mechanism.protocol import Array
-from auditdp.numerics.randomness import Streams, stream
+from auditdp.numerics.streams import Streams, stream
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, Response
 from auditdp.tracing import Trace

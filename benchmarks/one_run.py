@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 
 from auditdp import Canaries, GaussianDP, Pair
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.bounds.assumed import assuming_gaussian
-from auditdp.bounds.curves import EpsilonDelta
-from auditdp.bounds.entry import in_one_run
+from auditdp.bounds.api import in_one_run
+from auditdp.bounds.privacy_curves import EpsilonDelta
 from auditdp.bounds.result import Question
-from auditdp.evidence.one_run import one_run_evidence
+from auditdp.bounds.stated_assumptions import assuming_gaussian
+from auditdp.evidence.one_run_evidence import one_run_evidence
 from auditdp.mechanism.protocol import Array, PerCall
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from benchmarks.parts import ALPHA, Options, Part, Result, Results, Table, View, grouped, median, spread
 
 LEVELS = (0.5, 1.0, 2.0)

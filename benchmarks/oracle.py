@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import binom
 
 from auditdp import FiniteLaw, LaplaceLaw, Pair
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.binomial import lower_limit, upper_limit

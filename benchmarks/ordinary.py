@@ -15,7 +15,7 @@ from functools import partial
 
 from auditdp import assert_private, check
 from auditdp.errors import AuditError, PrivacyViolation
-from auditdp.record.budgets import BUDGETS
+from auditdp.record.budget import BUDGETS
 from auditdp.record.results import REFUTATIONS, AuditResult, Verdict
 from auditdp.report.numbers import number
 from benchmarks.ordinary_case import Case

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Rng = np.random.Generator

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from auditdp.report.numbers import count, duration
-from auditdp.report.text import printable
+from auditdp.report.plain_text import printable
 from benchmarks.parts import Part, View
 
 

@@ -21,14 +21,14 @@ import numpy as np
 from scipy.stats import binomtest, laplace, norm
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.bounds import from_outputs
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.binomial import lower_limit, upper_limit
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, Response
 from benchmarks.calls import gaussian_epsilon

@@ -15,11 +15,11 @@ import numpy as np
 
 from auditdp import PureDP
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.mechanism.protocol import Array
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from benchmarks import figures
 from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Plot, Result, Results, Table, View
 from mechanisms.classic import NoisyHistogram1

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.accountants.dp_sgd.poisson import PLDLower
+from auditdp.accountants.dp_sgd_poisson import PLDLower
 from auditdp.claims.statements import Claim
 from auditdp.mechanism.protocol import Array
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response

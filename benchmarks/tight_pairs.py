@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from auditdp import Pair
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.claims.dominating import DominatingPair
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats

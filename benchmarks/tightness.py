@@ -10,10 +10,10 @@ import time
 from functools import partial
 
 from auditdp import PureDP
-from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.report.numbers import number
 from benchmarks import figures
 from benchmarks.parts import (

@@ -15,9 +15,9 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from auditdp.adjacency.drawing import draws
-from auditdp.adjacency.offers import offers
-from auditdp.numerics.randomness import stream
+from auditdp.adjacency.adjacency import offers
+from auditdp.adjacency.pair_search import draws
+from auditdp.numerics.streams import stream
 from auditdp.tracing import Finding, PairTrace, Trace, TracedRun, replayed
 from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View
 from benchmarks.traced_case import TracedCase

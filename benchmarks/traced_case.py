@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MARK = "# here"

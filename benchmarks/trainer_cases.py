@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 
 RECORDS, STEPS, NOISE, RATE, NORM = 20, 4, 4.0, 0.05, 1.0
 MU = STEPS**0.5 / NOISE

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, GaussianDP
-from auditdp.accountants.dp_sgd.poisson import PLDLower, PLDUpper
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
+from auditdp.accountants.dp_sgd_poisson import PLDLower, PLDUpper
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Scored
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from benchmarks import trainers_correct, trainers_found, trainers_speed
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, spread
 

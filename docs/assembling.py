@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from auditdp.errors import ConfigurationError
-from auditdp.report.wording import MEANINGS
+from auditdp.report.guesses import MEANINGS
 from docs import commands, peers, pictures
 
 ROOT = Path(__file__).parents[1]

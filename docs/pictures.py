@@ -14,16 +14,16 @@ from matplotlib.figure import Figure
 from scipy.stats import laplace
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.betting.forecasting.forecasters import default_forecasters
+from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.power import detectable_level
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.betting.wealth.nearest import nearest_regions
+from auditdp.betting.wealth.nearest_region import nearest_regions
 from auditdp.claims.dominating import DominatingPair, lines
-from auditdp.numerics.randomness import stream
-from auditdp.report.guessing import allowed
-from auditdp.report.html.svg import COLOURS
+from auditdp.numerics.streams import stream
+from auditdp.report.guesses import allowed
+from auditdp.report.html.plots import COLOURS
 from auditdp.testing import LaplaceMechanism
 
 ALPHA = 0.05

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from auditdp.record.details import AccountingDetails, GameDetails
 from auditdp.record.results import Verdict, details
-from auditdp.report.markdown import table
 from auditdp.report.numbers import bound, number
-from auditdp.report.text import markdown
+from auditdp.report.plain_text import markdown, table
 from audits.ledger.command import merged
 from libraries.written import LEFT_OUT, WRITTEN
 

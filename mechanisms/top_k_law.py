@@ -11,8 +11,8 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism.laws.balls import above, precision
 from auditdp.mechanism.laws.finite import FiniteLaw
+from auditdp.numerics.balls import above, precision
 
 MOST_OUTCOMES = 200_000
 

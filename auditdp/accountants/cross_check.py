@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from flint import arb
 
 from auditdp.accountants import provable
-from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness, failure
+from auditdp.accountants.accountant import ROUNDED_UP, Accountant, AccountantError, Soundness, failure
 from auditdp.accountants.description import Description, narrowest, within
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.claims.curves import AccountedDP
 from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.balls import above, below
+from auditdp.numerics.balls import above, below
 from auditdp.numerics.rounding import apart
 from auditdp.record.results import Verdict
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Accountant, check_count, check_delta, check_positive, check_rate
-from auditdp.mechanism.laws.balls import ball
+from auditdp.accountants.accountant import Accountant, check_count, check_delta, check_positive, check_rate
+from auditdp.numerics.balls import ball
 
 CHECKS = {"delta": check_delta, "rate": check_rate}
 
@@ -130,8 +130,8 @@ class Repeated:
 def within(narrow: Description, wide: Description) -> bool:
     """Return whether it is proved that one class lies within another: they are equal, or a chain of inclusions leads up.
 
-    >>> from auditdp.accountants.gaussian import GaussianNoise
-    >>> from auditdp.accountants.zcdp import ZCDP
+    >>> from auditdp.accountants.additive_noise import GaussianNoise
+    >>> from auditdp.accountants.concentrated import ZCDP
     >>> within(GaussianNoise(1.0), ZCDP(0.5)), within(GaussianNoise(1.0), ZCDP(0.4))
     (True, False)
     """

@@ -32,15 +32,15 @@ from functools import reduce
 
 from flint import arb
 
-from auditdp.accountants.base import Accountant
+from auditdp.accountants.accountant import Accountant
+from auditdp.accountants.additive_noise import curve_of
+from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.description import Description, around, within
-from auditdp.accountants.gaussian import curve_of
-from auditdp.accountants.zcdp import ZCDP
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import GaussianDP
 from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.balls import above, ball
+from auditdp.numerics.balls import above, ball
 
 
 def statements(claim: Claim) -> list[tuple[float, float]]:

@@ -22,13 +22,13 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Inverted, Soundness, check_epsilon
-from auditdp.accountants.composition.equal import Composition
+from auditdp.accountants.accountant import Inverted, Soundness, check_epsilon
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.composition import Composition
 from auditdp.accountants.description import Description
-from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE, REPLACE, Poisson
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.dp_sgd_parameters import ADD_OR_REMOVE, REPLACE, Poisson
 from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.balls import above, double_above
+from auditdp.numerics.balls import above, double_above
 
 LEFT_OUT = 1e-18
 """How likely it is at most that a record is drawn more often than is summed up."""

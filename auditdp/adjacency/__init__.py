@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from auditdp.adjacency.alike import Alike
-from auditdp.adjacency.base import Adjacency, Pair
-from auditdp.adjacency.box import Box
-from auditdp.adjacency.canaries import Canaries
+from auditdp.adjacency.adjacency import Adjacency, Pair, is_adjacency
 from auditdp.adjacency.edges import Edges, NeighbourList, NeighbourLists, Relationship
-from auditdp.adjacency.fields import Fields
-from auditdp.adjacency.nodes import Nodes
-from auditdp.adjacency.offers import is_adjacency
-from auditdp.adjacency.records import Records
+from auditdp.adjacency.nodes import Canaries, Nodes
 from auditdp.adjacency.rows import Rows
+from auditdp.adjacency.symmetry import Alike
+from auditdp.adjacency.tables import Fields, Records
 from auditdp.adjacency.values import AnyValues, Neighbours
-from auditdp.adjacency.vectors import QueryAnswers
+from auditdp.adjacency.vectors import Box, QueryAnswers
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.adjacency.parts import Characters, StrategyPart
+from auditdp.adjacency.strategy_parts import Characters, StrategyPart
 from auditdp.errors import ELSEWHERE
 from auditdp.mechanism.calls.inputs import attributes, of_tensor
 from auditdp.mechanism.protocol import ADDRESS, PLAIN, is_table

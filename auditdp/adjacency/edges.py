@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import strategies as st
-from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
-from auditdp.adjacency.flips import Flips
+from auditdp.adjacency.adjacency import MAX_EXHAUSTIVE, Pair, sides
+from auditdp.adjacency.tabular import Flips
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief
 

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Verbosity, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
 
-from auditdp.adjacency.parts import (
+from auditdp.adjacency.strategy_parts import (
     Booleans,
     Built,
     Characters,

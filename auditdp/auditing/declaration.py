@@ -12,17 +12,17 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.digest import digest_of
-from auditdp.adjacency.sized import of_size, records
-from auditdp.claims.base import Claim
+from auditdp.adjacency.values import of_size, records
+from auditdp.claims.claim import Claim
 from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, did_you_mean
 from auditdp.mechanism.calls.observed import Observed
-from auditdp.mechanism.calls.showing import STREAMS
+from auditdp.mechanism.calls.side_outputs import STREAMS
 from auditdp.mechanism.protocol import brief
-from auditdp.record.budgets import Fault
+from auditdp.record.budget import Fault
 
 if TYPE_CHECKING:
-    from auditdp.accountants.base import Accountant
+    from auditdp.accountants.accountant import Accountant
     from auditdp.accountants.description import Description
 
 
@@ -64,7 +64,7 @@ class Audit:
             budget gives no game more than its own number; where an audit does not end as it declares for want of the others,
             reports call it undecided, and no finding.
         find: A fault that the game is to find nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
-            ``auditdp.record.budgets.Fault``): it then has as many calls as that takes, and at least ``calls``. A run that is
+            ``auditdp.record.budget.Fault``): it then has as many calls as that takes, and at least ``calls``. A run that is
             asked to find another one (``auditdp run --find``) finds that instead.
         exhaustive: Whether exact evidence enumerates all pairs where it can, and evidence of sensitivity enumerates them
             or searches; False looks at the played ones only.

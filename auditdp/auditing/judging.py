@@ -7,18 +7,17 @@ from typing import Any
 
 from auditdp.accountants.description import Description, narrowest
 from auditdp.auditing.declaration import Audit
-from auditdp.auditing.elsewhere import AuditElsewhere
-from auditdp.auditing.gathering import gather, kept_if_refuted
-from auditdp.auditing.settings import Settings
-from auditdp.claims.base import Claim
+from auditdp.auditing.gathering import Settings, gather, kept_if_refuted
+from auditdp.auditing.remote_audit import AuditElsewhere
+from auditdp.claims.claim import Claim
 from auditdp.claims.estimates import Unbiased, VarianceAtMost
 from auditdp.errors import CollectionError, Timeout
-from auditdp.evidence.game.confirming import play_again
+from auditdp.evidence.confirmation import play_again
 from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import as_mechanism, brief, name_of
 from auditdp.numerics.rounding import SAME, same_number
-from auditdp.numerics.threads import one_thread
+from auditdp.numerics.streams import one_thread
 from auditdp.record.details import GameDetails
 from auditdp.record.results import (
     REFUTATIONS,

@@ -1,4 +1,4 @@
-"""The process of a mechanism: it answers whoever judges, and decides nothing (``elsewhere`` is the other end)."""
+"""The process of a mechanism: it answers whoever judges, and decides nothing (``remote_audit`` is the other end)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.adjacency.elsewhere import MOST_COUNTED
+from auditdp.adjacency.remote_adjacency import MOST_COUNTED
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.decorator import Declared
-from auditdp.auditing.elsewhere import (
+from auditdp.auditing.gathering import Settings, gathered_here, kinds_of, request_for
+from auditdp.auditing.judging import claim_record, described
+from auditdp.auditing.remote_audit import (
     AS_DECLARED,
     DECLARED,
     EVIDENCE,
@@ -28,21 +30,18 @@ from auditdp.auditing.elsewhere import (
     names_of,
     parameters_of,
 )
-from auditdp.auditing.gathering import gathered_here, kinds_of, request_for
-from auditdp.auditing.judging import claim_record, described
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
-from auditdp.betting.forecasting.noise_laws import Ratio
-from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasters.traced import ReplayedRatio
+from auditdp.betting.forecasters.traced_noise import Ratio
 from auditdp.betting.game import Game, checked_pairs
-from auditdp.betting.pairs import can_search, propose, smaller
-from auditdp.betting.trace_look import TraceLook
-from auditdp.betting.traced_pairs import looked_by_trace
+from auditdp.betting.pairs.search import can_search, propose, smaller
+from auditdp.betting.pairs.trace_summary import TraceLook
+from auditdp.betting.pairs.traced_search import looked_by_trace
 from auditdp.evidence.request import EvidenceRequest
-from auditdp.evidence.traces import GAME_TRACE, game_trace
-from auditdp.mechanism.calls.calls import Calls, Run
-from auditdp.mechanism.calls.elsewhere import After, Seed
+from auditdp.evidence.trace_records import GAME_TRACE, game_trace
+from auditdp.mechanism.calls.calling import Calls, Run
 from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.calls.remote_mechanism import After, Seed
 from auditdp.mechanism.calls.representation import Representation, SeenAs
 from auditdp.mechanism.calls.untouched import starting_untouched, untouched
 from auditdp.mechanism.capabilities import capabilities

@@ -1,33 +1,42 @@
-"""The loop of the game: choose a pair, flip coins, run the mechanism, forecast, bet, learn."""
+"""The loop of the game: choose a pair, flip coins, run the mechanism, forecast, bet, learn.
+
+Looking on while an audit plays: how far it is, and a request to stop with what it has.
+
+A game may end whenever somebody likes, since its wealth is a supermartingale under the claim: what was played so far has the
+same guarantee. So the first interrupt of a ``Watcher`` only asks the game to end, and the second interrupts as usual.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
+import signal
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.forecasting.abstaining import Unbound
-from auditdp.betting.forecasting.batch import Batch
-from auditdp.betting.forecasting.forecasters import Single
-from auditdp.betting.forecasting.replayed import ReplayedRatio
-from auditdp.betting.policies import next_pair
-from auditdp.betting.tables import PairTable
+from auditdp.betting.forecasters.batches import Batch
+from auditdp.betting.forecasters.forecaster import Single, Unbound
+from auditdp.betting.forecasters.traced import ReplayedRatio
+from auditdp.betting.pair_tables import PairTable, next_pair
 from auditdp.betting.wealth.mixture import Wealth
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.errors import AdjacencyError, ExhaustedError, Timeout
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.inputs import difference
 from auditdp.mechanism.protocol import Mechanism, brief
 from auditdp.numerics.arrays import Floats
-from auditdp.numerics.randomness import Streams
+from auditdp.numerics.streams import Streams
 
 FIRST_BATCH = 4
 """Calls."""
@@ -288,3 +297,56 @@ def checked_pairs(adjacency: Adjacency, given: Sequence[Pair] | None = None) -> 
         adjacency.check(pair)
     texts = Counter(map(str, pairs))  # long inputs are cut there, and reports know a pair by its text
     return [p if texts[str(p)] == 1 else replace(p, name=f"{p.name or 'pair'} {k}") for k, p in enumerate(pairs, 1)]
+
+
+class Watcher:
+    """Hears of every batch that a game plays.
+
+    Args:
+        progress: Called with the calls that were made and those that are to be made.
+    """
+
+    def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
+        self.stopped = False
+        self._progress = progress
+
+    def interrupt(self, number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
+        """Ask the game to end; the second time, raise ``KeyboardInterrupt``."""
+        if self.stopped:
+            raise KeyboardInterrupt
+        self.stopped = True
+
+    def progressed(self, done: int, of: int) -> bool:
+        """Return whether the game is to go on."""
+        if self._progress is not None:
+            self._progress(done, of)
+        return not self.stopped
+
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+def going_on(done: int, of: int) -> bool:
+    """Tell whoever looks on how many calls of how many were made, and return whether to go on."""
+    watcher = _watcher.get()
+    return watcher is None or watcher.progressed(done, of)
+
+
+def is_stopped() -> bool:
+    """Return whether somebody who looks on has asked for the end, or the time has ended."""
+    watcher = _watcher.get()
+    return allowance().is_late or (watcher is not None and watcher.stopped)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[Watcher]:
+    """Let a watcher see the progress of the games that are played in the block, and take its interrupts."""
+    token = _watcher.set(watcher)
+    main = threading.current_thread() is threading.main_thread()  # signals reach no other thread
+    before = signal.signal(signal.SIGINT, watcher.interrupt) if main else None
+    try:
+        yield watcher
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+        _watcher.reset(token)

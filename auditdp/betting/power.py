@@ -15,14 +15,14 @@ from functools import cache
 import numpy as np
 from scipy.special import betainc, gammaincinv, ndtr, ndtri
 
-from auditdp.betting.wealth.caps import log_cap
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.betting.wealth.nearest import nearest_regions
-from auditdp.claims.base import Claim
+from auditdp.betting.wealth.nearest_region import nearest_regions
+from auditdp.betting.wealth.regions import log_cap
+from auditdp.claims.claim import Claim
 from auditdp.claims.dominating import DominatingPair, lines
 from auditdp.errors import ConfigurationError
-from auditdp.record.budgets import Fault
+from auditdp.record.budget import Fault
 
 POWER = 0.9
 """What is called nine times in ten."""

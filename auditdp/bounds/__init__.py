@@ -7,7 +7,7 @@
 Which method fits which record is ``methods(kind)``; ``METHODS`` says in a few words what each does and assumes.
 """
 
-from auditdp.bounds.entry import (
+from auditdp.bounds.api import (
     DESIGNS,
     KINDS,
     from_counts,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from auditdp.bounds import bets, intervals, propensities, scan, split, unconditional
-from auditdp.bounds import guesses as guessing
-from auditdp.bounds.intervals import Counts
-from auditdp.bounds.levels import smallest_alpha
+from auditdp.bounds import one_event, one_run, stated_assumptions, thresholds
+from auditdp.bounds import one_run as guessing
+from auditdp.bounds.bound_levels import smallest_alpha
+from auditdp.bounds.one_event import Counts
 from auditdp.bounds.result import ROUNDING, Answer, Bound, Question
 from auditdp.numerics.arrays import Booleans, Floats, Labels
 
@@ -29,14 +29,14 @@ BLIND_GUESSES = "the guesses were made without the labels"
 
 SOURCES = {
     **guessing.SOURCES,
-    "exact": unconditional.SOURCE,
-    "split-exact": unconditional.SOURCE,
-    "clopper-pearson": intervals.CLOPPER_PEARSON,
-    "split-clopper-pearson": intervals.CLOPPER_PEARSON,
-    "dkw": intervals.DKW,
-    "scan": scan.SOURCE,
-    "bets": bets.SOURCE,
-    "propensities": propensities.SOURCE,
+    "exact": one_event.SOURCE,
+    "split-exact": one_event.SOURCE,
+    "clopper-pearson": one_event.CLOPPER_PEARSON,
+    "split-clopper-pearson": one_event.CLOPPER_PEARSON,
+    "dkw": one_event.DKW,
+    "scan": thresholds.SOURCE,
+    "bets": stated_assumptions.SOURCE,
+    "propensities": one_run.SOURCE,
 }
 """The paper and theorem of each method."""
 
@@ -64,10 +64,10 @@ def certified(question: Question, answer: Answer, method: str, n: int, statistic
     )
 
 
-def scanned(sets: scan.Sets, question: Question, runs: str) -> Bound:
+def scanned(sets: thresholds.Sets, question: Question, runs: str) -> Bound:
     """Answer from nested sets of guesses; ``runs`` is the assumption about how the scores came about."""
-    answer = scan.scan(sets, question.alpha, question.claim)
-    statistic = scan.telling(sets, answer.lower)
+    answer = thresholds.scan(sets, question.alpha, question.claim)
+    statistic = thresholds.telling(sets, answer.lower)
     return certified(question, answer, "scan", int(sets.canaries), statistic, [COIN, BLIND, runs])
 
 
@@ -81,8 +81,8 @@ def split_and_tested(
     assumptions: list[str],
 ) -> Bound:
     """Choose the threshold on the learning rows, whose scores are ``learned``, and test it on the others."""
-    threshold = split.best_threshold(learned, labels[learning], question.curve)
-    counts = split.event_counts(testing, labels[~learning], threshold)
+    threshold = one_event.best_threshold(learned, labels[learning], question.curve)
+    counts = one_event.event_counts(testing, labels[~learning], threshold)
     chosen = (
         f"the seed of the split was fixed before: {np.sum(learning)} random rows chose the event, the others test it"
     )
@@ -93,23 +93,23 @@ def two_arms(counts: Counts, question: Question, method: str, assumptions: list[
     """Answer from the counts of one event, by the exact test or by Clopper-Pearson limits."""
     curve, alpha, claim = question
     if method.endswith("exact"):
-        answer = unconditional.exact(counts, curve, alpha, claim)
+        answer = one_event.exact(counts, curve, alpha, claim)
     else:
-        answer = _from_limits(lambda a: intervals.clopper_pearson(counts, curve, a), question)
+        answer = _from_limits(lambda a: one_event.clopper_pearson(counts, curve, a), question)
     return certified(question, answer, method, counts.n_first + counts.n_second, str(counts), assumptions)
 
 
 def banded(scores: Floats, labels: Labels, question: Question, assumptions: list[str]) -> Bound:
     """Answer from every threshold at once, by uniform bands."""
     first, second = scores[labels == 1], scores[labels == 0]
-    answer = _from_limits(lambda a: intervals.dkw(first, second, question.curve, a), question)
+    answer = _from_limits(lambda a: one_event.dkw(first, second, question.curve, a), question)
     statistic = f"{len(first)} first and {len(second)} second outputs at every threshold"
     return certified(question, answer, "dkw", len(scores), statistic, assumptions)
 
 
 def played(first: Floats, second: Floats, question: Question, seed: int, assumptions: list[str]) -> Bound:
     """Answer from a game on all outputs."""
-    answer, calls = bets.played(first, second, question, seed)
+    answer, calls = stated_assumptions.played(first, second, question, seed)
     statistic = f"{calls:,} of the outputs were bet on, in random order"
     assumptions = [*assumptions, "the seed of that order was fixed before"]
     return certified(question, answer, "bets", len(first) + len(second), statistic, assumptions)
@@ -128,7 +128,7 @@ def guessed(
 ) -> Bound:
     """Bound from (right, guesses) for several numbers of guesses, with an equal share of alpha for each."""
     shared = question._replace(alpha=question.alpha / len(pairs))
-    answers = [guessing.answer(method, right, number, canaries, shared) for right, number in pairs]
+    answers = [guessing.from_right_guesses(method, right, number, canaries, shared) for right, number in pairs]
     more = [] if method == "binomial" else [FIXED_GUESSES]
     if len(pairs) == 1:
         seen = f"{pairs[0][0]:,} of {pairs[0][1]:,} guesses right"
@@ -145,10 +145,12 @@ def observed(labels: Labels, known: Floats, numbers: list[int], guess: str, ques
     for number in numbers:
         sides = {"in": number, "out": 0, "both": number - number // 2}[guess]
         rows = np.r_[:sides, len(labels) - (number - sides) : len(labels)]
-        right = scan.right_guesses(labels, number, guess)
+        right = thresholds.right_guesses(labels, number, guess)
         guessed_in = np.arange(number) < sides
         answers.append(
-            propensities.answer(guessed_in, right, known[rows], question.alpha / len(numbers), question.claim)
+            one_run.from_given_propensities(
+                guessed_in, right, known[rows], question.alpha / len(numbers), question.claim
+            )
         )
         seen.append(f"{right:,} of the {number:,} surest")
     statistic = (

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from auditdp.bounds.curves import Curve
+from auditdp.bounds.privacy_curves import Curve
 from auditdp.numerics.rounding import outwards
-from auditdp.record.rows import Number
+from auditdp.record.json_fields import Number
 
 ROUNDING = 1e-9
 """Relative error that the numerical libraries are trusted to stay within; every bound is lowered by it."""

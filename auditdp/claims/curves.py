@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.claims.base import Claim, check_positive
+from auditdp.claims.claim import Claim, check_positive
 from auditdp.claims.dominating import DominatingPair
 from auditdp.errors import ClaimError
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.claims.base import Claim, PointClaim, check_positive
+from auditdp.claims.claim import Claim, PointClaim, check_positive
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.errors import ClaimError
 

@@ -8,10 +8,9 @@ import traceback
 from collections.abc import Iterable
 from importlib import import_module
 
-from auditdp.cli.common import COMMANDS, CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, say
-from auditdp.cli.ending import leave
+from auditdp.cli.common import COMMANDS, CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, leave, say
 from auditdp.errors import AuditError, StoppedError
-from auditdp.report.text import shorten
+from auditdp.report.plain_text import shorten
 
 __all__ = ["main"]
 

@@ -11,7 +11,7 @@ from auditdp.errors import ConfigurationError
 if TYPE_CHECKING:
     from auditdp.record.results import AuditResult, RunRecord
     from auditdp.runner.plan import PlanOptions, Task
-    from auditdp.runner.processes.workers import Workers
+    from auditdp.runner.pool import Workers
 
 
 def parameters_of(record: RunRecord, chosen: AuditResult) -> dict[str, str]:

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from auditdp.cli.common import Source, app, given, read_whole, say, tell
-from auditdp.config import DEFAULT_LOG
-from auditdp.doors import MOST_SETTINGS, content_of, json_of, write
+from auditdp.configuration import DEFAULT_LOG
 from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
+from auditdp.files import MOST_SETTINGS, content_of, json_of, write
 
 SUFFIX = ".intoto.jsonl"
 
@@ -35,7 +35,7 @@ def attest(
     run began. A log that was edited, or sources that have changed since, are not signed: the exit code is 3.
     """
     from auditdp.report.attestation import PAYLOAD, statement
-    from auditdp.runner.record import sha256
+    from auditdp.runner.run_record import sha256
 
     file, record = source or DEFAULT_LOG, read_whole(source)
     if not record.sources:
@@ -94,7 +94,7 @@ def _told(statement: dict[str, Any]) -> str:
 
 def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
     """Yield what became of each subject that is not what was attested."""
-    from auditdp.runner.record import sha256
+    from auditdp.runner.run_record import sha256
 
     for subject in subjects:
         if (digest := sha256(Path(subject["name"]))) != subject["digest"]["sha256"]:
@@ -104,7 +104,7 @@ def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
 def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
     """Yield in what a record says otherwise than the one that was attested, as far as it can be read."""
     from auditdp.report.attestation import differences, noted
-    from auditdp.runner.record import scan_record
+    from auditdp.runner.run_record import scan_record
 
     try:
         reading = scan_record(file)

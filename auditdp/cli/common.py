@@ -5,38 +5,44 @@ surviving control or mutant; 2 usage or configuration; 3 an audit crashed, audit
 count, or what was attested has changed; 4 a claim that was refuted without being confirmed, and, with ``--fail-on``,
 inconclusive or skipped; 5 nothing audited: no audit was collected, or all were skipped; 6 otherwise than the
 baseline: an audit is weaker, changed, gone or skipped, or an entry is stale; 130 interrupted.
+
+How a command ends: by its exit code, by a signal, or because nobody reads what it prints.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import inspect
 import io
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
 from auditdp import __version__
-from auditdp.config import DEFAULT_LOG, SANDBOXES
+from auditdp.configuration import DEFAULT_LOG, SANDBOXES
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
-from auditdp.record.budgets import BUDGETS, FAULTS
+from auditdp.record.budget import BUDGETS, FAULTS
 from auditdp.report.formats import FORMATS
-from auditdp.report.text import terminal, without_commands
+from auditdp.report.plain_text import terminal, without_commands
 
 if TYPE_CHECKING:
-    from auditdp.config import Configuration
+    from auditdp.configuration import Configuration
     from auditdp.record.results import AuditResult, RunRecord
-    from auditdp.runner.processes.sandbox import Sandbox
-    from auditdp.runner.record import Reading
+    from auditdp.runner.run_record import Reading
+    from auditdp.runner.sandbox import Sandbox
 
 OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -49,26 +55,26 @@ class AnswerFormat(StrEnum):
 
 
 COMMANDS = {
-    "init": "init.command",
-    "run": "run.run",
-    "list": "inspect",
-    "show": "inspect",
-    "coverage": "coverage",
-    "explain": "explain",
-    "trace": "trace",
-    "report": "replay",
-    "replay": "replay",
-    "confirm": "confirm",
-    "mutate": "run.run",
-    "baseline": "baseline",
-    "compare": "baseline",
-    "merge": "merge",
+    "init": "init",
+    "run": "run_command",
+    "list": "recorded",
+    "show": "recorded",
+    "coverage": "small_commands",
+    "explain": "recorded",
+    "trace": "small_commands",
+    "report": "recorded",
+    "replay": "recorded",
+    "confirm": "recorded",
+    "mutate": "run_command",
+    "baseline": "baseline_commands",
+    "compare": "baseline_commands",
+    "merge": "baseline_commands",
     "attest": "attest",
     "verify": "attest",
-    "config": "config",
-    "account": "calculators.account",
-    "bounds": "calculators.bounds",
-    "selftest": "selftest",
+    "config": "small_commands",
+    "account": "account",
+    "bounds": "bounds_command",
+    "selftest": "small_commands",
 }
 """The module of every command, in the order of help: audits and their runs, these over time and on many machines, others."""
 
@@ -106,7 +112,7 @@ _started: list[Path] = []
 
 def enter_project() -> None:
     """Go to the project's folder, to which the ids of audits are relative, from wherever in it the command was given."""
-    from auditdp.config import project_folder
+    from auditdp.configuration import project_folder
 
     _started.append(Path.cwd())
     try:
@@ -121,7 +127,7 @@ def enter_project() -> None:
 
 def settings(profile: str = "") -> Configuration:
     """Return the settings of the project in or around the folder in which the command was given."""
-    from auditdp.config import load
+    from auditdp.configuration import load
 
     return load(_started[-1] if _started else Path.cwd(), profile)
 
@@ -132,7 +138,7 @@ def sandbox(configuration: Configuration, mode: str = "", *, network: bool = Fal
     Raises:
         ConfigurationError: If the mode is none, or all of a sandbox is required and cannot be had.
     """
-    from auditdp.runner.processes.sandbox import sandbox_of
+    from auditdp.runner.sandbox import sandbox_of
 
     if mode and mode not in SANDBOXES:
         raise ConfigurationError(f"--sandbox {mode}: expected {', '.join(SANDBOXES)}; {did_you_mean(mode, SANDBOXES)}")
@@ -273,7 +279,7 @@ def coloured(stream: TextIO) -> bool:
 
 def print_line(result: AuditResult) -> None:
     """Print one audit to standard output, in colour if that is a terminal that shows it."""
-    from auditdp.report.terminal.run import line
+    from auditdp.report.terminal import line
 
     typer.echo(line(result, colour=coloured(sys.stdout), width=columns()))
 
@@ -287,7 +293,7 @@ def print_report(text: str, name: str) -> None:
 
 def reading_of(source: Path | None) -> Reading:
     """Return what is read of a recorded run, by default the last, and say what of it does not count."""
-    from auditdp.runner.record import scan_record
+    from auditdp.runner.run_record import scan_record
 
     reading = scan_record(source or DEFAULT_LOG)
     for problem in reading.problems:
@@ -325,3 +331,62 @@ def one_of(fragment: str, items: Sequence[Any]) -> Any:
         names = [item.id.rpartition("::")[2] for item in items]
         raise ConfigurationError(f"no audit {fragment!r}; {did_you_mean(fragment, names)}")
     raise ConfigurationError(f"{fragment!r} is ambiguous: {', '.join(item.id for item in found[:6])}")
+
+
+class OutputError(StoppedError):
+    """Standard output that cannot be written any further."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"standard output cannot be written: {error.strerror}")
+        self.code = INTERRUPTED if error.errno == errno.EPIPE else CRASHED
+
+
+@contextmanager
+def on_output() -> Iterator[None]:
+    """Tell standard output that cannot be written from other errors; what is printed later goes nowhere.
+
+    Raises:
+        OutputError: If it cannot be written.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        _to_nowhere(1)
+        raise OutputError(error) from error
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Take SIGTERM and SIGHUP for an interrupt, unless whoever started this process has them ignored."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def leave(code: int) -> None:
+    """End the process; what cannot be printed any more never ends in the exit codes of clean runs and of findings."""
+    for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            stream.flush()
+        except OSError as error:
+            _to_nowhere(number)
+            if number == 1 and code in (OK, FOUND):
+                code = OutputError(error).code
+    sys.exit(code)
+
+
+def _to_nowhere(number: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)

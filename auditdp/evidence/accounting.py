@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from auditdp.accountants.base import Accountant, AccountantError
+from auditdp.accountants.accountant import Accountant, AccountantError
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.numerics.rounding import at_least
 from auditdp.record.details import AccountantAnswer, AccountingDetails

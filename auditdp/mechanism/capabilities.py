@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import AuditError, MechanismError
-from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
+from auditdp.mechanism.calls.remote_mechanism import MechanismElsewhere
 from auditdp.mechanism.calls.representation import Representation, SeenAs
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.mechanism.protocol import Array, brief, name_of

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from auditdp.pytest_plugin.auditor import Auditor
+    from auditdp.pytest_plugin.items import Auditor
     from auditdp.pytest_plugin.session import AuditSession
 
 MARKERS = (
@@ -178,7 +178,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture
 def auditor(request: pytest.FixtureRequest) -> Auditor:
     """Audits a mechanism inside a test, with randomness that belongs to the test: ``auditor.assert_private(…)``."""
-    from auditdp.pytest_plugin.auditor import Auditor
+    from auditdp.pytest_plugin.items import Auditor
 
     marker = request.node.get_closest_marker("auditdp")
     return Auditor(request.node, audit_session(request.config), **(marker.kwargs if marker else {}))

@@ -11,19 +11,17 @@ from typing import Any
 
 import pytest
 
-from auditdp.config import load
-from auditdp.doors import write_together
+from auditdp.configuration import load
 from auditdp.errors import AuditError
-from auditdp.record.budgets import Budget
+from auditdp.files import write_together
+from auditdp.record.budget import Budget
 from auditdp.record.results import RESULT, AuditResult, LedgerEntry, RunRecord
-from auditdp.report.formats import WIDTH
-from auditdp.report.publishing import report_files
-from auditdp.report.targets import target
-from auditdp.report.terminal import run as terminal
+from auditdp.report import terminal
+from auditdp.report.formats import WIDTH, report_files, target
 from auditdp.runner.plan import Collected, Plan, PlanOptions, Task, make_plan
-from auditdp.runner.processes.sandbox import Sandbox, sandbox_of
-from auditdp.runner.processes.workers import Workers
-from auditdp.runner.record import header
+from auditdp.runner.pool import Workers
+from auditdp.runner.run_record import header
+from auditdp.runner.sandbox import Sandbox, sandbox_of
 
 
 class AuditSession:

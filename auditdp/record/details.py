@@ -19,7 +19,7 @@ from pydantic import AliasChoices, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
 
-from auditdp.record.rows import Count, Curve, Number, Path, Plain, Probability, Row, Share, Whole
+from auditdp.record.json_fields import Count, Curve, Number, Path, Plain, Probability, Row, Share, Whole
 from auditdp.record.traces import GameTrace
 
 
@@ -367,7 +367,7 @@ class EvidenceKind:
 _EVIDENCE = "auditdp.evidence"
 KINDS = {
     "exact": EvidenceKind(
-        f"{_EVIDENCE}.exact.evidence:gathered",
+        f"{_EVIDENCE}.exact:gathered",
         ExactDetails,
         "Exact",
         "the law of the output, enumerated or bounded",
@@ -382,7 +382,7 @@ KINDS = {
         Subject.MODEL,
     ),
     "game": EvidenceKind(
-        f"{_EVIDENCE}.game.evidence:gathered",
+        f"{_EVIDENCE}.game_evidence:gathered",
         GameDetails,
         "Game",
         "bets on which of two neighbours produced the output",
@@ -390,7 +390,7 @@ KINDS = {
         opposes=True,
     ),
     "counting": EvidenceKind(
-        f"{_EVIDENCE}.counting.evidence:gathered",
+        f"{_EVIDENCE}.counting:gathered",
         CountingDetails,
         "Counting",
         "how often each output came on the inputs played, which bounds their loss from above",
@@ -399,7 +399,7 @@ KINDS = {
         by_data=True,
     ),
     "one_run": EvidenceKind(
-        f"{_EVIDENCE}.one_run:gathered",
+        f"{_EVIDENCE}.one_run_evidence:gathered",
         OneRunDetails,
         "One run",
         "many canaries in one execution",
@@ -407,7 +407,7 @@ KINDS = {
         sampled=True,
     ),
     "support": EvidenceKind(
-        f"{_EVIDENCE}.game.support:gathered",
+        f"{_EVIDENCE}.output_support:gathered",
         GameDetails,
         "Support",
         "whether the last bits of floating-point outputs betray the input",
@@ -416,7 +416,7 @@ KINDS = {
         sees_noise=False,
     ),
     "sensitivity": EvidenceKind(
-        f"{_EVIDENCE}.sensitivity.evidence:gathered",
+        f"{_EVIDENCE}.sensitivity:gathered",
         SensitivityDetails,
         "Sensitivity",
         "what is computed before the noise, on two neighbours",
@@ -424,7 +424,7 @@ KINDS = {
         sees_noise=False,
     ),
     "estimation": EvidenceKind(
-        f"{_EVIDENCE}.estimation.evidence:gathered",
+        f"{_EVIDENCE}.estimation:gathered",
         EstimationDetails,
         "Estimation",
         "what is promised about the estimates",

@@ -17,12 +17,12 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationInfo, computed_fi
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
-from auditdp.doors import json_of
 from auditdp.errors import ConfigurationError
-from auditdp.record.budgets import LONGEST, MOST_SEED
+from auditdp.files import json_of
+from auditdp.record.budget import LONGEST, MOST_SEED
 from auditdp.record.details import AnyDetails, Confirmation, Details, EvidenceKind, GameDetails, details_of, kind_of
-from auditdp.record.mutation import Mutation
-from auditdp.record.rows import Count, Number, Plain, Probability, Seconds
+from auditdp.record.json_fields import Count, Number, Plain, Probability, Seconds
+from auditdp.record.traces import Mutation
 from auditdp.record.versions import VersionsResult
 
 if TYPE_CHECKING:
@@ -413,7 +413,7 @@ class AuditResult:
         return plot_levels(points, self.claim, "calls", axes, stepwise=True)
 
     def __str__(self) -> str:
-        from auditdp.report.terminal.run import line
+        from auditdp.report.terminal import line
 
         return line(self)
 

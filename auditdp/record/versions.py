@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from auditdp.record.rows import Count, Probability
+from auditdp.record.json_fields import Count, Probability
 
 
 class LawChange(StrEnum):

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from auditdp.record.details import AccountingDetails
+from auditdp.record.json_fields import json_number
 from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, RunRecord, details
-from auditdp.record.rows import json_number
-from auditdp.report.ci.judged import Judged, Level, judged
-from auditdp.report.text import shorten
+from auditdp.report.machine_readable import Judged, Level, judged
+from auditdp.report.plain_text import shorten
 
 PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"

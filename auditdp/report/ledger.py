@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from auditdp.record.json_fields import json_number
 from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
-from auditdp.record.rows import json_number
-from auditdp.report.markdown import table
 from auditdp.report.numbers import bound, count, interval
-from auditdp.report.standing import crowded, detectable, run_meaning, self_reported, unseen
-from auditdp.report.text import markdown as written
-from auditdp.report.text import markdown_code, one_line, shell
+from auditdp.report.plain_text import markdown as written
+from auditdp.report.plain_text import markdown_code, one_line, shell, table
+from auditdp.report.sentences import crowded, detectable, run_meaning, self_reported, unseen
 
 SCHEMA = 2
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)

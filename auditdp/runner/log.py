@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from auditdp.config import DEFAULT_LOG
-from auditdp.doors import open_new, place_to_write, write
+from auditdp.configuration import DEFAULT_LOG
 from auditdp.errors import ConfigurationError, StoppedError
+from auditdp.files import open_new, place_to_write, write
 from auditdp.record.results import RESULT, AuditResult, RunRecord
-from auditdp.runner.record import DIGEST, Reading, chained, now, scan_log
+from auditdp.runner.run_record import DIGEST, Reading, chained, now, scan_log
 
 
 class RecordingError(StoppedError):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from auditdp.doors import LONGEST_ID, without_middle
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.record.budgets import LONGEST, MOST_SEED, Budget
+from auditdp.files import LONGEST_ID, without_middle
+from auditdp.record.budget import LONGEST, MOST_SEED, Budget
 
 if TYPE_CHECKING:
     from auditdp.record.results import LedgerEntry

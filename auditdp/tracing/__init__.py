@@ -32,7 +32,7 @@ and Pearson is the last statement. ∎
   no restriction.
 - *Draws are independent*, and all of them are seen: none in C code, other threads or other processes.
 - Events and choices that do not depend on the data by themselves (randomised response) are decided in all ways on both
-  inputs, and the law of the output is computed (`auditdp.tracing.exploring`).
+  inputs, and the law of the output is computed (`auditdp.tracing.outcomes`).
 
 **What is charged too much**: noisy values that the code only compares with each other (the sparse vector technique, a
 maximum of scores with Laplace noise) count as if they were released; sampled rows give no amplification. Such a
@@ -42,12 +42,12 @@ What is not understood is opaque, and every result says so. What is understood i
 stated, or it is called a suspicion (`auditdp.tracing.prediction`). A trace proposes; evidence decides.
 """
 
-from auditdp.tracing.exploring import Outcomes
 from auditdp.tracing.findings import Finding
+from auditdp.tracing.outcomes import Outcomes
 from auditdp.tracing.pair import PairTrace, checked, compare, in_full, replayed
-from auditdp.tracing.run import TracedRun
 from auditdp.tracing.trace import Trace
-from auditdp.tracing.versions import VersionChange, VersionsTrace, compare_versions
+from auditdp.tracing.versions_compared import VersionChange, VersionsTrace, compare_versions
+from auditdp.tracing.watched_run import TracedRun
 
 __all__ = [
     "Finding",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.mechanism.calls.inputs import of_tensor
-from auditdp.tracing.plain import ndim
+from auditdp.tracing.plain_values import ndim
 
 AMONG = ("permutation", "sample of items", "choice of items", "integer")
 """Families of draws that put records in order or choose some of them, uniformly."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.tracing.families import NoiseLaw, same
-from auditdp.tracing.plain import ndim, shape_of
+from auditdp.tracing.noise_families import NoiseLaw, same
+from auditdp.tracing.plain_values import ndim, shape_of
 from auditdp.tracing.sites import CodeLine
 
 LARGEST = 2**24

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
-from auditdp.tracing.families import NoiseLaw
-from auditdp.tracing.forms import number
-from auditdp.tracing.mixing import MOST_MIXED, linear
+from auditdp.tracing.linear_forms import number
+from auditdp.tracing.mixed_values import MOST_MIXED, linear
 from auditdp.tracing.noise import WRITTEN, Noise, noise_of, settled, write
-from auditdp.tracing.plain import any_of, ndim, shape_of
-from auditdp.tracing.run import Active, WatchedRun
+from auditdp.tracing.noise_families import NoiseLaw
+from auditdp.tracing.plain_values import any_of, ndim, shape_of
 from auditdp.tracing.sites import here
+from auditdp.tracing.watched_run import Active, WatchedRun
 
 Perform = Callable[..., Any]
 SAMPLERS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {

@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.comparing import compare, largest
+from auditdp.tracing.alignment import compare, largest
 from auditdp.tracing.draws import LARGEST, NOISY, Term, WatchedDraw
-from auditdp.tracing.folding import folded, rounded, signed
-from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
-from auditdp.tracing.plain import all_of, any_of, ndim, put_at, shape_of, size_of
-from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.linear_forms import LAZY, folded, is_numeric, joined, number, rounded, scaled, signed
+from auditdp.tracing.plain_values import all_of, any_of, ndim, put_at, shape_of, size_of
 from auditdp.tracing.shapes import ShapedForm
 from auditdp.tracing.sites import called_by_builtin, here
+from auditdp.tracing.watched_run import WatchedRun
 
 LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
 """Attributes of an array by which code can change its numbers in place."""
@@ -161,7 +160,7 @@ class Noise(ShapedForm):
 
     def overwrite(self, content: Any, put: Callable[[Any, Any], Any]) -> None:
         """Write numbers or noise into it, by a function of two arrays."""
-        from auditdp.tracing.mixing import overwritten
+        from auditdp.tracing.mixed_values import overwritten
 
         made = overwritten(self, content, put) if self.settled is None else None
         if made is not None:
@@ -223,7 +222,7 @@ class Noise(ShapedForm):
         if name == "clip":
             return lambda low=None, high=None: np.clip(self, low, high)
         if hasattr(self.value, "detach") and self.settled is None:
-            from auditdp.tracing.torch_functions import DESCRIBING, METHODS, torch_function
+            from auditdp.tracing.tensor_functions import DESCRIBING, METHODS, torch_function
 
             if name in DESCRIBING:
                 return getattr(self.value, name)
@@ -252,18 +251,18 @@ class Noise(ShapedForm):
         return self.copy()
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        from auditdp.tracing.numpy_functions import ufunc
+        from auditdp.tracing.array_functions import ufunc
 
         return ufunc(function, method, inputs, keywords)
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
-        from auditdp.tracing.torch_functions import torch_function
+        from auditdp.tracing.tensor_functions import torch_function
 
         return torch_function(function, arguments, keywords or {})
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-        from auditdp.tracing.numpy_functions import array_function
+        from auditdp.tracing.array_functions import array_function
 
         return array_function(function, arguments, keywords)
 
@@ -316,7 +315,7 @@ for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", 
 
 def _product(first: Any, second: Any) -> Any:
     """Return the product of two matrices, one of them noise, and the other one perhaps sparse."""
-    from auditdp.tracing.numpy_functions import plainly, through
+    from auditdp.tracing.array_functions import plainly, through
 
     torch = sys.modules.get("torch")
     if torch is not None and (isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor)):

@@ -12,24 +12,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.mechanism.calls.leaves import kind, leaves
-from auditdp.tracing import sentences
-from auditdp.tracing.composing import ComposedLoss
+from auditdp.tracing import findings as sentences
+from auditdp.tracing.composed_loss import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
-from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance
-from auditdp.tracing.families import Loss, same
-from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_outputs
+from auditdp.tracing.findings import Finding, Printed, of_fixed, of_loss, of_noise, of_outputs
 from auditdp.tracing.losses import Moved, compared
-from auditdp.tracing.ordering import ordered
+from auditdp.tracing.noise_families import Loss, same
+from auditdp.tracing.order_statistics import ordered
+from auditdp.tracing.outcomes import MOST_RUNS, Outcomes, ShownTail, explored, is_by_chance, shown
 from auditdp.tracing.outputs import occurs, where_differ
 from auditdp.tracing.prediction import Prediction, predicted
-from auditdp.tracing.printing import Printed
-from auditdp.tracing.run import TracedRun
 from auditdp.tracing.sites import NOWHERE, CodeLine
-from auditdp.tracing.steps import differences
 from auditdp.tracing.trace import Trace
-from auditdp.tracing.unmatched import ShownTail, shown
+from auditdp.tracing.training_steps import differences
+from auditdp.tracing.watched_run import TracedRun
 
 SHARED = "what Gaussian noise loses that entries share is not known"
 """Why the loss of Gaussian noise is not known."""

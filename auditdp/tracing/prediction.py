@@ -26,19 +26,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import ExhaustedError, Timeout
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.mechanism.calls.leaves import Raised, kind, leaves
 from auditdp.tracing.draws import ALONE, NOISY, Release, WatchedDraw
-from auditdp.tracing.exploring import is_by_chance, other_outcome
-from auditdp.tracing.families import Loss, same
-from auditdp.tracing.forms import number
-from auditdp.tracing.ordering import ordered
+from auditdp.tracing.linear_forms import number
+from auditdp.tracing.noise_families import Loss, same
+from auditdp.tracing.order_statistics import ordered
+from auditdp.tracing.outcomes import is_by_chance, other_outcome
 from auditdp.tracing.outputs import where_differ
-from auditdp.tracing.run import TracedRun
+from auditdp.tracing.watched_run import TracedRun
 
 if TYPE_CHECKING:
     from auditdp.tracing.losses import Moved

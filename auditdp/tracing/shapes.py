@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import Term
-from auditdp.tracing.forms import Form, with_law
-from auditdp.tracing.plain import ndim, placed, shape_of, size_of
+from auditdp.tracing.linear_forms import Form, with_law
+from auditdp.tracing.plain_values import ndim, placed, shape_of, size_of
 
 MOST_SUMMED = 64
 """Entries that are summed as draws, at most."""
@@ -105,7 +105,7 @@ class ShapedForm(Form):
             terms = tuple(term for k in range(len(self.value)) for term in self[k].terms)
             offset = None if self.offset is None else np.broadcast_to(self.offset, shape_of(self.value)).sum()
             return type(self)(self.run, self.value.sum(), terms, offset)
-        from auditdp.tracing.numpy_functions import through
+        from auditdp.tracing.array_functions import through
 
         found = through(type(self.value).sum, (self, *arguments), keywords)
         return self.settle("is summed").sum(*arguments, **keywords) if found is None else found

@@ -16,17 +16,16 @@ from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
-from auditdp.tracing import conversions, sources
-from auditdp.tracing.aligning import aligned, aligned_draws
-from auditdp.tracing.caller import GENERATOR, STATE, Caller
+from auditdp.tracing import array_functions, sources
+from auditdp.tracing.alignment import aligned, aligned_draws
 from auditdp.tracing.draws import WatchedDraw
-from auditdp.tracing.forms import number
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
+from auditdp.tracing.linear_forms import number
 from auditdp.tracing.outputs import plain
-from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Key, TracedRun, WatchedRun
+from auditdp.tracing.patches import GENERATOR, STATE, Caller, Patches
 from auditdp.tracing.sites import CodeLine
-from auditdp.tracing.steps import is_sample
+from auditdp.tracing.training_steps import is_sample
+from auditdp.tracing.watched_run import Key, TracedRun, WatchedRun
 
 OTHER_SEED = 20240229
 """Of a run in which noise that depends on the generator is other noise."""
@@ -57,7 +56,9 @@ class _Sources:
         if self._depth > 1:
             return
         try:
-            vars(builtins).update(conversions.FUNCTIONS)  # for good: functions that are made meanwhile name them later
+            vars(builtins).update(
+                array_functions.FUNCTIONS
+            )  # for good: functions that are made meanwhile name them later
             sources.watch(self.patches, self.active)
         except BaseException:
             self.leave()

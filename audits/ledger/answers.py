@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from auditdp.report.ledger import Line
-from auditdp.report.markdown import block
-from auditdp.report.text import markdown
+from auditdp.report.plain_text import block, markdown
 from audits.ledger.entries import Entry, Outcome
 from audits.ledger.statements import Paper
 

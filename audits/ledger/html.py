@@ -15,7 +15,7 @@ from markupsafe import Markup
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.html.drawings import Words, drawing, inputs
 from auditdp.report.html.pages import environment
-from auditdp.report.text import printable
+from auditdp.report.plain_text import printable
 from audits.ledger.pages import TITLE, overview, page
 from audits.ledger.statements import Paper
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from auditdp.record.results import RunRecord
 from auditdp.report.ledger import Line
-from auditdp.report.text import markdown, markdown_code
+from auditdp.report.plain_text import markdown, markdown_code
 from audits.ledger.answers import shown
 from audits.ledger.entries import BEARING, FALSE, Entry, Outcome, entries
 from audits.ledger.pages import found_of

@@ -9,10 +9,9 @@ from dataclasses import asdict
 
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.ledger import SCHEMA, Line, lines_of
-from auditdp.report.markdown import graphs, table
 from auditdp.report.numbers import count
-from auditdp.report.standing import run_meaning, unseen
-from auditdp.report.text import markdown, markdown_code
+from auditdp.report.plain_text import graphs, markdown, markdown_code, table
+from auditdp.report.sentences import run_meaning, unseen
 from audits.ledger.answers import answer, shown
 from audits.ledger.entries import BEARING, FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
 from audits.ledger.statements import Kind, Paper

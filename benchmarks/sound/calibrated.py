@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from auditdp.accountants.laplace import LaplaceUpper
-from auditdp.claims.base import Claim
+from auditdp.accountants.additive_noise import LaplaceUpper
+from auditdp.claims.claim import Claim
 from benchmarks.sound.case import APART, UP, Known
 from benchmarks.sound.laws import (
     ahead,

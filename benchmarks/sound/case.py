@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from auditdp import PureDP
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Row = tuple[str, Callable[..., Any], str]

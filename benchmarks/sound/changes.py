@@ -17,18 +17,9 @@ import numpy as np
 import scipy.stats
 
 from auditdp import GaussianDP, PureDP
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from benchmarks.sound.case import UP, Known
-from benchmarks.sound.laws import (
-    TAKEN,
-    TRUE,
-    amplified,
-    discrete_laplace,
-    exactly,
-    flipped,
-    softmax,
-    two_sided,
-)
+from benchmarks.sound.laws import TAKEN, TRUE, amplified, discrete_laplace, exactly, flipped, softmax, two_sided
 
 
 @dataclass(frozen=True)

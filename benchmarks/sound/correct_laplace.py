@@ -17,12 +17,7 @@ import scipy.stats
 
 from auditdp import PureDP, ZeroConcentratedDP
 from benchmarks.sound.case import UP, KnownCases
-from benchmarks.sound.laws import (
-    laplace_divergence,
-    laplace_rho,
-    laplace_statement,
-    rdp,
-)
+from benchmarks.sound.laws import laplace_divergence, laplace_rho, laplace_statement, rdp
 
 LAPLACE_CASES = KnownCases()
 holds, rows = LAPLACE_CASES.holds, LAPLACE_CASES.rows

@@ -45,7 +45,7 @@ def laplace_divergence(epsilon: float, order: float) -> float:
 
 
 def laplace_rho(epsilon: float) -> float:
-    """Return the ρ of a Laplace release that loses ε (`auditdp.accountants.laplace`): its divergence of order 1."""
+    """Return the ρ of a Laplace release that loses ε (`auditdp.accountants.additive_noise`): its divergence of order 1."""
     return epsilon - 1 + math.exp(-epsilon)
 
 

@@ -8,15 +8,7 @@ import numpy as np
 
 from auditdp import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from benchmarks.sound.case import KnownCases
-from benchmarks.sound.laws import (
-    discrete_level,
-    discrete_table,
-    gaussian_level,
-    loss_of,
-    rdp,
-    softmax,
-    two_sided,
-)
+from benchmarks.sound.laws import discrete_level, discrete_table, gaussian_level, loss_of, rdp, softmax, two_sided
 
 MOVE_CASES = KnownCases()
 loses = MOVE_CASES.loses

@@ -11,10 +11,7 @@ import numpy as np
 
 from auditdp import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from benchmarks.sound.case import KnownCases
-from benchmarks.sound.laws import (
-    rdp,
-    two_sided,
-)
+from benchmarks.sound.laws import rdp, two_sided
 
 NOISE_CASES = KnownCases()
 loses = NOISE_CASES.loses

@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from benchmarks.sound.case import KnownCases
-from benchmarks.sound.laws import (
-    rdp,
-)
+from benchmarks.sound.laws import rdp
 
 OUTCOME_CASES = KnownCases()
 loses = OUTCOME_CASES.loses

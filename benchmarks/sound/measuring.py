@@ -9,13 +9,13 @@ from typing import Any
 
 from auditdp import Audit, check
 from auditdp.adjacency import Pair
-from auditdp.auditing.settings import Settings
-from auditdp.claims.base import Claim
+from auditdp.auditing.gathering import Settings
+from auditdp.claims.claim import Claim
 from auditdp.errors import AuditError
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import REFUTATIONS
-from auditdp.runner.versions.comparing import compared
-from auditdp.runner.versions.process import output_of, traces_of
+from auditdp.runner.version_comparison import compared
+from auditdp.runner.version_process import output_of, traces_of
 from auditdp.tracing import Trace, compare
 from benchmarks.sound.case import Known
 

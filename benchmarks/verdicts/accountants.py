@@ -17,18 +17,21 @@ from flint import arb
 from scipy.special import comb
 
 from auditdp import AccountedDP, Audit
-from auditdp.accountants.base import Accountant
-from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
-from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary
-from auditdp.accountants.composition.unequal import HeterogeneousComposition
+from auditdp.accountants.accountant import Accountant
+from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
+from auditdp.accountants.composition import AdvancedComposition, BasicComposition, KairouzCorollary, OptimalComposition
+from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.description import within
-from auditdp.accountants.dp_sgd.fixed_size import FixedSizeLower, FixedSizeRDP, FixedSizeUpper
-from auditdp.accountants.dp_sgd.node_level import NodeLevelLower, NodeLevelRDP, NodeLevelUpper
-from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
-from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
-from auditdp.accountants.top_k import (
+from auditdp.accountants.dp_sgd_batches import (
+    FixedSizeLower,
+    FixedSizeRDP,
+    FixedSizeUpper,
+    ShuffledLower,
+    ShuffledUpper,
+)
+from auditdp.accountants.dp_sgd_node_level import NodeLevelLower, NodeLevelRDP, NodeLevelUpper
+from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
+from auditdp.accountants.selection import (
     TopKAdvanced,
     TopKBoundedRange,
     TopKDurfeeRogers,
@@ -37,20 +40,12 @@ from auditdp.accountants.top_k import (
     TopKPure,
     TopKZCDP,
 )
-from auditdp.accountants.zcdp import ZCDP
+from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
+from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.mechanism.laws import precision
 from benchmarks.verdicts.case import Case, claim_near
 from benchmarks.verdicts.quadrature import Concentrated, CurveOf, Mixture, Nothing, Permuted
-from benchmarks.verdicts.truth import (
-    BITS,
-    INFINITE,
-    Between,
-    Finite,
-    GaussianPair,
-    Limits,
-    Truth,
-    Worst,
-)
+from benchmarks.verdicts.truth import BITS, INFINITE, Between, Finite, GaussianPair, Limits, Truth, Worst
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import numpy as np
 from flint import arb
 
 from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.mechanism.laws import precision
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.details import CountingDetails
 from auditdp.record.results import AuditResult, Evidence, Verdict
 from benchmarks.verdicts.truth import BITS, Truth, holds, level

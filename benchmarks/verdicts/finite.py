@@ -16,7 +16,7 @@ from scipy.stats import binom, laplace
 from auditdp import AnyValues, ApproxDP, Audit, FiniteLaw, PureDP, Verdict, check, unseeded
 from auditdp.errors import MechanismError
 from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.balls import ball
+from auditdp.numerics.balls import ball
 from benchmarks.verdicts.case import Case, Rng, claim_near
 from benchmarks.verdicts.truth import BITS, Finite, Worst
 

@@ -26,10 +26,10 @@ from auditdp import (
     VarianceAtMost,
     Verdict,
 )
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.bounds import from_counts, from_guesses, from_outputs, from_scores
-from auditdp.bounds.curves import EpsilonDelta, Gaussian
+from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
 from auditdp.mechanism.laws import precision
 from benchmarks.false_alarms_one_run import TIGHT
 from benchmarks.verdicts.case import Case, Rng, claim_near

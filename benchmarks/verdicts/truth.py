@@ -19,7 +19,7 @@ from flint import arb
 from scipy.special import logsumexp, ndtri
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.mechanism.laws import precision
 
 BITS = 340

@@ -16,7 +16,7 @@ from flint import arb
 
 import auditdp
 from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, PureDP, RenyiDP, Verdict, ZeroConcentratedDP
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.mechanism.laws import precision
 from auditdp.training import audit_training
 from benchmarks.verdicts.case import Case, Rng, claim_near

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from auditdp.config import DATA_VARIABLE
+from auditdp.configuration import DATA_VARIABLE
 from auditdp.errors import ConfigurationError, MechanismError, did_you_mean
 from gnn.datasets.conversion import to_data
 from gnn.sparse import csr

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from auditdp.cli.common import CRASHED, INTERRUPTED, USAGE, Data, say
-from auditdp.doors import write
 from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, did_you_mean
+from auditdp.files import write
+from auditdp.report.formats import writable
 from auditdp.report.numbers import count, duration
-from auditdp.report.targets import writable
 from gnn.experiments import execute
 from gnn.experiments.catalogue import Catalogue, catalogue
 from gnn.experiments.execute import DATA_VARIABLE

@@ -18,9 +18,9 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
-from auditdp.config import DATA_VARIABLE
+from auditdp.configuration import DATA_VARIABLE
 from auditdp.errors import ConfigurationError, MechanismError
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from gnn.experiments.experiment import Cell, Curve, Experiment, Parameters
 from gnn.experiments.grid import GridCell
 from gnn.experiments.record import CellRecord, Recorder, environment, read, record_path, revision

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from gnn.experiments.experiment import FORM, PUBLISHED, REPAIRED, Experiment, Parameters, Profile, Value
 
 

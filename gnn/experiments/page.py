@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from auditdp.report.numbers import MISSING, count, duration, number
-from auditdp.report.text import printable
+from auditdp.report.plain_text import printable
 from gnn.experiments import cost, cost_text
 from gnn.experiments.catalogue.honesty import PAPERS
 from gnn.experiments.cost import Line

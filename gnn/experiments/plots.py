@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from auditdp.report.html.canvas import Point, drawing, log_ticks, new_axes
-from auditdp.report.html.svg import COLOURS
+from auditdp.report.html.plots import COLOURS, Point, drawing, log_ticks, new_axes
 from auditdp.report.numbers import number
 from gnn.experiments.catalogue.honesty import EPSILONS
 from gnn.experiments.cost import Line

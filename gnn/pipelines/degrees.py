@@ -15,7 +15,7 @@ def bounded_out_degree(edge_index: Tensor, nodes: int, most: int, *, generator: 
     Note:
         Accounting for a graph of bounded degrees assumes that another node changes nothing in the arcs of the rest.
         Here, as in the samplers of GAP and SAGE-DP, a new neighbour can displace one other arc of a node that had
-        ``most`` already. That is outside what ``auditdp.accountants.dp_sgd.node_level`` certifies.
+        ``most`` already. That is outside what ``auditdp.accountants.dp_sgd_node_level`` certifies.
 
     Args:
         edge_index: Arcs (source, target), int64, shape (2, arcs).

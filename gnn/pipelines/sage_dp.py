@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from auditdp.accountants.dp_sgd.node_level import reached_nodes
+from auditdp.accountants.dp_sgd_node_level import reached_nodes
 from gnn.models import GraphSAGE
 from gnn.pipelines.degrees import bounded_out_degree
 from gnn.pipelines.parts import PrivateRecord, check_parameters, check_training, node_noise, settings_of
@@ -84,7 +84,7 @@ def fit_sage(
 
     Source: Daigavane et al. (2021), arXiv:2111.15521, for r = 1: a node is in at most 1 + K neighbourhoods, a batch has a
     hypergeometric number of these, and each of their gradients changes by up to 2C. The noise is that of the same pair
-    without the detour by Rényi divergences (``auditdp.accountants.dp_sgd.node_level.NodeLevelUpper``). One layer, as in the
+    without the detour by Rényi divergences (``auditdp.accountants.dp_sgd_node_level.NodeLevelUpper``). One layer, as in the
     comparison of Zhang et al. (2024), is a linear map of the mean of the neighbours and of the node itself, and is
     trained as that.
 

@@ -131,7 +131,7 @@ def ego_graphs(data: Data, nodes: Tensor, *, hops: int) -> EgoGraphs:
     node are those on the whole graph; GCN needs a step more, since its weights depend on the degrees at both ends.
 
     Note:
-        A node is in many such examples: the guarantee of a node is that of ``auditdp.accountants.dp_sgd.node_level``,
+        A node is in many such examples: the guarantee of a node is that of ``auditdp.accountants.dp_sgd_node_level``,
         on a graph of bounded out-degree, and not that of an example.
 
     Args:

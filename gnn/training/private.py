@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.accountants.solve import Solution, solve
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants.root_finding import Solution, solve
 from auditdp.errors import ConfigurationError
 from gnn.randomness import deterministic, device_of, seeded
 from gnn.training.examples import Examples
@@ -104,11 +104,11 @@ class PrivateSettings:
             delta: In (0, 1).
 
         Raises:
-            ConfigurationError: If the batches are not Poisson; ``auditdp.accountants.dp_sgd.fixed_size`` is for those.
+            ConfigurationError: If the batches are not Poisson; ``auditdp.accountants.dp_sgd_batches`` is for those.
         """
         if self.rate is None:
             raise ConfigurationError(
-                "epsilon: batches of fixed size are accounted by auditdp.accountants.dp_sgd.fixed_size"
+                "epsilon: batches of fixed size are accounted by auditdp.accountants.dp_sgd_batches"
             )
         if self.noise_multiplier == 0:
             return math.inf

@@ -11,16 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from auditdp.record.details import KINDS
-from auditdp.record.results import (
-    AuditResult,
-    ClaimRecord,
-    ControlResult,
-    Evidence,
-    LedgerEntry,
-    RunRecord,
-    Verdict,
-)
-from auditdp.runner.record import chained
+from auditdp.record.results import AuditResult, ClaimRecord, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
+from auditdp.runner.run_record import chained
 
 Fill = Callable[[Any, str], Any]
 """From the type of a plain value and the name of its field to the value."""

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.cli.judging import code_of
+from auditdp.cli.run_scope import code_of
 from auditdp.record.results import RESULT, AuditResult, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
+from auditdp.runner import pool
+from auditdp.runner.child import Child, Work, WorkAnswer
 from auditdp.runner.plan import Collected, Listed, PlanOptions, Task, make_plan
-from auditdp.runner.processes import workers
-from auditdp.runner.processes.children import Child, Work, WorkAnswer
-from auditdp.runner.processes.workers import CrashError, Workers, result_for
+from auditdp.runner.pool import CrashError, Workers, result_for
 
 TASK = Task("audits/audit_a.py::leaks", "/a.py", "leaks", "/", {}, "holds", 0.05, "quick", None, root_seed=1)
 
@@ -74,7 +74,7 @@ def test_whatever_comes_through_the_pipe_of_a_child_is_an_answer_of_its_own_work
 
 def test_of_two_processes_that_ended_together_the_mechanisms_is_named():
     here, there = multiprocessing.Pipe()
-    both = workers._TwoProcesses(Work(1, "run", TASK), here, alone=True)
+    both = pool._TwoProcesses(Work(1, "run", TASK), here, alone=True)
     assert not both.ended(Work(1, "serve", TASK), WorkAnswer(1, failed="the process that ran it died"))
     assert both.ended(both.work, None)
     assert both.answer == WorkAnswer(1, failed="the process that ran it died")
@@ -85,7 +85,7 @@ def test_an_answer_that_nobody_asked_for_costs_the_process_that_gave_it(monkeypa
     """Its work is done again, alone, and nothing else ends."""
     here, there = multiprocessing.Pipe()
     with Workers(needed=()) as processes:
-        host = workers._Host(Path("/a.py"), Alive(), here, busy={3: Work(3, "run", TASK)})
+        host = pool._Host(Path("/a.py"), Alive(), here, busy={3: Work(3, "run", TASK)})
         processes._hosts[host.path] = host
         there.send_bytes(json.dumps({"number": 99, "value": certified("audits/audit_b.py::other")}).encode())
         assert list(processes._answers()) == [(Work(3, "run", TASK), None)]
@@ -96,7 +96,7 @@ def test_work_of_a_process_that_is_found_dead_is_done_again():
     """The run waited without end for what such a process had been given, if it was found dead when more was handed to it."""
     here, _ = multiprocessing.Pipe()
     with Workers(needed=()) as processes:
-        host = workers._Host(Path("/a.py"), Alive(), here, busy={3: Work(3, "run", TASK)})
+        host = pool._Host(Path("/a.py"), Alive(), here, busy={3: Work(3, "run", TASK)})
         processes._hosts[host.path] = host
         processes._close(host)
         assert list(processes._answers()) == [(Work(3, "run", TASK), None)]
@@ -113,9 +113,9 @@ def test_work_of_a_process_that_is_found_dead_is_done_again():
 def test_an_import_lists_no_audit_of_another_file(audits, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     there = [replace(each, path=each.path.replace("/x", str(tmp_path))) for each in audits]
-    assert not workers._of_its_own(Collected(tuple(there)), tmp_path / "audits/audit_a.py")
+    assert not pool._of_its_own(Collected(tuple(there)), tmp_path / "audits/audit_a.py")
     mine = Listed("audits/audit_a.py::mine", str(tmp_path / "audits/audit_a.py"))
-    assert workers._of_its_own(Collected((mine,)), tmp_path / "audits/audit_a.py")
+    assert pool._of_its_own(Collected((mine,)), tmp_path / "audits/audit_a.py")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ FORGER = """
 import json
 from auditdp import Audit, PureDP, audit
 from auditdp.record.results import RESULT, AuditResult, Evidence, Verdict
-from auditdp.runner.processes import jobs
+from auditdp.runner import child_jobs as jobs
 
 def forged(task, pipe=None):
     proof = Evidence("exact", Verdict.CERTIFIED, "")

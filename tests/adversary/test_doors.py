@@ -17,16 +17,15 @@ from pathlib import Path
 
 import pytest
 
-from auditdp import doors
+from auditdp import files
 from auditdp.record.results import RESULT, AuditResult, Evidence, LedgerEntry, Published, RunRecord, Verdict
 from auditdp.report.formats import render
+from auditdp.runner import pool
+from auditdp.runner.child import Child, Inbox, Work, WorkAnswer, printed_to
 from auditdp.runner.plan import Collected, Listed, PlanOptions, Task, make_plan
-from auditdp.runner.processes import workers
-from auditdp.runner.processes.children import Child, Work, WorkAnswer, printed_to
-from auditdp.runner.processes.inbox import Inbox
-from auditdp.runner.processes.sandbox import sandbox_of
-from auditdp.runner.processes.workers import ResultRoom, Workers
-from auditdp.runner.record import header
+from auditdp.runner.pool import ResultRoom, Workers
+from auditdp.runner.run_record import header
+from auditdp.runner.sandbox import sandbox_of
 
 HONEST = """
 from auditdp import Audit, PureDP, audit
@@ -40,7 +39,7 @@ import os, sys, time
 from dataclasses import replace
 from pathlib import Path
 from auditdp.runner.plan import Collected, Listed
-from auditdp.runner.processes import host
+from auditdp.runner import file_host as host
 
 HERE = Path(__file__).parent.parent
 
@@ -209,7 +208,7 @@ LONG_DECLARATIONS = {
 LONG = """
 from dataclasses import replace
 from auditdp.auditing import serving
-from auditdp.auditing.elsewhere import MechanismNamed
+from auditdp.auditing.remote_audit import MechanismNamed
 from auditdp.record.results import Evidence, Verdict
 """
 SAYS_EVIDENCE = "serving.gathered_here = lambda kind, request, alpha: {}\n"
@@ -268,7 +267,7 @@ def answered(name, size):
 
 
 def test_the_results_of_a_run_have_room_together_and_each_has_its_share(monkeypatch):
-    monkeypatch.setattr(workers, "MOST_RESULTS", 40_000)
+    monkeypatch.setattr(pool, "MOST_RESULTS", 40_000)
     room = ResultRoom(4)
     sizes = [30_000, 9_000, 20_000, 10_000]  # shares of 10,000: the first leaves nothing of its own
     found = [room.result(task(str(k)), answered(str(k), size)) for k, size in enumerate(sizes)]
@@ -276,7 +275,7 @@ def test_the_results_of_a_run_have_room_together_and_each_has_its_share(monkeypa
 
 
 def test_what_is_left_of_a_share_goes_to_the_next_result_and_no_other_share_does(monkeypatch):
-    monkeypatch.setattr(workers, "MOST_RESULTS", 40_000)
+    monkeypatch.setattr(pool, "MOST_RESULTS", 40_000)
     room = ResultRoom(4)
     sizes = [4_000, 16_001, 20_001, 10_000]
     found = [room.result(task(str(k)), answered(str(k), size)) for k, size in enumerate(sizes)]
@@ -284,19 +283,19 @@ def test_what_is_left_of_a_share_goes_to_the_next_result_and_no_other_share_does
 
 
 def test_results_that_are_let_in_make_a_log_that_is_read():
-    longest = 3 * doors.MOST_RESULTS  # where a log escapes every character
-    assert longest < doors.MOST_BYTES
-    assert 3 * doors.MOST_RESULT < doors.MOST_MESSAGE
+    longest = 3 * files.MOST_RESULTS  # where a log escapes every character
+    assert longest < files.MOST_BYTES
+    assert 3 * files.MOST_RESULT < files.MOST_MESSAGE
 
 
 def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(tmp_path):
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
     process.start()
-    host = workers._Host(tmp_path / "a.py", process, here, Collected())
-    while workers._has_room(here, 0.0):
+    host = pool._Host(tmp_path / "a.py", process, here, Collected())
+    while pool._has_room(here, 0.0):
         here.send_bytes(bytes(4_096))
-    workers._hand(host, Work(1, "again", task("a")), None)
+    pool._hand(host, Work(1, "again", task("a")), None)
     process.join(10)
     assert process.exitcode == -signal.SIGKILL
     assert list(host.busy) == [1]  # which is lost with the process, and done alone
@@ -372,7 +371,7 @@ def test_where_no_folder_can_be_made_what_needs_one_is_an_error(project, monkeyp
 
     monkeypatch.setattr(tempfile, "mkdtemp", until_it_is_full)
     if made == 0:
-        with pytest.raises(workers.StoppedError, match="No space left"):
+        with pytest.raises(pool.StoppedError, match="No space left"):
             Workers().__enter__()
         return
     with Workers() as processes:
@@ -391,7 +390,7 @@ def test_an_import_that_leaves_no_room_is_the_error_of_its_file_and_the_others_h
     if not held.landlock:
         pytest.skip("the kernel has no Landlock, and temporary files are not in the folder of the process")
     with Workers(sandbox=held) as processes:
-        monkeypatch.setattr(workers, "_is_full", lambda folder: any(folder.rglob("left")))
+        monkeypatch.setattr(pool, "_is_full", lambda folder: any(folder.rglob("left")))
         plan, _ = planned(processes)
         assert not [*processes._folder.rglob("left")]
     assert [path for path, _ in plan.failures] == ["audits/audit_a.py"]
@@ -403,14 +402,14 @@ def test_where_an_audit_can_have_no_process_of_its_own_it_is_an_error_and_who_ju
     Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {{'forkable': False}}\n")
     with Workers() as processes:
         plan, _ = planned(processes)
-        make = workers._new_folder
+        make = pool._new_folder
 
         def full_for_its_own(parent, prefix="tmp"):
             if processes._judged:
-                raise workers.FullError("No space left")
+                raise pool.FullError("No space left")
             return make(parent, prefix)
 
-        monkeypatch.setattr(workers, "_new_folder", full_for_its_own)
+        monkeypatch.setattr(pool, "_new_folder", full_for_its_own)
         found = {result.id: result for result in processes.run(plan.tasks)}
     assert found["audits/audit_a.py::leaks"].verdict is Verdict.ERROR
     assert "No space left" in found["audits/audit_a.py::leaks"].summary
@@ -430,5 +429,5 @@ def test_every_report_names_a_file_with_more_audits_than_a_hundred(format, many)
 def test_a_collected_file_has_finite_limits():
     for seconds in (0.0, -1.0, math.inf):
         with pytest.raises(ValueError, match="timeout"):
-            workers.COLLECTED.validate_python({"audits": [{"id": "a", "path": "a", "timeout": seconds}]})
-    assert workers.COLLECTED.validate_python({"audits": [{"id": "a", "path": "a"}]}) == Collected((Listed("a", "a"),))
+            pool.COLLECTED.validate_python({"audits": [{"id": "a", "path": "a", "timeout": seconds}]})
+    assert pool.COLLECTED.validate_python({"audits": [{"id": "a", "path": "a"}]}) == Collected((Listed("a", "a"),))

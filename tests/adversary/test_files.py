@@ -20,26 +20,25 @@ import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from auditdp.bounds import files
-from auditdp.bounds.files import column, read
+from auditdp.bounds import data as files
+from auditdp.bounds.data import column, read
 from auditdp.cli.again import data_of
-from auditdp.cli.baseline import update
-from auditdp.cli.merge import merge
-from auditdp.cli.replay import report_command
-from auditdp.cli.run.options import RunOptions
-from auditdp.config import Configuration, load
-from auditdp.doors import write
+from auditdp.cli.baseline_commands import merge, update
+from auditdp.cli.recorded import report_command
+from auditdp.cli.run_options import RunOptions
+from auditdp.configuration import Configuration, load
 from auditdp.errors import AuditError, ConfigurationError
-from auditdp.history.baseline.entries import Entry
-from auditdp.history.baseline.file import read_baseline, write_baseline
-from auditdp.mechanism.calls.calls import Calls
+from auditdp.files import write
+from auditdp.mechanism.calls.calling import Calls
 from auditdp.mechanism.calls.recording import Playback
+from auditdp.record.baseline import read_baseline, write_baseline
+from auditdp.record.baseline_entries import Entry
 from auditdp.record.results import AuditResult, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
 from auditdp.report.formats import FORMATS, render
 from auditdp.report.html.drawings import drawing, inputs
-from auditdp.report.markdown import graphs
+from auditdp.report.plain_text import graphs
 from auditdp.runner.log import Log
-from auditdp.runner.record import read_log, scan_log, scan_record
+from auditdp.runner.run_record import read_log, scan_log, scan_record
 from tests.adversary.records import record, text_in, with_digests, without_digests
 
 ID = "audits/audit_a.py::b"

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 import typer
 
-from auditdp.cli.baseline import check, compare, update
-from auditdp.cli.merge import merge
-from auditdp.cli.replay import report_command
-from auditdp.cli.run.options import RunOptions
-from auditdp.cli.run.running import carry_out
+from auditdp.cli.baseline_commands import check, compare, merge, update
+from auditdp.cli.recorded import report_command
+from auditdp.cli.run_options import RunOptions
+from auditdp.cli.running import carry_out
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.record.results import RESULT, AuditResult, Evidence, LedgerEntry, RunRecord, Verdict
 from auditdp.runner.log import Log
-from auditdp.runner.record import scan_log
+from auditdp.runner.run_record import scan_log
 from tests.adversary.records import with_digests, without_digests
 
 NAMES = [f"audits/audit_it.py::{name}" for name in "abc"]

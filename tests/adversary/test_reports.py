@@ -19,14 +19,13 @@ from markdown_it import MarkdownIt
 
 import auditdp
 from auditdp.cli.common import print_report
-from auditdp.history.baseline.differences import Difference, Kind
+from auditdp.record.differences import Difference, Kind
 from auditdp.record.results import Verdict
-from auditdp.report.formats import FORMATS, render
+from auditdp.report import terminal
+from auditdp.report.formats import FORMATS, render, report_files
 from auditdp.report.html.notebook import printed, printed_markdown
-from auditdp.report.publishing import report_files
-from auditdp.report.terminal import run as terminal
-from auditdp.report.terminal.differences import differences_text
-from auditdp.report.text import markdown, markdown_code, shell
+from auditdp.report.plain_text import markdown, markdown_code, shell
+from auditdp.report.terminal import differences_text
 from auditdp.runner.plan import Task
 from tests.adversary.records import number_in, record, text_in
 
@@ -312,7 +311,7 @@ def test_text_for_markdown_is_read_as_it_was_written():
 
 def test_commands_print_what_they_quote_by_one_of_two_functions():
     """``say`` and ``tell`` of the command line pass all text through ``terminal``; nothing else prints, but for reports."""
-    reports = {"common.py", "showing.py", "running.py", "merge.py"}  # which are safe by themselves
+    reports = {"common.py", "running.py", "baseline_commands.py"}  # which are safe by themselves
     for path in Path(auditdp.__file__).parent.joinpath("cli").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.echo", "print", "sys.stdout.write"):
@@ -320,7 +319,7 @@ def test_commands_print_what_they_quote_by_one_of_two_functions():
 
 
 def test_actions_are_named_by_commit():
-    jobs = yaml.safe_load((Path(auditdp.__file__).parent / "cli/init/github.yml").read_text())["jobs"]
+    jobs = yaml.safe_load((Path(auditdp.__file__).parent / "cli/templates/github.yml").read_text())["jobs"]
     used = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
     assert len(used) == 7
     assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", name) for name in used)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from auditdp.errors import ConfigurationError
-from auditdp.runner.sources.git import changed_since, checked_out
+from auditdp.runner.changes import changed_since, checked_out
 from tests.cli.test_changed_since import git
 
 SETTINGS = """

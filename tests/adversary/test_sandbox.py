@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.runner.processes.sandbox import sandbox_of
-from auditdp.runner.record import scan_log
+from auditdp.runner.run_record import scan_log
+from auditdp.runner.sandbox import sandbox_of
 from tests.adversary.attacks import ATTACKS, DAEMON, Attack, in_files, source
 from tests.cli.conftest import SCRIPT, environment
 

@@ -12,7 +12,7 @@ from auditdp.betting.wealth.mixture import Wealth
 from auditdp.record.results import LedgerEntry, Published, RunRecord, Verdict
 from auditdp.report.formats import render
 from auditdp.runner.plan import PlanOptions, make_plan
-from auditdp.runner.processes.workers import Workers
+from auditdp.runner.pool import Workers
 
 HEAD = """
 import gc, json, os, signal, struct, sys, time
@@ -48,7 +48,7 @@ PATCHES = {
     "run_audit": """
 from auditdp.auditing import judging
 from auditdp.record.results import AuditResult, Evidence, Verdict
-from auditdp.runner.processes import execute
+from auditdp.runner import child_jobs as execute
 judging.run_audit = execute.run_audit = lambda built, settings: AuditResult(
     settings.key, Verdict.NOT_REFUTED, "", evidence=[Evidence("game", Verdict.NOT_REFUTED, "")])
 """,
@@ -63,7 +63,7 @@ from auditdp.betting.game import Game
 from auditdp.betting.wealth.mixture import Wealth
 Game.play = lambda *given, **more: None
 Wealth.refuted = lambda self, alpha: False
-from auditdp.betting.forecasting import experts, forecasters, repeats
+from auditdp.betting.forecasters import experts, forecaster as forecasters, repeated_outputs as repeats
 from auditdp.record import results
 for each in (experts.ViewExperts, forecasters.LikelihoodRatio, forecasters.Scored, repeats.Repeating):
     each.forecast = lambda self, batch: np.full(len(batch), 0.5)
@@ -140,7 +140,7 @@ def telling(x, rng):
     "too few outputs": (
         "was asked for",
         """
-from auditdp.mechanism.calls.calls import Calls
+from auditdp.mechanism.calls.calling import Calls
 Calls.__call__ = lambda self, data, size, rng: self.like[:1]
 """,
     ),
@@ -182,7 +182,7 @@ def telling(x, rng):
 
 
 BLIND = """
-from auditdp.mechanism.calls.calls import Calls
+from auditdp.mechanism.calls.calling import Calls
 rows = Calls.__call__
 Calls.__call__ = lambda self, data, size, rng: 0 * rows(self, data, size, rng)
 """

@@ -24,13 +24,13 @@ def preload() -> None:
     import scipy.linalg.lapack  # noqa: F401
     import threadpoolctl  # noqa: F401
 
-    import auditdp.mutation
-    import auditdp.runner.processes.host
-    import auditdp.runner.processes.jobs
+    import auditdp.auditing.mutants
+    import auditdp.runner.child_jobs
+    import auditdp.runner.file_host
     import auditdp.testing
     import auditdp.training  # noqa: F401 - what processes of audit files and audits need
-    from auditdp.cli.run import run, running  # noqa: F401
-    from auditdp.numerics.threads import one_thread
+    from auditdp.cli import run_command, running  # noqa: F401
+    from auditdp.numerics.streams import one_thread
     from auditdp.record.results import RunRecord
     from auditdp.report.formats import render
 
@@ -69,7 +69,7 @@ def become(request: dict) -> None:
 
 def fork_the_fork_server() -> None:
     """What ``multiprocessing.forkserver.ensure_running`` does, with a fork in the place of a new interpreter."""
-    from auditdp.runner.processes import forkserver as own_forkserver
+    from auditdp.runner import start_up as own_forkserver
 
     server = forkserver._forkserver
     if server._forkserver_address is not None:

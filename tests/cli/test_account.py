@@ -11,20 +11,18 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from auditdp.accountants.base import Soundness
-from auditdp.accountants.composition.equal import OptimalComposition
-from auditdp.accountants.composition.unequal import HeterogeneousComposition
-from auditdp.accountants.dp_sgd.fixed_size import FixedSizeUpper
-from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
-from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.laplace import LaplaceUpper
+from auditdp.accountants.accountant import Soundness
+from auditdp.accountants.additive_noise import GaussianCurve, LaplaceUpper
+from auditdp.accountants.composition import OptimalComposition
+from auditdp.accountants.concentrated import ZCDP
+from auditdp.accountants.dp_sgd_batches import FixedSizeUpper, ShuffledLower, ShuffledUpper
+from auditdp.accountants.dp_sgd_node_level import NodeLevelUpper
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants.selection import TopKZCDP
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
-from auditdp.accountants.top_k import TopKZCDP
-from auditdp.accountants.zcdp import ZCDP
+from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.cli import _carried_out
-from auditdp.cli.calculators.account import Sampling, dp_sgd
+from auditdp.cli.account import Sampling, dp_sgd
 from tests.cli.conftest import ForkServer
 
 pytestmark = pytest.mark.dear
@@ -232,14 +230,14 @@ def patched(project, patch, *arguments):
 
 
 FAILING = """
-from auditdp.accountants.dp_sgd.poisson import RDP
+from auditdp.accountants.dp_sgd_poisson import RDP
 def fails(self, level):
     raise RuntimeError("no such series")
 RDP.epsilon_at = RDP.delta_at = fails
 """
 ENDING = """
 import os
-from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
+from auditdp.accountants.dp_sgd_poisson import Opacus
 Opacus.delta_at = lambda self, epsilon: os._exit(99)
 """
 TRAINING = ["dp-sgd", "--sampling-rate", ".01", "--steps", "10"]
@@ -272,7 +270,7 @@ def test_where_no_accountant_answers_the_exit_code_says_so(monkeypatch, capsys, 
             monkeypatch.setattr(kind, method, out_of_memory)
     options = f"dp-sgd --sampling shuffled --records 1000 --batch 100 --epochs 2 {question}"
     monkeypatch.setattr(sys, "argv", ["auditdp", "account", *options.split()])
-    code, message = _carried_out(["calculators.account"], in_project=False), capsys.readouterr()
+    code, message = _carried_out(["account"], in_project=False), capsys.readouterr()
     assert code == 3
     assert "ran out of memory; it gave no answer: use fewer" in words(message.out + message.err)
     assert "found about" not in message.out

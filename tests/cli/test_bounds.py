@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from auditdp.bounds import from_counts, from_guesses, from_observed, from_outputs, from_scores
-from auditdp.bounds.files import read
-from auditdp.cli.calculators.bounds import BoundsOptions
-from auditdp.cli.calculators.bounds_answer import TAKEN
+from auditdp.bounds.data import read
+from auditdp.cli.bounds_command import TAKEN, BoundsOptions
 from auditdp.errors import MissingExtraError
 
 pytestmark = pytest.mark.dear

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from auditdp.runner.processes.sandbox import sandbox_of
+from auditdp.runner.sandbox import sandbox_of
 from tests.cli.conftest import PATIENCE, SCRIPT, environment
 from tests.cli.test_changed_since import git
 
@@ -111,7 +111,7 @@ def shell(project, script, **variables):
 
 @pytest.mark.parametrize(
     ("path", "schema"),
-    [("action.yml", ACTION), ("auditdp/cli/init/github.yml", WORKFLOW), (".pre-commit-hooks.yaml", HOOKS)],
+    [("action.yml", ACTION), ("auditdp/cli/templates/github.yml", WORKFLOW), (".pre-commit-hooks.yaml", HOOKS)],
 )
 def test_they_are_what_the_service_expects(path, schema):
     jsonschema.validate(parsed(path), schema)
@@ -148,10 +148,10 @@ def test_the_action_passes_a_repository_and_fails_a_broken_mechanism(repository)
 
 
 def test_the_workflow_passes_a_repository(repository):
-    steps = parsed("auditdp/cli/init/github.yml")["jobs"]["audits"]["steps"]
+    steps = parsed("auditdp/cli/templates/github.yml")["jobs"]["audits"]["steps"]
     script = {step.get("name"): step.get("run", "") for step in steps}
     assert (repository.root / ".github/workflows/privacy.yml").read_text() == (
-        ROOT / "auditdp/cli/init/github.yml"
+        ROOT / "auditdp/cli/templates/github.yml"
     ).read_text()
     fine = shell(repository, script["audit"], TRUSTED="main")
     assert fine.returncode == 0, fine.stderr
@@ -163,9 +163,9 @@ SANDBOX = pytest.mark.skipif(bool(sandbox_of("auto", network=False).lacking), re
 def script_of(service):
     """What a job runs once all is installed."""
     if service == "github":
-        steps = parsed("auditdp/cli/init/github.yml")["jobs"]["audits"]["steps"]
+        steps = parsed("auditdp/cli/templates/github.yml")["jobs"]["audits"]["steps"]
         return next(step["run"] for step in steps if step.get("name") == "audit")
-    return "\n".join(parsed("auditdp/cli/init/gitlab.yml")["privacy-audits"]["script"])
+    return "\n".join(parsed("auditdp/cli/templates/gitlab.yml")["privacy-audits"]["script"])
 
 
 @SANDBOX
@@ -232,12 +232,12 @@ def test_who_judges_imports_nothing_that_is_for_audits(shared_project):
 
 
 def test_the_workflows_keep_who_judges_apart():
-    github = parsed("auditdp/cli/init/github.yml")["jobs"]
+    github = parsed("auditdp/cli/templates/github.yml")["jobs"]
     checkouts = [step for job in github.values() for step in job["steps"] if "checkout" in step.get("uses", "")]
     assert len(checkouts) == 2
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
     install = next(step["run"] for step in github["audits"]["steps"] if step.get("name") == "install")
-    gitlab = parsed("auditdp/cli/init/gitlab.yml")["privacy-audits"]["before_script"]
+    gitlab = parsed("auditdp/cli/templates/gitlab.yml")["privacy-audits"]["before_script"]
     for text in (install, "\n".join(gitlab)):
         installed = [line for line in text.splitlines() if "pip install" in line.replace("$pip", "pip")]
         assert len(installed) == 4
@@ -251,7 +251,7 @@ def test_the_workflows_keep_who_judges_apart():
 
 @pytest.mark.full
 def test_the_job_for_gitlab(repository):
-    job = parsed("auditdp/cli/init/gitlab.yml")["privacy-audits"]
+    job = parsed("auditdp/cli/templates/gitlab.yml")["privacy-audits"]
     script = script_of("gitlab")
     repository.write("mine.py", FINE.format(0.4))
     assert shell(repository, script).returncode == 1

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from auditdp.config import KINDS
+from auditdp.configuration import KINDS
 from tests.cli.conftest import Project
 
 pytestmark = pytest.mark.dear

@@ -18,16 +18,8 @@ from typing import Any
 
 import pytest
 
-from auditdp.report.markdown import table
-from auditdp.report.text import markdown
-from tests.cli.conftest import (  # noqa: F401 - fixtures
-    SCRIPT,
-    environment,
-    fork_server,
-    project,
-    shared_project,
-    without_sandbox,
-)
+from auditdp.report.plain_text import markdown, table
+from tests.cli.conftest import SCRIPT, environment
 
 PAGE = Path(__file__).resolve().parents[2] / "reports" / "faults.md"
 HEAD = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from auditdp.runner.processes.sandbox import sandbox_of
+from auditdp.runner.sandbox import sandbox_of
 from tests.cli.conftest import untimed
 from tests.faults.catalogue import HEAD
 from tests.faults.conftest import WORKERS, results, script

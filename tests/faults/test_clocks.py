@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from auditdp.runner.record import scan_log
+from auditdp.runner.run_record import scan_log
 from tests.cli.conftest import untimed
 from tests.faults.catalogue import HEAD
 from tests.faults.conftest import WORKERS, results, script

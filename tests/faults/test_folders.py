@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from auditdp.doors import write_together
-from auditdp.runner.record import read_log
+from auditdp.files import write_together
+from auditdp.runner.run_record import read_log
 from tests.cli.conftest import SCRIPT, environment
 from tests.faults.catalogue import HEAD
 from tests.faults.conftest import WORKERS
@@ -129,7 +129,7 @@ def test_no_folder_for_temporary_files_names_tmpdir(place, command, see):
 WRITES = """
 import sys
 from pathlib import Path
-from auditdp.doors import write
+from auditdp.files import write
 
 for _ in range(400):
     write(Path("report.html"), sys.argv[1] * 200_000)

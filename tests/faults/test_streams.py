@@ -129,7 +129,7 @@ def test_a_folder_for_temporary_files_with_a_long_name(leaky, workers, see, tmp_
 
 INTERNAL = """
 import sys
-import auditdp.cli.run.running as running
+import auditdp.cli.running as running
 def fails(*arguments, **options):
     raise ZeroDivisionError("a mistake of ours")
 running.{name} = fails

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from auditdp.record.results import RunRecord
-from auditdp.report.terminal import run as terminal
+from auditdp.report import terminal
 from tests.faults.catalogue import HEAD
 from tests.faults.conftest import WORKERS, on_terminal
 

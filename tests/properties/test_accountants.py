@@ -8,12 +8,17 @@ from flint import arb
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from auditdp.accountants.base import ROUNDED_UP, Soundness
-from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
-from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary, corollary_budget
-from auditdp.accountants.composition.unequal import HeterogeneousComposition
-from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.top_k import (
+from auditdp.accountants.accountant import ROUNDED_UP, Soundness
+from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
+from auditdp.accountants.composition import (
+    AdvancedComposition,
+    BasicComposition,
+    KairouzCorollary,
+    OptimalComposition,
+    corollary_budget,
+)
+from auditdp.accountants.concentrated import ZCDP
+from auditdp.accountants.selection import (
     TopKAdvanced,
     TopKBoundedRange,
     TopKDurfeeRogers,
@@ -22,7 +27,7 @@ from auditdp.accountants.top_k import (
     TopKPure,
     TopKZCDP,
 )
-from auditdp.accountants.zcdp import ZCDP
+from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.mechanism.laws import precision
 from mechanisms.top_k_law import plackett_luce, unordered_top_k
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.history.baseline.entries import Accepted, Entry, rounded_down
-from auditdp.history.baseline.file import read_baseline, write_baseline
+from auditdp.record.baseline import read_baseline, write_baseline
+from auditdp.record.baseline_entries import Accepted, Entry, rounded_down
 from auditdp.record.results import Verdict
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp.bounds import Bound, from_counts, from_guesses, from_scores, methods
-from auditdp.bounds.curves import EpsilonDelta, Gaussian
-from auditdp.bounds.guesses import curve_refuted
-from auditdp.bounds.levels import highest_chain, highest_rejected, smallest_alpha
+from auditdp.bounds.bound_levels import highest_chain, highest_rejected, smallest_alpha
+from auditdp.bounds.one_run import curve_refuted
+from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
 
 CURVES = st.one_of(st.builds(EpsilonDelta, st.sampled_from([0.0, 1e-5, 0.1])), st.just(Gaussian()))
 LEVELS = st.floats(0, 5)

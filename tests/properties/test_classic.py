@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import QueryAnswers
-from auditdp.evidence.exact.losses import pair_loss
-from auditdp.evidence.exact.noise_loss import laplace_loss
+from auditdp.evidence.loss_of_laws import pair_loss
+from auditdp.evidence.noise_loss import laplace_loss
 from auditdp.mechanism.capabilities import capabilities
 from mechanisms.classic import (
     SVT1,

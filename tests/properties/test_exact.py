@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from auditdp.adjacency import AnyValues
 from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.evidence.exact.losses import delta_curve, pair_loss
+from auditdp.evidence.exact import exact_evidence
+from auditdp.evidence.loss_of_laws import delta_curve, pair_loss
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.record.results import Verdict
 

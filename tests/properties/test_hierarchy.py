@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Edges
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from mechanisms.hierarchy import DendrogramStep, PrivHRG, Thresholds
 from mechanisms.hierarchy.dendrogram import Dendrogram, Layer, uniform
 from mechanisms.hierarchy.likelihood import acceptance_rate, most_pairs, sensitivity, term

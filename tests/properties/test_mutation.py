@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from auditdp.mutation.draws import Spoiled, sites
+from auditdp.auditing.mutated_draws import Spoiled, sites
 
 
 def halved(mechanism):

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import FiniteLaw
 from mechanisms.numeric import (
     Duchi,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from auditdp import Nodes
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from mechanisms.pagerank import (
     DPApprEM,
     DPApprGM,

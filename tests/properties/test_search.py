@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.adjacency.search import maximise, smallest
+from auditdp.adjacency.pair_search import maximise, smallest
 
 TOP = 10**6
 seeds = st.integers(0, 2**63 - 1)

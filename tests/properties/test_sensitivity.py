@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp.adjacency import NeighbourList
-from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
-from auditdp.numerics.randomness import stream
+from auditdp.evidence.sensitivity import sensitivity_evidence
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 
 

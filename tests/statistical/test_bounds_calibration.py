@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from auditdp.bounds import from_outputs, from_scores, scan
-from auditdp.bounds.curves import EpsilonDelta
-from auditdp.bounds.guesses import curve_refuted, one_run_p_value
-from auditdp.numerics.randomness import stream
+from auditdp.bounds import from_outputs, from_scores, thresholds
+from auditdp.bounds.one_run import curve_refuted, one_run_p_value
+from auditdp.bounds.privacy_curves import EpsilonDelta
+from auditdp.numerics.streams import stream
 from benchmarks.false_alarms_bounds import ALPHA, FALSE_ALARMS
 
 REPEATS = 2_000
@@ -42,7 +42,7 @@ def test_maximising_over_the_number_of_guesses_would_be_invalid():
     rng, refuted = stream(2, "bounds"), 0
     for _ in range(500):
         labels = rng.integers(0, 2, 200, dtype=np.int8)
-        sets = scan.nested_sets(labels + rng.laplace(size=200), labels, "both")
+        sets = thresholds.nested_sets(labels + rng.laplace(size=200), labels, "both")
         values = [one_run_p_value(int(v), int(r), 200, 1.0, 0.0) for v, r in zip(sets.right, sets.sizes, strict=True)]
         refuted += min(values) <= ALPHA
     assert refuted > binom.isf(ERROR, 500, ALPHA), refuted
@@ -68,7 +68,9 @@ def laplace(rng, n, epsilon):
 def test_the_power_of_the_scan(repeats):
     """Laplace noise at 1.5 against a claim of 1, 300 calls: refuted in .68 of 200 runs before."""
     rng, runs = stream(4, "bounds"), repeats(300, least=100)
-    found = sum(scan.p_value(scan.nested_sets(*laplace(rng, 300, 1.5), "both"), 1.0) <= ALPHA for _ in range(runs))
+    found = sum(
+        thresholds.p_value(thresholds.nested_sets(*laplace(rng, 300, 1.5), "both"), 1.0) <= ALPHA for _ in range(runs)
+    )
     assert found >= repeats.fewest(runs, 0.64), f"{found} of {runs}"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from benchmarks.false_alarms_counting import ALPHA, FALSE_ALARMS
 
 pytestmark = pytest.mark.statistical

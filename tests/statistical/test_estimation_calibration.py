@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from auditdp.evidence.estimation import means
-from auditdp.numerics.randomness import stream
+from auditdp.evidence import estimation
+from auditdp.numerics.streams import stream
 from benchmarks.false_alarms_estimation import DRAWS, RANGES
 
 pytestmark = pytest.mark.statistical
@@ -27,26 +27,26 @@ def shifted(kind, shift):
 
 
 def unbiased(kind, declared):
-    return lambda x, alpha: means.bias(x, 0.0, 0.0, alpha, RANGES[kind] if declared else None)
+    return lambda x, alpha: estimation.bias(x, 0.0, 0.0, alpha, RANGES[kind] if declared else None)
 
 
 def almost(kind, side, declared):
     limits = shifted(kind, side * MARGIN) if declared else None
-    return lambda x, alpha: means.bias(x + side * MARGIN, -MARGIN, MARGIN, alpha, limits)
+    return lambda x, alpha: estimation.bias(x + side * MARGIN, -MARGIN, MARGIN, alpha, limits)
 
 
 def within(kind, side, declared):
     limits = shifted(kind, side * MARGIN) if declared else None
-    return lambda x, alpha: means.mean_within(x + side * MARGIN, MARGIN, alpha, limits)
+    return lambda x, alpha: estimation.mean_within(x + side * MARGIN, MARGIN, alpha, limits)
 
 
 def above(x, alpha):
-    return means.variance_above(x, 1.0, alpha)
+    return estimation.variance_above(x, 1.0, alpha)
 
 
 def below(kind, how):
     limits, kurtosis = RANGES[kind] if how == "range" else None, KURTOSIS[kind] if how == "kurtosis" else None
-    return lambda x, alpha: means.variance_below(x, 1.0, alpha, limits, kurtosis)
+    return lambda x, alpha: estimation.variance_below(x, 1.0, alpha, limits, kurtosis)
 
 
 SKEWED = ("normal", "Laplace", "exponential", "log-normal")
@@ -100,7 +100,7 @@ def test_the_wealth_is_a_fair_bet(declared):
     for places in product(range(3), repeat=6):
         drawn = values[list(places)]
         low = values[0] if declared else np.full(6, values[0])
-        expected += chances[list(places)].prod() * math.exp(means.mean_bets(drawn, 0.0, 1e-3, low, start=1)[-1])
+        expected += chances[list(places)].prod() * math.exp(estimation.mean_bets(drawn, 0.0, 1e-3, low, start=1)[-1])
     assert expected == pytest.approx(1, abs=1e-12)
 
 
@@ -111,7 +111,7 @@ def test_with_a_stated_kurtosis_no_factor_gains_on_average(scale, kurtosis):
     expected = 0.0
     for coins in product((-1.0, 1.0), repeat=5):
         drawn = scale * np.array(coins)
-        expected += math.exp(means.kurtosis_bets(drawn, 1.0, 0.4, kurtosis)[-1]) / 32
+        expected += math.exp(estimation.kurtosis_bets(drawn, 1.0, 0.4, kurtosis)[-1]) / 32
     assert expected <= 1
     assert expected > 0.9 or scale > 1 or kurtosis > 1
 
@@ -125,7 +125,7 @@ def test_a_bias_of_two_standard_errors_beyond_the_bet_is_found(kind, declared, r
     shift = (math.sqrt(2 * math.log(2 / SMALL)) + 2) / math.sqrt(calls)
     limits = shifted(kind, shift) if declared else None
     drawn = [DRAWS[kind](rng, calls) + shift for _ in range(samples)]
-    found = sum(means.bias(x, 0, 0, SMALL, limits) >= math.log(1 / SMALL) for x in drawn)
+    found = sum(estimation.bias(x, 0, 0, SMALL, limits) >= math.log(1 / SMALL) for x in drawn)
     least = repeats.fewest(samples, 0.9)
     assert found >= least, f"{found} of {samples}, expected 90 %, at least {least} at 1e-6"
 

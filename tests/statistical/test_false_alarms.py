@@ -14,21 +14,11 @@ import numpy as np
 import pytest
 
 from auditdp import PureDP
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.testing import LeakyResponse
-from benchmarks.alarms import (
-    ALPHA,
-    BOUNDED,
-    FACTORS,
-    PLAYED,
-    Overconfident,
-    cases,
-    games,
-    games_for_a_bound,
-    view,
-)
+from benchmarks.alarms import ALPHA, BOUNDED, FACTORS, PLAYED, Overconfident, cases, games, games_for_a_bound, view
 from benchmarks.tight_nulls import BIT, NULLS
 
 pytestmark = pytest.mark.statistical

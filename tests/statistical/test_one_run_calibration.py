@@ -3,7 +3,7 @@
 import pytest
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from benchmarks.false_alarms_one_run import ALPHA, FALSE_ALARMS, TightCanaries, refuted
 
 pytestmark = pytest.mark.statistical

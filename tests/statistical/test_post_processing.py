@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, Audit, PureDP
-from auditdp.auditing.collection import collect
+from auditdp.auditing.decorator import collect
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.errors import Skip
 from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.mechanism.protocol import as_mechanism

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, Verdict
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
 ALPHA = 0.05

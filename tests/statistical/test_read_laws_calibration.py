@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from auditdp import AccountedDP, GaussianDP, Pair
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.betting.forecasting.replayed import FEW_WAYS, ReplayedRatio
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.betting.forecasters.traced import FEW_WAYS, ReplayedRatio
 from auditdp.betting.game import Game
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.tracing import Trace
 
 pytestmark = [pytest.mark.statistical, pytest.mark.full]

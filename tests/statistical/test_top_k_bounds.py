@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from auditdp import Pair, PureDP
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from benchmarks.alarms import Overconfident
 from mechanisms.pagerank import DPApprEM, GivenRows
 

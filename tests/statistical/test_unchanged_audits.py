@@ -18,13 +18,12 @@ import pytest
 from hypothesis import strategies as st
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, PureDP, Rows, Unbiased
-from auditdp.auditing.gathering import COUNTING_ALPHA
+from auditdp.auditing.gathering import COUNTING_ALPHA, Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.evidence.counting.events import told_apart
-from auditdp.evidence.counting.evidence import FIRST_RUNS, _losses
-from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Kind, differences, drift
-from auditdp.history.baseline.entries import Entry, entry_of
+from auditdp.evidence.counted_events import told_apart
+from auditdp.evidence.counting import FIRST_RUNS, _losses
+from auditdp.record.baseline_entries import Entry, entry_of
+from auditdp.record.differences import FINDINGS, REGRESSIONS, Kind, differences, drift
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from benchmarks.false_alarms_counting import LAWS, PAIR, response

@@ -10,9 +10,9 @@ import pytest
 
 from auditdp import Audit, PureDP
 from auditdp.adjacency import Pair
-from auditdp.auditing.settings import Settings
+from auditdp.auditing.gathering import Settings
 from auditdp.record.versions import LawChange, VersionsResult
-from auditdp.runner.versions.comparing import bets
+from auditdp.runner.version_comparison import bets
 from auditdp.tracing import PairTrace, Trace, VersionsTrace, compare
 
 pytestmark = [pytest.mark.dear, pytest.mark.statistical]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.record.results import (
     AuditResult,

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from auditdp.config import FAILURES, KINDS, Configuration, load, project_name
+from auditdp.configuration import FAILURES, KINDS, Configuration, load, project_name
 from auditdp.errors import ConfigurationError
 
 
@@ -127,7 +127,7 @@ def test_a_profile_that_does_not_exist_is_refused_with_what_there_is(folder):
 
 
 def test_the_names_are_those_of_the_rooms_that_use_them():
-    from auditdp.cli.run.options import FailOn
+    from auditdp.cli.run_options import FailOn
 
     assert set(FAILURES) == set(map(str, FailOn))
     assert {field.name for field in fields(Configuration)} == {*KINDS, "profile", "folder", "sources"}

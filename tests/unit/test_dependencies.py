@@ -147,8 +147,8 @@ def test_a_run_loads_nothing_slow_that_it_does_not_use(tmp_path):
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 VIOLATED" in ended.stdout
     loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if line.startswith("import time:")}
-    assert "auditdp.cli.run.running" in loaded
+    assert "auditdp.cli.running" in loaded
     assert loaded.isdisjoint(FOR_A_RUN)
     loaded = set((tmp_path / "loaded").read_text().splitlines())
-    assert "auditdp.evidence.game.confirming" in loaded
+    assert "auditdp.evidence.confirmation" in loaded
     assert loaded.isdisjoint(FOR_AN_AUDIT)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.auditing.collection import collect
+from auditdp.auditing.decorator import collect
 from auditdp.errors import EXTRAS, CollectionError, MissingExtraError, did_you_mean, raised_at
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"

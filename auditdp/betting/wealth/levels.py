@@ -5,16 +5,19 @@ states). A level is *crossed* when the wealth against it has reached 1/α, and t
 it and all below it are crossed. If the truth is at level ε*, the claims at all levels from ε* on are true, and a bound
 of ε* or more needs the smallest of them to be crossed, which has probability at most α. The claim is one of the levels,
 so "the bound reaches the claim" is the very event that makes a verdict VIOLATED, and one α covers both statements.
+
+What one batch of bets has come to.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 ANCHORS = 8
@@ -92,3 +95,22 @@ def crossed(highest: Floats, alpha: float) -> int:
     """
     reached = highest >= math.log(1 / alpha) + ROUNDING_SLACK
     return len(reached) if reached.all() else int(np.argmin(reached))
+
+
+@dataclass(frozen=True, eq=False)
+class BatchResult:
+    """Log factors of one batch.
+
+    Attributes:
+        own: Of each forecaster against the claim, by each way of betting, shape (forecasters, ways).
+        leaders: Of the leaders against every level, shape (levels,).
+        at_anchors: Of each forecaster, had it bet there, at every anchor by each way, shape (forecasters, anchors, ways).
+        right: Calls on which each forecaster's odds were beyond the claim's cap and on the side of the coin, shape (K,).
+        wrong: Calls on which they were on the other side.
+    """
+
+    own: Floats
+    leaders: Floats
+    at_anchors: Floats
+    right: Floats
+    wrong: Floats

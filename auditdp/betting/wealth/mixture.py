@@ -1,7 +1,7 @@
 """The mixture averages: the wealth of all bets, against a claim and against all levels of its lower bound.
 
 The factor of one call, and why it cannot be expected to grow where the claim is true, is in `regions.py`; which region is
-bet on, in `caps.py` for pure claims and in `curves.py` for all others; and what it means that levels are crossed, in
+bet on, in `regions.py` for pure claims and in `curves.py` for all others; and what it means that levels are crossed, in
 `levels.py`. This is what remains:
 
 **Mixtures.** An average of wealths, each with expected factors of at most 1, is again one. Wealth is averaged, with
@@ -26,11 +26,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.wealth.caps import Caps
-from auditdp.betting.wealth.curves import Curves
+from auditdp.betting.wealth.curve_regions import Curves
 from auditdp.betting.wealth.forecasts import Forecasts
 from auditdp.betting.wealth.levels import Grid, crossed
-from auditdp.claims.base import Claim
+from auditdp.betting.wealth.regions import Caps
+from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 CLAIM_SHARE = 0.2

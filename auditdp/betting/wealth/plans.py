@@ -1,6 +1,6 @@
 """What is bet against a claim with a curve until it is renewed: who leads where, with which region, and how others bet.
 
-At a few levels, the *posts*, the region is that of the law nearest to what the leader there expects (`nearest.py`).
+At a few levels, the *posts*, the region is that of the law nearest to what the leader there expects (`nearest_region.py`).
 Posts lie ever denser below the highest level that the leader's law exceeds, since what can be won falls with the square
 of the distance to it. A level between two posts takes the region of the one from which it expects more, at its own
 price. All of it is made from earlier batches only.
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from auditdp.betting.wealth.forecasts import ForecastLine, Law
 from auditdp.betting.wealth.levels import Grid
-from auditdp.betting.wealth.nearest import excess, nearest_regions
+from auditdp.betting.wealth.nearest_region import excess, nearest_regions
 from auditdp.betting.wealth.regions import Region
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.claims.dominating import DominatingPair, lines
 from auditdp.numerics.arrays import Floats
 

@@ -2,22 +2,28 @@
 
 A question has a ticket that nobody can guess, and an answer names it: what comes unasked, twice, or to another question
 ends the conversation. Who judges is trusted, so questions are pickled. Answers are not: they are a line of JSON and the
-bytes of arrays of numbers, and one that announces more bytes than were allowed is not read (``doors`` has the bounds).
+bytes of arrays of numbers, and one that announces more bytes than were allowed is not read (``files`` has the bounds).
+
+A process that is forked from this one, writes nowhere, and answers through a pipe until whoever asks has ended.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 import secrets
 import select
+import signal
+import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import field
 from math import prod
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -25,8 +31,8 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 import auditdp.errors as of_the_harness
-from auditdp.doors import MOST_ARRAYS, MOST_MESSAGE, without_middle
-from auditdp.errors import AuditError, MissingExtraError, Timeout, raised_in
+from auditdp.errors import AuditError, MissingExtraError, Timeout, die_with_parent, raised_in
+from auditdp.files import MOST_ARRAYS, MOST_MESSAGE, without_middle
 from auditdp.mechanism.calls.allowance import Allowance, allowance, allowing
 from auditdp.mechanism.protocol import Array
 
@@ -229,3 +235,51 @@ def _described(error: BaseException, path: str, explained: Callable[[str], str])
         without_middle(text.encode("utf-8", "backslashreplace").decode()),
         raised_in(error, path),
     )
+
+
+class ForkedProcess:
+    """The end of who asks.
+
+    Args:
+        serve: Answers in the process, until the pipe is closed.
+
+    Attributes:
+        pipe: To the process; None where a platform cannot fork, or has no room, and after the end.
+        process: Its number.
+    """
+
+    def __init__(self, serve: Callable[[Connection], object]) -> None:
+        self.pipe: Connection | None = None
+        if not hasattr(os, "fork"):
+            return
+        ours, theirs = Pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads, which a fork lacks: calls that wait for one are given up
+            with suppress(OSError):
+                self.process = os.fork()
+                self.pipe = ours
+        if self.pipe is None:
+            ours.close()
+        elif self.process == 0:
+            with suppress(BaseException):  # and it ends without whatever the other process would do at its end
+                ours.close()
+                die_with_parent()
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                nothing = os.open(os.devnull, os.O_RDWR)
+                for stream in (0, 1, 2):
+                    os.dup2(nothing, stream)
+                sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # until the end
+                serve(theirs)
+            os._exit(0)
+        theirs.close()
+
+    def close(self) -> None:
+        """End the process."""
+        if self.pipe is None:
+            return
+        self.pipe.close()
+        self.pipe = None
+        with suppress(OSError):
+            os.kill(self.process, signal.SIGKILL)
+            os.waitpid(self.process, 0)

@@ -30,11 +30,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism.calls.calls import PROBES, Calls, Run
+from auditdp.mechanism.calls.calling import PROBES, Calls, Run
 from auditdp.mechanism.calls.untouched import Untouched, untouched
 from auditdp.mechanism.protocol import Array, is_vectorised
 from auditdp.numerics.arrays import Floats
-from auditdp.numerics.randomness import Streams
+from auditdp.numerics.streams import Streams
 
 FALSE_ALARM = 1e-6
 """Probability that a test here takes independent calls for dependent ones, at most."""

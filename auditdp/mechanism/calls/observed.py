@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.mechanism.calls.calls import checked_outputs
-from auditdp.mechanism.calls.showing import STREAMS, content, showing
+from auditdp.mechanism.calls.calling import checked_outputs
+from auditdp.mechanism.calls.side_outputs import STREAMS, content, showing
 from auditdp.mechanism.protocol import PerCall, as_mechanism, is_seeded, name_of
 
 

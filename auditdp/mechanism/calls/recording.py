@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.doors import MOST_RESULT
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism.calls.calls import Calls
+from auditdp.files import MOST_RESULT
+from auditdp.mechanism.calls.calling import Calls
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array
 

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from auditdp.errors import die_with_parent
 from auditdp.mechanism.calls.allowance import allowance
-from auditdp.mechanism.calls.calls import Calls, Run
-from auditdp.mechanism.calls.elsewhere import CallsElsewhere, MechanismElsewhere, sent
-from auditdp.mechanism.calls.forked import ForkedProcess
-from auditdp.mechanism.ending import die_with_parent
+from auditdp.mechanism.calls.calling import Calls, Run
+from auditdp.mechanism.calls.channel import ForkedProcess
+from auditdp.mechanism.calls.remote_mechanism import CallsElsewhere, MechanismElsewhere, sent
 from auditdp.mechanism.protocol import Array, Mechanism
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)

@@ -6,12 +6,9 @@ domain gives an output).
 """
 
 from auditdp.mechanism.calls.leaves import row_keys
-from auditdp.mechanism.laws.balls import FLOAT_ABSOLUTE_ERROR, FLOAT_RELATIVE_ERROR, PRECISION_BITS, ball, precision
-from auditdp.mechanism.laws.envelope import Envelope
-from auditdp.mechanism.laws.finite import FiniteLaw
-from auditdp.mechanism.laws.gaussian import GaussianLaw
-from auditdp.mechanism.laws.laplace import LaplaceLaw
-from auditdp.mechanism.laws.step import StepLaw
+from auditdp.mechanism.laws.additive import GaussianLaw, LaplaceLaw, StepLaw
+from auditdp.mechanism.laws.finite import Envelope, FiniteLaw
+from auditdp.numerics.balls import FLOAT_ABSOLUTE_ERROR, FLOAT_RELATIVE_ERROR, PRECISION_BITS, ball, precision
 
 __all__ = [
     "FLOAT_ABSOLUTE_ERROR",

@@ -14,13 +14,12 @@ from auditdp.claims.statements import CLAIMS
 from auditdp.record.details import EstimationDetails, ExactDetails, GameDetails
 from auditdp.record.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
 from auditdp.report import numbers
-from auditdp.report.guessing import guessing
+from auditdp.report.facts import Table, facts, pairs, says, tables
+from auditdp.report.guesses import at_most, guessing, said
 from auditdp.report.html.drawings import Drawing, DrawnPair, drawing, inputs
-from auditdp.report.html.facts import Table, facts, pairs, says, tables
-from auditdp.report.html.intervals import Interval, interval_of
+from auditdp.report.html.plots import Interval, interval_of
 from auditdp.report.numbers import as_float, level, number
-from auditdp.report.reading import at_most, said
-from auditdp.report.standing import Standing, reasons, refuted, standing, verdict_label
+from auditdp.report.sentences import Standing, reasons, refuted, standing, verdict_label
 
 WEALTH = (
     "Wealth of the bets against the claim, over the calls. If the claim is true, the line reaches the dashed threshold "
@@ -211,7 +210,7 @@ def _evidence(evidence: Evidence, result: AuditResult, plots: bool) -> EvidenceV
 
 
 def _plots(evidence: Evidence, claim: ClaimRecord | None) -> Iterator[Plot]:
-    from auditdp.report.html import figures  # loads matplotlib, which only a report with plots needs
+    from auditdp.report.html import plots as figures  # loads matplotlib, which only a report with plots needs
 
     shown = evidence.details
     logarithmic = claim is not None and (bool(claim.delta) or claim.parameter == "mu")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from auditdp.doors import json_of
-from auditdp.report.text import shorten
+from auditdp.files import json_of
+from auditdp.report.plain_text import shorten
 
 MOST_NODES = 24
 MOST_CELLS = 24

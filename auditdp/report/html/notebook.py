@@ -9,12 +9,12 @@ from markupsafe import escape
 
 from auditdp.record.results import AuditResult, ClaimRecord, Verdict
 from auditdp.report.html.cards import audit_view
-from auditdp.report.html.intervals import TICKS, WIDTH, interval_of, place
 from auditdp.report.html.pages import environment
-from auditdp.report.html.svg import COLOURS
+from auditdp.report.html.plots import COLOURS, TICKS, interval_of, place
+from auditdp.report.html.plots import INTERVAL_WIDTH as WIDTH
 from auditdp.report.numbers import MISSING, bounds, count, duration, level, symbol
-from auditdp.report.standing import BEYOND, counted, detectable, rarely
-from auditdp.report.text import markdown, printable
+from auditdp.report.plain_text import markdown, printable
+from auditdp.report.sentences import BEYOND, counted, detectable, rarely
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

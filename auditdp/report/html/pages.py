@@ -2,6 +2,12 @@
 
 No page needs a script or loads anything from elsewhere; the index has one, for the search in its table. Everything that
 comes from a record is escaped; only plots are inserted as they are, as images that hold what Matplotlib wrote.
+
+Which paper a claim is from, so that what is known of one paper stands together.
+
+What changed since the last report: verdicts that are others, audits that are new, and audits that are gone.
+
+What a run found, and what it could not have found, by what is claimed: the table that a report opens with.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -19,17 +26,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from auditdp.record.results import AuditResult, RunRecord
+from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report import numbers
+from auditdp.report.facts import PAIRS_SHOWN, plain
+from auditdp.report.guesses import CLEAN_RUN, MEANINGS
 from auditdp.report.html.cards import AuditView, EvidenceView, audit_view, evidence_views, file_name
-from auditdp.report.html.changes import asked_otherwise, changes
-from auditdp.report.html.facts import PAIRS_SHOWN, plain
-from auditdp.report.html.intervals import TICKS, place
-from auditdp.report.html.papers import by_paper
-from auditdp.report.html.summary import COLUMNS, summary
+from auditdp.report.html.plots import TICKS, place
 from auditdp.report.ledger import ledger, repairs_of
-from auditdp.report.numbers import number
-from auditdp.report.standing import (
+from auditdp.report.numbers import bound, number
+from auditdp.report.plain_text import printable, shell
+from auditdp.report.sentences import (
     AS_DECLARED,
     Standing,
     audited_claims,
@@ -46,10 +52,10 @@ from auditdp.report.standing import (
     run_meaning,
     self_reported,
     slowest,
+    standing,
     undecided,
+    verdict_label,
 )
-from auditdp.report.text import printable, shell
-from auditdp.report.wording import CLEAN_RUN, MEANINGS
 
 STYLE, DATA = "report.css", "record.json"
 MOST_PLOTS = 450
@@ -228,3 +234,131 @@ def _breakable(audit_id: str) -> Markup:
     for separator in ("/", "::", "["):
         written = Markup(written.replace(Markup(separator), Markup(f"{separator}<wbr>")))
     return written
+
+
+NO_PAPER = "Claims of no named paper"
+
+_NAME = r"[A-Z][\w’'\-]+"
+_PAPER = re.compile(rf"({_NAME}(?:(?:, | & | and ){_NAME})*(?: et al\.?)?) \(?((?:19|20)\d\d)\b")
+
+
+def paper(source: str) -> str:
+    """Return the authors and the year of the first paper that a source names.
+
+    >>> paper("a reading of ours: Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949")
+    'Sajadmanesh et al. 2023'
+    """
+    found = _PAPER.search(source)
+    return f"{found[1]} {found[2]}" if found else NO_PAPER
+
+
+def by_paper(results: Sequence[AuditResult]) -> dict[str, list[AuditResult]]:
+    """Return the audits of each paper, in the order of the record; those of no paper come last."""
+    groups: dict[str, list[AuditResult]] = {}
+    for result in results:
+        groups.setdefault(paper(result.claim.source if result.claim else ""), []).append(result)
+    rest = groups.pop(NO_PAPER, [])
+    return groups | ({NO_PAPER: rest} if rest else {})
+
+
+@dataclass(frozen=True)
+class Change:
+    """An audit that ended otherwise than in the last report; ``then`` or ``now`` is empty where one of them lacks it."""
+
+    audit: str
+    then: str
+    now: str
+    finding: bool
+
+
+def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
+    """Return the changes, new findings first, otherwise in the order of the new record and then of the old one.
+
+    Audits that the new run planned and has no result of are not listed: they changed nothing.
+    """
+    old = {result.id: result for result in previous.results}
+    new = {result.id: result for result in record.results}
+    missing = set(record.missing)
+    found = [
+        Change(name, _verdict_text(old.get(name)), _verdict_text(new.get(name)), _finds(new.get(name)))
+        for name in [*new, *(name for name in old if name not in new)]
+        if name not in missing and _verdict_text(old.get(name)) != _verdict_text(new.get(name))
+    ]
+    return sorted(found, key=lambda change: not change.finding)
+
+
+def asked_otherwise(previous: RunRecord, record: RunRecord) -> Sequence[str]:
+    """Return what the two runs were asked differently, as sentences."""
+    asked = [
+        ("root seed", previous.root_seed, record.root_seed),
+        ("budget", previous.arguments.get("budget"), record.arguments.get("budget")),
+        ("revision", previous.revision or "unknown", record.revision or "unknown"),
+    ]
+    return [f"{name} {then} then, {now} now" for name, then, now in asked if then != now]
+
+
+def _verdict_text(result: AuditResult | None) -> str:
+    if result is None:
+        return ""
+    surviving = " (a control survived)" if result.surviving_controls else ""
+    return verdict_label(result).replace("_", " ") + surviving
+
+
+def _finds(result: AuditResult | None) -> bool:
+    return result is not None and result.needs_a_look
+
+
+COLUMNS: dict[str, Sequence[Standing]] = {
+    "Findings": (Standing.FINDING,),
+    "Not confirmed": (Standing.UNCONFIRMED,),
+    "Refuted, as declared": AS_DECLARED,
+    "Proved": (Standing.CERTIFIED,),
+    "Equivalent": (Standing.EQUIVALENT,),
+    "Not refuted": (Standing.NOT_REFUTED,),
+    "Nothing known": (Standing.UNDECIDED, Standing.INCONCLUSIVE, Standing.ERROR, Standing.SKIPPED),
+}
+
+
+@dataclass(frozen=True)
+class ClaimSummary:
+    """What became of the claims of one kind.
+
+    Attributes:
+        missed: Which losses may be there all the same.
+    """
+
+    claimed: str
+    counts: Sequence[int]
+    missed: str
+
+
+def summary(record: RunRecord) -> list[ClaimSummary]:
+    """Return what became of the claims of each kind, those with most audits first, and a last row for all of them."""
+    kinds = Counter(_kind(result) for result in record.results)
+    rows = [_row(kind, [r for r in record.results if _kind(r) == kind]) for kind, _ in kinds.most_common()]
+    return [*rows, _row("all", record.results, len(record.missing))]
+
+
+def _row(claimed: str, results: Sequence[AuditResult], missing: int = 0) -> ClaimSummary:
+    found = Counter(standing(result) for result in results)
+    counts = [sum(found[each] for each in of) for of in COLUMNS.values()]
+    return ClaimSummary(claimed, [*counts[:-1], counts[-1] + missing], _missed(results))
+
+
+def _missed(results: Sequence[AuditResult]) -> str:
+    """Say from which loss on clean games would have seen one, where they played."""
+    powers = [result.power or math.inf for result in results if result.verdict is Verdict.NOT_REFUTED]
+    known = sorted(power for power in powers if power < math.inf)
+    ends = dict.fromkeys(bound(power, up=True, digits=2) for power in (*known[:1], *known[-1:]))
+    parts = [f"below {' to '.join(ends)}×"] if known else []
+    return "; ".join([*parts, *([f"any in {len(powers) - len(known):,}"] if len(powers) > len(known) else [])])
+
+
+def _kind(result: AuditResult) -> str:
+    """Return the kind of a claim in words.
+
+    >>> _kind(AuditResult("a.py::b", Verdict.ERROR, "it crashed"))
+    'not told'
+    """
+    words = re.findall(r"[A-Z]+[a-z]*", result.claim.kind) if result.claim else []
+    return " ".join([*words[:1], *(word if word.isupper() else word.lower() for word in words[1:])]) or "not told"

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active
 from auditdp.tracing.sources import (
     numpy_random,
     of_diffprivlib,
@@ -21,13 +20,14 @@ from auditdp.tracing.sources import (
     of_pydp,
     of_scipy,
     standard,
-    torch_tensors,
+    torch_noise,
 )
+from auditdp.tracing.watched_run import Active
 
 Watch = Callable[[Patches, Active], None]
 SOURCES: tuple[Watch, ...] = (numpy_random.watch, standard.watch)
 ADAPTERS: dict[str, Watch] = {
-    "torch": torch_tensors.watch,
+    "torch": torch_noise.watch,
     "jax": of_jax.watch,
     "scipy.stats": of_scipy.watch,
     "diffprivlib.mechanisms": of_diffprivlib.watch,

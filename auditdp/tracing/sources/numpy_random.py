@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.generators import UNWATCHED, WatchedGenerator, WatchedState, watched_draw
-from auditdp.tracing.mixing import gathered
+from auditdp.tracing.mixed_values import gathered
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
+from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 
 def watch(patches: Patches, active: Active) -> None:

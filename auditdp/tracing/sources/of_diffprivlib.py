@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import CHOICE, COIN
-from auditdp.tracing.families import NoiseLaw
+from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
 from auditdp.tracing.sources.primitives import Library, apart, declared, of_groups, unlike
+from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 Law = tuple[NoiseLaw, Any]
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.tracing.array_functions import plainly
 from auditdp.tracing.draws import ALONE, COIN
-from auditdp.tracing.families import NoiseLaw
-from auditdp.tracing.forms import number
+from auditdp.tracing.linear_forms import number
 from auditdp.tracing.noise import ARITHMETIC, Noise, noise_of, operated
-from auditdp.tracing.numpy_functions import plainly
+from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
+from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 FAMILIES = {"normal": "Gaussian", "laplace": "Laplace", "gumbel": "Gumbel"}
 FAMILIES |= {name: name for name in ("logistic", "exponential", "uniform")}

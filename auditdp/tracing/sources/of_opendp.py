@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.families import Loss, NoiseLaw
+from auditdp.tracing.noise_families import Loss, NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active
 from auditdp.tracing.sources.primitives import Library, apart, declared, rows_apart, unlike
+from auditdp.tracing.watched_run import Active
 
 
 def _norm(order: float) -> Callable[[Any, Any], float]:

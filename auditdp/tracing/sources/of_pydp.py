@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from auditdp.tracing.families import NoiseLaw
+from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sources.primitives import Library, declared, of_groups, rows_apart
+from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 ENTRIES = "_watched_entries"
 """The attribute of an algorithm that keeps what it was given in a run."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from auditdp.tracing.generators import WatchedState
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active
+from auditdp.tracing.watched_run import Active
 
 KINDS = {"scipy.stats._distn_infrastructure": "rv_generic", "scipy.stats._multivariate": "multi_rv_generic"}
 """By their modules, the classes of distributions of a number and of several."""

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import NOISY, Term
-from auditdp.tracing.families import DeclaredLoss, Loss, NoiseLaw
-from auditdp.tracing.forms import is_numeric, number
+from auditdp.tracing.linear_forms import is_numeric, number
 from auditdp.tracing.noise import Noise, places_of
+from auditdp.tracing.noise_families import DeclaredLoss, Loss, NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
+from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 Read = Callable[..., tuple[NoiseLaw, Any]]
 """From the arguments of a primitive, the object first: the law of its noise, and the value."""

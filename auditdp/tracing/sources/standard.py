@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE
-from auditdp.tracing.families import NoiseLaw
-from auditdp.tracing.folding import logarithm, sign_of
-from auditdp.tracing.forms import number
+from auditdp.tracing.linear_forms import logarithm, number, sign_of
 from auditdp.tracing.noise import Noise, noise_of, settled
+from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Active, WatchedRun, in_run
 from auditdp.tracing.sites import here
+from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 Samplers = dict[str, Callable[..., tuple[NoiseLaw, Any]]]
 SAMPLERS: Samplers = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from gnn.experiments.execute import data_folder, files_of, generator_of
 from gnn.experiments.experiment import (
     FORM,

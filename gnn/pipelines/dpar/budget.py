@@ -24,11 +24,11 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from auditdp.accountants.base import Accountant
-from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.solve import solve
+from auditdp.accountants.accountant import Accountant
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.concentrated import ZCDP
+from auditdp.accountants.root_finding import solve
 from auditdp.accountants.subsampling import FixedSizeSubsampled
-from auditdp.accountants.zcdp import ZCDP
 from auditdp.errors import ConfigurationError
 from gnn.pipelines.dpar.parameters import DPARParameters
 from gnn.pipelines.parts import node_noise, record_noise

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import accountants as room
-from auditdp.accountants.base import (
+from auditdp.accountants.accountant import (
     Accountant,
     AccountantError,
     Soundness,
@@ -23,19 +23,14 @@ from auditdp.accountants.base import (
     least,
     settle,
 )
-from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
-from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary
-from auditdp.accountants.composition.unequal import HeterogeneousComposition
+from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve, LaplaceLower, LaplaceUpper
+from auditdp.accountants.composition import AdvancedComposition, BasicComposition, KairouzCorollary, OptimalComposition
+from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.dp_sgd.fixed_size import fixed_size_accountants
-from auditdp.accountants.dp_sgd.node_level import node_level_accountants
-from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
-from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
-from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.laplace import LaplaceLower, LaplaceUpper
-from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
-from auditdp.accountants.top_k import (
+from auditdp.accountants.dp_sgd_batches import fixed_size_accountants, shuffled_accountants
+from auditdp.accountants.dp_sgd_node_level import node_level_accountants
+from auditdp.accountants.dp_sgd_poisson import RDP, Opacus, PLDLower, PLDUpper
+from auditdp.accountants.selection import (
     TopKAdvanced,
     TopKBoundedRange,
     TopKDurfeeRogers,
@@ -45,10 +40,11 @@ from auditdp.accountants.top_k import (
     TopKZCDP,
     bounded_range,
 )
-from auditdp.accountants.zcdp import ZCDP
+from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
+from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.statements import ApproxDP
 from auditdp.errors import AuditError
-from auditdp.mechanism.laws.balls import as_written, double_above
+from auditdp.numerics.balls import as_written, double_above
 from auditdp.record.results import Verdict
 
 ALL = [

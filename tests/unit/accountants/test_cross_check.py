@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.base import AccountantError, Soundness
-from auditdp.accountants.composition.equal import BasicComposition, Composition, OptimalComposition
+from auditdp.accountants.accountant import AccountantError, Soundness
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.composition import BasicComposition, Composition, OptimalComposition
+from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.description import Description
-from auditdp.accountants.dp_sgd.fixed_size import FixedSize, FixedSizeUpper
-from auditdp.accountants.dp_sgd.parameters import Poisson
-from auditdp.accountants.dp_sgd.poisson import PLDUpper, poisson_accountants
-from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.top_k import TopK, TopKNonAdaptive, TopKZCDP
-from auditdp.accountants.zcdp import ZCDP
+from auditdp.accountants.dp_sgd_batches import FixedSize, FixedSizeUpper
+from auditdp.accountants.dp_sgd_parameters import Poisson
+from auditdp.accountants.dp_sgd_poisson import PLDUpper, poisson_accountants
+from auditdp.accountants.selection import TopK, TopKNonAdaptive, TopKZCDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.record.results import Verdict
 

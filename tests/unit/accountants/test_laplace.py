@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from auditdp.accountants.base import AccountantError
-from auditdp.accountants.composition.equal import OptimalComposition
+from auditdp.accountants.accountant import AccountantError
+from auditdp.accountants.additive_noise import LaplaceLower, LaplaceNoise, LaplaceUpper
+from auditdp.accountants.composition import OptimalComposition
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.description import narrowest
-from auditdp.accountants.laplace import LaplaceLower, LaplaceNoise, LaplaceUpper
 from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.record.results import Verdict
 

@@ -6,7 +6,7 @@ from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.normal import at_most, gaussian_cells, log_at_most, upper_tail
+from auditdp.accountants.normal_quantiles import at_most, gaussian_cells, log_at_most, upper_tail
 from auditdp.mechanism.laws import precision
 
 GRID = np.concatenate([np.linspace(0, 37, 4001), np.arange(0, 37, 1 / 256), np.nextafter(np.arange(1, 37) / 256, 0)])

@@ -6,21 +6,20 @@ import mpmath as mp
 import pytest
 
 from auditdp import Audit
-from auditdp.accountants.base import Soundness
-from auditdp.accountants.composition.equal import BasicComposition, Composition, OptimalComposition
-from auditdp.accountants.composition.unequal import HeterogeneousComposition
+from auditdp.accountants.accountant import Soundness
+from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
+from auditdp.accountants.composition import BasicComposition, Composition, OptimalComposition
+from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.dp_sgd.fixed_size import FixedSizeLower, FixedSizeUpper
-from auditdp.accountants.dp_sgd.node_level import NodeLevelLower, NodeLevelUpper
-from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
-from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
+from auditdp.accountants.dp_sgd_batches import FixedSizeLower, FixedSizeUpper, ShuffledLower, ShuffledUpper
+from auditdp.accountants.dp_sgd_node_level import NodeLevelLower, NodeLevelUpper
+from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
 from auditdp.accountants.provable import bounds
+from auditdp.accountants.selection import TopKNonAdaptive, TopKOptimalComposition, TopKZCDP
 from auditdp.accountants.subsampling import PoissonSubsampled, WithReplacementSubsampled
-from auditdp.accountants.top_k import TopKNonAdaptive, TopKOptimalComposition, TopKZCDP
-from auditdp.accountants.zcdp import ZCDP
+from auditdp.accountants.unequal_composition import HeterogeneousComposition
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.claims.statements import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from auditdp.record.results import Verdict
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.accountants.base import AccountantError, Soundness
-from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
-from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.solve import _DECADE, _decimal, solve
-from auditdp.accountants.zcdp import ZCDP
+from auditdp.accountants.accountant import AccountantError, Soundness
+from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
+from auditdp.accountants.composition import BasicComposition, OptimalComposition
+from auditdp.accountants.concentrated import ZCDP
+from auditdp.accountants.root_finding import _DECADE, _decimal, solve
 
 targets = st.tuples(st.floats(0.01, 20), st.floats(1e-12, 0.1))
 

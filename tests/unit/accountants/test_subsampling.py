@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.base import Accountant
+from auditdp.accountants.accountant import Accountant
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.subsampling import (
     FixedSizeSubsampled,
@@ -18,7 +18,7 @@ from auditdp.accountants.subsampling import (
     unamplified,
 )
 from auditdp.claims.statements import ApproxDP
-from auditdp.mechanism.laws.balls import as_written
+from auditdp.numerics.balls import as_written
 from auditdp.record.results import Verdict
 
 EPSILONS = st.floats(1e-4, 50)

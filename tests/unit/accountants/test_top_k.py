@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from flint import arb
 
-from auditdp.accountants.base import AccountantError, Soundness
-from auditdp.accountants.composition.quoted import KairouzCorollary
-from auditdp.accountants.top_k import (
+from auditdp.accountants.accountant import AccountantError, Soundness
+from auditdp.accountants.composition import KairouzCorollary
+from auditdp.accountants.selection import (
     TopKAdvanced,
     TopKBoundedRange,
     TopKDurfeeRogers,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Alike, Pair
-from auditdp.adjacency.drawing import first_values
+from auditdp.adjacency.pair_search import first_values
 from auditdp.adjacency.tabular import tabular
 from auditdp.errors import AdjacencyError
 

@@ -10,11 +10,11 @@ import pytest
 
 from auditdp import GaussianDP, audit_training
 from auditdp.adjacency import Alike, Pair
-from auditdp.adjacency.alike_graph import ADDED, ALONE, ONE, REWIRED, SAME, THERE, AlikeGraph, graph_of
-from auditdp.adjacency.drawing import first_values
+from auditdp.adjacency.graph_symmetry import ADDED, ALONE, ONE, REWIRED, SAME, THERE, AlikeGraph, graph_of
+from auditdp.adjacency.pair_search import first_values
 from auditdp.errors import AdjacencyError
 from auditdp.record.results import Verdict
-from auditdp.training.trainers import neighbours
+from auditdp.training import neighbours
 
 X, Y = np.array([[3.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.0], [0.0, 2.0]]), np.array([0, 1, 0, 1, 1])
 ARCS = np.array([[0, 1, 1, 2, 3, 4, 1, 4], [1, 0, 2, 1, 4, 3, 4, 1]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from auditdp import Box, Pair
-from auditdp.adjacency.search import smallest
+from auditdp.adjacency.pair_search import smallest
 from auditdp.errors import AdjacencyError
 
 

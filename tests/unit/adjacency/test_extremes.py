@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.adjacency.drawing import first_values
-from auditdp.adjacency.extremes import Domain, at_limits, ends, numbers, values, with_extremes
+from auditdp.adjacency.corner_cases import Domain, at_limits, ends, numbers, values, with_extremes
+from auditdp.adjacency.pair_search import first_values
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import identity_key
 

@@ -16,9 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from auditdp.adjacency import hypothesis_internals as internals
-from auditdp.adjacency.drawing import changed, draws, first_values
-from auditdp.adjacency.extremes import Domain, ends, values, with_extremes
-from auditdp.adjacency.search import maximise, smallest
+from auditdp.adjacency.corner_cases import Domain, ends, values, with_extremes
+from auditdp.adjacency.pair_search import changed, draws, first_values, maximise, smallest
 
 CHANGED = f"Hypothesis {hypothesis.__version__} changed: adapt auditdp/adjacency/hypothesis_internals.py"
 PRIVATE = re.compile(r"hypothesis\.(_settings|control|internal|strategies\._internal)\b")

@@ -25,7 +25,7 @@ from auditdp.adjacency import (
     Relationship,
     Rows,
 )
-from auditdp.adjacency.offers import offers
+from auditdp.adjacency.adjacency import offers
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import identity_key
 

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from auditdp import AnyValues, Audit, Box, Edges, Pair, PureDP
 from auditdp.adjacency import as_adjacency
-from auditdp.adjacency.offers import offers
-from auditdp.adjacency.sized import of_size
+from auditdp.adjacency.adjacency import offers
+from auditdp.adjacency.values import of_size
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.errors import AdjacencyError
-from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
+from auditdp.evidence.exact import exact_evidence
+from auditdp.evidence.sensitivity import sensitivity_evidence
 from auditdp.mechanism.laws import FiniteLaw
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 
 

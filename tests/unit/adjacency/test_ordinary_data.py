@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from auditdp import PureDP, audit_training, check
 from auditdp.adjacency import Alike, Pair, Rows
-from auditdp.adjacency.alike_graph import AlikeGraph
+from auditdp.adjacency.adjacency import is_data
 from auditdp.adjacency.digest import digest_of
-from auditdp.adjacency.drawing import first_values
-from auditdp.adjacency.pasting import is_data
+from auditdp.adjacency.graph_symmetry import AlikeGraph
+from auditdp.adjacency.pair_search import first_values
 from auditdp.mechanism.calls.inputs import difference
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.formats import FORMATS, render
-from auditdp.training.trainers import neighbours
+from auditdp.training import neighbours
 
 MANY = 40
 WORDS = ["lorem", "ipsum", "dolor", "sit", "amet", "consectetur"]

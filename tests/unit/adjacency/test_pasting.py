@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.adjacency.pasting import as_python, is_data
+from auditdp.adjacency.adjacency import as_python, is_data
 from auditdp.mechanism.calls.inputs import difference
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from auditdp import Pair, Records
-from auditdp.adjacency.offers import offers
+from auditdp.adjacency.adjacency import offers
 from auditdp.errors import AdjacencyError
 
 

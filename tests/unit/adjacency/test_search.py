@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from auditdp.adjacency import NeighbourList
-from auditdp.adjacency.search import maximise, smallest
+from auditdp.adjacency.pair_search import maximise, smallest
 from auditdp.errors import AuditError, MechanismError, Timeout
 
 pytestmark = pytest.mark.dear
@@ -189,7 +189,7 @@ SCRIPT = """
     sys.path.insert(0, {folder!r})
     {load}
     from hypothesis import settings, strategies as st
-    from auditdp.adjacency.search import maximise, smallest
+    from auditdp.adjacency.pair_search import maximise, smallest
     settings.register_profile("theirs", derandomize=True, max_examples=3, print_blob=True)
     settings.load_profile("theirs")
     found = maximise(st.tuples(st.integers(), st.floats(), st.binary()), lambda v: v[0] % 1000, examples=300, seed=7)

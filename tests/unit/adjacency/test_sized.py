@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from auditdp import assert_private
 from auditdp.adjacency import AnyValues, Pair, Records, Rows, as_adjacency
-from auditdp.adjacency.sized import OfSize, records
+from auditdp.adjacency.values import OfSize, records
 from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.pairs import can_search
+from auditdp.betting.pairs.search import can_search
 from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import AdjacencyError, CollectionError, PrivacyViolation
 from auditdp.record.results import Verdict

@@ -16,9 +16,9 @@ import pytest
 
 import auditdp
 from auditdp import LaplaceLaw, PrivacyViolation, PureDP, Unbiased, assert_private, check
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.watching import Watcher, going_on, watched
+from auditdp.betting.game import Watcher, going_on, watched
 from auditdp.errors import CollectionError, ConfigurationError, MechanismError
 from auditdp.record.results import RESULT, Verdict
 from auditdp.training import audit_training
@@ -256,8 +256,8 @@ def test_a_violation_holds_the_result_and_hides_the_frame():
     assert PrivacyViolation("alone").result is None
     shown = str(caught.getrepr())
     assert f"test_checking.py:{caught.traceback[0].lineno + 1}: " in shown
-    assert "assertion.py" in str(caught.traceback)
-    assert "assertion.py" not in shown
+    assert "auditing/check.py" in str(caught.traceback)
+    assert "auditing/check.py" not in shown
 
 
 def test_the_vocabulary_loads_no_report_and_dir_finds_every_public_name():

@@ -15,13 +15,12 @@ from sklearn.naive_bayes import GaussianNB
 
 import auditdp
 from auditdp.adjacency import AnyValues, NeighbourList, Pair
-from auditdp.auditing.assertion import assert_private
-from auditdp.auditing.collection import collect
+from auditdp.auditing.check import assert_private
 from auditdp.auditing.declaration import Audit
-from auditdp.auditing.decorator import audit, data_file
+from auditdp.auditing.decorator import audit, collect, data_file
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import (
     AdjacencyError,
@@ -32,7 +31,7 @@ from auditdp.errors import (
     PrivacyViolation,
     Skip,
 )
-from auditdp.evidence.estimation.evidence import Unbiased
+from auditdp.evidence.estimation import Unbiased
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response, SharedNoise
@@ -594,5 +593,5 @@ def test_the_examples_in_docstrings_are_true():
     ]
     results = {name: doctest.testmod(importlib.import_module(name)) for name in names}
     assert {name: r.failed for name, r in results.items() if r.failed} == {}
-    assert results["auditdp.auditing.assertion"].attempted >= 4
+    assert results["auditdp.auditing.check"].attempted >= 4
     assert results["auditdp.claims.statements"].attempted >= 1

@@ -8,14 +8,14 @@ import pytest
 import typer.main
 
 from auditdp import Audit, ControlSurvived, PureDP, assert_private, audit_training, check
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.cli.common import app
 from auditdp.errors import ConfigurationError
 from auditdp.pytest_plugin import pytest_addoption
-from auditdp.pytest_plugin.auditor import Auditor
-from auditdp.record.budgets import Fault
+from auditdp.pytest_plugin.items import Auditor
+from auditdp.record.budget import Fault
 from auditdp.record.details import GameDetails
 from auditdp.record.results import Verdict, details
 
@@ -91,7 +91,7 @@ def test_all_but_the_first_three_arguments_are_given_by_name(entry):
 @pytest.mark.parametrize("command", ["run", "mutate"])
 @pytest.mark.parametrize("option", ["--calls", "--find", "--budget"])
 def test_a_run_is_told_calls_and_faults_by_the_same_names(command, option):
-    import_module("auditdp.cli.run.run")  # which registers it
+    import_module("auditdp.cli.run_command")  # which registers it
     (budget,) = [p for p in typer.main.get_command(app).commands[command].params if p.name == "budget"]
     assert option in budget.opts
 

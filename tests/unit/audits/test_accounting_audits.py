@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.accountants.composition.equal import OptimalComposition
-from auditdp.accountants.composition.quoted import corollary_budget
-from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.top_k import TopKZCDP, bounded_range
-from auditdp.auditing.collection import collect
+from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
+from auditdp.accountants.composition import OptimalComposition, corollary_budget
+from auditdp.accountants.selection import TopKZCDP, bounded_range
+from auditdp.auditing.decorator import collect
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.record.results import Verdict
 from mechanisms.pagerank import entry_epsilon, share_of_row

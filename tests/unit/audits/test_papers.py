@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.auditing.collection import collect
+from auditdp.auditing.decorator import collect
 from auditdp.record.results import Verdict
-from auditdp.report.text import markdown
+from auditdp.report.plain_text import markdown
 from audits.ledger.entries import FALSE
 from audits.ledger.statements import Fault, Kind, check
 from audits.papers import NEWER, PAPERS

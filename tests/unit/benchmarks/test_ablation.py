@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.repeats import Repeating
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.repeated_outputs import Repeating
 from auditdp.betting.game import Game
 from auditdp.claims.statements import PureDP
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.testing import LaplaceMechanism, Response
 from benchmarks import ablation
 from benchmarks.ablation import OTHER, Costs, Played, Row, crossing, eliminate, kind_of

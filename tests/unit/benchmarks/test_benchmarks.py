@@ -12,7 +12,7 @@ from scipy.stats import norm
 from typer.testing import CliRunner
 
 from auditdp import GaussianDP, Pair, PureDP
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.testing import LaplaceMechanism, Response
 from benchmarks import __main__ as command
 from benchmarks import alarms, calls, figures, peers, speed, tightness

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from auditdp.betting.wealth.caps import growth
+from auditdp.betting.wealth.regions import growth
 from benchmarks import limit
 from benchmarks.calls import gaussian_epsilon
 

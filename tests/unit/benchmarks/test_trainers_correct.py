@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from auditdp.adjacency.base import GivenPairs
-from auditdp.training.trainers import neighbours
+from auditdp.adjacency.adjacency import GivenPairs
+from auditdp.training import neighbours
 from benchmarks import trainers_correct
 from benchmarks.parts import Options
 from benchmarks.trainers_correct import CASES, KINDS, ROW

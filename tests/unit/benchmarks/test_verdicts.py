@@ -9,9 +9,9 @@ from flint import arb
 from typer.testing import CliRunner
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.evidence.exact import evidence as exact
+from auditdp.evidence import exact
 from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.balls import ball
+from auditdp.numerics.balls import ball
 from benchmarks import __main__ as command
 from benchmarks.parts import Options
 from benchmarks.verdicts import part

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.betting.distance import Usual, distance, spread_of
+from auditdp.betting.pairs.distances import Usual, distance, spread_of
 
 N = 4
 

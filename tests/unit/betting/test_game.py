@@ -11,21 +11,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from auditdp.adjacency import AnyValues, Neighbours, Pair
-from auditdp.betting.forecasting.batch import Batch
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Single, default_forecasters
-from auditdp.betting.forecasting.schedule import LATE_THINNING, Schedule
+from auditdp.betting.forecasters.batches import Batch
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Single, default_forecasters
+from auditdp.betting.forecasters.schedule import LATE_THINNING, Schedule
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, Game, checked_pairs
-from auditdp.betting.policies import NEGLECT
+from auditdp.betting.pair_tables import NEGLECT
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
-from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import MOST_PROBED, PROBES
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import AnyValues, Neighbours, Pair, QueryAnswers
-from auditdp.betting.forecasting.forecasters import Single, default_forecasters
+from auditdp.betting.forecasters.forecaster import Single, default_forecasters
 from auditdp.betting.game import Game
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, AuditError, ConfigurationError, MechanismError
-from auditdp.evidence.game.confirming import play_again
-from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.confirmation import play_again
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls.recording import MOST_BYTES
 from auditdp.mechanism.protocol import as_mechanism, unseeded
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 from benchmarks.false_alarms_game import Alternating, Drifting, Remembering, Smoothing, chain, shared_half
@@ -102,7 +102,7 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch)
     """Where the tests of independence see nothing: the verdict rests on calls that were made one by one."""
     for check in ("check_seeded", "check_batch"):
         monkeypatch.setattr(f"auditdp.mechanism.calls.independence.{check}", lambda *args, **options: None)
-    monkeypatch.setattr("auditdp.evidence.game.evidence.believed", lambda found, *args, **options: found)
+    monkeypatch.setattr("auditdp.evidence.game_evidence.believed", lambda found, *args, **options: found)
     found = play(
         shared_half, GaussianDP(1.0), trace=False, calls=20_000
     )  # by the noise that a trace reads off nothing is found

@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from auditdp import Audit
 from auditdp.adjacency import AnyValues, Box, Fields, NeighbourList, Neighbours, Pair, QueryAnswers, Records, Rows
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import default_forecasters
+from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.pairs import FEWEST_CALLS, MOST_PROPOSED, can_search, propose, smaller
+from auditdp.betting.pairs.search import FEWEST_CALLS, MOST_PROPOSED, can_search, propose, smaller
 from auditdp.claims.statements import PureDP
 from auditdp.errors import AdjacencyError
-from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls.allowance import allowing
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 
@@ -363,8 +363,8 @@ def test_what_comes_after_a_finding_does_not_take_it_away(monkeypatch):
     def fails(*args, **options):
         raise RuntimeError("no more")
 
-    monkeypatch.setattr("auditdp.evidence.game.evidence.confirm_smaller", fails)
-    monkeypatch.setattr("auditdp.evidence.sensitivity.evidence.sensitivity_evidence", fails)
+    monkeypatch.setattr("auditdp.evidence.game_evidence.confirm_smaller", fails)
+    monkeypatch.setattr("auditdp.evidence.sensitivity.sensitivity_evidence", fails)
     result = run_audit(Audit(LaplaceMechanism(0.2), PureDP(1.0), Numbers()), Settings(0.05, 2_000, 1))
     assert result.verdict is Verdict.VIOLATED
     assert any("the look for a smaller pair ended with RuntimeError" in found.statement for found in result.evidence)

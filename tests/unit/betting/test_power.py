@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binom
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.power import HIGHEST_LEVEL, POWER, _response_power, detectable_level, detectable_rarely
-from auditdp.betting.wealth.caps import log_cap
 from auditdp.betting.wealth.levels import level_grid
+from auditdp.betting.wealth.regions import log_cap
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.testing import GaussianMechanism, Response
 
 pytestmark = pytest.mark.dear

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.betting.telling import farthest, telling
+from auditdp.betting.pairs.distances import farthest, telling
 from auditdp.tracing import Trace
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Alike, Pair, Rows
-from auditdp.adjacency.search import key
-from auditdp.betting.trace_look import PROMISED
-from auditdp.betting.traced_pairs import looked_by_trace, trace_runs
+from auditdp.adjacency.pair_search import key
+from auditdp.betting.pairs.trace_summary import PROMISED
+from auditdp.betting.pairs.traced_search import looked_by_trace, trace_runs
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls import Calls

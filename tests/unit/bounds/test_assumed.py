@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, nct, norm, ttest_ind
 
-from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.bounds.assumed import FREEDOM, assuming_gaussian
-from auditdp.bounds.curves import EpsilonDelta, Gaussian
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
 from auditdp.bounds.result import Question
+from auditdp.bounds.stated_assumptions import FREEDOM, assuming_gaussian
 
 MU, MU_DP = 1.0, Gaussian()
 

@@ -16,23 +16,21 @@ import auditdp.bounds
 from auditdp.bounds import (
     METHODS,
     Bound,
-    bets,
-    entry,
+    api,
     from_counts,
     from_guesses,
     from_labelled_guesses,
     from_observed,
     from_outputs,
     from_scores,
-    intervals,
     methods,
-    scan,
-    split,
-    unconditional,
+    one_event,
+    stated_assumptions,
+    thresholds,
 )
-from auditdp.bounds import guesses as guessing
-from auditdp.bounds.curves import EpsilonDelta, Gaussian
-from auditdp.bounds.intervals import Counts
+from auditdp.bounds import one_run as guessing
+from auditdp.bounds.one_event import Counts
+from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
 from auditdp.bounds.result import Question, rounded_down, rounded_up
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
@@ -43,7 +41,7 @@ CURVES = [EpsilonDelta(), EpsilonDelta(0.05), Gaussian()]
 
 
 def test_the_examples_in_the_docstrings():
-    for module in (auditdp.bounds, entry):
+    for module in (auditdp.bounds, api):
         found = doctest.testmod(module)
         assert found.attempted
         assert not found.failed
@@ -103,7 +101,7 @@ def test_the_exact_p_value_is_the_largest_over_the_boundary(curve):
     for x, y in [(7, 0), (10, 2), (14, 3), (14, 6), (12, 0)]:
         extreme = statistic >= statistic[x, y] * (1 - 1e-9)
         largest = np.tensordot(extreme.astype(float), laws, axes=([0, 1], [0, 1])).max()
-        found = unconditional.p_value(Counts(x, n, y, m), curve, level, 0.0)
+        found = one_event.p_value(Counts(x, n, y, m), curve, level, 0.0)
         assert largest <= found <= 1.03 * largest + 2e-9, (x, y)
 
 
@@ -113,7 +111,7 @@ def test_the_exact_test_has_its_size_at_every_value_of_the_nuisance(curve):
     n, level, alpha, q = 12, 1.0, 0.05, np.linspace(0, 1, 501)
     refuted = np.array(
         [
-            [unconditional.p_value(Counts(x, n, y, n), curve, level, alpha) <= alpha for y in range(n + 1)]
+            [one_event.p_value(Counts(x, n, y, n), curve, level, alpha) <= alpha for y in range(n + 1)]
             for x in range(n + 1)
         ]
     )
@@ -134,15 +132,15 @@ def test_the_statistic_is_the_smallest_divergence_from_the_null(curve):
     a, c = 0.75, 0.18
     divergence = 40 * (a * np.log(a / p) + (1 - a) * np.log((1 - a) / (1 - p)))
     divergence += 50 * (c * np.log(c / q) + (1 - c) * np.log((1 - c) / (1 - q)))
-    assert unconditional.statistic(counts, curve, level) == pytest.approx(divergence.min(), rel=1e-7)
-    assert unconditional.statistic(Counts(10, 40, 9, 50), curve, level) == 0
+    assert one_event.statistic(counts, curve, level) == pytest.approx(divergence.min(), rel=1e-7)
+    assert one_event.statistic(Counts(10, 40, 9, 50), curve, level) == 0
 
 
 def test_cells_of_counts_only_ever_raise_the_p_value(monkeypatch):
     counts, curve = Counts(380, 600, 200, 600), EpsilonDelta()
-    fine = unconditional.p_value(counts, curve, 0.55, 0.0)
-    monkeypatch.setattr(unconditional, "CELLS", 60)
-    coarse = unconditional.p_value(counts, curve, 0.55, 0.0)
+    fine = one_event.p_value(counts, curve, 0.55, 0.0)
+    monkeypatch.setattr(one_event, "CELLS", 60)
+    coarse = one_event.p_value(counts, curve, 0.55, 0.0)
     assert fine < coarse < 1.3 * fine
 
 
@@ -165,7 +163,7 @@ def test_dkw_is_the_largest_over_all_thresholds():
         for t in first
         if (u := 1 - max(0, np.mean(first >= t) - a)) > 0
     )
-    assert intervals.dkw(first, second, EpsilonDelta(), 0.05) == pytest.approx(best)
+    assert one_event.dkw(first, second, EpsilonDelta(), 0.05) == pytest.approx(best)
 
 
 # Guesses
@@ -311,61 +309,61 @@ def brute_force(sizes, statistic, q):
 def test_the_law_of_the_scan_is_exact(sizes, epsilon):
     sizes, rng = np.array(sizes), np.random.default_rng(1)
     for _ in range(5):
-        sets = scan.Sets(sizes, np.cumsum(rng.random(sizes[-1]) < 0.85)[sizes - 1], int(sizes[-1]))
+        sets = thresholds.Sets(sizes, np.cumsum(rng.random(sizes[-1]) < 0.85)[sizes - 1], int(sizes[-1]))
         q = float(expit(epsilon))
         statistic = largest_divergence(sets.right, sets.sizes, q)
         expected = brute_force(sizes, statistic, q) if statistic > 0 else 1.0
-        assert expected <= scan.p_value(sets, epsilon) * (1 + 1e-12) <= expected * (1 + 1e-8)
+        assert expected <= thresholds.p_value(sets, epsilon) * (1 + 1e-12) <= expected * (1 + 1e-8)
 
 
 def test_a_scan_of_perfect_guesses_has_the_p_value_of_its_last_set():
     """All of n right: S is n ln(1/q), which the largest set alone reaches, so p = q^n; tiny p-values stay exact."""
-    sets = scan.Sets(np.arange(1, 201), np.arange(1, 201), 200)
-    assert scan.p_value(sets, 0.5) == pytest.approx(float(expit(0.5)) ** 200, rel=1e-8)
+    sets = thresholds.Sets(np.arange(1, 201), np.arange(1, 201), 200)
+    assert thresholds.p_value(sets, 0.5) == pytest.approx(float(expit(0.5)) ** 200, rel=1e-8)
 
 
 def test_nested_sets_by_hand():
     """Scores 9 8 7 7 | 3 2 1 with labels 1 1 0 1 | 0 1 0: the cut nearest to the middle is after four."""
     scores = np.array([7.0, 1, 9, 2, 7, 3, 8])
     labels = np.array([0, 0, 1, 1, 1, 0, 1], dtype=np.int8)
-    both = scan.nested_sets(scores, labels, "both")
+    both = thresholds.nested_sets(scores, labels, "both")
     assert both.sizes.tolist() == [2, 4, 5, 7]  # 1+1, 2+2, 2+3 (the sevens come together), 4+3
     assert both.right.tolist() == [2, 3, 4, 5]
-    assert scan.nested_sets(scores, labels, "in")[:2][0].tolist() == [1, 2, 4, 5, 6, 7]
-    assert scan.nested_sets(scores, labels, "in").right.tolist() == [1, 2, 3, 3, 4, 4]
-    assert scan.nested_sets(scores, labels, "out").right.tolist() == [1, 1, 2, 3, 3, 3]
+    assert thresholds.nested_sets(scores, labels, "in")[:2][0].tolist() == [1, 2, 4, 5, 6, 7]
+    assert thresholds.nested_sets(scores, labels, "in").right.tolist() == [1, 2, 3, 3, 4, 4]
+    assert thresholds.nested_sets(scores, labels, "out").right.tolist() == [1, 1, 2, 3, 3, 3]
 
 
-@pytest.mark.parametrize("guess", scan.GUESSES)
+@pytest.mark.parametrize("guess", thresholds.GUESSES)
 def test_the_sets_do_not_know_the_order_of_the_rows(guess):
     rng = np.random.default_rng(2)
     scores, labels = rng.integers(0, 5, 100).astype(float), rng.integers(0, 2, 100).astype(np.int8)
     for order in (np.argsort(labels), np.argsort(-labels)):
-        again = scan.nested_sets(scores[order], labels[order], guess)
-        before = scan.nested_sets(scores, labels, guess)
+        again = thresholds.nested_sets(scores[order], labels[order], guess)
+        before = thresholds.nested_sets(scores, labels, guess)
         assert np.array_equal(again.sizes, before.sizes)
         assert np.array_equal(again.right, before.right)
 
 
 def test_many_canaries_have_few_sets():
     rng = np.random.default_rng(3)
-    sets = scan.nested_sets(rng.random(50_000), rng.integers(0, 2, 50_000).astype(np.int8), "both")
-    assert len(sets.sizes) <= scan.SETS
+    sets = thresholds.nested_sets(rng.random(50_000), rng.integers(0, 2, 50_000).astype(np.int8), "both")
+    assert len(sets.sizes) <= thresholds.SETS
     assert sets.sizes[-1] >= 49_998
 
 
 def test_equal_scores_are_guessed_in_random_order():
     """All scores equal and all rows that are in first: with the rows' own order every guess would be right."""
     labels = np.repeat([1, 0], 500).astype(np.int8)
-    order = scan.descending(np.zeros(1000), np.random.default_rng(0))
-    assert abs(scan.right_guesses(labels[order], 200, "both") - 100) < 50  # 7 standard deviations
+    order = thresholds.descending(np.zeros(1000), np.random.default_rng(0))
+    assert abs(thresholds.right_guesses(labels[order], 200, "both") - 100) < 50  # 7 standard deviations
 
 
 def test_right_guesses_by_hand():
     labels = np.array([1, 1, 0, 1, 0, 0])
-    assert [scan.right_guesses(labels, n, "in") for n in (1, 3, 6)] == [1, 2, 3]
-    assert [scan.right_guesses(labels, n, "out") for n in (1, 3, 6)] == [1, 2, 3]
-    assert [scan.right_guesses(labels, n, "both") for n in (1, 2, 5, 6)] == [1, 2, 4, 4]
+    assert [thresholds.right_guesses(labels, n, "in") for n in (1, 3, 6)] == [1, 2, 3]
+    assert [thresholds.right_guesses(labels, n, "out") for n in (1, 3, 6)] == [1, 2, 3]
+    assert [thresholds.right_guesses(labels, n, "both") for n in (1, 2, 5, 6)] == [1, 2, 4, 4]
 
 
 # Splits
@@ -374,17 +372,17 @@ def test_right_guesses_by_hand():
 def test_what_is_learned_does_not_know_the_testing_labels():
     rng = np.random.default_rng(4)
     outputs, labels = rng.normal(size=(200, 2)), rng.integers(0, 2, 200).astype(np.int8)
-    learning = split.learning_part(labels, 0.35, rng)
+    learning = one_event.learning_part(labels, 0.35, rng)
     changed = np.where(learning, labels, 1 - labels).astype(np.int8)
-    one = split.learned_scores(outputs, labels, learning, np.random.default_rng(0))
-    other = split.learned_scores(outputs, changed, learning, np.random.default_rng(0))
+    one = one_event.learned_scores(outputs, labels, learning, np.random.default_rng(0))
+    other = one_event.learned_scores(outputs, changed, learning, np.random.default_rng(0))
     assert np.array_equal(one[0], other[0])
     assert np.array_equal(one[1], other[1])
 
 
 def test_the_learning_part_is_a_share_of_either_label():
     labels = np.repeat([0, 1], [100, 300]).astype(np.int8)
-    learning = split.learning_part(labels, 0.2, np.random.default_rng(0))
+    learning = one_event.learning_part(labels, 0.2, np.random.default_rng(0))
     assert np.bincount(labels[learning]).tolist() == [20, 60]
 
 
@@ -422,9 +420,9 @@ def test_bets_see_a_whole_curve_that_no_single_event_shows():
 @pytest.mark.parametrize(("n_first", "n_second"), [(20, 20), (25, 400), (400, 25)])
 def test_bets_use_no_recorded_output_twice(monkeypatch, n_first, n_second):
     handed = []
-    call = bets._Recorded.__call__
+    call = stated_assumptions._Recorded.__call__
     monkeypatch.setattr(
-        bets._Recorded,
+        stated_assumptions._Recorded,
         "__call__",
         lambda self, data, size, *, rng: handed.append((data, call(self, data, size, rng=rng))) or handed[-1][1],
     )
@@ -440,7 +438,7 @@ def test_bets_use_no_recorded_output_twice(monkeypatch, n_first, n_second):
 def test_bets_on_records_that_are_too_short_say_nothing():
     """After the outputs that show what outputs look like, too few are left to bet on."""
     question = Question(EpsilonDelta(), 0.05, 1.0)
-    assert bets.played(np.zeros(7), np.ones(7), question, seed=0) == ((0.0, 1.0), 0)
+    assert stated_assumptions.played(np.zeros(7), np.ones(7), question, seed=0) == ((0.0, 1.0), 0)
 
 
 def test_a_bound_survives_json():
@@ -467,7 +465,7 @@ def test_numbers_are_written_on_the_safe_side(value):
     assert float(rounded_up(value)) - float(rounded_down(value)) <= 0.11 * value
 
 
-@pytest.mark.parametrize("kind", entry.KINDS)
+@pytest.mark.parametrize("kind", api.KINDS)
 @pytest.mark.parametrize(("parameter", "delta"), [("epsilon", 0.0), ("epsilon", 1e-5), ("mu", 0.0)])
 def test_every_listed_method_works(kind, parameter, delta):
     rng = np.random.default_rng(7)

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 from scipy.stats import binom
 
 from auditdp.bounds import from_guesses, from_observed
-from auditdp.bounds.propensities import answer
+from auditdp.bounds.one_run import from_given_propensities as answer
 from auditdp.errors import ConfigurationError
 
 

@@ -9,18 +9,18 @@ import pytest
 from scipy.stats import norm
 
 from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, Pair, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.accountants.dp_sgd.poisson import PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd_poisson import PLDLower, PLDUpper
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.game import Game
 from auditdp.betting.power import detectable_level
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.errors import ClaimError
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import SYMBOLS, Verdict
 from auditdp.report import numbers
-from auditdp.report.guessing import guessing
+from auditdp.report.guesses import guessing
 from auditdp.testing import GaussianMechanism
 
 pytestmark = pytest.mark.dear

@@ -12,12 +12,12 @@ import pytest
 
 import auditdp
 from auditdp import claims
-from auditdp.accountants.composition.equal import OptimalComposition
+from auditdp.accountants.composition import OptimalComposition
 from auditdp.accountants.cross_check import cross_check
 from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.claims.base import Claim, check_positive
+from auditdp.claims.claim import Claim, check_positive
 from auditdp.claims.statements import CLAIMS
 from auditdp.errors import ClaimError
 from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, RunRecord, Verdict

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, ApproxDP, Audit, PureDP
-from auditdp.accountants.composition.equal import OptimalComposition
+from auditdp.accountants.composition import OptimalComposition
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.bounds import from_counts, from_guesses, from_outputs
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism.laws import FiniteLaw

@@ -13,7 +13,7 @@ from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
 from auditdp.record.results import Evidence, LedgerEntry, RunRecord, Verdict
 from auditdp.report.attestation import statement
 from auditdp.runner.log import Log
-from auditdp.runner.record import sha256
+from auditdp.runner.run_record import sha256
 
 SCHEMA = json.loads((Path(__file__).parent / "in-toto-test-result.schema.json").read_text())
 SOURCES = {"audits/audit_counts.py": "def published_count(): ...\n", "counts.py": "SCALE = 1.0\n"}

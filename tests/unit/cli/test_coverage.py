@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.cli.coverage import coverage
+from auditdp.cli.small_commands import coverage
 
 RELEASE = """
 def count(x, rng): return x + _noise(rng)

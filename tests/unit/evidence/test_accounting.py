@@ -6,16 +6,16 @@ import pytest
 from pydantic import TypeAdapter
 
 from auditdp import Audit
-from auditdp.accountants.base import AccountantError
-from auditdp.accountants.composition.equal import OptimalComposition
-from auditdp.accountants.dp_sgd.parameters import Poisson
-from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.dp_sgd.shuffled import ShuffledLower
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.accountant import AccountantError
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.composition import OptimalComposition
+from auditdp.accountants.dp_sgd_batches import ShuffledLower
+from auditdp.accountants.dp_sgd_parameters import Poisson
+from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
+from auditdp.accountants.selection import TopK
 from auditdp.accountants.subsampling import PoissonSubsampled
-from auditdp.accountants.top_k import TopK
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.claims.statements import AccountedDP, ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from auditdp import ApproxDP, PureDP, Verdict, check, unseeded
-from auditdp.claims.base import Claim
+from auditdp.claims.claim import Claim
 from auditdp.errors import MechanismError
-from auditdp.evidence.believing import KEPT, MOST_ALONE, UNLOOKED, believed, runs_alone
+from auditdp.evidence.request import KEPT, MOST_ALONE, UNLOOKED, believed, runs_alone
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import allowing
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 
 KEEP = 0.731
 """Probability that randomised response with ε = 1 tells the truth."""

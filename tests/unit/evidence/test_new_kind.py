@@ -4,8 +4,8 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.claims.statements import PureDP
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.record.details import KINDS, Details, EvidenceKind

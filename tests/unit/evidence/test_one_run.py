@@ -17,9 +17,9 @@ from auditdp import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.bounds.curves import EpsilonDelta, Gaussian, OfClaim, curve_of_claim
+from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian, OfClaim, curve_of_claim
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.record.results import Verdict
 

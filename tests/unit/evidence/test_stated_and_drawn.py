@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, Audit, PureDP
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
-from auditdp.evidence.counting.evidence import counting_evidence
-from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.evidence.game.evidence import play_game
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
+from auditdp.evidence.counting import counting_evidence
+from auditdp.evidence.exact import exact_evidence
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.recording import Playback, Recorder
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.laws import FiniteLaw, StepLaw
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_batch
 from gnn.gcn import GCN

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from auditdp.history.claimed import Claimed, same_text
+from auditdp.record.baseline_entries import Claimed, same_text
 from auditdp.record.results import ClaimRecord
 
 RECORDS = [

@@ -9,8 +9,8 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import envelope_losses
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.exact_losses import envelope_losses
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import precision
 from mechanisms.backend import backend_of
 from mechanisms.features import ExtractedFeatureRR, FeatureRR, LinearExtractor, RecordFeatureRR, safe_budget, worst_loss

@@ -9,7 +9,7 @@ from flint import arb
 
 from auditdp.adjacency import Edges, NeighbourList
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import ball, precision
 from mechanisms.edges.graph_pub import GraphPub, counts, linear_scores, noisy_degree_law, score_matrix
 from mechanisms.edges.graph_pub_response import GraphPubList, GraphPubResponse, publishing_rates

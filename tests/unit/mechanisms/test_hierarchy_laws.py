@@ -8,7 +8,7 @@ import pytest
 
 from auditdp import Edges, Pair, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
-from auditdp.evidence.exact.evidence import exact_evidence
+from auditdp.evidence.exact import exact_evidence
 from mechanisms.graphs import Graph, erdos_renyi
 from mechanisms.hierarchy import DendrogramStep, EdgeRR, NoisyCounts, PrivateEdgeDP, PrivHRG, Thresholds
 from mechanisms.hierarchy.dendrogram import Dendrogram, Layer, balanced

@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import ball, precision
 from mechanisms.features import MultiBit
 from mechanisms.labels import FeaturesAndLabel, LabelRR

@@ -13,9 +13,9 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import envelope_losses
+from auditdp.evidence.exact_losses import envelope_losses
 from auditdp.mechanism.laws import FiniteLaw, precision
-from auditdp.mechanism.laws.gaussian import gaussian_delta
+from auditdp.mechanism.laws.additive import gaussian_delta
 from mechanisms.backend import backend_of
 from mechanisms.numeric import (
     Duchi,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import envelope_losses
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.exact_losses import envelope_losses
+from auditdp.evidence.loss_of_laws import pair_loss
 from mechanisms.numeric import (
     Duchi,
     Feature,

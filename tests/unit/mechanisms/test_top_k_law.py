@@ -9,9 +9,9 @@ from flint import arb
 from scipy import stats
 from scipy.integrate import quad
 
-from auditdp.accountants.top_k import TopKPure
+from auditdp.accountants.selection import TopKPure
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import precision
 from mechanisms.top_k_law import plackett_luce, set_epsilon, unordered_top_k
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from auditdp.adjacency import as_adjacency
-from auditdp.auditing.collection import collect
-from auditdp.auditing.settings import Settings
+from auditdp.auditing.decorator import collect
+from auditdp.auditing.gathering import Settings
+from auditdp.auditing.mutant_score import _arguments, _mutants, _pairs, mutation
 from auditdp.errors import Skip
-from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.mutation.score import _arguments, _mutants, _pairs, mutation
-from auditdp.record.mutation import Fate
+from auditdp.evidence.exact import exact_evidence
+from auditdp.record.traces import Fate
 
 pytestmark = pytest.mark.dear
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from auditdp.mutation.draws import FAULTS, Seeded, Spoiled, sites
-from auditdp.mutation.watch import METHODS, Watched, watched_call
+from auditdp.auditing.mutated_draws import FAULTS, Seeded, Spoiled, sites
+from auditdp.auditing.watched_draws import METHODS, Watched, watched_call
 
 SIZE = 5
 

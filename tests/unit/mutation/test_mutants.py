@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from auditdp.auditing.mutants import mutants
 from auditdp.errors import MechanismError
 from auditdp.mechanism.capabilities import capabilities
-from auditdp.mutation.mutants import mutants
 from auditdp.testing import LaplaceMechanism, Response
 
 

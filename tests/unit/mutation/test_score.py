@@ -9,12 +9,12 @@ import pytest
 
 from auditdp import AnyValues, Audit, Neighbours, Pair, PureDP, Unbiased
 from auditdp.adjacency import as_adjacency
-from auditdp.auditing.settings import Settings
+from auditdp.auditing.gathering import Settings
+from auditdp.auditing.mutant_score import mutation
 from auditdp.errors import CollectionError
-from auditdp.evidence.exact.evidence import exact_evidence
+from auditdp.evidence.exact import exact_evidence
 from auditdp.mechanism.laws import LaplaceLaw
-from auditdp.mutation.score import mutation
-from auditdp.record.mutation import Fate, MutantResult, Mutation
+from auditdp.record.traces import Fate, MutantResult, Mutation
 from auditdp.testing import Response
 
 pytestmark = pytest.mark.dear

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 
 
 def draw(root, *key):
@@ -39,7 +39,7 @@ def test_different_keys_give_different_streams():
 
 
 def test_another_process_draws_the_same():
-    code = "from auditdp.numerics.randomness import stream; print(stream(5, 'x', 1).integers(0, 2**63, 4).tolist())"
+    code = "from auditdp.numerics.streams import stream; print(stream(5, 'x', 1).integers(0, 2**63, 4).tolist())"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == str(draw(5, "x", 1))
 

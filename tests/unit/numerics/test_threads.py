@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from auditdp.betting.forecasting.learners import Trees
-from auditdp.bounds.split import learned_scores
+from auditdp.betting.forecasters.learned_views import Trees
+from auditdp.bounds.one_event import learned_scores
 
 
 def pools():

@@ -223,7 +223,7 @@ def test_a_session_without_audits_is_silent_and_imports_nothing(session, pyteste
     (pytester.path / "conftest.py").write_text(
         "import sys\n"
         "def pytest_unconfigure(config):\n"
-        "    heavy = {'numpy', 'typer', 'pydantic', 'auditdp.record.results', 'auditdp.config'} & set(sys.modules)\n"
+        "    heavy = {'numpy', 'typer', 'pydantic', 'auditdp.record.results', 'auditdp.configuration'} & set(sys.modules)\n"
         "    print('imported:', sorted(heavy))\n"
     )
     pytester.makepyfile(test_mine="def test_nothing(): pass")

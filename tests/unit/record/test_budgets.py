@@ -11,18 +11,18 @@ import pytest
 from auditdp import assert_private, check
 from auditdp.adjacency import AnyValues, Box, Pair, as_adjacency
 from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.power import calls_to_find, detectable_level, detectable_rarely
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
-from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
-from auditdp.record.budgets import BUDGETS, Budget, Fault
+from auditdp.numerics.streams import stream
+from auditdp.record.budget import BUDGETS, Budget, Fault
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 

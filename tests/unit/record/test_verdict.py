@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import AnyValues, Audit, LaplaceLaw, Neighbours, PureDP, assert_private, audit
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.errors import CollectionError, MiscalibrationWarning, PrivacyViolation
 from auditdp.record.details import KINDS, ExactDetails
 from auditdp.record.results import PRECEDENCE, AuditResult, ControlResult, Counterexample, Evidence, Verdict

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
-from auditdp.report.assurance import assurance
+from auditdp.report.sentences import assurance
 
 
 def audit(name, sees, *, same=None, verdict=Verdict.NOT_REFUTED):

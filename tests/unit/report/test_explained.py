@@ -6,9 +6,9 @@ import pytest
 
 from auditdp import PureDP, check
 from auditdp.record.results import Verdict
-from auditdp.report.ci.sarif import HELP, RULES
-from auditdp.report.standing import next_command
-from auditdp.report.wording import MEANINGS, REMEDIES
+from auditdp.report.guesses import MEANINGS, REMEDIES
+from auditdp.report.machine_readable import HELP, RULES
+from auditdp.report.sentences import next_command
 
 
 def test_every_verdict_and_rule_has_a_remedy():

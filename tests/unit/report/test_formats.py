@@ -5,11 +5,10 @@ import sys
 
 import pytest
 
-from auditdp.doors import write
 from auditdp.errors import ConfigurationError
+from auditdp.files import write
 from auditdp.record.results import RunRecord
-from auditdp.report.formats import FORMATS, Format, render
-from auditdp.report.targets import target
+from auditdp.report.formats import FORMATS, Format, render, target
 
 
 def in_a_sentence(record):

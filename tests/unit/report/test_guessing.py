@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.record.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
-from auditdp.report.guessing import allowed, guessing, statements
+from auditdp.report.guesses import allowed, guessing, statements
 
 
 def extreme_pair(epsilon, delta):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from auditdp.record.mutation import Fate, MutantResult, Mutation
 from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.record.traces import Fate, MutantResult, Mutation
 from auditdp.report.formats import render
-from auditdp.report.standing import mutation_score
+from auditdp.report.sentences import mutation_score
 
 MUTATION = Mutation(
     mutants=[

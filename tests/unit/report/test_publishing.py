@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from auditdp.record.results import RunRecord, Verdict
-from auditdp.report.publishing import report_files
+from auditdp.report.formats import report_files
 
 
 def written(record, path, **options):

@@ -10,13 +10,12 @@ from auditdp.claims.statements import PureDP
 from auditdp.record.details import GameDetails
 from auditdp.record.results import Place, Verdict
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
-from auditdp.report.ci.github import commands
-from auditdp.report.ci.pull_request import pull_request
-from auditdp.report.ci.sarif import sarif
+from auditdp.report import terminal
+from auditdp.report.forge import commands, pull_request
 from auditdp.report.formats import render
+from auditdp.report.guesses import at_most, line_of, looked_at, proposed, read_off, said
 from auditdp.report.html.cards import audit_view, evidence_views
-from auditdp.report.reading import at_most, line_of, looked_at, proposed, read_off, said
-from auditdp.report.terminal import run as terminal
+from auditdp.report.machine_readable import sarif
 from auditdp.tracing import Trace, compare, compare_versions
 
 SENTENCE = "line 31 adds Laplace noise of scale 1 to a value that moves by 3; 1-DP needs scale 3"

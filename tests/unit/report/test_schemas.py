@@ -6,13 +6,13 @@ import jsonschema
 import pytest
 
 from auditdp.record.results import SCHEMA
-from auditdp.report.schemas import PATH, run_schema
+from auditdp.report.formats import PATH, run_schema
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(PATH.read_text(encoding="utf-8")))
 
 
 def test_the_published_schema_is_that_of_the_types():
-    """Made anew by: python -m auditdp.report.schemas."""
+    """Made anew by: python -m auditdp.report.formats."""
     assert json.loads(PATH.read_text(encoding="utf-8")) == run_schema()
     jsonschema.Draft202012Validator.check_schema(run_schema())
     assert PATH.name == f"run-{SCHEMA}.schema.json"

@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.details import Confirmation, GameDetails
+from auditdp.record.differences import Difference, Kind
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
 from auditdp.report.attestation import statement
 from auditdp.report.formats import render
 from auditdp.report.html.pages import pages
-from auditdp.report.standing import Standing, headline, outcomes, run_meaning
+from auditdp.report.sentences import Standing, headline, outcomes, run_meaning
 
 CLAIM = ClaimRecord("PureDP", "1-DP", "value LDP", epsilon=1.0)
 ENDED = [

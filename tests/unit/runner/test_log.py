@@ -14,7 +14,7 @@ import pytest
 from auditdp.errors import ConfigurationError
 from auditdp.record.results import SCHEMA, AuditResult, LedgerEntry, RunRecord, Verdict
 from auditdp.runner.log import Log, RecordingError
-from auditdp.runner.record import read_log, scan_log
+from auditdp.runner.run_record import read_log, scan_log
 from tests.adversary.records import without_digests
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from auditdp.errors import ConfigurationError
 from auditdp.runner import plan as module
+from auditdp.runner.collecting import collected_from
 from auditdp.runner.plan import Collected, Listed, Plan, PlanOptions, Task, audit_files, matches
-from auditdp.runner.processes.collecting import collected_from
 
 AUDITS = """
 from auditdp import AnyValues, Audit, PureDP, audit

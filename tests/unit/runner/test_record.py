@@ -21,7 +21,7 @@ from auditdp.record.results import (
 )
 from auditdp.runner.log import Log
 from auditdp.runner.plan import Plan
-from auditdp.runner.record import failure, header, read_log, resumable, scan_log, scan_record
+from auditdp.runner.run_record import failure, header, read_log, resumable, scan_log, scan_record
 
 
 def result_named(name: str, verdict: Verdict = Verdict.NOT_REFUTED) -> AuditResult:

@@ -7,7 +7,7 @@ import pytest
 
 from auditdp import GaussianDP
 from auditdp.adjacency import Pair
-from auditdp.betting.traced_pairs import looked_by_trace
+from auditdp.betting.pairs.traced_search import looked_by_trace
 from auditdp.tracing import Trace, compare
 
 STEPS = 5

@@ -8,7 +8,7 @@ from scipy import special, stats
 
 from auditdp.claims.statements import PureDP
 from auditdp.tracing import Trace, compare
-from auditdp.tracing.families import FAMILIES, NoiseLaw, location_loss
+from auditdp.tracing.noise_families import FAMILIES, NoiseLaw, location_loss
 from tests.unit.tracing.ratios import log_ratio
 
 

@@ -12,8 +12,8 @@ import pytest
 from auditdp import GaussianDP, PureDP, ZeroConcentratedDP
 from auditdp.mechanism.calls.allowance import allowing
 from auditdp.tracing import Trace, checked, compare
-from auditdp.tracing.composing import ComposedLoss
-from auditdp.tracing.families import NoiseLaw, location_loss
+from auditdp.tracing.composed_loss import ComposedLoss
+from auditdp.tracing.noise_families import NoiseLaw, location_loss
 
 PURE = PureDP(1.0)
 

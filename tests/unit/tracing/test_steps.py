@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from auditdp import AccountedDP, GaussianDP, PureDP
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.evidence.traces import findings_of
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.evidence.trace_records import findings_of
 from auditdp.tracing import Trace, compare
-from auditdp.tracing.steps import as_run, is_suspect
+from auditdp.tracing.training_steps import as_run, is_suspect
 
 CLAIM = AccountedDP(PLDUpper(1.0, 0.5, 2))
 RECORDS = np.array([2.0, -0.5, 0.3, 0.1])

@@ -7,8 +7,8 @@ import pytest
 
 from auditdp.claims.statements import PureDP
 from auditdp.tracing import Trace, compare
+from auditdp.tracing.origin import made_at
 from auditdp.tracing.sites import NOWHERE
-from auditdp.tracing.whence import made_at
 
 
 def logged(data, rng):

@@ -9,8 +9,11 @@ torch = pytest.importorskip("torch")
 
 from auditdp import GaussianDP  # noqa: E402
 from auditdp.record.results import Verdict  # noqa: E402
-from auditdp.training import Training, audit_training  # noqa: E402
-from auditdp.training.trainers import global_generators  # noqa: E402
+from auditdp.training import (  # noqa: E402
+    Training,
+    audit_training,
+    global_generators,
+)
 
 pytestmark = pytest.mark.usefixtures("made_on_device")
 

@@ -9,10 +9,15 @@ import pytest
 from dp_accounting.pld import common, privacy_loss_distribution
 from flint import arb
 
-from auditdp.accountants.base import AccountantError, Soundness
-from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
-from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary, corollary_budget
-from auditdp.accountants.composition.unequal import HeterogeneousComposition, _Grid
+from auditdp.accountants.accountant import AccountantError, Soundness
+from auditdp.accountants.composition import (
+    AdvancedComposition,
+    BasicComposition,
+    KairouzCorollary,
+    OptimalComposition,
+    corollary_budget,
+)
+from auditdp.accountants.unequal_composition import HeterogeneousComposition, _Grid
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.laws import precision
 
@@ -82,7 +87,7 @@ def test_a_million_mechanisms_take_less_than_a_second(each, delta, target):
 
 def test_the_limit_of_many_is_gaussian():
     """√k ε = μ fixed: randomised response composes to μ-GDP (Dong, Roth & Su 2022, Theorem 3.5), with an error O(1/k)."""
-    from auditdp.accountants.gaussian import GaussianCurve
+    from auditdp.accountants.additive_noise import GaussianCurve
 
     ours = OptimalComposition(1e-3, 0.0, 10**6).delta_at(1.0)
     assert ours == pytest.approx(GaussianCurve(1.0).delta_at(1.0), rel=1e-3)
@@ -193,7 +198,7 @@ def test_the_grid_bounds_the_exact_curve(count, each):
 
 
 def test_the_grid_is_never_lower_even_with_few_cells(monkeypatch):
-    from auditdp.accountants.composition import unequal as heterogeneous
+    from auditdp.accountants import unequal_composition as heterogeneous
 
     monkeypatch.setattr(heterogeneous, "CELLS", 64)
     epsilons = (0.05, 0.3, 0.7, 1.1, 4.0)

@@ -8,9 +8,9 @@ from flint import arb, arb_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.base import AccountantError
-from auditdp.accountants.dp_sgd.convolution import Tilt, repeated
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.accountant import AccountantError
+from auditdp.accountants.convolution import Tilt, repeated
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.mechanism.laws import precision
 
 

@@ -9,9 +9,9 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.accountants.base import AccountantError
-from auditdp.accountants.dp_sgd.fixed_size import FixedSizeLower, FixedSizeRDP, FixedSizeUpper, fixed_size_accountants
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.accountant import AccountantError
+from auditdp.accountants.dp_sgd_batches import FixedSizeLower, FixedSizeRDP, FixedSizeUpper, fixed_size_accountants
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.claims.statements import GaussianDP
 
 SETTINGS = st.tuples(st.floats(0.6, 6), st.just(200), st.integers(1, 200), st.integers(1, 200))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.base import AccountantError, Soundness
-from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, centred, from_above, from_below
-from auditdp.accountants.normal import gaussian_cells
+from auditdp.accountants.accountant import AccountantError, Soundness
+from auditdp.accountants.loss_grid import GridCurve, centred, from_above, from_below
+from auditdp.accountants.normal_quantiles import gaussian_cells
 from auditdp.claims.statements import GaussianDP
 
 WEIGHTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 1000)), min_size=2, max_size=5)

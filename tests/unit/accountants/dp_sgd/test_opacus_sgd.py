@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from auditdp.accountants.dp_sgd.opacus_sgd import OpacusGDP, OpacusPRV, OpacusRDP
-from auditdp.accountants.dp_sgd.poisson import PLDLower
+from auditdp.accountants.dp_sgd_poisson import OpacusGDP, OpacusPRV, OpacusRDP, PLDLower
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import StoppedError
 

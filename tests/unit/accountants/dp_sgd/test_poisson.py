@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from auditdp.accountants.base import Accountant, Soundness
-from auditdp.accountants.dp_sgd import poisson, sampled_gaussian
-from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper, poisson_accountants
+from auditdp.accountants import dp_sgd_poisson
+from auditdp.accountants.accountant import Accountant, Soundness
+from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper, poisson_accountants
 from auditdp.claims.statements import GaussianDP
 
 KNOWN = {"noise_multiplier": 1.0, "rate": 0.01, "steps": 1000}
@@ -36,7 +36,7 @@ def test_known_values():
 )
 def test_it_is_dp_accountings_own_bound_where_that_is_exact(noise, rate, steps):
     own = privacy_loss_distribution.from_gaussian_mechanism(
-        noise, sampling_prob=rate, value_discretization_interval=sampled_gaussian.largest_loss(noise, rate, 1e-20) / 1e4
+        noise, sampling_prob=rate, value_discretization_interval=dp_sgd_poisson.largest_loss(noise, rate, 1e-20) / 1e4
     ).self_compose(steps)
     upper = PLDUpper(noise, rate, steps)
     assert upper.epsilon_at(1e-5) == pytest.approx(own.get_epsilon_for_delta(1e-5), rel=1e-4)
@@ -78,7 +78,7 @@ def test_one_step_is_the_integral_of_the_positive_part(noise, rate):
         return (1 - rate) * without + rate * norm.pdf(x, 1, noise), without
 
     for epsilon in (0.0, 0.1, 1.0):
-        crossing = float(sampled_gaussian.output_of(np.array([epsilon]), noise, rate)[0])
+        crossing = float(dp_sgd_poisson.output_of(np.array([epsilon]), noise, rate)[0])
 
         def excess(x, epsilon=epsilon):
             with_it, without = densities(x)
@@ -95,8 +95,8 @@ def test_one_step_is_the_integral_of_the_positive_part(noise, rate):
 @given(losses=st.floats(-0.999, 1), noise=st.floats(0.2, 20), rate=st.floats(1e-6, 1))
 def test_loss_and_output_are_inverse(losses, noise, rate):
     loss = losses * 30 if losses >= 0 else losses * min(30.0, -math.log1p(-rate) if rate < 1 else 30.0)
-    output = sampled_gaussian.output_of(np.array([loss]), noise, rate)
-    assert sampled_gaussian.loss(output, noise, rate)[0] == pytest.approx(loss, rel=1e-6, abs=1e-9)
+    output = dp_sgd_poisson.output_of(np.array([loss]), noise, rate)
+    assert dp_sgd_poisson.loss(output, noise, rate)[0] == pytest.approx(loss, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize(("noise", "steps"), [(1.0, 10), (3.0, 1), (20.0, 1000)])
@@ -201,10 +201,11 @@ def test_hardly_any_noise_takes_a_grid_of_bounded_size(monkeypatch):
     made = []
 
     def recorded(noise, rate, negligible, interval):
-        made.append(sampled_gaussian.largest_loss(noise, rate, negligible) / interval)
+        made.append(dp_sgd_poisson.largest_loss(noise, rate, negligible) / interval)
         assert made[-1] <= 2**22
-        return sampled_gaussian.half_way(noise, rate, negligible, interval)
+        return half_way(noise, rate, negligible, interval)
 
-    monkeypatch.setattr(poisson, "half_way", recorded)
+    half_way = dp_sgd_poisson.half_way
+    monkeypatch.setattr(dp_sgd_poisson, "half_way", recorded)
     assert 0 < PLDLower(1e-5, 0.01, 1000).epsilon_at(1e-5) < PLDUpper(1e-5, 0.01, 1000).epsilon_at(1e-5)
     assert made

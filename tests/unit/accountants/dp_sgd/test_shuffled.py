@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper, shuffled_accountants
+from auditdp.accountants.dp_sgd_batches import ShuffledLower, ShuffledUpper, shuffled_accountants
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.claims.statements import GaussianDP
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from auditdp import PureDP, Verdict, check
-from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.errors import AuditError
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats

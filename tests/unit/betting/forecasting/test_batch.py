@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from auditdp.betting.forecasting.batch import Batch
+from auditdp.betting.forecasters.batches import Batch
 
 
 def test_outputs_are_mixed_with_their_coins_and_sorted_back():

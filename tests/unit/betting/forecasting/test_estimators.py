@@ -11,8 +11,8 @@ from scipy.stats import beta, norm
 from sklearn.linear_model import LogisticRegression
 from statsmodels.stats.proportion import proportion_confint
 
-from auditdp.betting.forecasting.estimators import ESTIMATORS, FEW_PARTS, CellCounts, Shaped, log_odds_of
-from auditdp.betting.forecasting.partitions import QUARTERS, Names, Partition
+from auditdp.betting.forecasters.estimators import ESTIMATORS, FEW_PARTS, CellCounts, Shaped, log_odds_of
+from auditdp.betting.forecasters.partitions import QUARTERS, Names, Partition
 
 BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
 SHAPED = [name for name, estimator in BY_NAME.items() if isinstance(estimator, Shaped)]

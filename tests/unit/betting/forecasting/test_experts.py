@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.batch import Batch
-from auditdp.betting.forecasting.estimators import ESTIMATORS
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.learners import Learner
-from auditdp.betting.forecasting.memory import Memory
-from auditdp.betting.forecasting.partitions import Names, Partition
+from auditdp.betting.forecasters.batches import Batch, Memory
+from auditdp.betting.forecasters.estimators import ESTIMATORS
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.learned_views import Learner
+from auditdp.betting.forecasters.partitions import Names, Partition
 
 PAIR = Pair(1, 0)
 MIXED = np.array([0.5, math.nan, math.inf, -1.0])
@@ -148,7 +147,7 @@ def test_names_are_used_only_where_they_come_again(kind, again):
 
 
 def test_a_full_memory_ends_learning_and_not_counting(monkeypatch):
-    from auditdp.betting.forecasting import memory as memory_module
+    from auditdp.betting.forecasters import batches as memory_module
 
     monkeypatch.setattr(memory_module, "MOST_BYTES", 400)
     player, memory = opened("number"), Memory()

@@ -12,10 +12,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.batch import Batch
-from auditdp.betting.forecasting.estimators import ESTIMATORS
-from auditdp.betting.forecasting.experts import ViewExperts, ViewPlayer
-from auditdp.betting.forecasting.forecasters import (
+from auditdp.betting.forecasters.batches import Batch, Memory
+from auditdp.betting.forecasters.estimators import ESTIMATORS
+from auditdp.betting.forecasters.experts import ViewExperts, ViewPlayer
+from auditdp.betting.forecasters.forecaster import (
     Classifier,
     LikelihoodRatio,
     Scored,
@@ -23,7 +23,6 @@ from auditdp.betting.forecasting.forecasters import (
     default_forecasters,
     player,
 )
-from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.wealth.forecasts import ForecastLine
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response

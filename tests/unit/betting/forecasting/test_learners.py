@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.learners import (
+from auditdp.betting.forecasters.learned_views import (
     CROSSED,
     Above,
     Additive,
@@ -20,7 +20,7 @@ from auditdp.betting.forecasting.learners import (
     Votes,
     learned_views,
 )
-from auditdp.betting.forecasting.views import views_of
+from auditdp.betting.forecasters.views import views_of
 
 ROWS = 400
 

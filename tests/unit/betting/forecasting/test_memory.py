@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from auditdp.betting.forecasting import memory as module
-from auditdp.betting.forecasting.memory import Memory
+from auditdp.betting.forecasters import batches as module
+from auditdp.betting.forecasters.batches import Memory
 
 
 def rows(start, count, width=2):

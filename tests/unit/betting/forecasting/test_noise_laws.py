@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from auditdp.betting.forecasting.noise_laws import Laws, function_of
-from auditdp.tracing.families import FAMILIES
+from auditdp.betting.forecasters.traced_noise import Laws, function_of
+from auditdp.tracing.noise_families import FAMILIES
 
 
 def laws(family, *numbers):

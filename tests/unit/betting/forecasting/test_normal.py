@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.betting.forecasting.normal import NormalRatio, by_change, by_threshold
+from auditdp.betting.forecasters.normal_laws import NormalRatio, by_change, by_threshold
 
 
 def learned(rng, calls, change, noise):

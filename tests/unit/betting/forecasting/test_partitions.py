@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from auditdp.betting.forecasting.partitions import (
-    CELLS,
-    MAX_ATOMS,
-    MOST_NAMES,
-    QUARTERS,
-    Names,
-    Partition,
-)
+from auditdp.betting.forecasters.partitions import CELLS, MAX_ATOMS, MOST_NAMES, QUARTERS, Names, Partition
 
 NAN, INF = math.nan, math.inf
 numbers = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1.0, NAN, INF, -INF])

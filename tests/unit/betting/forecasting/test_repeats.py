@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Neighbours, Pair
-from auditdp.betting.forecasting.batch import Batch
-from auditdp.betting.forecasting.memory import Memory
-from auditdp.betting.forecasting.repeats import FEW, PRIOR, SHARE, Repeating
+from auditdp.betting.forecasters.batches import Batch, Memory
+from auditdp.betting.forecasters.repeated_outputs import FEW, PRIOR, SHARE, Repeating
 from auditdp.betting.game import Game
 from auditdp.claims.statements import PureDP
-from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 
 PAIR = Pair(0, 1)

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import norm
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.asked import MOST
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.traced import ReplayedRatio
+from auditdp.betting.forecasters.traced_replay import MOST
 from auditdp.betting.game import Game
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.mechanism.calls import Calls

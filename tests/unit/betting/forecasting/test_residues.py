@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.residues import residue_of
-from auditdp.betting.forecasting.views import views_of
+from auditdp.betting.forecasters.views import residue_of, views_of
 
 READINGS = 0.123456789, 0.7654321
 

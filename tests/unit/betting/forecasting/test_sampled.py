@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.replayed import PARTED, ReplayedRatio
+from auditdp.betting.forecasters.traced import PARTED, ReplayedRatio
 from auditdp.claims.statements import GaussianDP
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import as_mechanism

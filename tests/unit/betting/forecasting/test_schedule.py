@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import hypergeom
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.memory import Memory
-from auditdp.betting.forecasting.schedule import LATE_THINNING, MANY_CALLS, THINNING, WHOLE, Schedule
+from auditdp.betting.forecasters.batches import Memory
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.schedule import LATE_THINNING, MANY_CALLS, THINNING, WHOLE, Schedule
 from auditdp.betting.game import Game
 from auditdp.claims.statements import ApproxDP, PureDP
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from tests.unit.betting.forecasting.test_experts import SIZES, batch, batches, opened, play
 
 pytestmark = pytest.mark.dear

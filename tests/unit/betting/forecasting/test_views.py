@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.views import MOST_COORDINATES, as_rows, by_inputs, fingerprint, signed, views_of
+from auditdp.betting.forecasters.views import MOST_COORDINATES, as_rows, by_inputs, fingerprint, signed, views_of
 
 NAN, INF = math.nan, math.inf
 

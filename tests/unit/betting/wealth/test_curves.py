@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from auditdp.betting.wealth import plans as module
-from auditdp.betting.wealth.curves import Curves
+from auditdp.betting.wealth.curve_regions import Curves
 from auditdp.betting.wealth.forecasts import Forecasts, Law
 from auditdp.betting.wealth.levels import Grid, level_grid
 from auditdp.betting.wealth.mixture import Wealth

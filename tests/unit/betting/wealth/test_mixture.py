@@ -13,10 +13,10 @@ from scipy.special import expit
 
 from auditdp.betting.wealth import levels as levels_module
 from auditdp.betting.wealth import mixture as module
-from auditdp.betting.wealth.caps import log_cap
 from auditdp.betting.wealth.forecasts import Forecasts, Law
 from auditdp.betting.wealth.levels import ROUNDING_SLACK, level_grid
 from auditdp.betting.wealth.mixture import CLAIM_SHARE, Wealth
+from auditdp.betting.wealth.regions import log_cap
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 PURE = [PureDP(1.0), PureDP(0.05), PureDP(9.0), ApproxDP(2.0, 0.0)]

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 from scipy.stats import laplace, norm
 
-from auditdp.betting.wealth import nearest as module
+from auditdp.betting.wealth import nearest_region as module
 from auditdp.betting.wealth.forecasts import Law
-from auditdp.betting.wealth.nearest import excess, nearest_regions
+from auditdp.betting.wealth.nearest_region import excess, nearest_regions
 from auditdp.claims.dominating import DominatingPair, lines
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 

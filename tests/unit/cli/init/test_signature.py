@@ -5,11 +5,10 @@ import ast
 import pytest
 
 from auditdp import Rows
-from auditdp.cli.init.audit_file import audit_text, with_audits
-from auditdp.cli.init.columns import columns_read
-from auditdp.cli.init.domains import columns_of
-from auditdp.cli.init.finding import drawing
-from auditdp.cli.init.signature import read_signature
+from auditdp.cli.init import audit_text, with_audits
+from auditdp.cli.init_discovery import drawing
+from auditdp.cli.init_domains import columns_of, columns_read
+from auditdp.cli.init_signature import read_signature
 
 
 @pytest.fixture

@@ -9,17 +9,16 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, StepLaw
-from auditdp.auditing.gathering import COUNTING_ALPHA
+from auditdp.auditing.gathering import COUNTING_ALPHA, Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.errors import MechanismError
-from auditdp.evidence.counting.evidence import FIRST_RUNS, counting_evidence
+from auditdp.evidence.counting import FIRST_RUNS, counting_evidence
 from auditdp.mechanism.laws import FiniteLaw, GaussianLaw
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import RESULT, RunRecord, Verdict
+from auditdp.report import terminal
 from auditdp.report.html import pages as html
-from auditdp.report.standing import counted
-from auditdp.report.terminal import run as terminal
+from auditdp.report.sentences import counted
 from auditdp.testing import LaplaceMechanism, LeakyResponse, Response
 
 BIT = AnyValues((0, 1))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from auditdp.evidence.counting import events
-from auditdp.evidence.counting.events import Limits, largest_losses, most_hits, nodes, radius, unseen
+from auditdp.evidence import counted_events
+from auditdp.evidence.counted_events import Limits, largest_losses, most_hits, nodes, radius, unseen
 from auditdp.numerics.binomial import lower_limit, upper_limit
 
 PAIR = np.array([[0], [1]])
@@ -49,7 +49,7 @@ def test_the_most_hits_are_those_of_the_best_set():
 def test_of_too_many_outputs_the_rarest_are_given_away(monkeypatch):
     first, second = np.array([5, 3, 2]), np.array([6, 1, 3])
     exact = most_hits(first, second, 10)
-    monkeypatch.setattr(events, "MOST_OUTPUTS", 2)
+    monkeypatch.setattr(counted_events, "MOST_OUTPUTS", 2)
     assert (most_hits(first, second, 10) >= exact).all()
     assert most_hits(first, second, 10)[0] == 3
 
@@ -81,7 +81,7 @@ def test_the_region_of_a_grid_of_angles_encloses_the_whole():
 def test_rounded_limits_are_wider():
     limits, rng = Limits(100_000, 1e-3), np.random.default_rng(1)
     x, y = rng.integers(0, 100_001, (2, 50))
-    (p, q), (wide_p, wide_q) = limits(x, y, events.COARSE), limits.rounded(x, y)
+    (p, q), (wide_p, wide_q) = limits(x, y, counted_events.COARSE), limits.rounded(x, y)
     assert (p <= wide_p + 1e-15).all()
     assert (q >= wide_q - 1e-15).all()
 
@@ -122,5 +122,5 @@ def test_two_limits_would_be_wider():
     """Against the quotient of two Clopper-Pearson limits, each with half the error, for an output of equal probability."""
     runs, x, error = 10_000, 400, 1e-3
     two = math.log(upper_limit(x, runs, error / 2) / lower_limit(x, runs, error / 2))
-    p, q = Limits(runs, error)(np.array([x]), np.array([x]), events.FINE)
+    p, q = Limits(runs, error)(np.array([x]), np.array([x]), counted_events.FINE)
     assert np.log(p / q).max() < 0.82 * two

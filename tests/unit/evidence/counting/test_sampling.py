@@ -11,8 +11,8 @@ from scipy.special import ndtr
 from scipy.stats import multinomial
 
 from auditdp import StepLaw
-from auditdp.evidence.counting import sampling
-from auditdp.evidence.counting.sampling import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
+from auditdp.evidence import counted_events
+from auditdp.evidence.counted_events import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
 from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from auditdp.numerics.binomial import upper_limit
 
@@ -31,7 +31,7 @@ def test_total_variation_is_the_largest_over_all_subsets(seed):
 def test_many_outputs_are_bounded_no_lower(monkeypatch):
     x, q = np.array([30, 50, 20]), np.array([0.3, 0.4, 0.3])
     exact = total_variation(x[None], q[None], 100, 0.01)
-    monkeypatch.setattr(sampling, "MOST_EXACT", 0)
+    monkeypatch.setattr(counted_events, "MOST_EXACT", 0)
     assert total_variation(x[None], q[None], 100, 0.01) >= exact
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from auditdp.evidence.counting import tally as module
-from auditdp.evidence.counting.tally import Tally, different
+from auditdp.evidence import counted_events as module
+from auditdp.evidence.counted_events import Tally, different
 from auditdp.mechanism.calls import Calls
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 
 
 def streams(purpose, number):

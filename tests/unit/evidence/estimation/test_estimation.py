@@ -8,9 +8,8 @@ from scipy.stats import binom
 
 from auditdp.claims.estimates import Unbiased, VarianceAtMost
 from auditdp.errors import ClaimError, MechanismError
-from auditdp.evidence.estimation.evidence import estimation_evidence, variance_interval
-from auditdp.evidence.estimation.means import sample_variances
-from auditdp.numerics.randomness import stream
+from auditdp.evidence.estimation import estimation_evidence, sample_variances, variance_interval
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear

@@ -9,12 +9,12 @@ import pytest
 
 from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Pair, PureDP, QueryAnswers, Records
 from auditdp.adjacency import NeighbourList, NeighbourLists
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import default_forecasters
+from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.errors import AdjacencyError, MechanismError
-from auditdp.evidence.exact.evidence import exact_evidence, has_exact_law
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.exact import exact_evidence, has_exact_law
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.record.results import Verdict

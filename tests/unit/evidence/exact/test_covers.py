@@ -6,10 +6,10 @@ from flint import arb
 
 from auditdp.adjacency import AnyValues, Neighbours
 from auditdp.claims.statements import PureDP
-from auditdp.evidence.exact.covers import additive, enclosed, enumerated, searched
-from auditdp.evidence.exact.noise import declared_noise
-from auditdp.evidence.exact.pair_loss import PairLoss
-from auditdp.evidence.exact.stated import stated_by
+from auditdp.evidence.exact_coverage import additive, enclosed, enumerated, searched
+from auditdp.evidence.exact_losses import PairLoss
+from auditdp.evidence.exact_noise import declared_noise
+from auditdp.evidence.stated_laws import stated_by
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import LaplaceLaw
 

@@ -10,7 +10,7 @@ import pytest
 
 from auditdp import AnyValues, ApproxDP, Box, GaussianDP, PureDP, QueryAnswers
 from auditdp.errors import AdjacencyError
-from auditdp.evidence.exact.evidence import exact_evidence, has_exact_law
+from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.record.results import Verdict
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, ApproxDP, Box, Edges, GaussianDP, Nodes, Pair, PureDP, QueryAnswers, Records
-from auditdp.evidence.exact.evidence import exact_evidence
+from auditdp.evidence.exact import exact_evidence
 from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from auditdp.record.results import Verdict
 

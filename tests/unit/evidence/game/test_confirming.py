@@ -10,11 +10,10 @@ import pytest
 
 from auditdp import GaussianDP, PureDP, Verdict
 from auditdp.adjacency import as_adjacency
-from auditdp.evidence.believing import withdrawn
-from auditdp.evidence.game.evidence import play_game
-from auditdp.evidence.request import GameOptions
+from auditdp.evidence.game_evidence import play_game
+from auditdp.evidence.request import GameOptions, withdrawn
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Evidence
 from auditdp.testing import LaplaceMechanism
 from benchmarks.false_alarms_game import chain, shared_half
@@ -101,7 +100,7 @@ def test_outputs_that_depend_within_calls_are_no_violation(monkeypatch, repeats,
     """
     for check_name in ("check_seeded", "check_batch"):
         monkeypatch.setattr(f"auditdp.mechanism.calls.independence.{check_name}", lambda *args, **options: None)
-    monkeypatch.setattr("auditdp.evidence.game.evidence.believed", lambda found, *args, **options: found)
+    monkeypatch.setattr("auditdp.evidence.game_evidence.believed", lambda found, *args, **options: found)
     games = repeats(12, least=3)
     seen = [
         play(mechanism, claim, calls=4_000, seed=seed, trace=False, stop_when_refuted=True) for seed in range(games)

@@ -11,15 +11,15 @@ import pytest
 from auditdp import unseeded
 from auditdp.adjacency import AnyValues, Box, as_adjacency
 from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
-from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
-from auditdp.record.budgets import Fault
+from auditdp.numerics.streams import stream
+from auditdp.record.budget import Fault
 from auditdp.record.details import Part
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, Response

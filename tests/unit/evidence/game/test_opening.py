@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.adjacency import Neighbours, Pair
-from auditdp.betting.traced_pairs import looked_by_trace
+from auditdp.betting.pairs.traced_search import looked_by_trace
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import PureDP
-from auditdp.evidence.game.evidence import play_game
-from auditdp.evidence.game.opening import _promises
+from auditdp.evidence.game_evidence import play_game
+from auditdp.evidence.game_plan import _promises
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 
 

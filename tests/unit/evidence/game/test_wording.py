@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Neighbours, Pair
-from auditdp.betting.forecasting.forecasters import default_forecasters
+from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-from auditdp.evidence.game.evidence import play_game
-from auditdp.evidence.game.support import BitPatterns
-from auditdp.evidence.game.wording import looked_at, odds, suspected
+from auditdp.evidence.game_evidence import play_game
+from auditdp.evidence.game_sentences import looked_at, odds, suspected
+from auditdp.evidence.output_support import BitPatterns
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import Response
 

@@ -14,13 +14,13 @@ from scipy import sparse
 
 from auditdp.adjacency import Edges, NeighbourList, Neighbours, Pair
 from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.claims.statements import PureDP
 from auditdp.errors import AdjacencyError, CollectionError, MechanismError
-from auditdp.evidence.sensitivity.evidence import EXAMPLES, MAX_ENUMERATED, sensitivity_evidence
+from auditdp.evidence.sensitivity import EXAMPLES, MAX_ENUMERATED, sensitivity_evidence
 from auditdp.mechanism.laws import LaplaceLaw
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, Pair, PureDP, ZeroConcentratedDP
-from auditdp.accountants.laplace import LaplaceUpper
+from auditdp.accountants.additive_noise import LaplaceUpper
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.record.results import Verdict
 
 

@@ -8,10 +8,10 @@ import torch
 from torch.nn import functional
 
 from auditdp import GaussianDP, Pair
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import Scored
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import Scored
 from auditdp.betting.game import Game
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from audits.audit_trainers_graphs import aggregated, hub, pagerank_sums, sage_sums
 from gnn.ensembles.pipelines import GAPAggregations, arcs_of
 from tests.unit.gnn.draws import rng

@@ -10,13 +10,13 @@ from scipy.stats import norm
 from torch.nn import functional
 
 from auditdp import AccountedDP, GaussianDP, Nodes, Pair
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.betting.forecasting.experts import ViewExperts
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Scored
 from auditdp.betting.game import Game
 from auditdp.errors import ConfigurationError
-from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
-from auditdp.numerics.randomness import stream
+from auditdp.evidence.sensitivity import sensitivity_evidence
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from gnn.ensembles import (
     FinalModel,

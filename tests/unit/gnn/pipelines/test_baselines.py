@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.dp_sgd_node_level import NodeLevelUpper
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.errors import ConfigurationError
 from gnn.models import GraphSAGE
 from gnn.pipelines.degrees import bounded_out_degree
 from gnn.pipelines.features import FeaturesParameters, fit_features
-from gnn.pipelines.gap import (
-    GAPParameters,
-    aggregation_sigma,
-    fit_gap,
-    noisy_aggregations,
-    training_noise,
-)
+from gnn.pipelines.gap import GAPParameters, aggregation_sigma, fit_gap, noisy_aggregations, training_noise
 from gnn.pipelines.sage_dp import SAGEParameters, fit_sage, with_means
 from gnn.training import evaluate, predict
 from gnn.validation import DataError

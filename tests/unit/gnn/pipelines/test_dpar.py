@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants.dp_sgd_node_level import NodeLevelUpper
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, amplified
 from auditdp.errors import ConfigurationError, MechanismError
 from gnn.pipelines.dpar import (

@@ -14,17 +14,7 @@ from gnn.datasets import random_split
 from gnn.datasets.generated import stochastic_block_model, threads
 from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
 from gnn.randomness import seeded
-from gnn.training import (
-    Epoch,
-    Settings,
-    area_under_roc,
-    evaluate,
-    fit,
-    higher_score,
-    last,
-    lower_loss,
-    predict,
-)
+from gnn.training import Epoch, Settings, area_under_roc, evaluate, fit, higher_score, last, lower_loss, predict
 from gnn.training.fit import neighbourhood
 from gnn.validation import DataError, TrainingError
 from tests.unit.gnn.draws import generator

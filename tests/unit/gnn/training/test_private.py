@@ -9,28 +9,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from auditdp.accountants.base import AccountantError
-from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.accountant import AccountantError
+from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.errors import ConfigurationError
 from gnn.datasets.generated import stochastic_block_model
 from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
-from gnn.training import (
-    PageRankRows,
-    PrivateSettings,
-    Rows,
-    ego_graphs,
-    evaluate,
-    fit_private,
-    noise_for,
-)
-from gnn.training.gradients import (
-    by_functorch,
-    by_opacus,
-    clipped_by_layers,
-    clipped_sum,
-    noisy_mean,
-    weights_of,
-)
+from gnn.training import PageRankRows, PrivateSettings, Rows, ego_graphs, evaluate, fit_private, noise_for
+from gnn.training.gradients import by_functorch, by_opacus, clipped_by_layers, clipped_sum, noisy_mean, weights_of
 from gnn.training.private import sample
 from gnn.validation import DataError, TrainingError
 from tests.unit.gnn.draws import generator
@@ -357,7 +342,7 @@ def private(model=None, examples=None, targets=None, **changed):
         (lambda: replace(QUIET, gradients="functorc"), ConfigurationError, "did you mean 'functorch'"),
         (lambda: replace(QUIET, chunk=0), ConfigurationError, "chunk"),
         (lambda: replace(QUIET, optimiser="rmsprop"), ConfigurationError, "no optimiser 'rmsprop'"),
-        (lambda: replace(QUIET, rate=None).epsilon(1e-5), ConfigurationError, "auditdp.accountants.dp_sgd.fixed_size"),
+        (lambda: replace(QUIET, rate=None).epsilon(1e-5), ConfigurationError, "auditdp.accountants.dp_sgd_batches"),
         (lambda: PageRankRows(DATA.x, torch.zeros(3, 2).long(), torch.zeros(3)), DataError, "one shape"),
         (lambda: ego_graphs(DATA, torch.arange(3), hops=0), ConfigurationError, "hops, an integer >= 1"),
     ],

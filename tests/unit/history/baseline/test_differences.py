@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from auditdp.errors import ConfigurationError
-from auditdp.history.baseline.differences import Kind, differences, of_versions
-from auditdp.history.baseline.entries import Accepted, covered, entry_of, rounded_down
-from auditdp.history.baseline.update import updated
-from auditdp.record.mutation import Fate, MutantResult, Mutation
+from auditdp.record.baseline import updated
+from auditdp.record.baseline_entries import Accepted, covered, entry_of, rounded_down
+from auditdp.record.differences import Kind, differences, of_versions
 from auditdp.record.results import AuditResult, ClaimRecord, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
+from auditdp.record.traces import Fate, MutantResult, Mutation
 from auditdp.record.versions import LawChange, VersionsResult
-from auditdp.report.ci.judged import Level, judged
-from auditdp.report.ci.sarif import rule_of
+from auditdp.report.machine_readable import Level, judged, rule_of
 
 TODAY = date(2026, 6, 1)
 CLAIM = ClaimRecord("PureDP", "1-DP", "value LDP", epsilon=1.0)

@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 
 from auditdp.errors import ConfigurationError
-from auditdp.history.baseline.entries import Accepted, Entry
-from auditdp.history.baseline.file import read_baseline, write_baseline
+from auditdp.record.baseline import read_baseline, write_baseline
+from auditdp.record.baseline_entries import Accepted, Entry
 from auditdp.record.results import Verdict
 
 HOLDS = Entry(

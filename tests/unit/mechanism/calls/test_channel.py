@@ -13,9 +13,9 @@ import pytest
 
 from auditdp.errors import AdjacencyError, Timeout
 from auditdp.mechanism.calls import channel as channel_module
-from auditdp.mechanism.calls.calls import Calls
+from auditdp.mechanism.calls.calling import Calls
 from auditdp.mechanism.calls.channel import Channel, ForeignError, LostError, answer
-from auditdp.mechanism.calls.elsewhere import After, Seed
+from auditdp.mechanism.calls.remote_mechanism import After, Seed
 
 
 @contextmanager

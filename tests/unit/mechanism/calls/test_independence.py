@@ -12,15 +12,15 @@ import pytest
 from scipy.stats import binom, rankdata
 
 from auditdp import Audit, PureDP, Unbiased, VarianceAtMost, check
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls import Calls
-from auditdp.mechanism.calls.calls import Run
+from auditdp.mechanism.calls.calling import Run
 from auditdp.mechanism.calls.independence import _ranks, alike, check_batch, check_seeded, independence, look
 from auditdp.mechanism.calls.untouched import starting_untouched, untouched
 from auditdp.mechanism.protocol import as_mechanism, unseeded
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, LeakyResponse, Response, SharedNoise
 

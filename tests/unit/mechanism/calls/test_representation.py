@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import AnyValues
-from auditdp.auditing.assertion import assert_private
+from auditdp.auditing.check import assert_private
 from auditdp.claims.statements import PureDP
 from auditdp.errors import MechanismError, PrivacyViolation
 from auditdp.mechanism.calls import Calls

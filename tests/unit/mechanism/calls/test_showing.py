@@ -12,7 +12,7 @@ import pytest
 from auditdp import Audit, PureDP
 from auditdp.errors import CollectionError
 from auditdp.mechanism.calls import Calls
-from auditdp.mechanism.calls.calls import Shown
+from auditdp.mechanism.calls.calling import Shown
 from auditdp.mechanism.calls.observed import Observed
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.testing import LaplaceMechanism

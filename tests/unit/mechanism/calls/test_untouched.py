@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from auditdp import unseeded
-from auditdp.mechanism.calls.calls import Calls, Run
+from auditdp.mechanism.calls.calling import Calls, Run
 from auditdp.mechanism.calls.untouched import starting_untouched, untouched
 
 RNG = np.random.default_rng(1)

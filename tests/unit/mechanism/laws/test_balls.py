@@ -7,7 +7,7 @@ import pytest
 from flint import arb
 
 from auditdp.mechanism.laws import ball, precision
-from auditdp.mechanism.laws.balls import above, below
+from auditdp.numerics.balls import above, below
 
 
 def test_the_ends_of_a_third_are_neighbouring_doubles():

@@ -15,12 +15,12 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Pair, PureDP, RenyiDP
+from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.auditing.settings import Settings
-from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.errors import ClaimError, MechanismError
-from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.exact import exact_evidence
+from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
 from auditdp.record.results import Verdict
 

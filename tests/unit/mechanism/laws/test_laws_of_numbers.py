@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.listed_loss import aligned, envelope_losses
-from auditdp.evidence.exact.losses import delta_curve, pair_loss
+from auditdp.evidence.exact_losses import aligned, envelope_losses
+from auditdp.evidence.loss_of_laws import delta_curve, pair_loss
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, precision
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)

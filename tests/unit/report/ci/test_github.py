@@ -3,7 +3,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from auditdp.report.ci.github import MOST, commands
+from auditdp.report.forge import MOST_ANNOTATIONS as MOST
+from auditdp.report.forge import commands
 
 COMMAND = re.compile(r"^::(error|warning|notice) ((?:file=[^,:]+,line=\d+,)?title=[^,:]+)::(.+)$")
 

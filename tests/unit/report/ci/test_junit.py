@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 import xmlschema
 
-from auditdp.history.baseline.differences import Difference, Kind
+from auditdp.record.differences import Difference, Kind
 from auditdp.record.results import LedgerEntry, Verdict
-from auditdp.report.ci.junit import junit
+from auditdp.report.machine_readable import junit
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).parent / "schemas" / "junit-10.xsd")
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
-from auditdp.history.baseline.differences import Difference, Kind
+from auditdp.record.differences import Difference, Kind
 from auditdp.record.results import Counterexample, Place
-from auditdp.report.ci.pull_request import MARK, MOST, pull_request
+from auditdp.report.forge import MARK, pull_request
+from auditdp.report.forge import MOST_COMMENT as MOST
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 

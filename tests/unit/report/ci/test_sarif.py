@@ -7,11 +7,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from auditdp.history.baseline.differences import Difference, Kind
+from auditdp.record.differences import Difference, Kind
 from auditdp.record.results import ControlResult, Place, Verdict
-from auditdp.report.ci.github import commands
-from auditdp.report.ci.judged import judged
-from auditdp.report.ci.sarif import RULES, rule_of, sarif
+from auditdp.report.forge import commands
+from auditdp.report.machine_readable import RULES, judged, rule_of, sarif
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
 

@@ -4,7 +4,7 @@ import base64
 import io
 from xml.etree import ElementTree
 
-from auditdp.report.html.canvas import drawing, finish, new_axes, thin, thin_evenly
+from auditdp.report.html.plots import drawing, finish, new_axes, thin, thin_evenly
 
 
 def test_a_plot_is_what_matplotlib_writes_and_is_described():

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from auditdp.record.results import Verdict
-from auditdp.report.html.intervals import WIDTH, interval_of, place
+from auditdp.report.html.plots import INTERVAL_WIDTH as WIDTH
+from auditdp.report.html.plots import interval_of, place
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,13 @@ import matplotlib
 import pytest
 
 from auditdp.record.results import Counterexample, Evidence, Published, Verdict
+from auditdp.report.facts import facts, says
 from auditdp.report.formats import render
 from auditdp.report.html import pages as html
 from auditdp.report.html.cards import file_name
-from auditdp.report.html.facts import facts, says
-from auditdp.report.html.papers import NO_PAPER
-from auditdp.report.html.summary import COLUMNS, summary
+from auditdp.report.html.pages import COLUMNS, NO_PAPER, summary
 from auditdp.report.numbers import number
-from auditdp.report.standing import by_standing
+from auditdp.report.sentences import by_standing
 
 SUMS = b"1f  a.py\n2e  b.py\n"
 VOID = {"meta", "br", "hr", "img", "link", "input", "wbr"}

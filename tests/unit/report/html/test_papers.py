@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from auditdp.record.results import Verdict
-from auditdp.report.html.changes import asked_otherwise, changes
-from auditdp.report.html.papers import NO_PAPER, by_paper, paper
+from auditdp.report.html.pages import NO_PAPER, asked_otherwise, by_paper, changes, paper
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from auditdp.record.results import AuditResult, Verdict
-from auditdp.report.terminal.progress import Watch, left
+from auditdp.report.progress_bar import Watch, left
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from auditdp.record.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
-from auditdp.report.standing import rarely
-from auditdp.report.terminal import run as terminal
-from auditdp.report.text import printable
+from auditdp.report import terminal
+from auditdp.report.plain_text import printable
+from auditdp.report.sentences import rarely
 
 
 def lines(result, **options):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from auditdp.record.results import RESULT, Verdict
-from auditdp.runner.machines.remote import ORDER, Order, WorkerError, _run
+from auditdp.runner.machines import ORDER, Order, WorkerError, _run
 from auditdp.runner.plan import Task
-from auditdp.runner.record import digest_of, versions
+from auditdp.runner.run_record import digest_of, versions
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from auditdp.record.results import Published, Verdict
+from auditdp.runner.child_jobs import judge, serve_task
+from auditdp.runner.collecting import collected_from
 from auditdp.runner.plan import PlanOptions, Task, make_plan
-from auditdp.runner.processes.collecting import collected_from
-from auditdp.runner.processes.execute import judge, serve_task
 
 AUDITS = """
 import asyncio

@@ -7,7 +7,7 @@ import numpy as np
 
 from auditdp.mechanism.protocol import as_mechanism, unseeded
 from auditdp.record.results import Place
-from auditdp.runner.processes.places import place_of
+from auditdp.runner.places import place_of
 
 ROOT = Path(__file__).parents[4]
 HERE = "tests/unit/runner/processes/test_places.py"

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from auditdp.errors import ConfigurationError
-from auditdp.runner.processes import landlock, namespaces, sandbox
-from auditdp.runner.processes.children import remove
-from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox, explained, sandbox_of
+from auditdp.files import remove
+from auditdp.runner import namespaces, sandbox
+from auditdp.runner import sandbox as landlock
+from auditdp.runner.sandbox import UNCONFINED, Sandbox, explained, sandbox_of
 
 HERE = landlock.abi()
 held = pytest.mark.skipif(not HERE, reason="the kernel has no Landlock")

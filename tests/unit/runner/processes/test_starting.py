@@ -9,33 +9,33 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.runner.processes import starting
+from auditdp.runner import start_up
 
 
 @pytest.fixture
 def needed(monkeypatch):
     asked = []
-    monkeypatch.setattr(starting, "start_forkserver", asked.append)
+    monkeypatch.setattr(start_up, "start_forkserver", asked.append)
     return asked
 
 
-@pytest.mark.parametrize("files", [1, starting.MANY - 1, starting.MANY])
+@pytest.mark.parametrize("files", [1, start_up.MANY - 1, start_up.MANY])
 def test_what_most_audits_need_is_imported_once_for_many_files(tmp_path, needed, files):
     for k in range(files):
         (tmp_path / f"audit_{k}.py").touch()
     (tmp_path / "counts.py").touch()
-    starting.start_early([str(tmp_path)])
-    starting.start_early([f"{tmp_path / 'audit_0.py'}::count"])
-    many = files == starting.MANY
-    assert needed == [(*starting.AUDITING, *starting.NEEDED) if many else starting.AUDITING, starting.AUDITING]
+    start_up.start_early([str(tmp_path)])
+    start_up.start_early([f"{tmp_path / 'audit_0.py'}::count"])
+    many = files == start_up.MANY
+    assert needed == [(*start_up.AUDITING, *start_up.NEEDED) if many else start_up.AUDITING, start_up.AUDITING]
 
 
 def test_what_goes_wrong_early_is_said_where_the_process_is_needed(monkeypatch):
     def fails(needed):
         raise FileNotFoundError("no folder for temporary files")
 
-    monkeypatch.setattr(starting, "start_forkserver", fails)
-    starting.start_early(["no/such/folder"])
+    monkeypatch.setattr(start_up, "start_forkserver", fails)
+    start_up.start_early(["no/such/folder"])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sockets without a name need /proc")
@@ -47,13 +47,13 @@ def test_nobody_else_can_have_processes_started(tmp_path, monkeypatch):
     listener.listen()
     monkeypatch.setattr(forkserver._forkserver, "_forkserver_address", str(named))
     monkeypatch.setattr(forkserver, "ensure_running", lambda: None)
-    starting.start_forkserver(())
-    starting.start_forkserver(())
+    start_up.start_forkserver(())
+    start_up.start_forkserver(())
     assert not named.exists()
     with socket.socket(socket.AF_UNIX) as connecting:
         connecting.connect(forkserver._forkserver._forkserver_address)
         listener.accept()[0].close()
-    folder = Path(starting.temporary_folder()).stat()
+    folder = Path(start_up.temporary_folder()).stat()
     assert (stat.S_IMODE(folder.st_mode), folder.st_uid) == (0o700, os.getuid())
 
 
@@ -61,4 +61,4 @@ def test_nobody_else_can_have_processes_started(tmp_path, monkeypatch):
 def test_so_little_memory_that_its_imports_would_never_end_is_refused(monkeypatch):
     monkeypatch.setattr("resource.getrlimit", lambda kind: (200_000_000, -1))
     with pytest.raises(OSError, match="190 MiB of address space"):
-        starting.start_forkserver(())
+        start_up.start_forkserver(())

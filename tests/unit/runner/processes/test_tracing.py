@@ -13,8 +13,8 @@ from auditdp.auditing.declaration import Audit
 from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import AdjacencyError, ConfigurationError, MechanismError
-from auditdp.runner.processes.tracing import generated_pairs, traced
-from auditdp.runner.traced import TRACED
+from auditdp.runner.audit_traces import generated_pairs, traced
+from auditdp.runner.run_record import TRACED
 
 HERE = Path(__file__).parent
 

@@ -6,9 +6,8 @@ import subprocess
 
 import pytest
 
-from auditdp.runner.sources.git import changed_since
-from auditdp.runner.sources.reach import changed_names
-from auditdp.runner.sources.selection import concerned
+from auditdp.runner.changes import changed_since, concerned
+from auditdp.runner.imports import changed_names
 
 FILES = {
     "pkg/__init__.py": "from .counts import count\nfrom .means import mean\n",

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.runner.sources.audits import trace
-from auditdp.runner.sources.git import Changed
-from auditdp.runner.sources.imports import Imports
-from auditdp.runner.sources.selection import concerned
+from auditdp.runner.audit_sources import trace
+from auditdp.runner.changes import Changed, concerned
+from auditdp.runner.imports import Imports
 
 FILES = {
     "pkg/__init__.py": "",

@@ -7,15 +7,15 @@ import itertools
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.auditing.settings import Settings
+from auditdp.auditing.gathering import Settings
 from auditdp.claims.statements import PureDP
-from auditdp.numerics.randomness import stream
+from auditdp.numerics.streams import stream
 from auditdp.record.versions import LawChange
+from auditdp.runner import version_comparison
+from auditdp.runner.collecting import find
 from auditdp.runner.plan import Against, Task
-from auditdp.runner.processes.collecting import find
-from auditdp.runner.versions import comparing
-from auditdp.runner.versions.comparing import MORE, compared
-from auditdp.runner.versions.process import OtherVersion
+from auditdp.runner.version_comparison import MORE, compared
+from auditdp.runner.version_process import OtherVersion
 from auditdp.tracing import Trace, compare
 
 pytestmark = pytest.mark.dear
@@ -187,8 +187,8 @@ def test_noise_of_the_same_function_is_worse_where_it_loses_more():
             exec(f"def f(counts, rng):\n{text}", made)
             rng = stream(1, "rewritten")
             traces.append(compare(Trace(made["f"]), pair.data, pair.neighbour, rng, claim=PureDP(1.0)))
-        seen = comparing._BothTraces(pair, *traces)
-        assert bool(comparing._worse([seen], PureDP(1.0), made["f"], changed=True)) is worse
+        seen = version_comparison._BothTraces(pair, *traces)
+        assert bool(version_comparison._worse([seen], PureDP(1.0), made["f"], changed=True)) is worse
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -204,5 +204,5 @@ def test_outputs_that_noise_may_hide_accuse_nobody(changed):
     for mechanism, worse in ((hidden, False), (shown, changed)):
         with Trace(mechanism) as trace:
             traced = [compare(trace, pair.data, pair.neighbour, stream(1, "given", k), claim=claim) for k in range(20)]
-        seen = [comparing._BothTraces(pair, kept, each) for each in traced]
-        assert bool(comparing._worse(seen, claim, mechanism, changed=changed)) is worse
+        seen = [version_comparison._BothTraces(pair, kept, each) for each in traced]
+        assert bool(version_comparison._worse(seen, claim, mechanism, changed=changed)) is worse

@@ -1,1 +1,0 @@
-"""Composition of equal and of unequal mechanisms, and the theorems that papers quote."""

@@ -1,0 +1,279 @@
+"""``check``: one audit from a notebook or a script, which returns what it found and raises on no finding.
+
+``assert_private``: one audit as an assertion in an ordinary test.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
+from auditdp.auditing.judging import run_audit
+from auditdp.betting.game import Watcher, watched
+from auditdp.claims.claim import Claim
+from auditdp.claims.estimates import Promise
+from auditdp.errors import ControlSurvived, MiscalibrationWarning, NotConfirmed, PrivacyViolation
+from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
+from auditdp.record.results import AuditResult, Counterexample, Verdict
+from auditdp.record.verdict import MISCALIBRATION, REMEDY
+
+CALLS = 50_000
+"""Calls of the mechanism, unless another number is given."""
+REDRAWN = 0.2
+"""Seconds between two drawings of a progress bar."""
+
+
+def check(
+    mechanism: Any,
+    claim: Claim | Promise | Callable[[int], Claim],
+    pairs: Any = None,
+    *,
+    inputs: Mapping[str, Sequence[Any]] | None = None,
+    calls: int | None = None,
+    find: str = "",
+    alpha: float = 0.05,
+    seed: int = 0,
+    controls: Sequence[Any] = (),
+    evidence: Sequence[str] | None = None,
+    forecasters: Sequence[Any] | None = None,
+    trace: bool = True,
+    observe: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> AuditResult:
+    """Audit a claim and return what was found; for a notebook.
+
+    An interrupt (Ctrl-C, or the notebook's stop button) ends the game and keeps what it has; the second one is a
+    ``KeyboardInterrupt``. A game that ends early has the same guarantee, as one may stop whenever one likes. Checking again
+    with another seed is a new experiment that may err with probability alpha again.
+
+    Args:
+        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
+        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
+            ``Audit``); or a promise about an estimate.
+        pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
+        inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
+        calls: Runs of the mechanism at most, those that trace it or confirm a finding among them; 50,000 unless given.
+        find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
+            ``auditdp.record.budget.Fault``): the game then has as many calls as that takes, and at least those given.
+        alpha: Probability that a true claim is refuted, or that the lower bound exceeds the truth.
+        seed: Root seed; the same one gives the same result.
+        controls: Broken twins, each of which has to be refuted.
+        evidence: Kinds of evidence; those that apply unless given.
+        forecasters: Forecasters for the game; chosen automatically unless given.
+        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
+        observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
+        progress: Called with the calls made and those to make; in a notebook a bar is shown unless it is given.
+
+    Returns:
+        The result, which a notebook shows as a card; ``interrupted`` says whether it was ended early.
+
+    Raises:
+        AuditError: If the inputs or the mechanism cannot be used.
+
+    >>> from auditdp import PureDP, check
+    >>> check(lambda x, rng: x + rng.laplace(scale=0.5), PureDP(1.0), [(0.0, 1.0)], calls=5000).verdict.value
+    'VIOLATED'
+    """
+    built = Audit(
+        mechanism,
+        claim,
+        pairs,
+        inputs=inputs,
+        calls=calls,
+        find=find,
+        controls=list(controls),
+        evidence=evidence,
+        forecasters=forecasters,
+        trace=trace,
+        observe=observe,
+    )
+    return carried_out(built, Settings(alpha, CALLS, seed, name_of(mechanism)), progress)
+
+
+def carried_out(built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None) -> AuditResult:
+    """Return the result of an audit that can be watched and stopped."""
+    with watched(Watcher(progress if progress is not None else _bar())) as watcher:
+        result = run_audit(built, settings)
+        return replace(result, interrupted=watcher.stopped)
+
+
+def _bar() -> Callable[[int, int], None] | None:
+    """A bar in the notebook in which this runs; None elsewhere."""
+    import sys
+
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None or "IPKernelApp" not in getattr(shell, "config", {}):
+        return None
+    from IPython.display import HTML, display  # type: ignore[import-not-found,unused-ignore]
+
+    from auditdp.report.html.notebook import bar
+
+    handle, drawn = display(HTML(bar(0, 1)), display_id=True), 0.0
+
+    def show(done: int, of: int) -> None:
+        nonlocal drawn
+        if done >= of or time.monotonic() - drawn >= REDRAWN:
+            drawn = time.monotonic()
+            handle.update(HTML("" if done >= of else bar(done, of)))
+
+    return show
+
+
+ASSERTION_CALLS = 20_000
+"""Calls of the mechanism, unless another number is given."""
+ALPHA = 1e-6
+"""How often a private mechanism fails its test, unless another number is given."""
+
+
+def assert_private(
+    mechanism: Any,
+    claim: Claim | Promise | Callable[[int], Claim],
+    pairs: Any = None,
+    *,
+    inputs: Mapping[str, Sequence[Any]] | None = None,
+    calls: int | None = None,
+    find: str = "",
+    alpha: float = ALPHA,
+    seed: int = 0,
+    controls: Sequence[Any] = (),
+    evidence: Sequence[str] | None = None,
+    forecasters: Sequence[Any] | None = None,
+    trace: bool = True,
+    observe: Sequence[str] = (),
+) -> AuditResult:
+    """Raise if the claim is refuted, or a control is not; for a test in one's own suite.
+
+    Passing means that this budget saw no violation, never that the mechanism is private; the result that is returned
+    says how large a violation would have been seen. A sensitivity that is declared too small (``query`` and ``sensitivity``,
+    see ``auditdp.mechanism.protocol``) refutes the argument for the claim and not the claim, which noise with slack
+    may keep: then there is a warning, and the verdict of the result is MISCALIBRATED.
+
+    Args:
+        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
+        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
+            ``Audit``); or a promise about an estimate.
+        pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
+        inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
+        calls: Runs of the mechanism at most, those that trace it or confirm a finding among them; 20,000 unless given.
+        find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
+            ``auditdp.record.budget.Fault``): the game then has as many calls as that takes, and at least those given.
+        alpha: Probability that a private mechanism fails the test, confirmed or not: its flake rate.
+        seed: Root seed; with a fixed one the test is deterministic.
+        controls: Broken twins, each of which has to be refuted.
+        evidence: Kinds of evidence; those that apply unless given.
+        forecasters: Forecasters for the game; chosen automatically unless given.
+        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
+        observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
+
+    Returns:
+        The result of the audit.
+
+    Raises:
+        PrivacyViolation: If the claim is refuted; an AssertionError whose message holds the counterexample, and whose
+            ``result`` is what would else be returned.
+        NotConfirmed: If the claim is refuted, and that is not confirmed; it has a ``result``, too.
+        ControlSurvived: If a control is not refuted; it has a ``result``, too.
+        AuditError: If the inputs or the mechanism cannot be used.
+
+    Warns:
+        MiscalibrationWarning: If the noise is calibrated to less than two neighbours need, and the claim is not refuted.
+
+    >>> import numpy as np
+    >>> from auditdp import PureDP, assert_private
+    >>> noisy = lambda x, size, *, rng: x + rng.laplace(scale=1.0, size=size)
+    >>> assert_private(noisy, PureDP(1.0), [(0.0, 1.0)], calls=2000).verdict.value
+    'NOT_REFUTED'
+    """
+    __tracebackhide__ = True  # a failing test shows the line of the assertion, and none of this function
+    built = Audit(
+        mechanism,
+        claim,
+        pairs,
+        inputs=inputs,
+        calls=calls,
+        find=find,
+        controls=list(controls),
+        evidence=evidence,
+        forecasters=forecasters,
+        trace=trace,
+        observe=observe,
+    )
+    return asserted(built, Settings(alpha, ASSERTION_CALLS, seed, name_of(mechanism)))
+
+
+def asserted(built: Audit, settings: Settings) -> AuditResult:
+    """Carry an audit out, and return or raise what ``assert_private`` does, whose caller's line a warning names."""
+    __tracebackhide__ = True
+    result = run_audit(built, settings)
+    if result.verdict is Verdict.VIOLATED:
+        assert result.counterexample is not None  # a violation always has one
+        raise PrivacyViolation(_spell_out(built, result, result.counterexample, settings), result)
+    if result.surviving_controls:
+        raise ControlSurvived(_survived(built, result, settings), result)
+    if result.is_unconfirmed:
+        raise NotConfirmed(_dropped(built, result, settings), result)
+    if result.verdict is Verdict.MISCALIBRATED:
+        assert result.counterexample is not None  # and so has a refuted calibration
+        warnings.warn(_warning(result, result.counterexample), MiscalibrationWarning, stacklevel=3)
+    return result
+
+
+def _again(built: Audit, settings: Settings) -> str:
+    """The call that gives the same result, as far as it is not in the test."""
+    unseeded = "" if is_seeded(built.mechanism) else f" ({OWN_RANDOMNESS})"
+    calls = settings.calls if built.calls is None else built.calls
+    given = f"seed={settings.root_seed}, calls={calls}, alpha={settings.alpha:g}"
+    given += f", find={built.find!r}" if built.find else ""
+    return f"  reproduce: assert_private(…, {given}){unseeded}"
+
+
+def _dropped(built: Audit, result: AuditResult, settings: Settings) -> str:
+    from auditdp.report.sentences import unconfirmed
+
+    return "\n".join([*unconfirmed(result), f"  found: {result.summary}", _again(built, settings)])
+
+
+def _survived(built: Audit, result: AuditResult, settings: Settings) -> str:
+    blind = [control for control in result.controls if control.survived]
+    lines = [
+        f"the audit of {result.mechanism} does not refute {' and '.join(control.name for control in blind)}, which should "
+        "break the claim: as large a fault of the mechanism would not be seen",
+        *[f"  {control.name}: {control.statement}" for control in blind],
+        "  remedy: give calls= or find= that see it, or a control that breaks the claim by more",
+        _again(built, settings),
+    ]
+    return "\n".join(lines)
+
+
+def _spell_out(built: Audit, result: AuditResult, counterexample: Counterexample, settings: Settings) -> str:
+    from auditdp.report.guesses import guessing
+
+    assert result.claim is not None  # run_audit always states the claim
+    lines = [
+        f"{result.mechanism} is not {result.claim.text}",
+        *[f"  {sentence}" for sentence in [guessing(result)] if sentence],
+        f"  neighbours: {result.claim.adjacency}",
+        f"  pair: {counterexample.pair}",
+        *([f"  output: {counterexample.output}"] if counterexample.output else []),
+        f"  why: {counterexample.explanation}",
+        f"  found: {result.summary}",
+        *[f"  notice: {text}" for text in result.notices],
+        _again(built, settings),
+    ]
+    return "\n".join(lines)
+
+
+def _warning(result: AuditResult, counterexample: Counterexample) -> str:
+    return "\n".join(
+        [
+            f"the noise of {result.mechanism} is calibrated to less than two neighbours need",
+            f"  pair: {counterexample.pair}",
+            f"  why: {counterexample.explanation}",
+            f"  {MISCALIBRATION} {REMEDY}",
+        ]
+    )

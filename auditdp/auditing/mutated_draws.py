@@ -1,0 +1,254 @@
+"""Broken noise: one of the places where a mechanism draws is spoiled.
+
+A *site* is a place in the code that draws: the method of the generator and the chain of calls that leads there, so all
+passes of a loop are one site.
+
+Noise is halved by a factor f = 1/2 and left out by f = 0. For noise with a location m that is x ↦ m + f(x − m); for a
+geometric count, x ↦ ⌈x/2⌉, since P(⌈x/2⌉ > k) = P(x > 2k) = ((1−p)²)^k. A uniform number u becomes
+
+    u^f / (u^f + (1−u)^f),   that is   logit u ↦ f logit u,
+
+and so u < p turns into logit u < logit(p)/f: whatever probability p the number is compared with, in either direction, the
+odds of the comparison are squared for f = 1/2, which turns randomised response with ε into one with 2ε, and the likelier
+outcome is certain for f = 0. Laplace noise made from uniform numbers has half its scale, in the tails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from auditdp.auditing.watched_draws import Draw, Key, watched_call
+from auditdp.errors import MechanismError
+from auditdp.mechanism.protocol import Array, as_mechanism, is_seeded, name_of
+
+LOCATED = ("laplace", "normal", "gumbel", "logistic", "multivariate_normal")
+SCALED = ("standard_normal", "standard_exponential", "exponential", "standard_gamma", "gamma", "rayleigh")
+HALVED = (*LOCATED, *SCALED, "random", "uniform", "geometric", "binomial")
+LEFT_OUT = (*HALVED, "choice", "integers", "bytes", "permutation", "permuted", "shuffle")
+SAMPLE = 64
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place that draws, and the operators that apply to it."""
+
+    number: int
+    method: str
+    place: str
+    key: Key
+    operators: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The site as reports call it: its number in the order of the call, what it draws, and where."""
+        return f"draw {self.number}, {self.method} in {self.place}"
+
+
+def sites(mechanism: Any, inputs: Sequence[Any]) -> list[Site]:
+    """Return the places that draw when the mechanism runs on the inputs, in the order in which they are first reached."""
+    drawn: dict[tuple[str, Key], dict[str, None]] = {}
+
+    def note(draw: Draw) -> Any:
+        value = draw.as_is()
+        drawn.setdefault((draw.method, draw.key), {}).update(dict.fromkeys(_applicable(draw, value)))
+        return value
+
+    for number, data in enumerate(inputs):
+        watched_call(mechanism, data, SAMPLE, np.random.default_rng(number), note)
+    return [
+        Site(number, method, _place(key), key, tuple(operators))
+        for number, ((method, key), operators) in enumerate(drawn.items(), start=1)
+    ]
+
+
+def _place(key: Key) -> str:
+    """The function that draws, and who called it."""
+    names = [code.co_qualname.partition(".<locals>.<")[0].rpartition("<locals>.")[2] for code, _ in key]
+    return ", called by ".join(dict.fromkeys(names[:2])) or "native code"
+
+
+def _applicable(draw: Draw, value: Any) -> Iterator[str]:
+    if draw.method in HALVED or (draw.method == "choice" and draw.argument(3, "p") is not None):
+        yield "noise halved"
+    if draw.method in LEFT_OUT:
+        yield "noise left out"
+    if draw.earlier is not None:
+        yield "noise reused"
+    if _coordinates(draw, value) > 1:
+        yield "one noise for all coordinates"
+
+
+def _coordinates(draw: Draw, value: Any) -> int:
+    """How many numbers one run draws here."""
+    shape = np.shape(value)
+    if draw.size is None:
+        return int(np.prod(shape))
+    return int(np.prod(shape[1:])) if len(shape) > 1 and shape[0] == draw.size else 1
+
+
+def _spoiled(draw: Draw, factor: float) -> Any:
+    """Draw noise of so much of its scale, or compare with odds to that power; 0 leaves the noise out.
+
+    Then what is drawn is its location, the likelier outcome, or the first element.
+    """
+    match draw.method:
+        case "choice":
+            return _choice(draw, factor)
+        case "binomial":
+            n, p = draw.argument(0, "n"), np.asarray(draw.argument(1, "p"), float)
+            if factor:
+                return draw.with_argument(1, "p", p**2 / (p**2 + (1 - p) ** 2))
+            return 0 * draw.as_is() + np.rint(n * p).astype(int)
+        case "bytes":
+            return bytes(len(draw.as_is()))
+        case "permutation" | "permuted":
+            x = draw.argument(0, "x")
+            return np.arange(x) if isinstance(x, int | np.integer) else np.array(x)
+        case "shuffle":
+            return None
+    value = draw.as_is()
+    match draw.method:
+        case "random":
+            spoiled = _odds(value, factor)
+        case "uniform":
+            low, high = draw.argument(0, "low", 0.0), draw.argument(1, "high", 1.0)
+            spoiled = low + (high - low) * _odds((value - low) / (high - low), factor)
+        case "geometric":
+            spoiled = -(-value // 2) if factor else value * 0 + 1
+        case "integers":
+            spoiled = value * 0 + (0 if draw.argument(1, "high") is None else draw.argument(0, "low"))
+        case _:
+            spoiled = _location(draw) + factor * (value - _location(draw))
+    return _into(value, spoiled)
+
+
+def _location(draw: Draw) -> Any:
+    """Where the noise is centred."""
+    name = "mean" if draw.method == "multivariate_normal" else "loc"
+    return np.asarray(draw.argument(0, name, 0.0)) if draw.method in LOCATED else 0
+
+
+def _into(value: Any, spoiled: Any) -> Any:
+    """Return the spoiled draw in the array that was drawn, which may be the caller's own ``out``."""
+    if not isinstance(value, np.ndarray):
+        return spoiled
+    value[...] = spoiled
+    return value
+
+
+def _odds(u: Any, factor: float) -> Any:
+    """Multiply the logit of uniform numbers by the factor."""
+    return u**factor / (u**factor + (1 - u) ** factor)
+
+
+def _choice(draw: Draw, factor: float) -> Any:
+    """Choose with squared probabilities (the exponential mechanism with 2ε), the likeliest element, or the first ones."""
+    p = draw.argument(3, "p")
+    if p is not None and factor:
+        squared = np.asarray(p, float) ** 2
+        return draw.with_argument(3, "p", squared / squared.sum())
+    value, a = draw.as_is(), draw.argument(0, "a")
+    elements = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
+    chosen = elements if p is None else elements[[np.argmax(p)]]
+    return np.resize(chosen, np.shape(value)) if np.ndim(value) else chosen[0]
+
+
+def _reused(draw: Draw) -> Any:
+    """Draw from the state in which the first draw of this method in the call began, and leave the stream where it was."""
+    if draw.earlier is None:
+        return draw.as_is()
+    bits = draw.generator.bit_generator
+    now, bits.state = bits.state, draw.earlier
+    try:
+        return draw.as_is()
+    finally:
+        bits.state = now
+
+
+def _shared(draw: Draw) -> Any:
+    """Give all coordinates of a run the noise of the first one."""
+    value = draw.as_is()
+    if _coordinates(draw, value) == 1:
+        return value
+    noise = np.asarray(value - _location(draw))
+    runs = () if draw.size is None else (draw.size,)
+    first = noise.reshape(*runs, -1)[..., 0].reshape(*runs, *[1] * (noise.ndim - len(runs)))
+    return _into(value, _location(draw) + first)
+
+
+FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
+    "noise halved": (partial(_spoiled, factor=0.5), "has half its scale, or squared odds"),
+    "noise left out": (partial(_spoiled, factor=0.0), "is constant"),
+    "noise reused": (_reused, "repeats the first one of its kind in the call"),
+    "one noise for all coordinates": (_shared, "is the same for all coordinates of a run"),
+}
+"""What each operator does to a draw, and what it does in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spoiled:
+    """A mechanism that draws as it should, except at one site."""
+
+    mechanism: Any
+    site: Site
+    operator: str
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
+        """Return ``size`` outputs with the spoiled noise."""
+        outputs: Array = watched_call(self.mechanism, data, size, rng, self._listen)
+        return outputs
+
+    def _listen(self, draw: Draw) -> Any:
+        here = draw.key == self.site.key and draw.method == self.site.method
+        return FAULTS[self.operator][0](draw) if here else draw.as_is()
+
+
+class WithoutNoise:
+    """A mechanism all of whose draws return what they do where there is no noise; see ``without_noise``."""
+
+    def __init__(self, mechanism: Any) -> None:
+        self.mechanism = mechanism
+        self.name = f"{name_of(mechanism)} without noise"
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
+        """Return ``size`` outputs."""
+        return watched_call(self.mechanism, data, size, rng, _silent)
+
+
+def _silent(draw: Draw) -> Any:
+    return _spoiled(draw, 0.0) if draw.method in LEFT_OUT else draw.as_is()
+
+
+def without_noise(mechanism: Any) -> WithoutNoise:
+    """Return a broken twin of a mechanism for ``controls``: its noise is left out.
+
+    An audit that does not refute it could not see the noise vanish: its pairs have the same outputs, or too few calls.
+    Every draw from ``rng`` returns its location, the likelier outcome, or the first element.
+
+    Raises:
+        MechanismError: If it draws from elsewhere, where noise cannot be left out.
+
+    >>> [float(x) for x in without_noise(lambda x, rng: x + rng.laplace(scale=5))(3.0, 2, rng=np.random.default_rng(0))]
+    [3.0, 3.0]
+    """
+    if not is_seeded(mechanism):
+        raise MechanismError(f"without_noise: {name_of(mechanism)} draws its own randomness, which cannot be left out")
+    return WithoutNoise(mechanism)
+
+
+@dataclass(frozen=True, eq=False)
+class Seeded:
+    """A mechanism that sets its own seed: every run of it is the same one."""
+
+    mechanism: Any
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
+        """Return the output of the run with seed 0, ``size`` times."""
+        run = as_mechanism(self.mechanism)(data, 1, rng=np.random.default_rng(SEED))
+        return np.repeat(np.asarray(run), size, axis=0)

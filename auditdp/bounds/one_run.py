@@ -1,0 +1,250 @@
+"""Tests of how many guesses of membership were right: V of r, where every canary was in by its own fair coin.
+
+The guesses may come from independent runs or from one training run that saw all canaries at once: independent runs are
+one mechanism on all coins, in which each coin is as protected as in its own run.
+
+Members and others as they are, in no run of one's own: right guesses against what is likely without any training.
+
+Null: with the rows' features given, each is a member with its propensity π, independent of the others, and a row more or
+less changes the law of what is released by at most e^epsilon, pointwise. Given what is released and the memberships of the
+rows before it, the odds of row i are then between e^−epsilon and e^epsilon times π/(1 − π), so that a guess of it is right
+with probability at most
+
+    c = expit(epsilon + logit π) where it says 'in', expit(epsilon − logit π) where it says 'out',
+
+whatever the guess was made from but the labels. Couple each with a uniform variable: the number of right guesses is
+stochastically at most the sum of independent Bernoulli(c), whose law is computed exactly, and never falls with epsilon. With
+π = ½ it is ``guesses.binomial``. Pure epsilon only.
+
+No number in the record can show that propensities are true; that they do not fit the labels some can: their sum, and that
+weighted with the log odds of π. Where the p-value of both together is below ``LEAST_P`` nothing is bounded.
+
+Source: the setting, in which memberships are not random but for what is known of each row, is that of Cebere, Even,
+Bleistein & Bellet (2026), "Privacy Auditing with Zero (0) Training Run", arXiv:2605.14591; the bound is derived above. For
+fair coins it is Proposition 5.1 of Steinke, Nasr & Jagielski (2023), arXiv:2305.08846v1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import bdtrc, expit, logit, ndtr
+
+from auditdp.bounds.bound_levels import highest_rejected, smallest_alpha
+from auditdp.bounds.privacy_curves import Curve, OfClaim
+from auditdp.bounds.result import Answer, Question
+from auditdp.errors import ConfigurationError
+from auditdp.numerics.arrays import Booleans, Floats, Labels
+from auditdp.numerics.binomial import lower_limit
+
+PAPER = "Steinke, Nasr & Jagielski (2023), 'Privacy Auditing with One (1) Training Run', arXiv:2305.08846v1"
+BINOMIAL = f"Proposition 5.1 of {PAPER}"
+ONE_RUN = f"the exact form (auditdp/bounds/one_run.py) of Theorem 5.2 of {PAPER}"
+ONE_RUN_CURVE = (
+    "the recursion of Mahloujifar, Melis & Chaudhuri (2024), 'Auditing f-Differential Privacy in One Run', "
+    "arXiv:2410.22235v1"
+)
+SOURCES = {"binomial": BINOMIAL, "one-run": ONE_RUN, "one-run-curve": ONE_RUN_CURVE}
+ROUNDING = 1e-9
+
+
+def from_right_guesses(method: str, correct: int, guesses: int, canaries: int, question: Question) -> Answer:
+    """Return the bound by one of the methods of ``SOURCES``, and the p-value of the claim if there is one."""
+    curve, alpha, claim = question
+    if method == "binomial":
+        lower = binomial(correct, guesses, alpha)
+        return Answer(lower, None if claim is None else one_run_p_value(correct, guesses, canaries, claim, 0.0))
+    if method == "one-run":
+        lower = one_run(correct, guesses, canaries, curve.delta, alpha)
+        return Answer(lower, None if claim is None else one_run_p_value(correct, guesses, canaries, claim, curve.delta))
+    lower = one_run_curve(correct, guesses, canaries, curve, alpha)
+    return Answer(lower, None if claim is None else one_run_curve_p_value(correct, guesses, canaries, curve, claim))
+
+
+def binomial(correct: int, guesses: int, alpha: float) -> float:
+    """Return the epsilon refuted by the exact binomial test; pure epsilon only.
+
+    Null: flipping any one coin changes the law of the output by at most e^epsilon, pointwise. Then V is stochastically
+    at most Bin(r, q), q = e^epsilon/(1+e^epsilon): given the output y and the coins before i, the odds of coin i are
+    P(y | b_i=1, before)/P(y | b_i=0, before), in [1/E, E], so whatever was guessed from y is right with probability
+    at most q; couple each with a uniform variable. So the p-value is P(Bin(r, q) >= v), and it equals alpha at q =
+    BetaInv(alpha; v, r-v+1). Which canaries to guess on, and how many, may depend on the output.
+
+    Args:
+        correct: v, how many guesses were right.
+        guesses: r, how many guesses were made.
+        alpha: The error probability.
+    """
+    return max(0.0, float(logit(lower_limit(correct, guesses, alpha))))
+
+
+def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+    """Return the largest probability of v right guesses of r on m canaries that (epsilon, delta)-DP allows: a p-value.
+
+    Null: flipping any one of the m coins is (epsilon, delta)-DP. The number of guesses must not depend on the output when
+    delta > 0. Let E = e^epsilon, W ~ Bin(r, E/(1+E)), u_j = P(W = j) and f_j = P(W >= j). The result is the height at
+    m delta of the concave hull of the points (j u_j/f_j, f_v/f_j), 0 <= j <= v, and 1 beyond the last of them.
+
+    *Constraint.* Let C be the number of right guesses, w_c its law, and C' the right guesses on all but canary i. For any
+    set A of counts, and whatever the other coins are, each of the events "guessed in, C' in A" and "guessed out, C' in A"
+    has at most E times the probability that it has if i is wrong, plus delta; so P(right on i, C' in A) <=
+    E P(wrong on i, C' in A) + delta. Summed over i: Σ_{c in A} d_c <= m delta with d_c = (c+1) w_{c+1} - E (r-c) w_c. So
+    the positive parts of all d_c sum to at most that.
+
+    *Bound.* Let a + λx be a line above those points with 0 <= a <= 1 and λ >= 0, and let y_r = 0 and
+    y_{c-1} = max(0, f_{max(v,c)} - a f_c)/(c u_c). As E (r-c) u_c = (c+1) u_{c+1}, for each c it holds that
+    1{c >= v} - a <= c y_{c-1} - E (r-c) y_c. Weighted by w_c, these sum to P(C >= v) - a <= Σ y_c d_c <= λ m delta, since
+    y_{c-1} <= λ: for c <= v by the line, and beyond since c u_c/f_c grows with c. ∎
+
+    *Attained* by mixtures of two laws of W given W >= j, with an equal share of w_c for each pattern of c right guesses.
+
+    Note:
+        It takes the place of Theorem 5.2 of Steinke, Nasr & Jagielski (2023), arXiv:2305.08846v1, mostly a little larger.
+        That is smaller where the p-value is near 1: .9421 for v = 1 of 2, epsilon = 1, delta = .05, which allow .9447.
+
+    Args:
+        correct: v, how many guesses were right.
+        guesses: r, how many guesses were made, fixed in advance.
+        canaries: m, how many coins there were.
+        epsilon: The level that is tested.
+        delta: The claimed delta.
+    """
+    if correct == 0:
+        return 1.0
+    q = float(expit(epsilon))
+    if delta == 0:
+        return float(bdtrc(correct - 1, guesses, q))
+    from scipy.stats import binom  # slow to load: only where it is needed
+
+    logs = binom.logpmf(np.arange(guesses + 1), guesses, q)
+    tails = np.logaddexp.accumulate(logs[::-1])[::-1][: correct + 1]
+    costs, gains = np.arange(correct + 1) * np.exp(logs[: correct + 1] - tails), np.exp(tails[-1] - tails)
+    return _concave_hull(costs, gains, canaries * delta)
+
+
+def _concave_hull(x: Floats, y: Floats, at: float) -> float:
+    """Return the height of the concave hull of points, both of whose coordinates increase, at a place; the last y beyond."""
+    left, right = 0, len(x) - 1
+    if at >= x[right]:
+        return float(y[right])
+    first, height = int(np.searchsorted(x, at, side="right")), -np.inf
+    # The line between two points, with either of them replaced in turn by the one that lifts it most.
+    while True:
+        right = first + int(np.argmax((y[first:] - y[left]) / (x[first:] - x[left])))
+        left = int(np.argmin((y[right] - y[:first]) / (x[right] - x[:first])))
+        lifted = y[left] + (at - x[left]) * (y[right] - y[left]) / (x[right] - x[left])
+        if lifted <= height:
+            return float(height)
+        height = lifted
+
+
+def one_run(correct: int, guesses: int, canaries: int, delta: float, alpha: float) -> float:
+    """Return the epsilon refuted by ``one_run_p_value``."""
+
+    def rejected(levels: Floats) -> Booleans:
+        values = [one_run_p_value(correct, guesses, canaries, float(level), delta) for level in levels]
+        return np.array(values) <= alpha
+
+    return highest_rejected(rejected)
+
+
+def curve_refuted(
+    correct: int, guesses: int, canaries: int, curve: Curve, level: float | Floats, alpha: float | Floats
+) -> Booleans:
+    """Return, elementwise, whether the curve at a level makes v of r right guesses less probable than alpha.
+
+    Null: flipping any one of the m coins changes the law of the output as the curve at this level allows. The number of
+    guesses r must not depend on the output.
+
+    *Constraints.* Let C be the number of right guesses, p_c its law, R_j = (1/m) Σ_{c>=j} c p_c and
+    H_j = (1/m) Σ_{c>=j} (r-c) p_c. For canary i let C' count the right guesses on the others. "Guessed in and
+    C' >= j" has probability a or b given that i is in or out, "guessed out and C' >= j" has a' or b'; so a <= F(b) and
+    b' <= F(a'), and P(right on i, C' >= j) = (a + b')/2 <= F((b + a')/2) = F(P(wrong on i, C' >= j)), as F is concave.
+    The average of the left side over the m canaries is R_{j+1}, as C = C' + 1 where i is right; that of the argument
+    on the right is H_j, as C = C' where i is wrong. By concavity again R_{j+1} <= F(H_j), so H_j >= F⁻¹(R_{j+1}).
+
+    *Recursion.* Suppose P(C >= v) = τ. From (R, H) = (R_v, H_v), mass p at c = v-1, ..., 0 adds p u_c/m with
+    u_c = (c, r-c), and by the constraint p is at least m (F⁻¹(R) - H)₊/(r-c). Let S_c(R, H) be the least R_0 + H_0
+    that can be reached from (R_c, H_c) = (R, H). By induction from S_0 = R + H, S_c never decreases along w = (1, -1)
+    nor along u_c. The least p is optimal, as S_{c-1} never decreases along u_{c-1}. Along w the least p grows, since
+    F⁻¹ does and H falls. Along u_c = u_{c-1} + w by a step s it falls by at most s (r-c)/(r-c+1) <= s (in units of
+    1/m), while s u_{c-1} + s w was added: the next state moves by non-negative amounts of u_{c-1} and w. ∎
+
+    *Test.* All of τ at c = v gives the start τ (v, r-v)/m, mass above v moves it along w, and larger τ along u_v. So if the
+    recursion from α (v, r-v)/m ends above R_0 + H_0 = r/m, which is what p sums to, then P(C >= v) < α. It is monotone in
+    α by the same argument, and in the level, as F⁻¹ falls with it.
+
+    Args:
+        correct: v, how many guesses were right.
+        guesses: r, how many guesses were made, fixed in advance.
+        canaries: m, how many coins there were.
+        curve: The family of claims.
+        level: The levels that are tested, shape () or (k,).
+        alpha: The error probabilities, shape () or (k,).
+    """
+    level, alpha = np.broadcast_arrays(np.atleast_1d(level), np.atleast_1d(alpha))
+    right, wrong = alpha * correct / canaries, alpha * (guesses - correct) / canaries
+    for c in range(correct - 1, -1, -1):
+        missing = np.maximum(0.0, curve.least(np.minimum(1.0, right), level) - wrong)
+        right, wrong = right + c / (guesses - c) * missing, wrong + missing
+    return np.asarray(right + wrong > guesses / canaries * (1 + ROUNDING))
+
+
+def one_run_curve(correct: int, guesses: int, canaries: int, curve: Curve, alpha: float) -> float:
+    """Return the level refuted by ``curve_refuted``, one of the family's where that has some levels only."""
+    level = highest_rejected(lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha))
+    return (curve.of_family(level) or level) if level and isinstance(curve, OfClaim) else level
+
+
+def one_run_curve_p_value(correct: int, guesses: int, canaries: int, curve: Curve, level: float) -> float:
+    """Return the smallest alpha at which ``curve_refuted`` refutes the level."""
+    return smallest_alpha(lambda alphas: curve_refuted(correct, guesses, canaries, curve, level, alphas))
+
+
+SOURCE = "arXiv:2605.14591, with the law of right guesses of auditdp.bounds.one_run"
+LEAST_P = 0.01
+
+
+def from_given_propensities(
+    guessed_in: Booleans, right: int, propensities: Floats, alpha: float, claim: float | None
+) -> Answer:
+    """Return the largest epsilon that so many right guesses refute, and the p-value of the claim if there is one.
+
+    Args:
+        guessed_in: What was guessed of each row that was guessed, shape (guesses,).
+        right: How many of these guesses are right.
+        propensities: π of each of these rows, shape (guesses,), in (0, 1).
+        alpha: The error probability.
+        claim: The claimed epsilon.
+    """
+    towards = np.where(guessed_in, 1, -1) * logit(propensities)
+
+    def p_value(epsilon: float) -> float:
+        return _at_least(right, expit(epsilon + towards))
+
+    lower = highest_rejected(lambda levels: np.array([p_value(float(each)) <= alpha for each in levels]), parts=2)
+    return Answer(lower, None if claim is None else p_value(claim))
+
+
+def check_fit(labels: Labels, propensities: Floats) -> None:
+    """Raise where the labels show that the propensities are not theirs."""
+    excess, variance = labels - propensities, propensities * (1 - propensities)
+    weights = [np.ones(len(labels)), logit(propensities)]
+    scores = [float(np.dot(w, excess)) / math.sqrt(max(float(np.dot(w * w, variance)), 1e-300)) for w in weights]
+    p_value = min(1.0, 4 * float(ndtr(-max(map(abs, scores)))))
+    if p_value < LEAST_P:
+        raise ConfigurationError(
+            f"propensities: expected {propensities.sum():,.1f} rows to be in and {labels.sum():,} are, or those that are "
+            f"likely to be in are not (p = {p_value:.2g}); fit the propensities to rows like these"
+        )
+
+
+def _at_least(right: int, probabilities: Floats) -> float:
+    """P(sum of independent Bernoulli variables >= right)."""
+    law = np.zeros(len(probabilities) + 1)
+    law[0] = 1.0
+    for count, probability in enumerate(probabilities, start=1):
+        law[1 : count + 1] = law[1 : count + 1] * (1 - probability) + law[:count] * probability
+        law[0] *= 1 - probability
+    return float(law[right:].sum())

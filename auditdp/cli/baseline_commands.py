@@ -1,0 +1,180 @@
+"""``auditdp baseline update`` and ``check``, and ``auditdp compare``: what a run changes of what was known.
+
+``auditdp merge``: one run from the logs of its shards.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from auditdp.cli.common import (
+    CRASHED,
+    OK,
+    LogPath,
+    Profile,
+    Source,
+    app,
+    coloured,
+    columns,
+    given,
+    read_whole,
+    say,
+    settings,
+    tell,
+)
+from auditdp.configuration import DEFAULT_LOG
+from auditdp.errors import ConfigurationError
+from auditdp.files import write
+
+if TYPE_CHECKING:
+    from auditdp.record.baseline_entries import Accepted
+
+baseline_app = typer.Typer(no_args_is_help=True, help="What the audits are known to show, in a file that is reviewed.")
+app.add_typer(baseline_app, name="baseline")
+
+File = Annotated[
+    Path | None, typer.Option("--file", callback=given, help="The baseline; that of the settings unless given.")
+]
+
+
+@baseline_app.command(short_help="Make the baseline from a recorded run.")
+def update(
+    source: Source = None,
+    file: File = None,
+    accept: Annotated[list[str] | None, typer.Option(help="Id of a finding to live with; with --reason.")] = None,
+    reason: Annotated[str, typer.Option(help="Why it is lived with; the baseline keeps it.")] = "",
+    expires: Annotated[str, typer.Option(help="Last day on which it is accepted, such as 2027-01-31.")] = "",
+    profile: Profile = "",
+) -> None:
+    """Make the baseline from a recorded run, by default the last, and print what that changes of it.
+
+    Findings have to be accepted one by one. Audits for which the run was not asked stay as they are.
+    """
+    from auditdp.cli.run_scope import against_baseline
+    from auditdp.record.baseline import read_baseline, updated, write_baseline
+    from auditdp.report.numbers import count
+    from auditdp.report.terminal import differences_text
+
+    path = _file(file, profile)
+    record = read_whole(source)
+    accepted = _accepted(accept or [], reason, expires)
+    known = read_baseline(path) if path.exists() else {}
+    if path.exists():
+        found = against_baseline(record, known)
+        tell(differences_text(found, known=len(known), against=str(path), width=columns()))
+    entries = updated(known, record, accepted)
+    if not entries:
+        raise ConfigurationError("the run has no audits; a baseline without entries would hold nothing")
+    write(path, write_baseline(entries.values()))
+    tell(f"{path} has {count(len(entries), 'audit')}; review and commit it")
+
+
+@baseline_app.command(short_help="Compare a recorded run with the baseline.")
+def check(source: Source = None, file: File = None, profile: Profile = "") -> None:
+    """Compare a recorded run, by default the last, with the baseline; exit code 6 where audits became weaker."""
+    from auditdp.cli.run_scope import against_baseline, exit_code
+    from auditdp.record.baseline import read_baseline
+    from auditdp.report.sentences import assurance
+    from auditdp.report.terminal import differences_text
+
+    path = _file(file, profile)
+    record = read_whole(source)
+    known = read_baseline(path)
+    found, seen = against_baseline(record, known), assurance(record)
+    tell(differences_text(found, known=len(known), against=str(path), found_it=seen, width=columns()))
+    raise typer.Exit(exit_code(found, record, settings(profile).fail_on))
+
+
+@baseline_app.command(short_help="Say whether the baseline can be read.")
+def lint(file: File = None, profile: Profile = "") -> None:
+    """Say whether the baseline can be read, without any run; for a hook before a commit."""
+    from auditdp.record.baseline import read_baseline
+    from auditdp.report.numbers import count
+
+    path = _file(file, profile)
+    tell(f"{path}: {count(len(read_baseline(path)), 'audit')}")
+
+
+@app.command(short_help="Say what differs between two recorded runs.")
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A", callback=given, help="Log or JSON report of a run.")],
+    after: Annotated[Path, typer.Argument(metavar="B", callback=given, help="Log or JSON report of a later run.")],
+) -> None:
+    """Compare two recorded runs as a run with a baseline: findings that are new, and audits that became weaker."""
+    from auditdp.cli.run_scope import against_run, exit_code
+    from auditdp.report.html.pages import asked_otherwise
+    from auditdp.report.terminal import differences_text
+
+    first, second = read_whole(before), read_whole(after)
+    for sentence in asked_otherwise(first, second):
+        say(f"asked otherwise: {sentence}")
+    found, number = against_run(first, second)
+    tell(differences_text(found, known=number, against=str(before), width=columns()))
+    raise typer.Exit(exit_code(found, second))
+
+
+def _file(file: Path | None, profile: str) -> Path:
+    return file or Path(settings(profile).baseline)
+
+
+def _accepted(ids: list[str], reason: str, expires: str) -> dict[str, Accepted]:
+    from auditdp.record.baseline_entries import Accepted
+
+    if not ids and (reason or expires):
+        raise ConfigurationError("--reason and --expires belong to a finding; give its id with --accept")
+    if ids and not reason.strip():
+        raise ConfigurationError(f"--accept {ids[0]}: say with --reason why this is lived with")
+    try:
+        until = date.fromisoformat(expires) if expires else None
+    except ValueError:
+        raise ConfigurationError(f"--expires {expires}: expected a date, such as 2027-01-31") from None
+    return {identifier: Accepted(reason.strip(), until) for identifier in ids}
+
+
+@app.command(short_help="Make one run of the logs of its shards.")
+def merge(
+    logs: Annotated[
+        list[Path], typer.Argument(callback=given, help="Logs of the shards (--log of auditdp run --shard).")
+    ],
+    log_path: LogPath = DEFAULT_LOG,
+) -> None:
+    """Make one run of the logs of its shards, which every command then reads as any other.
+
+    Where a shard is lost, its audits are missing: the exit code is 3, and auditdp run --resume runs them. It is 3 at least,
+    too, where lines of a log do not count.
+    """
+    from auditdp.cli.run_scope import code_of
+    from auditdp.report import terminal
+    from auditdp.report.numbers import count
+    from auditdp.runner.log import Log
+    from auditdp.runner.machines import merged
+
+    reading = merged(logs)
+    record = reading.record
+    for problem in reading.problems:
+        say(problem)
+    planned = {entry.audit for entry in record.alpha_ledger}
+    log = Log(log_path)
+    kept = log.start(replace(record, status="running", results=[r for r in record.results if r.id not in planned]))
+    if kept is not None:
+        say(f"the log had an unfinished run, which is kept: {os.path.relpath(kept)}")
+    for result in record.results:
+        if result.id in planned:
+            log.add(result)
+    log.end(record.status, float(record.seconds or 0))
+    typer.echo(terminal.summary(record, colour=coloured(sys.stdout), width=columns()))
+    if record.missing:
+        some = ", ".join(record.missing[:3]) + (", …" if len(record.missing) > 3 else "")
+        say(
+            f"{count(len(record.missing), 'audit')} without a result: {some}; give the command of the shards again with "
+            f"--resume and without --shard, and --log {log_path}"
+        )
+        raise typer.Exit(CRASHED)
+    raise typer.Exit(code_of(record) or (OK if reading.is_whole else CRASHED))

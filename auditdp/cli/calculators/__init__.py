@@ -1,1 +1,0 @@
-"""Commands that compute without running a mechanism: ``account`` and ``bounds``."""

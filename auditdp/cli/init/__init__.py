@@ -1,1 +1,0 @@
-"""``auditdp init``: first files for somebody's own repository."""

@@ -1,0 +1,319 @@
+"""``auditdp replay`` and ``auditdp report``: the results of a recorded run, again.
+
+``auditdp confirm``: a finding once more, on randomness and an error probability of its own.
+
+``auditdp list`` and ``auditdp show``: what would run, without running it.
+
+``auditdp explain``: what a verdict says, what it does not say, and what to do about it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from auditdp.cli.again import options_of, task_of
+from auditdp.cli.common import (
+    CRASHED,
+    FOUND,
+    INCONCLUSIVE,
+    NOTHING,
+    OK,
+    Data,
+    Keyword,
+    Paths,
+    Profile,
+    Source,
+    app,
+    budget_option,
+    coloured,
+    columns,
+    given,
+    one_of,
+    print_line,
+    print_report,
+    read_run,
+    read_whole,
+    reading_of,
+    sandbox,
+    say,
+    settings,
+    tell,
+)
+from auditdp.errors import ConfigurationError, did_you_mean
+from auditdp.files import write_together
+from auditdp.record.results import Verdict
+from auditdp.report.formats import FORMATS, WIDTH, format_of, render, writable
+from auditdp.report.guesses import MEANINGS, REMEDIES
+
+if TYPE_CHECKING:
+    from auditdp.record.results import AuditResult, Evidence
+    from auditdp.runner.plan import Listed, PlanOptions
+
+JUDGED = [name for name, format in FORMATS.items() if format.is_judged]
+
+
+@app.command(short_help="Run one audit of a recorded run again, bit for bit.")
+def replay(
+    finding: Annotated[str, typer.Argument(help="The id of an audit in the last run, or enough of it to be unique.")],
+    source: Annotated[
+        Path | None, typer.Option("--run", "--log", callback=given, help="Log or JSON report of the run.")
+    ] = None,
+    data: Data = "",
+) -> None:
+    """Run one audit of a recorded run again, with its randomness, level and budget, and compare the verdicts.
+
+    Its file has to be one that collection finds below the working folder: a record names what is imported, and may come
+    from somebody else.
+    """
+    from auditdp.cli.common import interruptible
+    from auditdp.mechanism.protocol import OWN_RANDOMNESS
+    from auditdp.record.results import REFUTATIONS, Verdict
+    from auditdp.runner.pool import Workers
+
+    record = read_run(source)
+    chosen = one_of(finding, record.results)
+    if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
+        raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
+    options = options_of(record, chosen, data)
+    with interruptible(), Workers(overrides=options.overrides, sandbox=sandbox(settings())) as processes:
+        task = task_of(chosen, options, processes)
+        (result,) = processes.run([task])
+        print_line(result)
+        # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.
+        own = OWN_RANDOMNESS in result.reproduce
+        same = result.verdict == chosen.verdict if own else _same_outcome(result, chosen)
+        say(
+            f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {_shown(chosen)} then, "
+            f"{_shown(result)} now"
+        )
+        if chosen.recorded:
+            for line in processes.ask("again", task, chosen):
+                say(line)
+    if result.verdict is Verdict.ERROR:
+        raise typer.Exit(CRASHED)
+    if result.verdict is Verdict.SKIPPED and same:
+        raise typer.Exit(NOTHING)
+    if result.verdict in REFUTATIONS or not same:
+        raise typer.Exit(FOUND)
+    raise typer.Exit(INCONCLUSIVE if result.is_unconfirmed else OK)
+
+
+@app.command("report", short_help="Render the report of a recorded run, such as -f html.")
+def report_command(
+    source: Source = None,
+    output: Annotated[
+        str, typer.Option("-f", "--format", help=f"{', '.join(FORMATS)}; html for a file, terminal without one.")
+    ] = "",
+    path: Annotated[
+        Path | None, typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given.")
+    ] = None,
+    author: Annotated[str, typer.Option("--by", help="Who answers for it, as the report is to say.")] = "",
+    since: Annotated[
+        Path | None,
+        typer.Option(
+            "--since", callback=given, help="Log or JSON report of the last report's run, to say what changed."
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help=f"Say what it changes of the baseline, in {', '.join(JUDGED)}.")
+    ] = False,
+) -> None:
+    """Render the report of a recorded run; html has a folder beside it with a page for each audit, or without -o one page.
+
+    Lines of a log that do not count are named and left out; the exit code is 3 then, and 0 otherwise.
+    """
+    from auditdp.cli.run_scope import against_baseline
+    from auditdp.record.baseline import read_baseline
+    from auditdp.report.formats import report_files
+
+    output = output or ("terminal" if path is None else "html")
+    chosen = format_of(output)
+    if path is not None:
+        writable(path)
+        chosen.refuse_what_is_not_ours(path)
+    reading = reading_of(source)
+    record = replace(reading.record, author=author or reading.record.author)
+    found = against_baseline(record, read_baseline(Path(settings().baseline))) if check else None
+    if path is None:
+        print_report(render(record, output, colour=coloured(sys.stdout), width=columns(), differences=found), output)
+    else:
+        previous = read_whole(since) if since else None
+        files = report_files(record, output, path, previous=previous, differences=found)
+        write_together(files, below=path.parent)
+    if not reading.is_whole:
+        raise typer.Exit(CRASHED)
+
+
+def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
+    """Return whether two results are the same but for digits that differ between processors."""
+    from auditdp.numerics.rounding import SAME, same_number
+
+    parts = [[(e.kind, e.verdict, e.calls) for e in result.evidence] for result in (one, other)]
+    found: list[list[AuditResult | Evidence]] = [[result, *result.evidence] for result in (one, other)]
+    numbers = [[x for e in each for x in (e.log_e_value, e.epsilon_lower, e.epsilon_upper)] for each in found]
+    return (
+        one.verdict is other.verdict
+        and parts[0] == parts[1]
+        and all(
+            a == b or (a is not None and b is not None and same_number(a, b, near=SAME))
+            for a, b in zip(*numbers, strict=True)
+        )
+    )
+
+
+def _shown(result: AuditResult) -> str:
+    wealth = [f"{e.kind} {e.log_e_value:.6g} nats" for e in result.evidence if e.log_e_value is not None]
+    return f"{result.verdict} (wealth: {', '.join(wealth)})" if wealth else str(result.verdict)
+
+
+@app.command(short_help="Test a finding again, with a fresh seed and a fresh α.")
+def confirm(
+    finding: Annotated[str, typer.Argument(help="The id of a finding of the last run, or enough of it to be unique.")],
+    source: Annotated[Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run.")] = None,
+    alpha: Annotated[float, typer.Option(help="Error probability of this test alone.")] = 0.05,
+    seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
+    budget: Annotated[list[str] | None, budget_option("that of the run")] = None,
+    data: Data = "",
+) -> None:
+    """Test a finding again with a fresh seed and a fresh α; exit code 1 if it is found again, 0 if it is not.
+
+    A refutation that the run did not confirm can be tested, too; where that happens again, the exit code is 4. The two tests
+    are independent, so a true claim is refuted by both with probability at most the product of their error probabilities.
+    One that is not found again is not withdrawn: a smaller budget, or chance, may have missed it. Its file
+    has to be one that collection finds below the working folder.
+    """
+    from auditdp.cli.common import interruptible
+    from auditdp.record.results import REFUTATIONS, Verdict
+    from auditdp.runner.pool import Workers
+
+    record = read_run(source)
+    chosen = one_of(finding, record.results)
+    if chosen.verdict not in REFUTATIONS and not chosen.is_unconfirmed:
+        raise ConfigurationError(f"{chosen.id} ended {chosen.verdict}, so there is no finding to confirm")
+    root_seed = seed if seed is not None else _other_than(record.root_seed)
+    if root_seed == record.root_seed:
+        raise ConfigurationError(
+            f"--seed {seed} is that of the run, whose finding it would only repeat; give another, or none (to repeat it: "
+            "auditdp replay)"
+        )
+    was = options_of(record, chosen, data)
+    budget_now = "".join(budget or ()) or was.budget
+    with interruptible(), Workers(overrides=was.overrides, sandbox=sandbox(settings())) as processes:
+        options = replace(was, root_seed=root_seed, alpha=alpha, budget=budget_now)
+        task = task_of(chosen, options, processes)
+        (result,) = processes.run([task])
+    tell(f"root seed {root_seed}")
+    print_line(result)
+    if result.verdict in (Verdict.ERROR, Verdict.SKIPPED):
+        say(f"not confirmed: the audit ended {result.verdict}, which says nothing about the finding")
+        raise typer.Exit(CRASHED)
+    if result.verdict not in REFUTATIONS:
+        say(f"not confirmed: {chosen.verdict} in the run, {result.verdict} on fresh randomness (α = {alpha:g})")
+        raise typer.Exit(INCONCLUSIVE if result.is_unconfirmed else OK)
+    if result.log_e_value is None:
+        say("confirmed: what refutes it is computed and not drawn, so no seed changes it")
+    else:
+        from auditdp.numerics.rounding import outwards
+
+        both = f"probability at most {outwards((chosen.alpha or 1) * alpha, up=True, digits=3)}"
+        say(f"confirmed on fresh randomness with α = {alpha:g}; a true claim is refuted twice with {both}")
+    raise typer.Exit(FOUND)
+
+
+def _other_than(seed: int) -> int:
+    drawn = secrets.randbelow(2**32 - 1)
+    return drawn + (drawn >= seed)
+
+
+@app.command("list", short_help="List the audits that would run.")
+def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "") -> None:
+    """List the audits that would run, with the first line of what they say."""
+    declared, failures = _discovered(paths or list(settings(profile).paths), keyword)
+    for item in declared:
+        first = item.description.partition("\n")[0]
+        mark = "" if item.expect == "holds" else f" [a {item.expect} is expected]"
+        tell(f"{item.id}  {first}{mark}")
+    for _, reason in failures:
+        say(f"ERROR {reason}")
+    if failures:
+        raise typer.Exit(CRASHED)
+    if not declared:
+        say("no audits found")
+        raise typer.Exit(NOTHING)
+
+
+@app.command(short_help="Show what one audit declares.")
+def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")]) -> None:
+    """Show what one audit declares: its claim, source, parameters, neighbours and controls."""
+    from auditdp.runner.plan import PlanOptions
+
+    item, answer = answer_about(identifier, "show", options=PlanOptions(root_seed=0, default_timeout=SECONDS))
+    tell(f"{item.id}\n\n{item.description}\n")
+    for name, value in answer["rows"]:
+        tell(f"  {name:<11} {value}")
+
+
+SECONDS = 60.0
+"""What the factory of an audit that is shown may take."""
+
+
+def answer_about(identifier: str, kind: str, *arguments: Any, options: PlanOptions) -> tuple[Listed, Any]:
+    """Return the one audit that is meant, and what a process of its own answers about it.
+
+    Raises:
+        ConfigurationError: If there is no such audit, or it is refused.
+        Exit: With the code of a crash.
+    """
+    from auditdp.cli.common import interruptible
+    from auditdp.runner.plan import discover, make_plan
+    from auditdp.runner.pool import Workers
+
+    with interruptible(), Workers(needed=(), sandbox=sandbox(settings())) as processes:
+        target = given(identifier) if "::" in identifier else identifier
+        if "::" not in identifier:
+            declared, _ = discover(list(settings().paths), collect=processes.collect)
+            target = str(one_of(identifier, declared).id)
+        plan = make_plan([target], options, collect=processes.collect)
+        if plan.failures:
+            raise ConfigurationError(plan.failures[0][1])
+        (item,), _ = discover([target], collect=processes.collect)
+        answer = processes.ask(kind, plan.tasks[0], *arguments)
+    if "refused" in answer:
+        raise ConfigurationError(answer["refused"])
+    if "crashed" in answer:
+        say(f"ERROR {item.id}: {answer['crashed']}")
+        raise typer.Exit(CRASHED)
+    return item, answer
+
+
+def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tuple[str, str]]]:
+    from auditdp.runner.start_up import start_early
+
+    start_early(targets, needed=())  # it imports numpy meanwhile
+    from auditdp.cli.common import interruptible
+    from auditdp.runner.plan import discover
+    from auditdp.runner.pool import Workers
+
+    with interruptible(), Workers(needed=(), sandbox=sandbox(settings())) as processes:
+        return discover(targets, keyword, collect=processes.collect)
+
+
+@app.command(short_help="Say what a verdict means, and what to do about it.")
+def explain(verdict: Annotated[str, typer.Argument(metavar="VERDICT", help="Such as NOT_REFUTED.")]) -> None:
+    """Say what a verdict means, and what to do about it.
+
+    Raises:
+        ConfigurationError: If there is no such verdict.
+    """
+    name = verdict.upper().replace(" ", "_").replace("-", "_")
+    if name not in [*Verdict]:
+        raise ConfigurationError(f"unknown verdict {verdict!r}; {did_you_mean(name, [*Verdict])}")
+    paragraphs = [MEANINGS[Verdict(name)], f"What to do: {REMEDIES[Verdict(name)]}"]
+    tell("\n\n".join([name, *(textwrap.fill(text, WIDTH) for text in paragraphs)]))

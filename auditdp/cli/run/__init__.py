@@ -1,1 +1,0 @@
-"""``auditdp run``: its options, its course and what it prints."""

@@ -1,0 +1,42 @@
+"""``auditdp run`` and ``auditdp mutate``: collect audits, run them, record and report what was found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from auditdp.cli.common import app, settings, taking
+from auditdp.cli.run_options import RunOptions, RunPlace
+
+
+@app.command(short_help="Run audits, and report what was found.")
+@taking(RunOptions)
+def run(options: RunOptions) -> None:
+    """Collect audits, run them, and report what was found."""
+    from auditdp.runner.start_up import start_early
+
+    if options.executor is RunPlace.processes:
+        start_early(options.paths or settings(options.profile).paths)
+    from auditdp.cli.running import carry_out
+
+    carry_out(options)
+
+
+@app.command(short_help="Would the audits detect faults in the noise of their mechanisms?")
+@taking(
+    RunOptions,
+    *("paths", "keyword", "parameters", "workers", "seed", "budget", "timeout", "data", "report", "output", "log_path"),
+    *("resume", "profile", "sandbox", "network"),
+)
+def mutate(options: RunOptions) -> None:
+    """Run the audits, and run each on mutants of its mechanism; exit code 1 if a mutant survives.
+
+    A mutant is the mechanism with one fault in its noise: one draw is halved, left out, repeated or shared by all
+    coordinates, or the seed is fixed. A mutant survives if the audit does not refute it. Then either the audit cannot
+    detect the fault with this budget, or the fault does not break the claim. An audit may argue the latter in
+    ``equivalent_mutants={name: argument}``.
+
+    ``auditdp run --mutants`` does the same.
+    """
+    from auditdp.cli.running import carry_out
+
+    carry_out(replace(options, mutants=True))

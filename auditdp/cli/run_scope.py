@@ -1,0 +1,260 @@
+"""``auditdp run --changed-since``: which audits a change concerns, and what is said of the others.
+
+``auditdp run --continue``: the game of a recorded audit, played on to more calls with all that it has won.
+
+The first part is played again, which costs its calls once more: what forecasters have learned is in no record. Its wealth
+has to be what is recorded, but for what floating point may change. Then the game goes on, and both parts are one game, in
+which a true claim is refuted with probability at most the audit's α, however often one looked and whatever made one go on.
+Where the claim had been refuted, the bound becomes sharper; the finding is confirmed again, on other randomness.
+
+A run against what was known: the differences, and the exit code that they make.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from auditdp.cli.again import data_of, parameters_of, refuse_what_is_elsewhere
+from auditdp.cli.common import CRASHED, FOUND, INCONCLUSIVE, NOTHING, OK, REGRESSED, one_of, read_run, say
+from auditdp.cli.run_options import RunOptions
+from auditdp.errors import ConfigurationError
+from auditdp.record.baseline_entries import Accepted, Entry, below, covered, entry_of
+from auditdp.record.budget import Budget
+from auditdp.record.differences import FINDINGS, REGRESSIONS, Difference, Kind, differences, of_versions, worst_first
+from auditdp.record.results import RunRecord, Verdict
+from auditdp.record.traces import Fate
+from auditdp.runner.changes import changed_since, concerned
+from auditdp.runner.plan import Collector, discover
+
+if TYPE_CHECKING:
+    from auditdp.record.results import AuditResult, Evidence
+    from auditdp.runner.plan import Plan
+
+LISTED = 20
+"""Audits and files that are listed by name."""
+
+
+def changed_targets(
+    targets: Sequence[str], keyword: str, revision: str, collect: Collector, known: Collection[str] = ()
+) -> tuple[list[str], tuple[str, ...], str]:
+    """Return the ids of the audits that a change concerns, with files that do not import; ids left out; and the commit.
+
+    What is left out is said, with the reason; where nothing is left, the command ends, and nothing was found.
+
+    Of the ``known`` ids of a baseline none may be gone where nothing is run.
+
+    Raises:
+        ConfigurationError: If git cannot tell what changed.
+    """
+    changed = changed_since(revision, Path.cwd())
+    declared, failures = discover(targets, keyword, collect=collect)
+    found = concerned([(item.id, Path(item.path)) for item in declared], changed, Path.cwd().resolve())
+    say(f"since {revision} ({changed.base}): {len(found.concerned)} of {len(declared)} audits are concerned")
+    _list([f"{name}: {reason}" for name, reason in found.concerned.items()], "run ")
+    _list(found.left_out, "left out, since nothing that it reaches changed: ")
+    _list(found.untraced, "changed, and not followed because it is not Python: ")
+    if not found.concerned and not failures:
+        among, there = below(targets), {item.id for item in declared}
+        if gone := sorted(name for name in known if among(name) and name not in there and not keyword):
+            _list(gone, "gone, and in the baseline: ")
+            raise typer.Exit(REGRESSED)
+        say("no audit is concerned, so none was run; without --changed-since all are")
+        raise typer.Exit(OK)
+    return [*found.concerned, *(path for path, _ in failures)], found.left_out, changed.base
+
+
+def _list(items: Sequence[str], what: str) -> None:
+    for item in items[:LISTED]:
+        say(f"  {what}{item}")
+    if len(items) > LISTED:
+        say(f"  {what}{len(items) - LISTED} more")
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """An audit whose game goes on."""
+
+    asked: RunOptions
+    """The options of the run, with those of the run that is continued."""
+    keep: bool
+    """Whether the log has the run that is continued."""
+    won: float
+    """Log wealth that is recorded."""
+    recorded: dict[str, Any]
+    """What the record says of the run that is continued."""
+
+    def of(self, plan: Plan) -> Plan:
+        """Return the plan with what is recorded of its one task."""
+        return replace(plan, tasks=[replace(task, recorded=self.won) for task in plan.tasks])
+
+    def stated(self, record: RunRecord, *, kept: Path) -> RunRecord:
+        """Return a record that says what it continues, and where that is kept."""
+        where = {"log": os.path.relpath(kept)} if self.keep else {}
+        return replace(record, arguments={**record.arguments, "continued": {**self.recorded, **where}})
+
+
+def continuation(asked: RunOptions) -> Continuation:
+    """Return what ``--continue`` asks for, from the run in the log.
+
+    Raises:
+        ConfigurationError: If other options do not go with it, or the game of that audit cannot go on.
+    """
+    from auditdp.record.details import GameDetails  # loads pydantic
+
+    _refuse_others(asked)
+    record, keep = read_run(asked.log_path), True
+    unfinished = record.arguments.get("continued")
+    # It was interrupted: what it continued has been kept.
+    if unfinished is not None and "log" in unfinished and not record.results:
+        record, keep = read_run(Path(str(unfinished["log"]))), False
+    chosen = one_of(asked.continued, record.results)
+    refuse_what_is_elsewhere(chosen.id)
+    game = _game(chosen)
+    before = str(record.arguments.get("budget", "standard"))
+    (goal,) = Budget.read(f"{before},{asked.calls}").further[-1:]
+    assert isinstance(game.details, GameDetails)  # it is a game
+    made = game.details.parts[-1].calls
+    if isinstance(goal, int) and goal <= made:
+        raise ConfigurationError(
+            f"--calls {goal:,}: the game of {chosen.id} has made {made:,} calls; give how many it is to have altogether"
+        )
+    assert game.log_e_value is not None  # a game has a wealth
+    say(f"{chosen.id} goes on after {made:,} calls of the run of {record.started}, which are made again first")
+    parameters = [f"{name}={value}" for name, value in parameters_of(record, chosen).items()]
+    return Continuation(
+        asked=replace(
+            asked,
+            paths=[chosen.id],
+            parameters=parameters,
+            seed=record.root_seed,
+            alpha=float(chosen.alpha or 0.05),
+            budget=[before, str(goal)],
+            data=data_of(record, asked.data),
+            trace=record.arguments.get("trace", True),
+        ),
+        keep=keep,
+        won=float(game.log_e_value),
+        recorded={
+            "run": record.run,
+            "started": record.started,
+            "revision": record.revision,
+            "audit": chosen.id,
+            "verdict": chosen.verdict.value,
+            "calls": made,
+            "log_e_value": game.log_e_value,
+            **({} if keep or unfinished is None else {"log": str(unfinished["log"])}),
+        },
+    )
+
+
+def _game(chosen: AuditResult) -> Evidence:
+    """Return the game of an audit that may go on."""
+    if (game := chosen.game) is None:
+        raise ConfigurationError(f"{chosen.id} ended {chosen.verdict} and has no game that could go on")
+    from auditdp.mechanism.protocol import OWN_RANDOMNESS  # slow to load
+
+    if OWN_RANDOMNESS in chosen.reproduce:
+        raise ConfigurationError(
+            f"{chosen.id} cannot go on: its mechanism draws its own randomness, so its game cannot be played again; run "
+            "it once more instead: e-values of independent runs may be multiplied"
+        )
+    return game
+
+
+def _refuse_others(asked: RunOptions) -> None:
+    """Raise where options are given that the run in the log has decided."""
+    given = {
+        "paths": asked.paths,
+        "-k": asked.keyword,
+        "-P": asked.parameters,
+        "--seed": asked.seed is not None,
+        "--alpha": asked.alpha is not None,
+        "--resume": asked.resume,
+        "--last-failed": asked.last_failed,
+        "--changed-since": asked.since,
+        "--mutants": asked.mutants,
+        "--trace or --no-trace": asked.trace is not None,
+    }
+    if others := [name for name, value in given.items() if value]:
+        raise ConfigurationError(
+            f"--continue takes audit, seed, α and parameters from the run in the log; give it without {', '.join(others)}"
+        )
+    if not asked.budget:
+        raise ConfigurationError(
+            f"--continue {asked.continued}: give how many calls its game is to have altogether, such as --calls 1e7, or a "
+            "fault that it is to find, such as --find tail:0.005"
+        )
+    if Budget.read(asked.calls).further:
+        raise ConfigurationError(f"--calls {asked.calls}: give one number, or one fault, that the game is to go on to")
+
+
+def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:
+    """Return what a run changes of the entries of a baseline."""
+    return differences(known, record, covered=covered(record), today=datetime.now(UTC).date())
+
+
+def against_revision(record: RunRecord) -> list[Difference]:
+    """Return what a run saw to differ from another revision of the code, where no baseline judges it."""
+    return worst_first(list(of_versions(record)))
+
+
+def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
+    """Return what a run changes of another one, and how many audits that has."""
+    known = {
+        result.id: entry_of(result, Accepted("it was found in the first run, too") if result.is_finding else None)
+        for result in before.results
+        if result.verdict is not Verdict.ERROR
+    }
+    found = [_between_runs(difference) for difference in against_baseline(record, known)]
+    return sorted(found, key=lambda difference: list(Kind).index(difference.kind)), len(known)
+
+
+def _between_runs(difference: Difference) -> Difference:
+    """Between two runs nobody accepts anything: a finding that is no longer there is a repair, or its audit is gone."""
+    if difference.kind is not Kind.STALE:
+        return difference
+    if difference.result is None:
+        return replace(difference, kind=Kind.GONE, text="there is no such audit any more, which had found something")
+    return replace(difference, kind=Kind.STRONGER, text=f"{difference.result.verdict} now; it was a finding before")
+
+
+def exit_code(found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()) -> int:
+    """Return the exit code of the published table: what a person has to look at first."""
+    kinds = {difference.kind for difference in found}
+    if kinds & set(FINDINGS):
+        return FOUND
+    if Kind.CRASHED in kinds:
+        return CRASHED
+    if kinds & set(REGRESSIONS):
+        return REGRESSED
+    if Kind.LAW in kinds and "changed" in fail_on:
+        say("a changed law fails, since fail_on has changed")
+        return REGRESSED
+    return OK if record.audited else NOTHING
+
+
+def code_of(record: RunRecord, fail_on: Collection[str] = (), *, missing: Collection[str] | None = None) -> int:
+    """Return the exit code of a run that no baseline judges.
+
+    ``missing`` are planned audits without a result: those of the record unless given, as where it is of one shard.
+    """
+    survived = any(result.mutation and result.mutation.of(Fate.SURVIVED) for result in record.results)
+    if survived or any(result.is_finding for result in record.results):
+        return FOUND
+    if record.ended(Verdict.ERROR) or (record.missing if missing is None else missing):
+        return CRASHED
+    if not record.audited:
+        return NOTHING
+    if any(result.is_unconfirmed for result in record.results):
+        return INCONCLUSIVE
+    inconclusive = record.ended(Verdict.INCONCLUSIVE) or any(result.is_undecided for result in record.results)
+    if ("inconclusive" in fail_on and inconclusive) or ("skipped" in fail_on and record.ended(Verdict.SKIPPED)):
+        return INCONCLUSIVE
+    return OK

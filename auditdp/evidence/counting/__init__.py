@@ -1,1 +1,0 @@
-"""Counting evidence: how often each output came, and what that bounds from above."""

@@ -1,1 +1,0 @@
-"""Estimation evidence: bets on means and variances."""

@@ -1,1 +1,0 @@
-"""Exact evidence: the losses of stated laws, and which neighbours they cover."""

@@ -1,1 +1,0 @@
-"""Game evidence: opening, playing, confirming, and the words for what was found."""

@@ -1,0 +1,251 @@
+"""What a game found, in the words of its evidence: for a reader who knows neither the forecasters nor the bets.
+
+A forecaster has a name for those who know the code, such as "[1] - [0] in cells, nested": what of an output it looks at, and
+how it reads the counts of it. A reader is told the first alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+from auditdp.adjacency import Adjacency
+from auditdp.betting.forecasters.estimators import ESTIMATOR_NAMES
+from auditdp.betting.game import Game
+from auditdp.mechanism.calls.calling import Shown
+from auditdp.mechanism.calls.leaves import Raised, row_keys
+from auditdp.mechanism.calls.representation import short_keys
+from auditdp.numerics.rounding import count
+from auditdp.record.results import Counterexample
+from auditdp.record.traces import GameTrace
+
+MOST_WRITTEN = 10**9
+"""Odds up to this are written out."""
+MANY_PAIRS = 150
+"""Pairs of neighbours from which on a search was no small one."""
+SEVERAL = "several parts of the output together, by a rule that was learned from earlier calls"
+LOOKED_AT = {
+    "value": "the value of the output",
+    "output": "the value of the output",
+    "fingerprint": "which of the possible outputs came",
+    "sum": "the sum of the output's numbers",
+    "largest": "the largest of the output's numbers",
+    "smallest": "the smallest of the output's numbers",
+    "place of the largest": "which of the output's numbers is the largest",
+    "place of the smallest": "which of the output's numbers is the smallest",
+    "number of parts": "how many parts the output has",
+    "its type": "the type of the output",
+    "what does not fit": "a part of the output that most outputs do not have",
+    "nearer input": "which of the two inputs the output is nearer to",
+    "steps nearer to input": "which of the two inputs the differences between the output's numbers are nearer to",
+    "along the change": "how far the output lies in the direction from one input to the other",
+    "coordinates above their medians": "how many of the output's numbers are above their medians",
+    "differences above their medians": "how many differences between the output's numbers are above their medians",
+    "interaction": "two of the output's numbers together",
+    "smallest of the scaled": SEVERAL,
+    "votes": SEVERAL,
+    "linear": SEVERAL,
+    "additive": SEVERAL,
+    "trees": SEVERAL,
+    "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
+    "replayed ratio": "how likely the output is on either input, by the noise that a trace of the code saw",
+    "normal ratio": "how likely the output is on either input, by two normal laws that earlier calls told",
+    "score": "the score that the mechanism gives the output",
+    "possible outputs": "whether the input can give exactly this output",
+}
+"""What a view or a forecaster looks at, by its name."""
+NO_PART = {"number of parts", "its type", "what does not fit"}
+"""Numbers of a row that are no part of an output, from which a part differs by nothing that means anything."""
+TELLING = 0.5
+"""Share of calls by which an exception has to come oftener on one input, to be named as what tells them apart."""
+SHOWN = {"stdout": ("prints", "line"), "logging": ("logs", "message"), "files": ("writes", "file")}
+"""What calls show beside their outputs: what a mechanism does, and what it is counted in."""
+BITS = "bits: "
+"""The prefix of views of how many bits a number has."""
+
+
+def looked_at(forecaster: str) -> str:
+    """Return what a forecaster looks at, so that it can follow "looked at".
+
+    >>> looked_at("[1] - [0] in cells, nested")
+    'the difference between output[1] and output[0]'
+    >>> looked_at("report['age'], seen before")
+    "whether exactly this value of report['age'] had come before"
+    """
+    name, _, variant = forecaster.rpartition(" in ")
+    name = name if variant in ESTIMATOR_NAMES else forecaster
+    if name.startswith(BITS):
+        return f"the last bits of {_part(name.removeprefix(BITS))}"
+    if name in LOOKED_AT:
+        return LOOKED_AT[name]
+    if name.endswith(", seen before"):
+        part = _part(name.removesuffix(", seen before"))
+        return f"whether exactly {part if part.startswith('the value') else f'this value of {part}'} had come before"
+    if name.endswith(" beyond the steps of its noise"):
+        part = _part(name.removesuffix(" beyond the steps of its noise"))
+        return f"the part of {part} that is finer than the steps of its noise"
+    if name.startswith("telling coordinate "):
+        return "one of the output's numbers, chosen by earlier calls"
+    if name.count(" - ") == 1:
+        one, other = name.split(" - ")
+        alike = not {one, other} & NO_PART and not other.startswith("part ")
+        first, second = _part(one), _part(other)
+        return f"the difference between {first} and {second}" if alike else f"{first} beside {second}"
+    if re.match(r"\[|(number \d+ in |[a-z ]+ of )?output\b|part \d", name):
+        return _part(name)
+    return f"what the forecaster {forecaster!r} looks at"
+
+
+def _part(name: str) -> str:
+    """Return a part of an output by the name that it has among the parts."""
+    if name in LOOKED_AT:
+        return LOOKED_AT[name]
+    if name.startswith("["):
+        return f"output{name}"
+    if name.startswith("part "):
+        return f"{name} of the output, which not every output has"
+    return re.sub(r"(^|[a-z] )output$", r"\1the output", name)
+
+
+def explained(fresh: Game) -> Counterexample:
+    """Spell a finding out: the pair, what all bets won on fresh calls, and what those looked at that won most."""
+    wealth = fresh.wealth
+    stake, played = odds(wealth.log_wealth), count(wealth.calls, "fresh call")
+    return Counterexample(
+        pair=str(fresh.best.pair),
+        python=fresh.best.pair.python,
+        explanation=(
+            f"On {played}, bets on which of the two inputs was used multiplied their stake by {stake}; where the claim is "
+            f"true, bets win so much in at most 1 of {stake} games. "
+            + (_raised(fresh) or f"The bets that won most looked at {looked_at(fresh.best_forecaster)}")
+        ),
+    )
+
+
+def _raised(fresh: Game) -> str:
+    """Return which exception tells the inputs apart; empty where none does by itself."""
+    sides, form = (fresh.best.memory.ones, fresh.best.memory.zeros), fresh.calls.form
+    for name in sorted(fresh.calls.raised):
+        (key,) = row_keys([Raised.of(type(name, (Exception,), {}))])
+        known = {key, *short_keys(key)}
+        often = [(sum(found in known for found in form.keys(side)), len(side)) for side in sides]
+        more, less = sorted(often, key=lambda one: -one[0] / max(one[1], 1))
+        if more[0] / max(more[1], 1) - less[0] / max(less[1], 1) >= TELLING:
+            many, few = (f"{raised:,} of {made:,}" for raised, made in (more, less))
+            return f"One input raises {name} in {many} calls, and the other in {few}"
+    return ""
+
+
+def odds(log_wealth: float) -> str:
+    """Return a number of which the natural logarithm is given, to three digits and rounded down.
+
+    >>> odds(math.log(2468)), odds(math.log(12345678)), odds(30.0)
+    ('2,460', '12,300,000', '10^13')
+    """
+    if log_wealth >= math.log(MOST_WRITTEN):
+        return f"10^{math.floor(log_wealth / math.log(10))}"
+    value = math.exp(log_wealth) * (1 + 1e-12)
+    step = 10 ** max(math.floor(math.log10(max(value, 1.0))) - 2, 0)
+    return f"{math.floor(value / step) * step:,}"
+
+
+def notices(game: Game) -> list[str]:
+    """Return what a person should know of the calls of a game, whatever the verdict."""
+    found, made = [], game.calls
+    sides = [side for table in game.tables if table.calls for side in (table.memory.ones, table.memory.zeros)]
+    first = next((side[:1].tobytes() for side in sides if len(side)), None)
+    if first is not None and all(
+        side[:few].tobytes() == len(side[:few]) * first for few in (8, None) for side in sides
+    ):
+        seen = sum(len(side) for side in sides)
+        found.append(
+            f"all {seen:,} outputs were the same, whatever the input: a constant was tested, so look whether the mechanism "
+            "did its work on these inputs"
+        )
+    elif made.seeded and not made.drew:
+        found.append(
+            "the mechanism drew nothing from the rng that it was given, so an input always has the same output; noise that "
+            "protects an input has to be drawn from rng"
+        )
+    if game.unlisted:
+        found.append(
+            f"the law that the mechanism states gives no probability to {game.unlisted:,} of the outputs, whatever the "
+            "input, so bets by that law are none on them; list every output"
+        )
+    if made.raised:
+        kinds = ", ".join(f"{name} in {count(many, 'call')}" for name, many in sorted(made.raised.items()))
+        found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
+    if game.is_late:
+        found.append(f"the time limit ended the game after {count(game.wealth.calls, 'call')}; --timeout gives it more")
+    for name, reason in game.failures.items():
+        found.append(f"a forecaster failed and made no bets from then on: {name!r}, by {reason}")
+    return found + [text for shown in made.shown for text in _not_audited(shown)]
+
+
+def _not_audited(shown: Shown) -> list[str]:
+    """Return what is to be known of what calls show beside their outputs; nothing where it is the same on all inputs."""
+    if shown.depends is False:
+        return []
+    verb, one = SHOWN[shown.stream]
+    depends = f", and what it {verb} depends on the input" if shown.depends else ""
+    many = f"{verb} {count(shown.many, one)} a call{depends}"
+    return [f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"]
+
+
+def suspected(trace: GameTrace | None, calls: Callable[[], int | None], made: int) -> list[str]:
+    """Return the loss above the claim that a trace and its runs with other draws show, and no bets.
+
+    It is withdrawn where the calls that were made contradict it.
+
+    Args:
+        trace: Of the game; None where there was none.
+        calls: Returns how many calls would show the loss, by the laws of outputs that a trace gave; None where none would.
+        made: The calls that were made.
+    """
+    found = [each for each in trace.findings if each.kind == "loss" and each.confirmed] if trace else []
+    if not found or (enough := calls()) is None or enough <= made:
+        return []
+    return [
+        f"suspicion: {found[0].located}. A trace decides nothing: it rests on a few runs of this pair. About {enough:,} "
+        "calls would decide"
+    ]
+
+
+def shows_nothing(same: int | None) -> list[str]:
+    """Return what is wrong with pairs of which both inputs have the same outputs; nothing where some differ."""
+    if same is None:
+        return []
+    return [
+        f"both inputs of every pair gave the same outputs in {count(same, 'call')} with the same randomness, so no loss can "
+        "be seen on them: give pairs on which the outputs differ"
+    ]
+
+
+def unsearched(game: Game, adjacency: Adjacency, *, searched: bool, compared: int) -> list[str]:
+    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
+
+    ``compared`` says how many pairs a trace compared.
+    """
+    every, pairs = adjacency.exhaustive(), len(game.tables)
+    if every is not None and len(every) <= pairs:
+        return []
+    played = "the only pair of neighbours" if pairs == 1 else f"{pairs} pairs of neighbours"
+    if not searched:
+        return [
+            f"{played} that the audit lists {'was' if pairs == 1 else 'were'} played, and no other was looked for: other "
+            "neighbours may lose more; an adjacency that generates pairs, such as Rows(...) or Neighbours(..., search=...), "
+            f"has them searched{f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
+        ]
+    if game.looked_at == 0:
+        trace = f", and {count(compared, 'pair')} compared by a trace" if compared > pairs else ""
+        return [
+            f"{played} played{trace}; no other was looked for by outputs, for which the calls are too few: others may lose "
+            "more, and more calls look for some (calls=…, or --budget quick and standard)"
+        ]
+    if game.looked_at < MANY_PAIRS:
+        return [
+            f"only {game.looked_at} pairs of neighbours were looked at, by a few calls each: others may lose more; --budget "
+            "standard looks at some 300, by more calls"
+        ]
+    return []

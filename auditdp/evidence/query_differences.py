@@ -1,0 +1,309 @@
+"""Evaluating what a mechanism computes before its noise on two neighbours, with the same internal randomness.
+
+A calibration that a trace refutes: one release by itself moves further than the mechanism declares.
+
+A mechanism without ``query`` does not show the value to which it adds noise; a trace of its code does. A calibration is
+refuted only by one release, never by the loss of several together: each of them may be calibrated to the declared
+sensitivity, and the claim may be one about all of them. Four things have to hold of that release:
+
+- its location moves further, in the declared norm, than the declared sensitivity;
+- its noise alone loses more than the claim, exactly: then the sensitivity is too small in whatever unit it is declared;
+- the output shows its result;
+- runs with other draws confirm both (``auditdp.tracing.prediction``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency.adjacency import offers
+from auditdp.adjacency.pair_search import draws
+from auditdp.betting.pairs.search import attempted, generated, is_adjacent
+from auditdp.errors import AuditError, MechanismError
+from auditdp.evidence.request import EvidenceRequest
+from auditdp.mechanism.calls.allowance import ASIDE, allowance, allowing
+from auditdp.mechanism.calls.inputs import Inputs, is_sparse
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.protocol import Array, brief
+from auditdp.numerics.streams import Streams, position
+from auditdp.record.details import SensitivityDetails
+from auditdp.record.results import Counterexample, Evidence, Verdict
+from auditdp.tracing import PairTrace, Trace, compare
+from auditdp.tracing.composed_loss import ComposedLoss
+from auditdp.tracing.draws import NOISY
+from auditdp.tracing.findings import SINGLE
+from auditdp.tracing.losses import Moved
+from auditdp.tracing.noise_families import moves
+from auditdp.tracing.prediction import Experiments
+
+DRAWS = 8
+"""Draws of its internal randomness with which a random query is compared on each pair."""
+ROUNDING_TOLERANCE = 1e-9
+"""Excess over the sensitivity, relative to it, that is called rounding."""
+ROUNDING_UNITS = 256
+"""Excess in units of the last place of the values (at the norm of the larger one) that is called rounding."""
+EXACT_INTEGERS = 2**53
+"""Integers below this are doubles, and so are their differences."""
+
+
+@dataclass(frozen=True)
+class QueryDifference:
+    """The values of a query on the two inputs of a pair, the norm of their difference, and what rounding adds to it."""
+
+    pair: Pair
+    first: Any
+    second: Any
+    norm: float
+    rounding: float
+
+
+def evidence_of(
+    details: SensitivityDetails, assumptions: list[str], statement: str, refuted: tuple[Pair, str] | None = None
+) -> Evidence:
+    """Return what a comparison says, with the pair that refutes the calibration, and why, where one does."""
+    shown = None
+    if refuted is not None:
+        pair, explanation = refuted
+        shown = Counterexample(pair=str(pair), python=pair.python, explanation=explanation)
+    verdict = Verdict.NOT_REFUTED if shown is None else Verdict.MISCALIBRATED
+    return Evidence("sensitivity", verdict, statement, assumptions=assumptions, details=details, counterexample=shown)
+
+
+class QueryComparison:
+    """Evaluates a query on both inputs of a pair, with the same randomness, and keeps the tally.
+
+    Equal seeds make a coupling whatever is drawn, so a small difference under them always counts. A large one counts
+    only if both inputs leave the generator in the same state: else the seed means different things to the two.
+
+    Attributes:
+        largest: The largest difference that counts.
+        pairs: How many pairs were compared.
+        uncoupled: On how many of them a large difference did not count.
+        random: Whether the query ever drew anything.
+
+    Raises:
+        AuditError: If there is no query, or the declared sensitivity or its norm is not one.
+    """
+
+    def __init__(self, mechanism: Any, adjacency: Adjacency, streams: Streams) -> None:
+        able = capabilities(mechanism)
+        if able.query is None:
+            raise MechanismError(f"{able.name}: has no query to compare; give it query(data, rng)")
+        self.query = able.query
+        self.adjacency = adjacency
+        self.name = f"{able.name}.query"
+        self.sensitivity = able.sensitivity
+        self.order, self.norm = able.norm.order, able.norm.name
+        self.seeds = [int(seed) for seed in streams("query", 0).integers(2**63, size=DRAWS)]
+        self._inputs = Inputs()
+        self.largest: QueryDifference | None = None
+        self.pairs = self.uncoupled = 0
+        self.random = False
+
+    def refutes(self, difference: QueryDifference) -> bool:
+        """Return whether the norm is above the sensitivity by more than what rounding explains."""
+        return difference.norm > self.sensitivity * (1 + ROUNDING_TOLERANCE) + difference.rounding
+
+    def of(self, pair: Pair) -> QueryDifference | None:
+        """Return the largest difference that counts, over the draws; None where none does.
+
+        Raises:
+            AdjacencyError: If the pair is not adjacent.
+            MechanismError: If the query raises, does not return finite numbers, or has different shapes on neighbours.
+        """
+        self.adjacency.check(pair)
+        if not self.pairs:
+            self._check_repeats(pair.data)
+        self.pairs += 1
+        counting, dropped = [], 0
+        for seed in self.seeds:
+            (first, used), (second, also_used) = self._evaluate(pair.data, seed), self._evaluate(pair.neighbour, seed)
+            difference = self._difference(pair, first, second)
+            if used == also_used or not self.refutes(difference):
+                counting.append(difference)
+            else:
+                dropped += 1
+            if used == also_used == position(np.random.default_rng(seed)):
+                break  # it draws nothing, so the other seeds would give the same
+            self.random = True
+        self.uncoupled += dropped > 0
+        if not counting:
+            return None
+        worst = max(counting, key=lambda difference: difference.norm)
+        if self.largest is None or worst.norm > self.largest.norm:
+            self.largest = worst
+        return worst
+
+    def _evaluate(self, data: Any, seed: int) -> tuple[Any, Any]:
+        """Return the query's value, and the state in which it left its generator."""
+        rng = np.random.default_rng(seed)
+        try:
+            with self._inputs.lent(self.name, data) as (lent,):
+                raw = self.query(lent, rng)
+            value = raw.tocsr() if is_sparse(raw) else np.asarray(raw)
+        except AuditError:
+            raise
+        except Exception as error:
+            raise MechanismError(
+                f"{self.name} raised {type(error).__name__}: {error} (on input {brief(data)})"
+            ) from error
+        if value.dtype.kind not in "biuf":
+            raise MechanismError(
+                f"{self.name}: returned dtype {value.dtype} on input {brief(data)}, expected booleans, integers or "
+                "floats; encode it as numbers"
+            )
+        if not np.isfinite(_entries(value)).all():
+            raise MechanismError(
+                f"{self.name}: returned NaN or an infinity on input {brief(data)}; no noise is calibrated to that, so "
+                "clip it before the noise is added"
+            )
+        return value, position(rng)
+
+    def _difference(self, pair: Pair, first: Any, second: Any) -> QueryDifference:
+        if first.shape != second.shape:
+            raise MechanismError(
+                f"{self.name}: returned shape {first.shape} on {brief(pair.data)} and {second.shape} on its neighbour "
+                f"{brief(pair.neighbour)}; how many values are released then depends on the data, which no noise on them "
+                "hides: return one shape, such as a value for every possible record"
+            )
+        size = max(self._norm(first), self._norm(second))
+        floats = [value.dtype for value in (first, second) if value.dtype.kind == "f"]
+        if size >= EXACT_INTEGERS:
+            floats.append(np.dtype(float))
+        unit = max((float(np.finfo(dtype).eps) for dtype in floats), default=0.0)
+        return QueryDifference(pair, first, second, self._norm(minus(first, second)), ROUNDING_UNITS * unit * size)
+
+    def _norm(self, value: Any) -> float:
+        entries = _entries(value)
+        return float(np.linalg.norm(entries.astype(float), self.order)) if entries.size else 0.0
+
+    def _check_repeats(self, data: Any) -> None:
+        (once, _), (again, _) = (self._evaluate(data, self.seeds[0]) for _ in range(2))
+        if once.shape != again.shape or _entries(minus(once, again)).any():
+            raise MechanismError(
+                f"{self.name}: gave {show(once)} and {show(again)} on one input with one seed; draw all its "
+                "randomness from the rng that it is given"
+            )
+
+
+def _entries(value: Any) -> Array:
+    return value.data if is_sparse(value) else np.ravel(value)
+
+
+def minus(first: Any, second: Any) -> Any:
+    """Return the difference of two arrays or sparse matrices, in doubles."""
+    between = first.astype(float) - second.astype(float)
+    return between if is_sparse(between) else np.asarray(between)
+
+
+def show(value: Any) -> str:
+    """Return a short rendering of a query's value."""
+    return f"a sparse {value.shape} matrix" if is_sparse(value) else brief(value[()])
+
+
+EXAMPLES = 100
+"""Pairs beside the played ones, at most: corner cases, then drawn ones."""
+
+
+def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
+    """Compare the moves of single releases with the declared sensitivity.
+
+    An excess of a relative 1e-9 of the sensitivity, plus 256 units in the last place of the values, is taken for rounding.
+
+    Returns:
+        MISCALIBRATED with a pair on which one release moves further, or NOT_REFUTED. None where the trace does not follow
+        all of the code, or finds no noise on a value.
+    """
+    able = request.able
+    try:
+        order, norm, sensitivity = able.norm.order, able.norm.name, able.sensitivity
+    except AuditError:  # what is declared is no sensitivity of a value
+        return None
+    trace, seed = Trace(request.adapted), int(request.streams("sensitivity", 0).integers(2**32))
+    moves_of_pairs = list[tuple[float, Pair]]()
+    pairs, refuted = 0, None
+    most = int(ASIDE * allowance().left) // 2  # two runs each
+    with trace, allowing(share=ASIDE):
+        for pair in islice(_pairs(request, seed), most):
+            rng = np.random.default_rng(seed)
+            seen = attempted(partial(compare, trace, pair.data, pair.neighbour, rng, claim=request.privacy, outcomes=0))
+            if seen is None or seen.extent != "full":
+                return None
+            pairs += 1
+            noisy = [moved for moved in seen.noisy if moved.first.kind == NOISY]
+            moves_of_pairs += [(_distance(moved, order), pair) for moved in noisy]
+            allowed = sensitivity * (1 + SINGLE if seen.is_single else 1)
+            above = (moved for moved in noisy if _exceeds(moved, allowed, order))
+            refuted = next((moved for moved in above if attempted(partial(_loses, trace, seen, moved))), None)
+            if refuted is not None:
+                moves_of_pairs = [(_distance(refuted, order), pair)]
+                break
+    if not moves_of_pairs:
+        return None
+    largest, worst = max(moves_of_pairs, key=lambda each: each[0])
+    details = SensitivityDetails(
+        scope=f"{pairs:,} pairs of {request.adjacency.name}",
+        sensitivity=sensitivity,
+        norm=norm,
+        largest_difference=largest,
+        worst_pair=str(worst),
+        pairs_compared=pairs,
+        exhaustive=False,
+    )
+    assumptions = ["the trace observed every draw of the code", f"neighbours: {request.adjacency.name}"]
+    declared = f"{norm} sensitivity {sensitivity:.6g}"
+    if refuted is None:
+        statement = (
+            f"No release that moves further than the {declared} and loses more than the claim was shown in {details.scope}; "
+            f"the largest move of a release is {largest:.6g} (this says nothing about the noise)"
+        )
+        return evidence_of(details, assumptions, statement)
+    line = f"line {refuted.first.site.line}"
+    statement = (
+        f"The noise of {line} is calibrated to {declared}, but the value to which it is added moves by {largest:.6g} "
+        "between two neighbours, and the output shows the sum: the calibration is refuted"
+    )
+    assumptions.append(f"the sensitivity is that of the value to which {line} adds noise")
+    return evidence_of(details, assumptions, statement, (worst, statement))
+
+
+def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
+    """Yield the played pairs, then corner cases and drawn ones that are adjacent."""
+    adjacency, play = request.adjacency, request.game.play
+    yield from adjacency.pairs() if play is None else play
+    if play is not None or not request.exhaustive:
+        return
+    offered, most = offers(adjacency), request.generated(EXAMPLES)
+    corners = (offered.corner_cases or [])[: most // 2]
+    drawn = [] if offered.generated is None else islice(draws(generated(adjacency), seed=seed), most - len(corners))
+    yield from (pair for pair in (*corners, *(one.value for one in drawn)) if is_adjacent(adjacency, pair))
+
+
+def _distance(moved: Moved, order: float) -> float:
+    return float(np.linalg.norm(np.ravel(moves(moved.first.location, moved.second.location)), order))
+
+
+def _exceeds(moved: Moved, sensitivity: float, order: float) -> bool:
+    """Return whether a release moves further than is declared, by more than rounding."""
+    size = max(float(np.linalg.norm(np.ravel(side.centre), order)) for side in (moved.first, moved.second))
+    rounding = ROUNDING_UNITS * float(np.finfo(float).eps) * size
+    return sensitivity * (1 + ROUNDING_TOLERANCE) + rounding < _distance(moved, order) < np.inf
+
+
+def _loses(trace: Trace, seen: PairTrace, moved: Moved) -> bool:
+    """Return whether the noise of a release alone loses more than the claim, as the output shows."""
+    claim = seen.claim
+    return (
+        claim is not None
+        and moved.loss is not None
+        and not moved.why
+        and not ComposedLoss.of([moved.loss]).satisfies(claim)
+        and Experiments(trace, seen).shows_loss([moved])
+    )

@@ -1,1 +1,0 @@
-"""Sensitivity evidence: what is computed before the noise."""

@@ -1,0 +1,256 @@
+"""The doors for files and messages: what others write is bounded before it is read; files are written where it was asked.
+
+A record, a log, a baseline, settings or a file of outputs may come from anybody. Nothing larger than ``MOST_BYTES`` is read;
+JSON nests at most 200 deep and has no lone surrogates; what cannot be read is a ``ConfigurationError`` or a ``ValueError``
+whatever it holds. A link in a folder leads no file that is written out of it.
+
+A process that imports an audit file may send anything. Every bound of its messages is in this file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from auditdp.errors import ConfigurationError
+
+MOST_BYTES = 1 << 30
+"""Of a record, a log or a file of outputs; a run of 5,000 audits takes some 60 MB."""
+MOST_SETTINGS = 1 << 24
+"""Bytes of a file that people write or review: settings and baselines."""
+
+
+MOST_MESSAGE = 1 << 25
+"""Bytes of a message from a process of an audit, arrays aside: what its file declares, an answer, a result."""
+MOST_ARRAYS = 1 << 30
+"""Bytes of the arrays of an answer, unless its question allows another number."""
+MOST_RESULT = 1 << 23
+"""Bytes of the result of an audit. Its message quotes it as text, which takes at most three times as many bytes."""
+MOST_RESULTS = 1 << 28
+"""Bytes of all results of a run, so that its log has fewer than ``MOST_BYTES``."""
+MOST_AUDITS = 1_000
+"""Audits of a file. Each takes a share of alpha from all others, and two processes."""
+LONGEST_ID = 4_096
+"""Characters of the id of an audit."""
+MOST_SOURCES = 20_000
+"""Files below the working folder that an audit file imports."""
+MOST_SOURCE_BYTES = 1 << 30
+"""Bytes of these files together."""
+MOST_PARTS = 100
+"""Folders in which such a file lies, one in the other."""
+MOST_SHOWN = 16_384
+"""Characters that are kept of an error or of printed text: the first half and the last half."""
+
+
+LONGEST_WAIT = 30.0
+"""Seconds for which a report waits for another one that is being written to its folder."""
+
+
+def without_middle(text: str) -> str:
+    """Return a text; of a long one, both ends and the number of characters that are left out between them."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    half = MOST_SHOWN // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+
+
+def open_file(path: Path, most: int = MOST_BYTES, *, below: Path | None = None) -> BinaryIO:
+    """Open a file for reading; with ``below``, only if it lies in that folder, and no link leads out of it.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        OSError: If it cannot be read.
+        ConfigurationError: If it is no regular file, larger than ``most`` bytes, or elsewhere.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe without a writer makes nobody wait
+    if below is not None:
+        folder = Path(os.path.realpath(path.parent))
+        if not folder.is_relative_to(below):
+            raise ConfigurationError(f"{path} cannot be read: it is not below {below}")
+        path, flags = folder / path.name, flags | os.O_NOFOLLOW
+    file = os.open(path, flags)
+    status = os.fstat(file)
+    refused = ""
+    if not stat.S_ISREG(status.st_mode):
+        refused = "it is no file"
+    elif status.st_size > most:
+        refused = f"it has {status.st_size:,} bytes, and at most {most:,} are read"
+    if refused:
+        os.close(file)
+        raise ConfigurationError(f"{path} cannot be read: {refused}")
+    return os.fdopen(file, "rb")
+
+
+def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return what a file holds; see ``open_file`` for what is refused."""
+    with open_file(path, most) as file:
+        return file.read()
+
+
+def json_of(content: str | bytes) -> Any:
+    """Return what JSON says.
+
+    Raises:
+        ValueError: If it is none, nests too deep, or has numbers of more than 4,300 digits or half a character.
+    """
+    from pydantic_core import from_json  # a command that reads no record starts without it
+
+    return from_json(content)
+
+
+def toml_of(content: bytes) -> dict[str, Any]:
+    """Return what TOML says.
+
+    Raises:
+        ValueError: If it is none, nests too deep, or has integers of more than 64 bits.
+    """
+    try:
+        found = tomllib.loads(content.decode())
+    except RecursionError as error:
+        raise ValueError("it nests too deep") from error
+    refuse_integers(found, 1 << 63)
+    return found
+
+
+def refuse_integers(value: Any, most: int) -> None:
+    """Raise where nested data hold an integer of at least so much, or so little: what prints or draws it fails.
+
+    Raises:
+        ValueError: With its size.
+    """
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, int) and abs(item) >= most:
+            raise ValueError(
+                f"an integer of {item.bit_length():,} bits, where fewer than {most.bit_length():,} are expected"
+            )
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
+
+
+def place_to_write(path: Path, *, below: Path | None = None) -> Path:
+    """Return where a file is written, links followed, if they do not lead away from where it was asked for.
+
+    ``below`` is the folder that it was asked for in, its own unless given. What lies below the working folder stays there.
+
+    Raises:
+        ConfigurationError: If a link leads out of that folder.
+        OSError: If links lead in a circle.
+    """
+    asked, here = Path(os.path.abspath(path)), Path.cwd()
+    try:
+        found = asked.resolve()
+    except RuntimeError as error:  # before Python 3.13
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
+    for root in (below or asked.parent, here):
+        if asked.is_relative_to(os.path.abspath(root)) and not found.is_relative_to(root.resolve()):
+            raise ConfigurationError(
+                f"{path} leads to {found} by a link, out of {root}, which is not followed; give that path if it is meant"
+            )
+    return found
+
+
+def place_of_temporary_files() -> str:
+    """Return the folder in which temporary files are made.
+
+    Raises:
+        ConfigurationError: If no such folder can be written.
+    """
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"no folder for temporary files: {error.strerror}; make room in one of them, or set TMPDIR to a folder that "
+            "can be written"
+        ) from error
+
+
+def open_new(path: Path, flags: int = 0) -> int:
+    """Open a new file for writing, in place of whatever has its name; no link is followed.
+
+    Raises:
+        OSError: If it cannot be made.
+    """
+    path.unlink(missing_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | flags, 0o666)
+
+
+def write_together(files: Mapping[Path, str], *, below: Path) -> None:
+    """Write the files of one report, none of which another process replaces meanwhile by one of a report of its own.
+
+    Whoever comes second waits, and its report is the one that stays.
+
+    Raises:
+        ConfigurationError: If one cannot be written, or a link leads elsewhere.
+    """
+    with _alone_in(below):
+        for path, text in files.items():
+            write(path, text, below=below)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; where it has none, or another process does not give it back in time, go on without."""
+    import fcntl  # of this module everything else can be imported where there is no such module
+
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # it is made when the first file is written
+        yield
+        return
+    try:
+        until = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.05)
+            except OSError:  # a file system without locks
+                break
+        yield
+    finally:
+        os.close(held)
+
+
+def write(path: Path, text: str, *, below: Path | None = None) -> None:
+    """Write a file whole or not at all; where a link leads to it, the link stays.
+
+    Raises:
+        ConfigurationError: If it cannot be written, or a link leads elsewhere.
+    """
+    temporary = None
+    try:
+        path = place_to_write(path, below=below)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Of a name that no other process has: it would put the unfinished file of this one in place.
+        temporary = path.with_name(f".auditdp-{secrets.token_hex(8)}.part")
+        with open(open_new(temporary), "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
+    except (OSError, ValueError) as error:  # half a character
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(f"cannot write {path}: {reason}; give another path") from error
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder that an audit may have filled, with folders thousands deep or closed ones."""
+    with suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+            subprocess.run([*command, "--", folder], capture_output=True, check=False)

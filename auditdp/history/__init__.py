@@ -1,1 +1,0 @@
-"""Runs over time: what is known of the audits of a repository."""

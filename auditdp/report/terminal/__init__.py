@@ -1,1 +1,0 @@
-"""Reports on a terminal: the run, its progress and its differences."""

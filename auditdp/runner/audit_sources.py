@@ -1,0 +1,69 @@
+"""Which files one audit is made of: those that its factory needs of its audit file, and all that these import."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from auditdp.runner.imports import REFLECTING, Imports, bound_by
+
+HARNESS = Path(__file__).resolve().parents[1]
+"""The folder of auditdp itself, which is not followed: what changes it changes every audit."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What an audit is made of."""
+
+    files: frozenset[Path]
+    """The files, its own first."""
+    opaque: str = ""
+    """Why there may be others; empty where there are none."""
+
+
+def trace(imports: Imports, file: Path, factory: str) -> Traced:
+    """Return what an audit is made of, within the folder of ``imports``.
+
+    Only those imports of the audit file count that the factory reaches, by names that are bound at the top of the file.
+    """
+    tree = imports.tree(file)
+    if tree is None:
+        return Traced(frozenset({file}), f"{file.name} cannot be parsed")
+    needed = _needed(tree, factory)
+    parts = ast.Module(body=needed, type_ignores=[])
+    direct = imports.resolved(imports.imported(parts, file), beside=file.parent)
+    files = imports.closure({found for found in direct if not found.is_relative_to(HARNESS)})
+    files = frozenset({file} | {found for found in files if not found.is_relative_to(HARNESS)})
+    computed = sorted((found, line) for found, line in imports.opaque.items() if found in files)
+    if not computed:
+        return Traced(files)
+    name, line = computed[0]
+    return Traced(files, f"{name.relative_to(imports.root).as_posix()}, line {line}, imports what only a run can tell")
+
+
+def _needed(tree: ast.Module, factory: str) -> list[ast.stmt]:
+    """Return the statements of a module that a function reaches, and those that bind no name: these run in any case."""
+    bound: dict[str, list[ast.stmt]] = {}
+    always: list[ast.stmt] = []
+    for statement in tree.body:
+        names = list(bound_by(statement))
+        for name in names:
+            bound.setdefault(name, []).append(statement)
+        if not names or "*" in names:
+            always.append(statement)
+    if factory not in bound:
+        return tree.body
+    chosen: list[ast.stmt] = []
+    waiting = [*bound[factory], *always]
+    while waiting:
+        statement = waiting.pop()
+        if any(statement is other for other in chosen):
+            continue
+        chosen.append(statement)
+        used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        if used & REFLECTING:
+            return tree.body
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            waiting += [found for name in used for found in bound.get(name, ())]
+    return chosen

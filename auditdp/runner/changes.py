@@ -1,0 +1,269 @@
+"""Which files of a repository changed since a revision, as git knows it.
+
+The settings of a repository that somebody sent can name programs: filters, hooks, a monitor of files, a way to fetch what is
+missing. Git therefore works with a folder of its own in place of ``.git``. That has the objects, references and index of the
+repository, and of its settings only those that say how files are stored.
+
+Which audits a change of files concerns, each with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from auditdp.errors import ConfigurationError
+from auditdp.runner.audit_sources import HARNESS, trace
+from auditdp.runner.imports import WHOLE, Imports, Reach, changed_names
+
+SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What changed."""
+
+    base: str
+    """The commit that the working tree is compared with: where the revision and HEAD parted."""
+    files: frozenset[Path]
+    """Files that differ, are new, or are gone; absolute."""
+    repository: Repository | None = None
+    """Where the files are from; None where what was there before cannot be asked for."""
+
+    def names(self, file: Path) -> set[str]:
+        """Return the names at the top of a Python file that differ, as ``changed_names`` has them."""
+        before = after = None
+        if self.repository is not None and file.is_file():
+            after = file.read_bytes()
+            name = file.relative_to(self.repository.top).as_posix()
+            shown = self.repository.git("cat-file", "blob", f"{self.base}:{name}")
+            before = None if shown.returncode else shown.stdout.encode("utf-8", "surrogateescape")
+        return changed_names(before, after)
+
+    @property
+    def removed(self) -> frozenset[Path]:
+        """Those that are not there any more."""
+        return frozenset(file for file in self.files if not file.exists())
+
+
+@contextmanager
+def checked_out(commit: str, folder: Path) -> Iterator[Path]:
+    """Check a commit out into a folder of its own, and yield what there corresponds to a folder of the repository.
+
+    Files that are not committed, and submodules, are left out.
+
+    Raises:
+        ConfigurationError: If git cannot do it.
+    """
+    repository = Repository(folder, commit)
+    with TemporaryDirectory(prefix="auditdp-version-", ignore_cleanup_errors=True) as made:
+        tree = Path(made).resolve() / "tree"
+        tree.mkdir()
+        index = {"GIT_INDEX_FILE": str(tree.with_name("index"))}
+        repository.asked("read-tree", commit, **index)
+        repository.asked("checkout-index", "--all", f"--prefix={tree}/", **index)
+        yield tree / folder.resolve().relative_to(repository.top)
+
+
+def changed_since(revision: str, folder: Path) -> Changed:
+    """Return the files that the working tree changes, with what is not committed, since it parted from a revision.
+
+    Raises:
+        ConfigurationError: If there is no git or no repository, the revision is unknown, or the history is too short.
+    """
+    if not revision or revision.startswith("-"):
+        raise ConfigurationError(f"revision {revision!r}: expected a revision, such as origin/main")
+    repository = Repository(folder, revision)
+    shallow = repository.shallow
+    remedy = "fetch the whole history: git fetch --unshallow, or fetch-depth: 0 with actions/checkout, or GIT_DEPTH: 0"
+    if repository.git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
+        if shallow:
+            raise ConfigurationError(f"revision {revision}: not in this shallow clone; {remedy}")
+        raise ConfigurationError(
+            f"revision {revision}: git knows no such revision here; fetch it, or give another, such as HEAD~1"
+        )
+    base = repository.git("merge-base", revision, "HEAD")
+    if base.returncode:
+        why = (
+            f"this clone is shallow and does not reach where they parted; {remedy}"
+            if shallow
+            else "unrelated histories"
+        )
+        raise ConfigurationError(f"revision {revision}: it has no commit in common with HEAD: {why}")
+    commit = base.stdout.strip()
+    listed = ("--name-only", "--no-renames", "--ignore-submodules=dirty", "-z")  # else git runs itself in a submodule
+    differing = repository.asked("diff", *listed, commit, "--", ".")
+    untracked = repository.asked("ls-files", "--others", "--exclude-standard", "--full-name", "-z")
+    names = [name for name in (differing + untracked).split("\0") if name]
+    return Changed(commit[:12], frozenset((repository.top / name).resolve() for name in names), repository)
+
+
+KEPT = (
+    *("core.repositoryformatversion", "extensions.objectformat", "extensions.refstorage"),
+    *("core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.symlinks"),
+)
+"""Settings of a repository that git keeps: they say how files are stored, and none can name a program."""
+SHARED = ("refs", "packed-refs", "reftable", "logs", "shallow", "info")
+"""What the folder in place of ``.git`` shares with it."""
+OWN = ("HEAD", "config", "index", "objects")
+"""What it does not share by a link."""
+
+
+class Repository:
+    """The repository of a folder, of whose settings nothing runs.
+
+    Args:
+        folder: In it.
+        revision: For what is said where it is none.
+
+    Attributes:
+        top: The folder with all its files.
+        shallow: Whether its history is cut off.
+
+    Raises:
+        ConfigurationError: If there is no git or no repository.
+    """
+
+    def __init__(self, folder: Path, revision: str) -> None:
+        self._revision = revision
+        self._folder, self._environment = folder, dict(os.environ)
+        paths = [word for name in (*SHARED, *OWN) for word in ("--git-path", name)]
+        found = (
+            self.asked("rev-parse", "--show-toplevel", "--is-shallow-repository", *paths).removesuffix("\n").split("\n")
+        )
+        self.top, self.shallow = Path(found[0]).resolve(), found[1] == "true"
+        if len(found) != len(paths) // 2 + 2 or not folder.resolve().is_relative_to(self.top):
+            raise ConfigurationError(
+                f"revision {revision}: {folder} is not in the files of its repository, or that has a line break in its path"
+            )
+        places = {name: (folder / path).resolve() for name, path in zip((*SHARED, *OWN), found[2:], strict=True)}
+        settings = self.asked("config", "--file", str(places["config"]), "--no-includes", "--list", "-z")
+        self._made = TemporaryDirectory(prefix="auditdp-git-", ignore_cleanup_errors=True)
+        made = Path(self._made.name)
+        for name in SHARED:
+            if places[name].exists():
+                (made / name).symlink_to(places[name])
+        (made / "HEAD").write_bytes(places["HEAD"].read_bytes())
+        (made / "config").touch()
+        for setting in settings.split("\0"):
+            name, _, value = setting.partition("\n")
+            if name in KEPT:
+                self.asked("config", "--file", str(made / "config"), name, value or "true")
+        self._folder = self.top
+        self._environment |= {
+            "GIT_DIR": str(made),
+            "GIT_WORK_TREE": str(self.top),
+            "GIT_INDEX_FILE": str(places["index"]),
+            "GIT_OBJECT_DIRECTORY": str(places["objects"]),
+            "GIT_OPTIONAL_LOCKS": "0",
+        }
+
+    def asked(self, *arguments: str, **variables: str) -> str:
+        """Return what git writes.
+
+        Raises:
+            ConfigurationError: If git cannot do it.
+        """
+        done = self.git(*arguments, **variables)
+        if done.returncode:
+            lines = done.stderr.strip().splitlines()
+            raise ConfigurationError(
+                f"revision {self._revision}: git cannot tell what changed in {self._folder} "
+                f"({lines[-1] if lines else 'it failed'}); "
+                "run inside a repository, or without this option, which runs all audits"
+            )
+        return done.stdout
+
+    def git(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Return what became of git with these arguments, and with variables beside those of the environment."""
+        try:
+            return subprocess.run(
+                ["git", "-C", str(self._folder), *arguments],
+                capture_output=True,
+                encoding="utf-8",
+                errors="surrogateescape",
+                env={**self._environment, **variables},
+                timeout=SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise ConfigurationError("telling what changed needs git, which is not installed here") from None
+        except subprocess.TimeoutExpired:
+            raise ConfigurationError(f"git took longer than {SECONDS:g} seconds") from None
+
+
+FOR_ALL = (
+    *("pyproject.toml", "setup.py", "setup.cfg", "*requirements*.txt"),
+    *("*constraints*.txt", "*.lock", "Pipfile", "environment.y*ml"),
+)
+"""Names of files that say what is installed, and so concern every audit."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is run and what is left out."""
+
+    concerned: Mapping[str, str]
+    """Why each audit that is run is run, by id."""
+    left_out: tuple[str, ...]
+    untraced: tuple[str, ...]
+    """Changed files, relative to the folder, that no import leads to because they are not Python."""
+
+
+def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) -> Selection:
+    """Return which audits a change concerns.
+
+    An audit is concerned where code that its factory reaches, in its file or in one that it imports below the folder,
+    changed; where that cannot be told; and where auditdp itself, or what says which libraries are installed, changed.
+    """
+    imports = Imports(root, changed.removed)
+    reach, names = Reach(imports), cache(changed.names)
+    whole = _for_all(changed, root)
+    reasons: dict[str, str] = {}
+    left_out = []
+    for identifier, file in audits:
+        reason = whole or _reason(reach, file.resolve(), identifier.partition("::")[2], changed, names)
+        if reason:
+            reasons[identifier] = reason
+        else:
+            left_out.append(identifier)
+    others = sorted(_shown(file, root) for file in changed.files if file.suffix != ".py" and file.is_relative_to(root))
+    return Selection(reasons, tuple(left_out), tuple(others))
+
+
+def _for_all(changed: Changed, root: Path) -> str:
+    for file in sorted(changed.files):
+        if file.is_relative_to(HARNESS):
+            return f"auditdp itself changed ({_shown(file, root)})"
+        if any(fnmatch(file.name, pattern) for pattern in FOR_ALL):
+            return f"{_shown(file, root)} changed, which says what is installed"
+    return ""
+
+
+def _reason(reach: Reach, file: Path, name: str, changed: Changed, names: Callable[[Path], set[str]]) -> str:
+    imports = reach.imports
+    traced = trace(imports, file, name)
+    touched = sorted(traced.files & changed.files)
+    reached = reach.of(file, name, traced.files) if touched else {}
+    touched = [each for each in touched if _meets(reached.get(each, set()), names(each))]
+    if touched:
+        more = f" and {len(touched) - 1} more" if len(touched) > 1 else ""
+        return f"{_shown(touched[0], imports.root)} changed{more}"
+    python = any(other.suffix == ".py" for other in changed.files)
+    return traced.opaque if python else ""
+
+
+def _meets(reached: set[str], changed: set[str]) -> bool:
+    """Return whether names that are reached are among those that changed."""
+    return bool(changed) if WHOLE in reached else bool(changed & {*reached, WHOLE})
+
+
+def _shown(file: Path, root: Path) -> str:
+    return file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)

@@ -1,0 +1,289 @@
+"""Messages from a process that may send anything: none of them is long, and half a message makes nobody wait.
+
+Child processes that do one piece of work each, and what becomes of them, however they end.
+
+A child answers with one message of JSON, since what code of a user returns must not be unpickled by who judges it. Its
+output goes to a file. Concurrent.futures and loky give up all that a pool is doing when one worker dies, and pebble's
+workers share a pipe and its lock; here every child has a pipe of its own, from ``multiprocessing``.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from auditdp.errors import ConfigurationError, die_with_parent
+from auditdp.files import MOST_MESSAGE, open_file, remove, without_middle
+from auditdp.runner.plan import Shown
+from auditdp.runner.sandbox import UNCONFINED, Sandbox
+
+HEADER = struct.Struct("!i")
+"""The number of bytes of a message, as ``multiprocessing`` sends it before the message."""
+
+
+class Inbox:
+    """The end of a pipe at which messages arrive.
+
+    ``Connection.recv_bytes`` waits for the rest of a message that was begun, and the process that began it may never send
+    that. Here a message is put together from the bytes that are there, so that time limits reach whoever reads.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._content = bytearray()
+
+    def take(self) -> bytes | None:
+        """Return the next message; None while it is not whole.
+
+        Raises:
+            EOFError: If there are no more.
+            OSError: If the pipe is broken.
+            ValueError: If the message has more than ``MOST_MESSAGE`` bytes.
+        """
+        whole = HEADER.size
+        while True:
+            if len(self._content) >= HEADER.size:
+                (size,) = HEADER.unpack_from(self._content)
+                if not 0 <= size <= MOST_MESSAGE:
+                    raise ValueError(f"a message of more than {MOST_MESSAGE:,} bytes")
+                whole = HEADER.size + size
+                if len(self._content) == whole:
+                    message = bytes(self._content[HEADER.size :])
+                    self._content.clear()
+                    return message
+            if not self._connection.poll():
+                return None
+            found = os.read(self._connection.fileno(), whole - len(self._content))
+            if not found:
+                raise EOFError
+            self._content += found
+
+
+GRACE = 5.0
+"""Seconds between a time limit, which a child keeps by itself, and the end of a child that did not."""
+TICK = 0.5
+"""Seconds between looks at what does not announce itself: ends of processes, time limits."""
+NO_ANSWER = "the process that ran it answered with something else than a result; run it alone under a debugger"
+MOST_PRINTED = 1 << 26
+"""Bytes of output after which the file starts anew."""
+
+
+TALKING = ("run", "serve")
+"""Kinds of work of which two belong together, to judge and to answer who does; each is given an end of their pipe."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a child is asked to do."""
+
+    number: int
+    """Which answer belongs to it."""
+    kind: str
+    """A name in ``jobs.JOBS``."""
+    task: Any
+    arguments: tuple[Any, ...] = ()
+    memory: int | None = None
+    """Bytes that it may take beside what its process has; None for no limit."""
+    sandbox: Sandbox = UNCONFINED
+
+
+@dataclass(frozen=True)
+class ChildMessage:
+    """What a child sends: the value of its work, and what it imported meanwhile."""
+
+    value: Any = None
+    libraries: list[str] = field(default_factory=list)
+
+
+MESSAGE: TypeAdapter[ChildMessage] = TypeAdapter(ChildMessage)
+
+
+@dataclass(frozen=True)
+class WorkAnswer:
+    """What became of a piece of work: its value, or why there is none."""
+
+    number: int
+    value: Any = None
+    """What the work returned, as plain data; None where it has failed."""
+    failed: Shown = ""
+    """Why it returned nothing: its process died or was ended."""
+    printed: Shown = ""
+    """What was printed meanwhile, by native code and subprocesses too."""
+    libraries: list[str] = field(default_factory=list)
+    """Modules of auditdp's own dependencies that it imported and its parent had not."""
+
+
+ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)
+
+
+@dataclass
+class Child:
+    """A process that does one piece of work."""
+
+    work: Work
+    process: BaseProcess
+    receiver: Connection
+    output: Path
+    limit: float | None
+    """Seconds after which it is ended, unless that is left to the work."""
+    end_left: Callable[[], None] = lambda: None
+    """Ends what it left running, before what that wrote is removed."""
+
+    def __post_init__(self) -> None:
+        self._started = time.monotonic()
+        self._inbox = Inbox(self.receiver)
+
+    def answer(self) -> WorkAnswer | None:
+        """Return the answer, or what became of the process; None while it works."""
+        sent, failed = None, ""
+        late = self.limit is not None and time.monotonic() > self._started + self.limit + GRACE
+        died = self.process.exitcode is not None  # looked at before the pipe: an answer may come just before the end
+        try:
+            if (message := self._inbox.take()) is not None:
+                sent = MESSAGE.validate_json(message)
+        except (EOFError, OSError):
+            self.process.join(1)
+            died = True
+        except ValueError:
+            failed = NO_ANSWER
+        if sent is None and not failed and not died and not late:
+            if self.output.exists() and self.output.stat().st_size > MOST_PRINTED:
+                os.truncate(self.output, 0)
+            return None
+        if sent is None:
+            failed = failed or self._ended(late and not died)
+            sent = ChildMessage()
+        self.end()
+        return WorkAnswer(self.work.number, sent.value, failed, self._printed(), sent.libraries)
+
+    def _ended(self, late: bool) -> str:
+        if late:
+            return (
+                f"stopped after {self.limit:g} seconds; it did not react, so its process was ended; raise --timeout, "
+                "lower --budget, or give the audit fewer calls"
+            )
+        return f"the process that ran it died ({how_it_ended(self.process.exitcode)}); run it alone under a debugger"
+
+    def end(self) -> None:
+        """End the process, if it has not ended, and all that it left, and close its pipe."""
+        if self.process.is_alive():
+            self.process.kill()
+        self.end_left()  # first: what it left holds the pipe whose end says that it has ended
+        self.process.join(GRACE)
+        self.receiver.close()
+
+    def _printed(self) -> str:
+        shown = printed_to(self.output)
+        with suppress(OSError):
+            self.output.unlink()
+        remove(scratch_of(self.output))
+        return shown
+
+
+def printed_to(output: Path) -> str:
+    """Return the text that was printed to a file, of a long one both ends; empty where the file was replaced."""
+    try:
+        with open_file(output, sys.maxsize, below=output.parent.resolve()) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(size - MOST_PRINTED, 0))
+            content = file.read(MOST_PRINTED)
+    except (OSError, ConfigurationError):
+        return ""
+    return without_middle(content.decode("utf-8", "backslashreplace"))
+
+
+def scratch_of(output: Path) -> Path:
+    """Return the folder that work which prints to a file may write to."""
+    return output.with_name(f"{output.name}.scratch")
+
+
+def how_it_ended(code: int | None) -> str:
+    """Say what an exit code of ``multiprocessing`` means."""
+    if code is None:
+        return "and nobody saw how"
+    if code >= 0:
+        return f"it ended itself, with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"killed by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
+
+
+def divert(output: Path) -> None:
+    """Send all that this process prints to a file, and give it nothing to read."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)  # an audit may have removed it
+        file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    except OSError:  # another audit may have taken all room, and this one goes on without its output
+        file = os.open(os.devnull, os.O_WRONLY)
+    for source, target in ((nothing, 0), (file, 1), (file, 2)):
+        os.dup2(source, target)
+    for number in (nothing, file):
+        if number > 2:  # else it took the place of a stream that was closed
+            os.close(number)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+def perform(sender: Connection, work: Work, output: Path) -> None:
+    """Do the work in this process, send the answer, and end the process, whatever threads and hooks it has."""
+    from auditdp.runner.child_jobs import JOBS
+
+    process, before = os.getpid(), set(sys.modules)
+    divert(output)
+    work.sandbox.confine(scratch_of(output))
+    faulthandler.enable(sys.stderr)  # which says where native code crashed
+    limit_memory(work.memory)
+    os.register_at_fork(after_in_child=die_with_parent)  # copies that a mechanism makes by os.fork
+    try:
+        value = JOBS[work.kind](work.task, *work.arguments)
+        if os.getpid() == process:  # else a mechanism forked, and this is its copy of the audit
+            libraries = sorted(name for name in set(sys.modules) - before if name.partition(".")[0] in LIBRARIES)
+            message = json.dumps({"value": value, "libraries": libraries}).encode()
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            sender.send_bytes(message)
+    except BaseException:
+        traceback.print_exc()  # into what was printed, which is kept
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
+
+
+LIBRARIES = (
+    *("dp_accounting", "flint", "hypothesis", "joblib", "scipy", "sklearn"),
+    *("statsmodels", "threadpoolctl", "torch", "torch_geometric"),
+)
+"""What a parent imports too, once a child needed it, so that the next one has it."""
+
+
+def limit_memory(extra: int | None) -> None:
+    """Let this process take so many bytes more; beyond, Python raises MemoryError."""
+    if extra is None:
+        return
+    import resource
+
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        has = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
+    except (OSError, StopIteration):
+        has = 0
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (has + extra, hard))

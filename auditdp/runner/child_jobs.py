@@ -1,0 +1,359 @@
+"""Running one task of a plan in this process; nothing here decides a verdict.
+
+What children are asked to do: judge an audit, answer who judges, play a record again, show, trace. Values are data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
+from auditdp.auditing.judging import judge_recorded, run_audit
+from auditdp.auditing.remote_audit import AuditElsewhere, DeclaredElsewhere
+from auditdp.auditing.serving import Served
+from auditdp.configuration import DATA_VARIABLE
+from auditdp.errors import AuditError, ConfigurationError, MechanismError, MissingExtraError, Skip, Timeout, raised_in
+from auditdp.files import MOST_RESULT, without_middle
+from auditdp.mechanism.calls.allowance import allowance, allowing
+from auditdp.mechanism.calls.channel import Channel, ForeignError, answer
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
+from auditdp.numerics.streams import one_thread
+from auditdp.record.budget import Budget
+from auditdp.record.details import Subject
+from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Published, Verdict
+from auditdp.record.traces import Mutation
+from auditdp.runner.collecting import find, printable
+from auditdp.runner.places import place_of
+from auditdp.runner.plan import Task
+from auditdp.runner.run_record import TRACED
+from auditdp.runner.sandbox import explained
+
+if TYPE_CHECKING:
+    from auditdp.runner.version_comparison import ComparedAudit
+
+LATER = 0.5
+"""Seconds after its time limit in which an audit's mechanism may still answer a question."""
+MOST_BITS = 63
+"""Longer integers among the parameters are recorded as text."""
+
+
+def judge(task: Task, connection: Connection) -> AuditResult:
+    """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
+
+    The outcome depends on the task alone, since randomness is keyed by it.
+    """
+    started, cpu = time.perf_counter(), time.process_time()
+    declared: DeclaredElsewhere | None = None
+    built: AuditElsewhere | None = None
+    parameters: dict[str, Any] = dict(task.overrides)
+
+    def without_result(verdict: Verdict, summary: str) -> AuditResult:
+        spent: dict[str, Any] = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
+        said = without_middle(printable(summary))
+        return AuditResult(id=task.id, verdict=verdict, summary=said, alpha=task.alpha, **spent)
+
+    try:
+        seconds = math.inf if task.timeout is None else task.timeout
+        with (
+            contextlib.redirect_stdout(sys.stderr),
+            _environment(task),
+            time_limit(task.timeout),
+            allowing(seconds=seconds),
+        ):
+            declared = DeclaredElsewhere.of(Channel(connection), task.id, task.expect, task.overrides)
+            built, parameters, settings, result = _audit(task, declared)
+            wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
+            if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
+                exact = next((evidence for evidence in result.evidence if evidence.known.subject is Subject.LAW), None)
+                try:
+                    result = replace(result, mutation=built.mutation(settings, exact))
+                except Timeout as late:  # what was found before stands
+                    result = replace(result, summary=f"{result.summary}. Of its mutants nothing is known: {late}")
+    except Skip as reason:
+        result = without_result(Verdict.SKIPPED, str(reason))
+    except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
+        result = without_result(Verdict.ERROR, explained(_explain(task, error)))
+    if result.claim is not None and declared is not None and not result.claim.source:
+        result = replace(result, claim=replace(result.claim, source=declared.source))
+    whole = replace(
+        result,
+        expected=task.expect,
+        description=declared.description if declared is not None else "",
+        parameters={name: _plain(value) for name, value in parameters.items()},
+        reproduce=task.reproduce + ("" if built is None or is_seeded(built.mechanism) else f"  # {OWN_RANDOMNESS}"),
+        published=_published(declared, built),
+        mechanism_at=None if built is None else built.held.at,
+        audit_at=None if declared is None else declared.held.at,
+    )
+    if (problem := _not_storable(whole)) is None:
+        return whole
+    without = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
+    return replace(without, expected=task.expect, reproduce=task.reproduce)
+
+
+def serve_task(task: Task, connection: Connection) -> None:
+    """Answer who judges an audit about its mechanism, until nobody asks any more; what it prints goes to standard error."""
+    place = partial(place_of, root=Path(task.root))
+    with (
+        contextlib.redirect_stdout(sys.stderr),
+        _environment(task),
+        _other(task) as compared,
+        one_thread(),
+        contextlib.ExitStack() as stack,
+    ):
+        served = Served(partial(find, task), stack, place=place, mutation=_mutation, compared=compared, plain=_plain)
+
+        def answered(what: str, arguments: tuple[Any, ...]) -> Any:
+            # Who judges stops at the limit; what was asked until then ends soon after, so that more may be asked.
+            seconds = allowance().seconds
+            with time_limit(max(seconds, 0.0) + LATER if math.isfinite(seconds) else None):
+                return served.answered(what, arguments)
+
+        answer(connection, task.path, answered, explained)
+
+
+def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutation:
+    from auditdp.auditing.mutant_score import mutation
+
+    return mutation(built, settings, exact=exact)
+
+
+@contextlib.contextmanager
+def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | None]:
+    """Start the process of the other revision, where there is one, before the audit is built in this one."""
+    if task.against is None:
+        yield None
+        return
+    from auditdp.runner.version_comparison import compared
+    from auditdp.runner.version_process import OtherVersion
+
+    with OtherVersion(task) as other:
+        yield lambda built, settings: compared(built, task, other, settings)
+
+
+def _audit(task: Task, declared: DeclaredElsewhere) -> tuple[AuditElsewhere, dict[str, Any], Settings, AuditResult]:
+    """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
+
+    Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
+    calibration does not end the search for a violation that is declared. A refutation that was not confirmed ends it, unless
+    a violation is declared: a larger size that is not refuted, or is skipped, would hide it.
+    """
+    sizes = declared.sizes(task.overrides)
+    refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
+    budget = Budget.read(task.budget)
+    brief = budget.brief and not task.mutants  # mutants are small faults
+    if budget.further and len(sizes) > 1:
+        raise ConfigurationError(
+            f"{task.id} tries several sizes, each in a game of its own, so it cannot go on; run it for one of them first, "
+            f"with -P {next(iter(declared.smallest))}=..."
+        )
+    without: list[str] = []
+    for overrides in sizes:
+        built, parameters = declared.build(overrides)
+        size = ", ".join(f"{name} = {parameters[name]}" for name in declared.smallest)
+        key = task.id if len(sizes) == 1 else f"{task.id}[{size}]"
+        settings = Settings(
+            alpha=task.alpha / len(sizes),
+            calls=budget.calls,
+            root_seed=task.root_seed,
+            key=key,
+            brief=brief,
+            least=budget.least,
+            find=budget.find,
+            further=budget.further,
+            recorded=task.recorded,
+            trace=task.trace,
+        )
+        played, versions = built, None
+        if task.against is not None:
+            from auditdp.runner.version_comparison import ComparedAudit
+
+            played, versions = built.compared(settings)
+            settings = ComparedAudit(versions).settings(settings)
+        found = run_audit(played, settings)
+        result = replace(found, id=task.id, alpha=task.alpha, versions=versions, expected=declared.expect)
+        if result.verdict in refuted or result.is_unconfirmed:
+            break
+        without.append(size)
+    if without and result.verdict in refuted:
+        what = "violation" if result.verdict is Verdict.VIOLATED else "larger difference"
+        result = replace(result, summary=f"{result.summary}. No {what} was found at {' or '.join(without)}")
+    return built, parameters, settings, result
+
+
+def play_recorded(task: Task, result: AuditResult) -> list[str]:
+    """Return what comes of playing the findings of a result again on their recorded outputs, a line for each."""
+    if not result.recorded:
+        return []
+    with _environment(task):
+        built, _ = find(task).build(task.overrides)
+        return judge_recorded(
+            built, result, Settings(task.alpha, Budget.read(task.budget).calls, task.root_seed, task.id)
+        )
+
+
+def _published(declared: DeclaredElsewhere | None, built: AuditElsewhere | None) -> Published | None:
+    if declared is None or not declared.row:
+        return None
+    repaired = f"{declared.id.partition('::')[0]}::{declared.repairs}" if declared.repairs else ""
+    cost, decides = (built.cost, built.decides) if built is not None else ("", "")
+    return Published(declared.row, declared.reading, repaired, cost, decides)
+
+
+def _not_storable(result: AuditResult) -> str | None:
+    """Return why a result cannot be written: a figure or name is not plain data, or the whole is too long."""
+    try:
+        size = len(RESULT.dump_json(result))
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return f"it has {size:,} bytes, and at most {MOST_RESULT:,} are kept" if size > MOST_RESULT else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return hex(value)
+    return value if isinstance(value, bool | int | float | None) else printable(str(value))
+
+
+def _explain(task: Task, error: BaseException) -> str:
+    error = MissingExtraError.of(error) or error
+    if isinstance(error, AuditError | Timeout):
+        return f"{task.id}: {error}"
+    place = error.place if isinstance(error, ForeignError) else raised_in(error, task.path)
+    return f"{task.id}: {type(error).__name__}: {error}" + (f" ({place})" if place else "")
+
+
+@contextlib.contextmanager
+def _environment(task: Task) -> Iterator[None]:
+    """Make the data folder visible to audits of this task, whichever process runs it."""
+    before = os.environ.get(DATA_VARIABLE)
+    if task.data:
+        os.environ[DATA_VARIABLE] = task.data
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(DATA_VARIABLE, None)
+        else:
+            os.environ[DATA_VARIABLE] = before
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise ``Timeout`` in the block after so many seconds of wall time, and every second after that: a finding is kept.
+
+    Uses the alarm signal, which reaches Python code and most waiting. What is stuck in native code, or catches all that is
+    raised, is ended with its process by who started it.
+    """
+    usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if seconds is None or not usable:
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise Timeout(
+            f"stopped after {seconds:g} seconds; raise --timeout, lower --budget, or give the audit fewer calls"
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _run(task: Task, connection: Connection) -> str:
+    """Return the result as JSON."""
+    return RESULT.dump_json(judge(task, connection)).decode()
+
+
+def _serve(task: Task, connection: Connection) -> str:
+    """Answer who judges, and return nothing else."""
+    serve_task(task, connection)
+    return SERVED
+
+
+def _again(task: Task, result: AuditResult) -> list[str]:
+    try:
+        return play_recorded(task, result)
+    except AuditError as error:
+        return [f"the recorded outputs cannot be played again: {error}"]
+
+
+def _show(task: Task) -> dict[str, Any]:
+    """Return the rows that spell out what one audit declares, or why they cannot be had."""
+    item = find(task)
+    rows: list[tuple[str, str]] = [("source", item.source or "not stated"), ("expected", item.expect)]
+    if item.row:
+        rows += [("published", f"{item.row}, {item.reading}" if item.reading else item.row)]
+    if item.repairs:
+        rows += [("repairs", item.repairs)]
+    rows += [("parameter", f"{name} = {value!r}") for name, value in item.parameters.items()]
+    rows += [("tried", f"{name} = {', '.join(map(str, sizes))}") for name, sizes in item.smallest.items()]
+    try:
+        built, _ = item.build({})
+        if not built.is_formula:
+            rows += [("mechanism", name_of(built.mechanism))]
+            rows += [("offers", offered) for offered in capabilities(built.mechanism).offered()]
+        rows += [("claim", str(built.claim))]
+        rows += [("accountant", accountant.name) for accountant in built.accountants]
+        rows += [("about", built.about.describes.text)] if built.about is not None else []
+        if built.inputs is not None:
+            rows += [("inputs", name) for name in built.inputs]
+        elif not built.is_formula:
+            rows += [("neighbours", built.adjacency.name)]
+            rows += [("pair", str(pair)) for pair in (built.play or built.adjacency.pairs())]
+        rows += [("control", name_of(control)) for control in built.controls]
+    except Skip as reason:
+        rows += [("skipped", str(reason))]
+    except AuditError as error:
+        return {"refused": str(error)}
+    except BaseException as error:
+        return {"crashed": f"{type(error).__name__}: {error}"}
+    return {"rows": rows}
+
+
+def _trace(task: Task, pairs: int) -> dict[str, Any]:
+    """Return what a trace reads off the audit's mechanism, or why there is nothing."""
+    from auditdp.runner.audit_traces import traced
+
+    try:
+        with time_limit(task.timeout):
+            declared = find(task)
+            for overrides in declared.sizes({}):  # ascending, as a run tries them
+                built, parameters = declared.build(overrides)
+                found = traced(built, task.id, Path(task.root), pairs=pairs, seed=task.root_seed)
+                found = replace(found, size=", ".join(f"{name} = {parameters[name]}" for name in declared.smallest))
+                if any(finding.read_off for finding in found.findings):
+                    break
+    except Skip as reason:
+        return {"skipped": str(reason)}
+    except (MechanismError, Timeout) as error:
+        return {"crashed": str(error)}
+    except AuditError as error:
+        return {"refused": str(error)}
+    except BaseException as error:
+        return {"crashed": f"{type(error).__name__}: {error}"}
+    return {"trace": TRACED.dump_python(found, mode="json")}
+
+
+SERVED = "served"
+"""What the process of a mechanism says at its end, which decides nothing."""
+JOBS: dict[str, Callable[..., Any]] = {"run": _run, "serve": _serve, "again": _again, "show": _show, "trace": _trace}
+"""Kinds of work by name; the first argument is the task."""

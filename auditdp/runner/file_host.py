@@ -1,0 +1,194 @@
+"""The process of one audit file: it imports the file, says what that declares, and forks a child for every audit of it.
+
+A child starts with the file and the libraries imported, in milliseconds, and no audit sees what another one left behind.
+Where a fork is not safe (the file started threads, or CUDA), the file's audits are run in processes of their own.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import importlib
+import multiprocessing
+import os
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import recv_handle
+from pathlib import Path
+from typing import NoReturn
+
+from auditdp.errors import die_with_parent
+from auditdp.numerics.streams import one_thread
+from auditdp.runner.child import ANSWER, GRACE, TALKING, TICK, Child, Work, divert, perform, printed_to
+from auditdp.runner.collecting import collected_from
+from auditdp.runner.plan import COLLECTED
+
+FORK = multiprocessing.get_context("fork")
+
+
+def host(connection: Connection, path: Path, overrides: dict[str, str], folder: Path, limit: float) -> None:
+    """Collect a file, send what it declares, and do the work that is received until there is no more.
+
+    After ``limit`` seconds of an import the run has given up, and this process ends.
+    """
+    process, output = os.getpid(), folder / f"{os.getpid()}.host"
+    threads = _threads()
+    divert(output)
+    with leaving_with_the_run(limit + GRACE):  # the run ends it before, and says why
+        collected = collected_from(path, Path.cwd(), overrides)
+        if os.getpid() != process:
+            os._exit(1)  # the file forked, and this is its copy of the import
+    sys.stdout.flush()
+    printed = printed_to(output)
+    forkable = threading.active_count() == 1 and _no_more_threads_than(threads) and not _has_cuda()
+    connection.send_bytes(COLLECTED.dump_json(replace(collected, forkable=forkable, printed=printed)))
+    if collected.failure or not forkable:
+        os._exit(0)
+    _serve(connection, folder)
+
+
+def judges(connection: Connection, folder: Path) -> None:
+    """Fork a child for every audit that is to be judged, in a process that imports no file of a user."""
+    divert(folder / f"{os.getpid()}.judges")
+    _serve(connection, folder)
+
+
+def _serve(connection: Connection, folder: Path) -> NoReturn:
+    one_thread()  # what it looks for, forks need not look for
+    gc.collect()
+    gc.freeze()  # so that children share what is there
+    try:
+        _fork_for_all(connection, folder)
+    finally:
+        os._exit(0)
+
+
+def _fork_for_all(connection: Connection, folder: Path) -> None:
+    running: list[Child] = []
+    missing: set[str] = set()  # imported before the next audit is forked, if there is one
+    limits = _limits()
+    try:
+        while True:
+            wait([connection, *(child.receiver for child in running)], TICK if running else None)
+            if connection.poll():
+                work = pickle.loads(connection.recv_bytes())
+                if work.kind in TALKING:  # whoever asks sends the end of a pipe after the work
+                    work = replace(work, arguments=(Connection(recv_handle(connection)), *work.arguments))
+                if _limits() != limits:  # by an audit, and this process cannot raise them again: the run makes another
+                    raise EOFError
+                _import(sorted(missing))
+                missing.clear()
+                running.append(_start(work, connection, folder, running))
+            for child in list(running):
+                if (answer := child.answer()) is not None:
+                    running.remove(child)
+                    connection.send_bytes(ANSWER.dump_json(answer))
+                    missing.update(answer.libraries)
+    except (EOFError, OSError):  # the run has ended, one way or the other
+        for child in running:
+            child.end()
+
+
+def _limits() -> list[object]:
+    """Return what any process of this user may take from this one, and from all that is forked from it."""
+    import resource
+
+    names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+    found: list[object] = [resource.getrlimit(getattr(resource, name)) for name in names]
+    found.append(os.getpriority(os.PRIO_PROCESS, 0))
+    if hasattr(os, "sched_getaffinity"):
+        found += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
+    return found
+
+
+def _start(work: Work, connection: Connection, folder: Path, running: Sequence[Child]) -> Child:
+    with suppress(OSError):
+        folder.chmod(0o700)  # an audit may have closed it
+    receiver, sender = FORK.Pipe(duplex=False)
+    output = folder / f"{os.getpid()}.{work.number}"
+    process = FORK.Process(target=_forked, args=(connection, sender, work, output))
+    process.start()
+    sender.close()
+    if work.kind in TALKING:
+        work.arguments[0].close()
+
+    def end_left() -> None:
+        work.sandbox.end_left(other.process.pid or 0 for other in running if other.process is not process)
+
+    return Child(work, process, receiver, output, work.task.timeout, end_left)
+
+
+def _forked(connection: Connection, sender: Connection, work: Work, output: Path) -> None:
+    die_with_parent()
+    connection.close()
+    work.sandbox.separate()
+    perform(sender, work, output)
+
+
+def alone(sender: Connection, work: Work, output: Path) -> None:
+    """Do one piece of work in this process, which has imported no audit file yet; for files that cannot be forked."""
+    die_with_parent()
+    limit = None if work.task.timeout is None else work.task.timeout + 2 * GRACE
+    with leaving_with_the_run(limit):
+        perform(sender, work, output)
+
+
+@contextmanager
+def leaving_with_the_run(limit: float | None) -> Iterator[None]:
+    """End this process as soon as the run has ended, and after so many seconds even in the midst of native code."""
+    run, done = multiprocessing.parent_process(), threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            if run is not None and wait([run.sentinel], 0.05):
+                os._exit(1)
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    with open(os.devnull, "w") as nothing:
+        if limit is not None:
+            faulthandler.dump_traceback_later(limit, exit=True, file=nothing)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            done.set()
+            watching.join()
+
+
+def _no_more_threads_than(before: int) -> bool:
+    """Whether no thread was added; one that has just ended may still be counted for a moment."""
+    for _ in range(10):
+        if _threads() <= before:
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def _threads() -> int:
+    """Return how many threads this process has, those of native libraries too; 1 where the system does not say."""
+    with suppress(OSError):
+        return len(os.listdir("/proc/self/task"))
+    return 1
+
+
+def _has_cuda() -> bool:
+    """Whether the driver of a GPU is loaded, which does not survive a fork."""
+    with suppress(OSError):
+        return "libcuda.so" in Path("/proc/self/maps").read_text()
+    return False
+
+
+def _import(libraries: Sequence[str]) -> None:
+    gpu = Path("/dev/nvidiactl").exists()
+    for name in libraries:
+        if gpu and name.startswith("torch"):
+            continue  # it may start the driver, which does not survive a fork
+        with suppress(Exception):
+            importlib.import_module(name)

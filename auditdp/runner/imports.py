@@ -1,0 +1,277 @@
+"""The files that a Python file imports, below a folder; read from its syntax tree.
+
+Imports inside functions count, and so do names that are given to ``import_module`` as text. A name that is computed cannot
+be followed: the file is then said to be opaque, and whoever asks has to assume the worst of it.
+
+What a function reaches: the statements at the top of files that it needs, through imports from file to file.
+
+A name leads to the statements that bind it, these to the names that they use, and an import to the name in the other file. A
+module that is used as a whole is reached as a whole. What runs at an import and binds no name, such as a call, is reached in
+every file that is imported; so are decorated functions whose decorator is the project's own, which may register them.
+Docstrings and comments are no code.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+IMPORTERS = ("import_module", "__import__")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A module that is imported: its name, or for a relative import the folder that the name starts from."""
+
+    name: str
+    folder: Path | None = None
+    names: tuple[str, ...] = ()
+    """What is imported from it, each of which may be a module as well."""
+    called: tuple[str, ...] = ()
+    """What each of these is called where it is imported."""
+
+    def bound(self, name: str) -> str:
+        """Return what a name that is imported is called."""
+        return dict(zip(self.names, self.called, strict=True)).get(name, name)
+
+
+@dataclass
+class Imports:
+    """The import graph of the files below a folder.
+
+    What lies outside it, or in a hidden folder of it, is somebody else's. An import that files which are ``removed`` would
+    have answered leads to them still.
+    """
+
+    root: Path
+    removed: frozenset[Path] = frozenset()
+    _direct: dict[Path, frozenset[Path]] = field(default_factory=dict)
+    opaque: dict[Path, int] = field(default_factory=dict)
+    """Files that import by a computed name, or cannot be parsed, each with the line."""
+
+    def closure(self, files: Iterable[Path]) -> frozenset[Path]:
+        """Return these files and all that they import, directly or not."""
+        found: set[Path] = set()
+        waiting = list(files)
+        while waiting:
+            file = waiting.pop()
+            if file not in found:
+                found.add(file)
+                waiting += self.direct(file)
+        return frozenset(found)
+
+    def direct(self, file: Path) -> frozenset[Path]:
+        """Return the files that a file imports itself, with the packages that they lie in."""
+        if file not in self._direct:
+            self._direct[file] = frozenset()
+            if (tree := self.tree(file)) is not None:
+                self._direct[file] = self.resolved(self.imported(tree, file), beside=file.parent) - {file}
+        return self._direct[file]
+
+    def tree(self, file: Path) -> ast.Module | None:
+        """Return the syntax tree of a file; None where there is none, which makes it opaque if it is there."""
+        if file.suffix != ".py" or not file.is_file():
+            return None
+        try:
+            return ast.parse(file.read_bytes(), str(file))
+        except (SyntaxError, ValueError) as error:
+            self.opaque[file] = getattr(error, "lineno", None) or 1
+            return None
+
+    def imported(self, tree: ast.AST, file: Path) -> Iterator[Imported]:
+        """Yield what the code of a file imports."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                yield from (Imported(alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                names = tuple(alias.name for alias in node.names)
+                folder = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
+                yield Imported(node.module or "", folder, names, tuple(a.asname or a.name for a in node.names))
+            elif isinstance(node, ast.Call) and _called(node) in IMPORTERS:
+                given = node.args[0] if node.args else None
+                if isinstance(given, ast.Constant) and isinstance(given.value, str) and not given.value.startswith("."):
+                    yield Imported(given.value)
+                else:
+                    self.opaque.setdefault(file, node.lineno)
+
+    def resolved(self, imported: Iterable[Imported], *, beside: Path) -> frozenset[Path]:
+        """Return the files, below the root, that imports lead to, for scripts those ``beside`` them as well."""
+        found: set[Path] = set()
+        for item in imported:
+            folders = [item.folder] if item.folder is not None else [*self._folders, beside]
+            for folder in folders:
+                parts = [part for part in item.name.split(".") if part]
+                first = 1 if item.folder is None else 0  # a relative import runs the package that it starts from
+                for names in [parts, *([*parts, name] for name in item.names)]:
+                    found |= self._modules(folder, names, first)
+        return frozenset(found)
+
+    def module(self, name: str, folder: Path | None, *, beside: Path) -> list[Path]:
+        """Return the files of a module itself, without those of the packages that it lies in."""
+        parts = [part for part in name.split(".") if part]
+        folders = [folder] if folder is not None else [*self._folders, beside]
+        return sorted({file for place in folders for file in self._modules(place, parts, len(parts))})
+
+    @cached_property
+    def _folders(self) -> list[Path]:
+        """Where modules are looked for: the root, its ``src``, and what an installation in place has put on the path."""
+        given = [Path(entry).resolve() for entry in sys.path if entry]
+        inside = [folder for folder in given if self._is_ours(folder) and "site-packages" not in folder.parts]
+        return list(dict.fromkeys([self.root, self.root / "src", *inside]))
+
+    def _is_ours(self, path: Path) -> bool:
+        return path.is_relative_to(self.root) and not any(p.startswith(".") for p in path.relative_to(self.root).parts)
+
+    def _modules(self, folder: Path, parts: list[str], first: int) -> set[Path]:
+        """Return the files of a module and of the packages that it lies in, as far as they are there or were."""
+        found = set()
+        for length in range(first, len(parts) + 1):
+            place = folder.joinpath(*parts[:length])
+            candidates = [place / "__init__.py"] + ([place.with_suffix(".py")] if length else [])
+            found |= {file for file in candidates if self._is_ours(file) and (file.is_file() or file in self.removed)}
+        return found
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+REFLECTING = {"globals", "locals", "vars", "eval", "exec", "__subclasses__"}
+"""Names by which code reaches others that it does not write down."""
+ALWAYS = ""
+"""Stands for what runs whenever a file is imported."""
+WHOLE = "*"
+"""Stands for all of a file."""
+Reached = dict[Path, set[str]]
+"""The names that are reached in each file, and ``ALWAYS`` or ``WHOLE``."""
+
+
+@dataclass
+class Reach:
+    """Follows names from file to file."""
+
+    imports: Imports
+    _parts: dict[Path, dict[str, list[ast.stmt]]] = field(default_factory=dict)
+
+    def of(self, file: Path, name: str, files: Iterable[Path]) -> Reached:
+        """Return what a name of a file reaches."""
+        return self.all([(file, name), *((other, ALWAYS) for other in (file, *files))])
+
+    def all(self, starts: Iterable[tuple[Path, str]]) -> Reached:
+        """Return what several names reach, each of a file."""
+        found: Reached = {}
+        waiting = list(starts)
+        while waiting:
+            place, wanted = waiting.pop()
+            names = found.setdefault(place, set())
+            if wanted in names or WHOLE in names:
+                continue
+            names.add(wanted)
+            waiting += self._next(place, wanted)
+        return found
+
+    def _next(self, file: Path, name: str) -> Iterator[tuple[Path, str]]:
+        parts = self.parts(file)
+        for statement in parts.get(name, ()) if name != WHOLE else (s for every in parts.values() for s in every):
+            used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+            used |= {node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute)} & REFLECTING
+            if used & REFLECTING:
+                yield file, WHOLE
+            yield from ((file, each) for each in used if each in parts or not hasattr(builtins, each))
+            for item in self.imports.imported(statement, file):
+                yield from self._imported(item, file, name)
+
+    def _imported(self, item: Imported, file: Path, name: str) -> Iterator[tuple[Path, str]]:
+        """Yield what an import reaches; of one that binds several names at the top, the part that binds this one."""
+        own = self.imports.module(item.name, item.folder, beside=file.parent)
+        bound = {each for each in item.names if item.bound(each) == name}
+        for each in bound or item.names or (WHOLE,):
+            inside = [place for place in own if each == WHOLE or each in self.parts(place)]
+            yield from ((place, each) for place in inside)
+            if not inside:
+                parts = ".".join(part for part in (item.name, each) if part)
+                yield from ((p, WHOLE) for p in self.imports.module(parts, item.folder, beside=file.parent))
+                yield from ((place, each) for place in own)  # a name that is not there may have been
+
+    def parts(self, file: Path) -> dict[str, list[ast.stmt]]:
+        """Return the statements of a file by the names that they bind, and those that always run."""
+        if file not in self._parts:
+            tree = self.imports.tree(file)
+            self._parts[file] = {} if tree is None else parts_of(tree)
+        return self._parts[file]
+
+
+def parts_of(tree: ast.Module) -> dict[str, list[ast.stmt]]:
+    """Return the statements of a module by the names that they bind at its top, and those that always run."""
+    found: dict[str, list[ast.stmt]] = {ALWAYS: []}
+    top = {name for statement in tree.body for name in bound_by(statement)}
+    for statement in tree.body:
+        if _is_text(statement) or _is_script(statement):
+            continue
+        names = list(bound_by(statement))
+        for name in names:
+            found.setdefault(name, []).append(statement)
+        if not names or "*" in names or _registers(statement, top):
+            found[ALWAYS].append(statement)
+    return found
+
+
+def changed_names(before: bytes | None, after: bytes | None) -> set[str]:
+    """Return the names of a file whose statements differ, ``ALWAYS`` among them; ``WHOLE`` where one cannot be read."""
+    if before is None or after is None:
+        return {WHOLE}
+    try:
+        old, new = (parts_of(ast.parse(text)) for text in (before, after))
+    except (SyntaxError, ValueError):
+        return {WHOLE}
+    return {name for name in {*old, *new} if _code(old.get(name, [])) != _code(new.get(name, []))}
+
+
+def bound_by(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds at the top of its module, if that is all that it does."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield statement.name
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+    elif isinstance(statement, ast.Assign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        names = [node for target in targets for node in ast.walk(target)]
+        if all(isinstance(node, ast.Name | ast.Tuple | ast.List | ast.expr_context) for node in names):
+            yield from (node.id for node in names if isinstance(node, ast.Name))
+
+
+def _registers(statement: ast.stmt, own: set[str]) -> bool:
+    """Return whether a decorator may register what it decorates: one that the file binds, auditdp's own aside."""
+    decorators = getattr(statement, "decorator_list", ())
+    names = {node.id for each in decorators for node in ast.walk(each) if isinstance(node, ast.Name)}
+    return bool(names & (own - {"audit", "auditdp", "dataclass", "dataclasses", "functools", "property"}))
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_script(statement: ast.stmt) -> bool:
+    """Return whether a statement runs only where the file is the script."""
+    return isinstance(statement, ast.If) and ast.unparse(statement.test).replace('"', "'") == "__name__ == '__main__'"
+
+
+def _code(statements: Iterable[ast.stmt]) -> list[str]:
+    """Return what tells statements apart: not their places, nor texts that stand by themselves."""
+    return [ast.dump(_Bare().visit(ast.parse(ast.unparse(statement)))) for statement in statements]
+
+
+class _Bare(ast.NodeTransformer):
+    """Leaves out texts that stand by themselves, as docstrings do."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        """Put an empty statement in place of a text."""
+        return ast.Pass() if _is_text(node) else node

@@ -1,1 +1,0 @@
-"""Runs on several machines: shards and a cluster."""

@@ -1,0 +1,363 @@
+"""Namespaces: a process of an audit file sees, and can reach, only processes, mounts and a network of its own.
+
+Three processes stand where one would: the one that the run started, which only waits; the first of the namespace, which
+only waits too, and with whose end the kernel ends every process of the namespace, whatever it did to outlive it; and the one
+that goes on with the work. Users' code runs in the last alone. When the run ends the first, the second ends with it.
+
+Each audit of a file leaves shared memory, IPC and network of the file for its own. Nothing that it leaves there reaches
+another audit, and the processes that it leaves running are known by their namespaces and ended. Landlock forbids the process
+of a file, and all that is forked from it, to mount anything. A process that it does not hold, and that runs no user's code,
+therefore makes the namespaces and hands them over.
+
+Root needs no user namespace for that, others do; many containers and some distributions refuse it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from auditdp.errors import die_with_parent
+from auditdp.files import place_of_temporary_files
+
+MOUNTS, IPC, USERS, PROCESSES, NETWORK = 0x0002_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000
+NO_SUID, NO_DEVICES, NO_EXECUTION, BIND, RECURSIVELY, PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x4_0000
+MOUNT_SETATTR, WORKING_FOLDER, ALL_BELOW, READ_ONLY = 442, -100, 0x8000, 1
+OF_FILES = 0b1111
+"""Capabilities that root keeps: to read, own and change files of others, where they can be written at all."""
+MOST_PROCESSES = max(512, 16 * (os.cpu_count() or 1))
+"""Processes and threads that an audit file may have at a time."""
+SHARED_MEMORY = Path("/dev/shm")
+OWN = (str(SHARED_MEMORY), "/run")
+"""Folders that are empty in the namespace: shared memory, and where services of the machine have their sockets."""
+KINDS = ("user", "mnt", "ipc", "net")
+"""Names of the namespaces of an audit, in the order in which it enters them: the first gives the right to the others."""
+MOST_AT_A_TIME = 64
+"""Audits of a file that have namespaces of their own at a time; further ones wait."""
+LOOK_SECONDS = 0.01
+"""Seconds between looks whether one of them has ended."""
+MOST_ROUNDS = 100
+"""Looks for processes that an audit left: one that forks without end is ended with the file at the latest."""
+FOR_FILES, FOR_AUDITS = 3, 4
+"""Exit codes of the process that tries them."""
+
+
+def available() -> tuple[bool, bool]:
+    """Return whether files, and whether audits, may have namespaces of their own, tried in a process made for it.
+
+    Raises:
+        ConfigurationError: If no folder for temporary files can be written.
+    """
+    if sys.platform != "linux":
+        return False, False
+    with tempfile.TemporaryDirectory(dir=place_of_temporary_files()) as folder:
+        if (trying := os.fork()) == 0:
+            with suppress(BaseException):
+                enter(Path(folder), network=False)
+                with suppress(OSError):
+                    enter_own()
+                    os._exit(FOR_AUDITS)
+                os._exit(FOR_FILES)
+            os._exit(1)
+        code = os.waitstatus_to_exitcode(os.waitpid(trying, 0)[1])
+    return code in (FOR_FILES, FOR_AUDITS), code == FOR_AUDITS
+
+
+def for_audits() -> list[Path]:
+    """Return the folders of which each audit has one as its shared memory; there are some after ``enter`` only."""
+    return sorted(SHARED_MEMORY.glob("audit-*"))
+
+
+def enter(folder: Path, *, network: bool) -> None:
+    """Return in a new process, in namespaces of its own; the process that called this waits for it, and ends as it ended.
+
+    Of the file system ``folder`` stays writable, and with ``network`` the network stays that of the machine.
+
+    Raises:
+        OSError: If the kernel refuses.
+    """
+    root = _unshare(MOUNTS | IPC | PROCESSES | (0 if network else NETWORK))
+    seen, told = os.pipe()
+    if (first := os.fork()) != 0:
+        os.close(told)
+        _end_as_in(first, seen)
+    os.close(seen)
+    die_with_parent()
+    if _has_no_reader(told):
+        os._exit(1)
+    os.setsid()  # away from the terminal of the run
+    _mount(folder)
+    if not network:
+        _open_loopback()
+    with suppress(OSError):  # kernels before 6.14 have one number for the whole machine
+        Path("/proc/sys/kernel/pid_max").write_text(str(MOST_PROCESSES))
+    asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    _makers.append(_start_maker(asked, asking, network=network))
+    working = os.fork()
+    asked.close()  # else who asks a process that has ended would wait without end
+    if working != 0:
+        asking.close()
+        _wait_for(working, told)
+    os.close(told)
+    kept = OF_FILES if root else 0
+    _maker.append((asking, kept))
+    if not root:
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+        most = MOST_PROCESSES if most == resource.RLIM_INFINITY else min(most, MOST_PROCESSES)
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    _give_up_capabilities(kept)
+
+
+_maker: list[tuple[socket.socket, int]] = []
+"""Where the process of a file, or of an audit before it has its own, asks for them, and which capabilities it keeps."""
+
+
+_makers: list[int] = []
+"""The process that it asks."""
+
+
+def enter_own() -> None:
+    """Leave shared memory, IPC and network of the file for those that no other audit has.
+
+    Raises:
+        OSError: If there are none.
+    """
+    ours, theirs = socket.socketpair()
+    asking, kept = _maker.pop()
+    with asking, theirs:
+        socket.send_fds(asking, [b"?"], [theirs.fileno()])
+    with ours:
+        _, places, _, _ = socket.recv_fds(ours, 1, len(KINDS))
+    if not places:
+        raise OSError("no namespaces could be made for this audit")
+    here = os.getcwd()
+    for place in places:
+        _checked("setns", place, 0)
+        os.close(place)
+    os.chdir(here)  # entering other mounts leads to their root
+    _give_up_capabilities(kept)
+
+
+def end_left(running: Iterable[int]) -> None:
+    """End what audits that have ended left running: all that is neither of the file nor of an audit that runs.
+
+    Whose namespace it is, a process can hide (``PR_SET_DUMPABLE``), and not who its parent is: where that has ended, it was
+    left.
+    """
+    working = [str(number) for number in running]
+    known = {str(os.getpid()), *working}
+    for _ in range(MOST_ROUNDS):
+        # Looked at before those of the audits that run: one of these may be entering its own at this moment.
+        found = {name: _own_namespace(name) for name in os.listdir("/proc") if name.isdigit() and name not in working}
+        kept = {None, *map(_own_namespace, ("self", *working))}
+        left = [int(name) for name, own in found.items() if own not in kept]
+        left += [int(name) for name, own in found.items() if own is None and _is_left(name, known)]
+        for number in left:
+            with suppress(OSError):
+                os.kill(number, signal.SIGKILL)
+        if not left:
+            return
+
+
+def _is_left(process: str, known: set[str]) -> bool:
+    """Whether a process goes on, and comes from none of the known ones, as far as processes are there that it comes from."""
+    if process in ("1", *map(str, _makers)):
+        return False
+    while process not in known:
+        try:
+            state, parent, *_ = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except (OSError, ValueError):
+            return False
+        if state in "ZX":
+            return False
+        if parent in ("0", "1"):
+            return True
+        process = parent
+    return False
+
+
+def _own_namespace(process: str) -> str | None:
+    """Return which IPC namespace a process has; None where it has ended, or is none that this one may look at."""
+    try:
+        return os.readlink(f"/proc/{process}/ns/ipc")
+    except OSError:
+        return None
+
+
+def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> int:
+    """Start the process that makes namespaces for audits, in a user namespace in which each number means the same user."""
+    if (maker := os.fork()) == 0:
+        die_with_parent()
+        with suppress(BaseException):
+            asking.close()
+            try:
+                _checked("unshare", USERS)
+            except OSError:
+                asked.send(b"")
+                raise
+            asked.send(b"!")
+            asked.recv(1)
+            _make_for_audits(asked, network=network)
+        os._exit(1)
+    if asking.recv(1):
+        for kind in ("uid", "gid"):
+            rows = [row.split() for row in Path(f"/proc/self/{kind}_map").read_text().splitlines()]
+            same = [f"{inside} {inside} {count}\n" for inside, _, count in rows]
+            Path(f"/proc/{maker}/{kind}_map").write_text("".join(same))
+        asking.send(b"!")
+    return maker
+
+
+def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
+    """Answer each question with new namespaces; they last until the last process in them has ended."""
+    wanted = MOUNTS | IPC | (0 if network else NETWORK)
+    own = [kind for kind in KINDS if not network or kind != "net"]
+    _checked("unshare", wanted)  # this process may come back to namespaces that it made, and to no others
+    _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
+    back = _opened(own[1:])
+    folders = for_audits()
+    used: dict[Path, int] = {}
+    while True:
+        _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
+        with socket.socket(fileno=asker) as door, suppress(OSError):  # who gets none says so
+            folder = None
+            if folders:
+                while not (free := [each for each in folders if not Path(f"/proc/{used.get(each)}").exists()]):
+                    time.sleep(LOOK_SECONDS)
+                for each in [each for each in free if each in used]:
+                    _empty(each)
+                    del used[each]
+                folder = free[0]
+                used[folder], *_ = struct.unpack("3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            _checked("unshare", wanted)
+            if folder is not None:
+                _checked("mount", os.fsencode(folder), os.fsencode(SHARED_MEMORY), None, BIND, None)
+            if not network:
+                _open_loopback()
+            made = _opened(own)
+            socket.send_fds(door, [b"!"], made)
+            for place in made:
+                os.close(place)
+        for place in back:
+            _checked("setns", place, 0)
+
+
+def _empty(folder: Path) -> None:
+    """Make the shared memory of an audit that has ended as it was: what is left would take room from other audits."""
+    from auditdp.files import remove
+
+    os.chmod(folder, 0o700)
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            remove(entry)
+        else:
+            entry.unlink()
+    for name in os.listxattr(folder):
+        os.removexattr(folder, name)
+    os.utime(folder)
+
+
+def _opened(kinds: Iterable[str]) -> list[int]:
+    return [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in kinds]
+
+
+def _unshare(wanted: int) -> bool:
+    """Leave the namespaces of the machine; return whether that needed no user namespace, as for root."""
+    user, group = os.getuid(), os.getgid()
+    with suppress(PermissionError):
+        _checked("unshare", wanted)
+        return True
+    _checked("unshare", wanted | USERS)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    return False
+
+
+def _end_as_in(first: int, seen: int) -> NoReturn:
+    """Wait for the namespace to end, and end this process as the one in it did that worked."""
+    import resource
+
+    os.waitpid(first, 0)
+    code = int.from_bytes(
+        os.read(seen, 4) or (-signal.SIGKILL).to_bytes(4, "little", signed=True), "little", signed=True
+    )
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError):  # SIGKILL has no other
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _wait_for(working: int, told: int) -> None:
+    """Be the first process of the namespace: wait until the one that works has ended, and tell how."""
+    while True:
+        ended, status = os.wait()
+        if ended == working:
+            os.write(told, os.waitstatus_to_exitcode(status).to_bytes(4, "little", signed=True))
+            os._exit(0)
+
+
+def _has_no_reader(pipe: int) -> bool:
+    watch = select.poll()
+    watch.register(pipe, 0)
+    return bool(watch.poll(0))
+
+
+def _mount(folder: Path) -> None:
+    """Make all that is mounted read-only but for one folder, and mount what belongs to the namespace."""
+    _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
+    _checked("mount", os.fsencode(folder), os.fsencode(folder), None, BIND, None)
+    _read_only(Path("/"), ALL_BELOW, READ_ONLY, 0)
+    _read_only(folder, 0, 0, READ_ONLY)
+    _checked("mount", b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES | NO_EXECUTION, None)
+    needed = [folder, Path.cwd(), *map(Path, sys.path)]
+    for name in OWN:
+        if os.path.isdir(name) and not any(path.is_relative_to(os.path.realpath(name)) for path in needed):
+            _checked(
+                "mount", b"tmpfs", os.fsencode(os.path.realpath(name)), b"tmpfs", NO_SUID | NO_DEVICES, b"mode=1777"
+            )
+            if name == str(SHARED_MEMORY):
+                for number in range(MOST_AT_A_TIME):
+                    (SHARED_MEMORY / f"audit-{number:02}").mkdir(0o700)
+
+
+def _read_only(path: Path, flags: int, given: int, taken: int) -> None:
+    attributes = struct.pack("=QQQQ", given, taken, 0, 0)
+    size = ctypes.c_size_t(len(attributes))
+    _checked("syscall", MOUNT_SETATTR, WORKING_FOLDER, os.fsencode(path), flags, attributes, size)
+
+
+def _open_loopback() -> None:
+    """Let processes of the namespace connect to each other."""
+    import fcntl
+    import socket
+
+    with socket.socket() as made:
+        fcntl.ioctl(made, 0x8914, struct.pack("16sh14x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
+
+
+def _give_up_capabilities(kept: int) -> None:
+    sets = struct.pack("=IIIIII", kept, kept, 0, 0, 0, 0)
+    _checked("capset", struct.pack("=Ii", 0x2008_0522, 0), sets)
+
+
+def _checked(name: str, *arguments: object) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if getattr(libc, name)(*arguments) < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{name}: {os.strerror(code)}")

@@ -1,0 +1,600 @@
+"""The processes of a run: one for every audit file, which forks one for every audit, and one that forks those who judge.
+
+Nothing of a user is imported or called in this process, nor in those that judge. That alone keeps nobody from ending them,
+or from writing to the log: the sandbox does, where the kernel has one. An audit has two processes, which share a pipe: one
+judges, and the other, forked from that of the file, answers about the mechanism. A process that dies costs the audit that it
+ran: where audits were forked from it, each is run again, in a process of its own with nothing beside it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.forkserver as forkserver
+import os
+import pickle
+import select
+import signal
+import socket
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import send_handle
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, TypeAdapter
+
+from auditdp.errors import ConfigurationError, StoppedError
+from auditdp.files import (
+    MOST_AUDITS,
+    MOST_PARTS,
+    MOST_RESULT,
+    MOST_RESULTS,
+    MOST_SOURCE_BYTES,
+    MOST_SOURCES,
+    json_of,
+    open_file,
+    remove,
+    without_middle,
+)
+from auditdp.runner.child import ANSWER, GRACE, NO_ANSWER, TICK, Child, Inbox, Work, WorkAnswer, how_it_ended
+from auditdp.runner.plan import COLLECTED, Collected, Task
+from auditdp.runner.sandbox import UNCONFINED, Sandbox
+from auditdp.runner.start_up import (
+    AUDITING,
+    MANY,
+    NEEDED,
+    no_script,
+    open_host,
+    open_judges,
+    start_forkserver,
+    temporary_folder,
+    work_alone,
+)
+
+if TYPE_CHECKING:
+    from auditdp.record.results import AuditResult
+
+CONTEXT = multiprocessing.get_context("forkserver")
+COLLECTION_SECONDS = 60.0
+"""Seconds that the import of an audit file may take."""
+KEPT = 64
+"""Processes of audit files that wait for their audits at a time; beyond, a file is imported again for them."""
+
+
+FOREIGN = "its process named audits that are not its own; an import must not change what is collected"
+
+
+def answer_of(kind: str) -> TypeAdapter[Any]:
+    """Return what the value of a kind of work is, beside results."""
+    from auditdp.runner.run_record import TracedAudit  # slow to load, and of no use to who only collects
+
+    shown = dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]
+    traced = dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]
+    some = Field(min_length=1)
+    kinds: dict[str, Any] = {"again": list[str], "show": Annotated[shown, some], "trace": Annotated[traced, some]}
+    return TypeAdapter(kinds[kind])
+
+
+class CrashError(StoppedError):
+    """A process that was to say something about an audit and died."""
+
+
+class FullError(StoppedError):
+    """A folder for temporary files in which nothing can be made."""
+
+
+@dataclass
+class _Host:
+    """The process of one audit file."""
+
+    path: Path
+    process: BaseProcess
+    connection: Connection
+    collected: Collected | None = None
+    busy: dict[int, Work] = field(default_factory=dict)
+    since: float = field(default_factory=time.monotonic)
+    folder: Path | None = None
+    """Where it may write."""
+
+    def __post_init__(self) -> None:
+        self.inbox = Inbox(self.connection)
+
+    def late(self, limit: float) -> bool:
+        """Whether its answer is overdue."""
+        if self.collected is None:
+            return time.monotonic() > self.since + limit
+        limits = [work.task.timeout for work in self.busy.values()]
+        return bool(limits) and None not in limits and time.monotonic() > self.since + max(limits) + 3 * GRACE
+
+    def end(self) -> None:
+        """End it, and all that it forked."""
+        self.connection.close()
+        self.process.join(0.5 if not self.busy else GRACE)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join(GRACE)
+        if self.folder is not None:
+            remove(self.folder)  # which makes room for those that are left
+
+
+@dataclass
+class _TwoProcesses:
+    """An audit with its two processes."""
+
+    work: Work
+    pipe: Connection
+    """The end of the pipe between them that who judges has."""
+    alone: bool
+    """Whether nothing runs beside it."""
+    answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
+    """What became of each, by kind of work; None where the process that it was forked from is no more."""
+
+    def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
+        """Take what became of one process, which ends the other's conversation; return whether both have ended."""
+        self.answers[part.kind] = answer
+        if len(self.answers) == 1:
+            with suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as pipe:
+                pipe.shutdown(socket.SHUT_RDWR)
+            return False
+        self.pipe.close()
+        return True
+
+    @property
+    def answer(self) -> WorkAnswer | None:
+        """What became of the audit; None where it is to be run again."""
+        judged, served = self.answers["run"], self.answers["serve"]
+        if judged is None:  # one that kills all that it can has ended both
+            died = served.failed if served is not None and served.failed else "the process that judged it died"
+            return WorkAnswer(self.work.number, failed=died) if self.alone else None
+        if served is None:
+            found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != "ERROR"
+            return judged if found else None
+        return replace(judged, failed=judged.failed or served.failed, printed=served.printed + judged.printed)
+
+
+class Workers:
+    """Collects audit files and runs audits, in processes that end with this context.
+
+    ``overrides`` are parameters that were given, as text; ``limit`` is in seconds of an import, ``memory`` in bytes of an
+    audit. So many processes work at a time as ``count`` says. ``on_print`` is called with a file and what it printed while
+    it was imported, and modules that are ``needed`` are imported once, before any file.
+    """
+
+    def __init__(
+        self,
+        *,
+        overrides: Mapping[str, str] | None = None,
+        limit: float = COLLECTION_SECONDS,
+        memory: int | None = None,
+        sandbox: Sandbox = UNCONFINED,
+        count: int = 1,
+        on_print: Callable[[Path, str], None] = lambda path, text: None,
+        needed: Sequence[str] = AUDITING,
+    ) -> None:
+        self._overrides, self._limit, self._memory, self.count = dict(overrides or {}), limit, memory, count
+        self._on_print, self._needed, self._sandbox = on_print, tuple(needed), sandbox
+        self._hosts: dict[Path, _Host] = {}
+        self._collected: dict[Path, Collected] = {}
+        self._alone: list[Child] = []
+        self._judges: _Host | None = None
+        self._judged: dict[int, _TwoProcesses] = {}
+        self._known: list[tuple[Work, WorkAnswer | None]] = []
+        """What became of work of which no process will say it."""
+        self._sizes: dict[str, int] = {}
+        self._numbers = 0
+
+    def __enter__(self) -> Self:
+        self._folder = _new_folder(Path(temporary_folder()), "run-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._alone:
+            child.end()
+        for host in self._all_hosts():
+            self._close(host)
+        for trial in self._judged.values():
+            trial.pipe.close()
+        remove(self._folder)
+        temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
+
+    @property
+    def sources(self) -> set[Path]:
+        """The audit files that were collected, and the files below the working folder that each imported."""
+        own = {path for path in self._collected if str(path) in self._sizes}
+        return own.union(Path(name) for collected in self._collected.values() for name in collected.sources)
+
+    def collect(self, paths: Sequence[Path]) -> list[Collected]:
+        """Import audit files and return what each declares; one that does not import in time has failed, and is named."""
+        resolved = [Path(os.path.realpath(path)) for path in paths]
+        waiting = deque(dict(zip(resolved, paths, strict=True)).items())
+        if len(waiting) >= MANY and self._needed:
+            self._needed = (*self._needed, *NEEDED)
+        opened: dict[Path, _Host] = {}
+        while waiting or opened:
+            while waiting and len(opened) < self.count:
+                path, label = waiting.popleft()
+                if path in self._collected:
+                    continue
+                try:
+                    self._sizes[str(path)] = _size_of(path, path.parent)
+                    opened[label] = self._open(path)
+                except (ConfigurationError, FullError) as error:
+                    self._collected[path] = Collected(failure=f"{label}: {error}")
+            if opened:
+                wait([host.connection for host in opened.values()], TICK)
+            for label, host in list(opened.items()):
+                found = self._collection_of(host, label)
+                if found is None:
+                    continue
+                del opened[label]
+                if _is_full(self._folder):  # closing its process makes room for the other files
+                    found = Collected(failure=f"{label}: after its import there is no room in {self._folder}")
+                self._collected[host.path] = host.collected = found
+                if found.printed:
+                    self._on_print(label, found.printed)
+                if found.failure or not found.forkable or len(self._hosts) > KEPT:
+                    self._close(host)
+        return [self._collected[path] for path in resolved]
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
+        """Yield the results of the tasks as they are finished, started in order."""
+        room = ResultRoom(len(tasks))
+        for task, answer in self._work([("run", task, ()) for task in tasks]):
+            yield room.result(task, answer)
+
+    def ask(self, kind: str, task: Task, *arguments: Any) -> Any:
+        """Return the value of one piece of work.
+
+        Raises:
+            CrashError: If there is none.
+        """
+        ((_, answer),) = self._work([(kind, task, arguments)])
+        if answer.value is None:
+            raise CrashError(f"{task.id}: {answer.failed}")
+        try:
+            return answer_of(kind).validate_python(answer.value)
+        except ValueError:
+            raise CrashError(f"{task.id}: {NO_ANSWER}") from None
+
+    def _work(self, wanted: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> Iterator[tuple[Task, WorkAnswer]]:
+        waiting = deque((self._numbered(kind, task, arguments), False) for kind, task, arguments in wanted)
+        left = Counter(Path(task.path) for _, task, _ in wanted)
+        for path in set(self._hosts) - set(left):
+            self._close(self._hosts[path])
+        running: dict[int, bool] = {}
+        while waiting or running:
+            # What is suspected of having ended the work of others runs with nothing beside it.
+            while waiting and len(running) < self.count and not (running and (waiting[0][1] or any(running.values()))):
+                work, alone = waiting.popleft()
+                running[work.number] = alone
+                try:
+                    self._begin(work, alone=alone)
+                except FullError as error:
+                    part = replace(work, kind="serve") if work.number in self._judged else work
+                    self._known.append((part, WorkAnswer(work.number, failed=str(error))))
+            for work, answer in self._ended():
+                del running[work.number]
+                if answer is None:
+                    waiting.appendleft((work, True))
+                    continue
+                path = Path(work.task.path)
+                left[path] -= 1
+                if not left[path] and path in self._hosts:
+                    self._close(self._hosts[path])
+                yield work.task, answer
+
+    def _numbered(self, kind: str, task: Task, arguments: tuple[Any, ...]) -> Work:
+        self._numbers += 1
+        return Work(self._numbers, kind, task, arguments, self._memory, self._sandbox)
+
+    def _begin(self, work: Work, *, alone: bool) -> None:
+        theirs = None
+        if work.kind == "run":
+            self._judges = self._judges or self._open_judges()
+            ours, theirs = CONTEXT.Pipe()
+            self._judged[work.number] = _TwoProcesses(work, ours, alone)
+            _hand(self._judges, replace(work, sandbox=UNCONFINED), ours)  # nothing of a user runs there
+            work = replace(work, kind="serve")
+        try:
+            self._place(work, theirs, alone=alone)
+        finally:
+            if theirs is not None:
+                theirs.close()
+
+    def _place(self, work: Work, theirs: Connection | None, *, alone: bool) -> None:
+        """Give work to the process of its file, or to one of its own."""
+        path = Path(work.task.path)
+        if path in self._hosts and not self._hosts[path].process.is_alive():
+            self._close(self._hosts[path])
+        if not alone and path not in self._hosts and self._collected.get(path, Collected()).forkable:
+            self._reopen(path)
+        if alone or path not in self._hosts:
+            self._alone.append(self._spawn_alone(work, theirs))
+        else:
+            _hand(self._hosts[path], work, theirs)
+
+    def _reopen(self, path: Path) -> None:
+        """Import a file again for its audits; where that fails now, an audit that runs alone says so."""
+        host = self._open(path)
+        while host.collected is None:
+            wait([host.connection], TICK)
+            host.collected = self._collection_of(host, path)
+        if host.collected.failure or not host.collected.forkable:
+            self._close(host)
+
+    def _ended(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
+        """Yield what was answered, of an audit when both of its processes have ended."""
+        for part, answer in self._answers():
+            if (trial := self._judged.get(part.number)) is None:
+                yield part, answer
+            elif trial.ended(part, answer):
+                del self._judged[part.number]
+                yield trial.work, trial.answer
+
+    def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
+        """Yield what was answered, or wait for it; None where the process that the work was forked from is no more."""
+        if not self._known:
+            yield from self._heard()
+        known, self._known = self._known, []
+        yield from known
+
+    def _heard(self) -> Iterator[tuple[Work, WorkAnswer]]:
+        """Wait, and yield what processes answer; those that answer no more are closed."""
+        hosts = [host for host in self._all_hosts() if host.busy]
+        wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
+        for child in list(self._alone):
+            if (answer := child.answer()) is not None:
+                self._alone.remove(child)
+                yield child.work, answer
+        for host in hosts:
+            try:
+                while host.busy and (message := host.inbox.take()) is not None:
+                    answer = ANSWER.validate_json(message)
+                    if answer.number not in host.busy:
+                        raise ValueError("an answer that nobody asked for")
+                    host.since = time.monotonic()
+                    yield host.busy.pop(answer.number), answer
+            except (EOFError, OSError, ValueError):
+                self._close(host)
+            else:
+                if host.late(self._limit):
+                    self._close(host)
+
+    def _collection_of(self, host: _Host, label: Path) -> Collected | None:
+        """Return what a host says it has collected, or that it has died or takes too long; None while it works."""
+        try:
+            if (message := host.inbox.take()) is not None:
+                return self._checked(COLLECTED.validate_json(message), host.path)
+        except (EOFError, OSError):
+            host.process.join(GRACE)
+            how = how_it_ended(host.process.exitcode)
+            return Collected(failure=f"{label}: the process that imported it died ({how})")
+        except (ConfigurationError, ValueError) as error:
+            return Collected(failure=f"{label}: what its process declares is refused: {error}")
+        if host.late(self._limit):
+            host.process.kill()
+            return Collected(
+                failure=f"{label}: its import was stopped after {self._limit:g} seconds; move what takes long into a "
+                "function, or raise --collection-timeout"
+            )
+        return None
+
+    def _checked(self, found: Collected, path: Path) -> Collected:
+        """Return what a process declares of its file.
+
+        Raises:
+            ConfigurationError: If it declares too much, or what is not its own.
+        """
+        if len(found.audits) > MOST_AUDITS:
+            raise ConfigurationError(
+                f"it has {len(found.audits):,} audits, and a file has at most {MOST_AUDITS:,}; make several files of it"
+            )
+        if not _of_its_own(found, path):
+            raise ConfigurationError(FOREIGN)
+        if len(found.sources) > MOST_SOURCES:
+            raise ConfigurationError(f"it imports more than {MOST_SOURCES:,} files of the working folder")
+        for name in {*found.sources} - {*self._sizes}:
+            self._sizes[name] = _size_of(Path(name), Path.cwd().resolve())
+        if (size := sum(self._sizes[name] for name in {*found.sources})) > MOST_SOURCE_BYTES:
+            raise ConfigurationError(
+                f"it imports {size:,} bytes of sources, and at most {MOST_SOURCE_BYTES:,} are read"
+            )
+        return found
+
+    def _open(self, path: Path) -> _Host:
+        here, there = CONTEXT.Pipe()
+        folder = self._own_folder()
+        given = (path, self._overrides, folder, self._limit, self._sandbox)
+        process = _spawned(self._needed, open_host, there, *given)
+        there.close()
+        host = self._hosts[path] = _Host(path, process, here, folder=folder)
+        return host
+
+    def _open_judges(self) -> _Host:
+        here, there = CONTEXT.Pipe()
+        folder = self._own_folder()
+        process = _spawned(self._needed, open_judges, there, folder)
+        there.close()
+        return _Host(Path(), process, here, Collected(), folder=folder)
+
+    def _spawn_alone(self, work: Work, pipe: Connection | None) -> Child:
+        receiver, sender = CONTEXT.Pipe(duplex=False)
+        output = self._own_folder() / str(work.number)
+        given = work if pipe is None else replace(work, arguments=(pipe, *work.arguments))
+        process = _spawned(self._needed, work_alone, sender, given, output)
+        sender.close()
+        return Child(work, process, receiver, output, work.task.timeout)
+
+    def _all_hosts(self) -> list[_Host]:
+        return [*self._hosts.values(), *([] if self._judges is None else [self._judges])]
+
+    def _own_folder(self) -> Path:
+        return _new_folder(self._folder)
+
+    def _close(self, host: _Host) -> None:
+        """End a process; what it was working on is lost."""
+        self._known += [(work, None) for work in host.busy.values()]
+        host.busy.clear()
+        if host is self._judges:
+            self._judges = None
+        else:
+            self._hosts.pop(host.path, None)
+        host.end()
+
+
+def _size_of(source: Path, below: Path) -> int:
+    """Return the bytes of a file that may be read; 0 where there is none, as of a module in an archive.
+
+    Raises:
+        ConfigurationError: If it may not be read.
+    """
+    if len(source.parts) > MOST_PARTS:  # each is looked at, as a link may be any of them
+        raise ConfigurationError(f"{str(source)[:80]}… cannot be read: it lies more than {MOST_PARTS} folders deep")
+    if os.path.realpath(source) != str(source):
+        raise ConfigurationError(f"{source} cannot be read: links lead elsewhere")
+    try:
+        with open_file(source, MOST_SOURCE_BYTES, below=below) as file:
+            return os.fstat(file.fileno()).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise ConfigurationError(f"{source} cannot be read: {error.strerror}") from error
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether the file system of a folder has no room for another file."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:  # an audit may have removed it
+        return False
+    return not room.f_bavail or (room.f_files > 0 and not room.f_favail)
+
+
+def _new_folder(parent: Path, prefix: str = "tmp") -> Path:
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # an audit may have removed it
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    except OSError as error:
+        raise FullError(
+            f"no folder can be made in {parent}: {error.strerror}; make room there, or set TMPDIR"
+        ) from error
+
+
+def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
+    """Give work to a process, with the end of a pipe if it needs one."""
+    host.busy[work.number] = work
+    host.since = time.monotonic()
+    if not _has_room(host.connection):
+        host.process.kill()
+        return  # which is seen when its answer is looked for
+    with suppress(OSError):  # it may have died, which is seen when its answer is looked for
+        host.connection.send_bytes(pickle.dumps(work))
+        if pipe is not None:
+            send_handle(host.connection, pipe.fileno(), host.process.pid)
+
+
+def _has_room(connection: Connection, seconds: float = GRACE) -> bool:
+    """Whether a pipe has room for a piece of work; a process that answers without reading what it is asked leaves none.
+
+    To send it anything would make the run wait without end.
+    """
+    room = select.poll()
+    room.register(connection, select.POLLOUT)
+    return bool(room.poll(seconds * 1_000))
+
+
+class ResultRoom:
+    """The room for the results of a run: each has an equal share of it, and what results before it have left of theirs."""
+
+    def __init__(self, audits: int) -> None:
+        self._share = MOST_RESULTS // max(audits, 1)
+        self._waiting = audits
+        self._left = audits * self._share
+
+    def result(self, task: Task, answer: WorkAnswer) -> AuditResult:
+        """Return the result of the next task; its ERROR where there is no room for the result."""
+        self._waiting -= 1
+        size = len(answer.value) if isinstance(answer.value, str | bytes) else 0
+        room = min(MOST_RESULT, self._left - self._waiting * self._share)
+        if size > room:
+            reason = f"its result has {size:,} bytes, and at most {room:,} are kept"
+            return failed(task, replace(answer, failed=reason))
+        self._left -= size
+        return result_for(task, answer)
+
+
+def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
+    """Return the result of a task, if it is one, and that of this task and of no other audit; else its ERROR."""
+    from auditdp.record.results import Verdict, result_of  # as in ``answer_of``
+
+    if answer.value is None:
+        return failed(task, answer)
+    try:
+        result = result_of(json_of(answer.value))
+    except (TypeError, ValueError):
+        return failed(task, replace(answer, failed=NO_ANSWER))
+    if answer.failed and result.verdict is Verdict.ERROR:  # it ended with the process of its mechanism
+        return failed(task, answer)
+    if result.id != task.id:
+        return failed(task, replace(answer, failed=f"the process that ran it answered for {result.id}, and not for it"))
+    return replace(result, printed=answer.printed or result.printed, expected=task.expect, alpha=task.alpha)
+
+
+def _of_its_own(collected: Collected, path: Path) -> bool:
+    """Whether what a file is said to declare has ids of that file, each once.
+
+    An id begins with the path of the file from the working folder, and with no other way to write it: links in a path of
+    millions of parts would take days to follow, and what reads an id takes all before the first ``::`` for a file.
+    """
+    here = Path(os.path.realpath(Path.cwd()))
+    label = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+    ids = [listed.id for listed in collected.audits]
+    own = all(listed.path == str(path) and listed.id.startswith(f"{label}::") for listed in collected.audits)
+    return own and len(set(ids)) == len(ids)
+
+
+def failed(task: Task, answer: WorkAnswer) -> AuditResult:
+    """Return the ERROR of an audit whose process did not answer."""
+    from auditdp.record.results import AuditResult, Verdict
+
+    return AuditResult(
+        id=task.id,
+        verdict=Verdict.ERROR,
+        summary=without_middle(f"{task.id}: {answer.failed}"),
+        expected=task.expect,
+        alpha=task.alpha,
+        reproduce=task.reproduce,
+        printed=answer.printed,
+    )
+
+
+def _end_forkserver() -> None:
+    """End the process from which all are forked, and all of them, so that the next start makes another."""
+    pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """Return a process that was started, also where an audit has just killed what all are forked from."""
+    for _ in range(3):
+        process = CONTEXT.Process(target=target, args=arguments)
+        try:
+            start_forkserver(needed)
+            with no_script():
+                process.start()
+        except (EOFError, OSError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, FileNotFoundError | ConnectionRefusedError):
+                _end_forkserver()  # its socket is gone, with the folder
+            time.sleep(0.1)
+        else:
+            return process
+    raise CrashError(f"no process can be started ({reason}); what was finished is safe")

@@ -1,0 +1,333 @@
+"""The record of a run before it starts, and as a log or a JSON report holds it.
+
+A log is one JSON object per line: a header that says what was asked, one line per finished audit in the order they
+finished, and a closing line; every line names its run. A last line cut short is ignored. Resuming reads the results that are
+there, checks that the question is still the same one, and runs the rest.
+
+Every line ends with a digest of itself and of the line before, so that lines which are changed, put in, taken out or moved
+are seen. That is no protection against somebody who makes all digests anew or strips all of them, such as a process of the
+same user; and lines that are taken from the end look like those of a run that was killed.
+
+What a trace reads off the mechanism of one audit, on some of its pairs, as plain data that JSON holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import secrets
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from auditdp import __version__
+from auditdp.configuration import project_name
+from auditdp.errors import ConfigurationError
+from auditdp.files import MOST_BYTES, content_of, json_of, open_file
+from auditdp.record.json_fields import Count, Number
+from auditdp.record.results import SCHEMA, AuditResult, RunRecord, Verdict, result_of
+from auditdp.record.traces import TracedFinding, TracedLine
+from auditdp.runner.plan import Plan
+
+DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
+"""The end of a line of a log, and what comes before it."""
+BLOCK = 1 << 20
+"""Bytes of a file that are read at a time."""
+LIBRARIES = (
+    *("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "hypothesis", "dp-accounting"),
+    *("pandas", "polars", "torch", "torch-geometric", "opacus", "jax", "opendp", "diffprivlib", "python-dp"),
+)
+"""What draws, searches, judges or accounts, and what mechanisms are often made of."""
+
+
+def header(
+    plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: Iterable[Path] = (), sandbox: str = ""
+) -> RunRecord:
+    """Return the record of a run that has not started: the question, without any result."""
+    files = [*sources]
+    return RunRecord(
+        root_seed=root_seed,
+        status="running",
+        arguments=arguments,
+        versions=versions(),
+        revision=_revision(files),
+        device=f"{platform.system()} {platform.machine()}, CPU",
+        alpha_ledger=plan.ledger,
+        results=[failure(path, reason) for path, reason in plan.failures],
+        started=now(),
+        project=project_name(Path.cwd()),
+        run=secrets.token_hex(8),
+        sandbox=sandbox,
+        sources=dict(sorted(_digests(files))),
+    )
+
+
+def _digests(sources: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yield the path of each source from the working folder, and its digest."""
+    here = Path.cwd().resolve()
+    for file in sources:
+        if file.is_relative_to(here) and (digest := sha256(file, below=here)):
+            yield file.relative_to(here).as_posix(), digest
+
+
+def sha256(path: Path, *, below: Path | None = None) -> str:
+    """Return the SHA-256 of a file in hexadecimal, empty where it is none; see ``open_file`` for ``below``."""
+    return _hashed(path, b"", below).hexdigest() if path.is_file() else ""
+
+
+def _hashed(path: Path, before: bytes, below: Path | None) -> Any:
+    """Return the SHA-256 of some bytes and, if there is such a file, of those that it holds."""
+    found = hashlib.sha256(before)
+    if path.is_file():
+        with open_file(path, below=below) as file:
+            for _ in range(0, MOST_BYTES, BLOCK):  # a file may grow while it is read
+                content = file.read(BLOCK)
+                if not content:
+                    break
+                found.update(content)
+    return found
+
+
+def now() -> str:
+    """Return the time, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def failure(path: str, reason: str) -> AuditResult:
+    """Return the ERROR of a file whose audits could not be collected."""
+    return AuditResult(id=path, verdict=Verdict.ERROR, summary=reason)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, auditdp and its libraries."""
+    found = {"python": platform.python_version(), "auditdp": __version__}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _revision(sources: Iterable[Path]) -> str:
+    """Return the commit and a digest of the code: auditdp, the audits, and what they import below the working folder."""
+    try:
+        commit = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        commit = "no commit"
+    return f"{commit}, sources {digest_of(sources)}"
+
+
+def digest_of(sources: Iterable[Path]) -> str:
+    """Return a digest of files and of auditdp's own, wherever they are."""
+    here = Path.cwd().resolve()
+    files = {file: here if file.is_relative_to(here) else file.parent for file in sources}
+    own = dict.fromkeys(Path(__file__).resolve().parents[1].rglob("*.py"))
+    each = [_hashed(file, file.name.encode() + b"\0", below).digest() for file, below in {**files, **own}.items()]
+    return hashlib.sha256(b"".join(sorted(each))).hexdigest()[:12]
+
+
+class Reading(NamedTuple):
+    """What a log adds up to, and which of its lines cannot be read, each with the reason."""
+
+    record: RunRecord
+    problems: list[str]
+    """Why which lines do not count."""
+    digest: str = ""
+    """That of the last line that counts, for the line after it."""
+    size: int = 0
+    """Where that line ends, in bytes."""
+    edited: bool = False
+    """Whether lines after it follow from none before."""
+    is_whole: bool = True
+    """Whether every line counts."""
+
+
+def chained(before: str, line: bytes) -> str:
+    """Return the digest of a line of a log, without its own, and of that of the line before it."""
+    return hashlib.sha256(before.encode() + line).hexdigest()
+
+
+def read_log(path: Path) -> RunRecord:
+    """Return the record that a log adds up to, as far as it can be read; see ``scan_log``."""
+    return scan_log(path).record
+
+
+def scan_log(path: Path) -> Reading:
+    """Return the record that a log adds up to; ``status`` is 'running' if it has no closing line.
+
+    Results are in the order of the plan, whatever order they were finished in. Lines that cannot be read, or belong to
+    another run, are left out and named by their number. The first line whose digest does not follow from those before it is
+    named, and with it all after it are left out. Logs of earlier versions have no digests, which is stated.
+
+    Raises:
+        ConfigurationError: If there is no such file, it is no log, its header was changed, or another version wrote it.
+    """
+    try:
+        whole = content_of(path)
+    except FileNotFoundError:
+        raise ConfigurationError(f"no run is recorded in {path}; start one with: auditdp run") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+    record: RunRecord | None = None
+    results: dict[str, AuditResult] = {}
+    twice: set[str] = set()
+    problems: list[str] = []
+    finished = digest = ""
+    has_digests = edited = False
+    size = 0
+    lines = whole[: whole.rfind(b"\n") + 1].split(b"\n")  # what follows the last newline was cut short by a kill
+    for number, line in enumerate(lines[:-1], 1):
+        own = DIGEST.fullmatch(line)
+        following = chained(digest, own[1] if own else line)
+        if (own or has_digests) and (own is None or own[2] != following.encode()):
+            reason = f"line {number} of {path} is not what was written after the lines before it: the log was changed"
+            if not has_digests:  # nothing shows that what is before it, the header first, is as it was written
+                raise ConfigurationError(f"{reason}, and none of it counts; run again")
+            problems.append(f"{reason}, and from there on it is left out")
+            edited = True
+            break
+        digest, has_digests, size = following, own is not None, size + len(line) + 1
+        try:
+            content = json_of(line)
+            if content["kind"] == "header" and record is None:
+                record = _header(path, content["record"])
+            elif record is None:
+                raise ValueError("it has no header")
+            elif content.get("run", record.run) != record.run:
+                raise ValueError("it belongs to another run")
+            elif content["kind"] == "result":
+                result = result_of(content["result"])
+                if results.setdefault(result.id, result) != result:
+                    twice.add(result.id)
+                    raise ValueError(f"it is another result of {result.id}, of which none counts")
+            elif content["kind"] == "end":
+                record = replace(record, status=content["status"], seconds=content["seconds"])
+            if not isinstance(time := content.get("time", ""), str):
+                raise ValueError(f"its time is {time!r:.80}")
+            finished = time or finished
+        except (KeyError, TypeError, AttributeError, ValueError) as error:  # ValidationError is a ValueError
+            if record is None:
+                raise ConfigurationError(f"{path} is not the log of a run: line {number}: {_reason(error)}") from error
+            problems.append(f"line {number} of {path} cannot be read and is left out: {_reason(error)}")
+    if record is None:
+        raise ConfigurationError(f"{path} is not the log of a run: it has no header")
+    order = [entry.audit for entry in record.alpha_ledger]
+    results_in_order = record.results + [results[name] for name in order if name in results and name not in twice]
+    record = replace(record, results=results_in_order, finished=finished or record.finished)
+    if record.contradiction:
+        raise ConfigurationError(f"{path} contradicts itself: {record.contradiction}; run again")
+    is_whole = not problems
+    if not has_digests:
+        problems.append(f"{path} has no digests, as logs of earlier versions: a change of it would not be seen")
+    return Reading(record, problems, digest, size, edited, is_whole)
+
+
+def _header(path: Path, content: Any) -> RunRecord:
+    """Return the header of a log."""
+    schema = content.get("schema", SCHEMA) if isinstance(content, dict) else SCHEMA
+    if schema != SCHEMA:
+        versions = content.get("versions")
+        wrote = versions.get("auditdp", "?") if isinstance(versions, dict) else "of another version"
+        raise ConfigurationError(
+            f"{path} was written by auditdp {wrote} with schema {schema}; this is auditdp {__version__} with schema "
+            f"{SCHEMA}: read it with the version that wrote it, or run again"
+        )
+    return RunRecord.from_plain(content)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"{error!r} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def scan_record(path: Path) -> Reading:
+    """Return the record in a JSON report or a log, and what of it cannot be read.
+
+    Raises:
+        ConfigurationError: If it is neither.
+    """
+    if path.suffix != ".json":
+        return scan_log(path)
+    try:
+        return Reading(_header(path, json_of(content_of(path))), [])
+    except FileNotFoundError:
+        raise ConfigurationError(f"no such record: {path}") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"{path} is not a run record: {_reason(error)}") from error
+
+
+def resumable(old: RunRecord, new: RunRecord) -> None:
+    """Raise unless two headers ask the same question, so that results of one may stand in the other.
+
+    Raises:
+        ConfigurationError: With the first difference and what to do.
+    """
+    if found := differing(old, new, "then", "now"):
+        raise ConfigurationError(
+            f"cannot resume: {found}, so this is not the interrupted run, and a verdict belongs to its question: run again "
+            "without --resume, which keeps the log of the interrupted run"
+        )
+
+
+def differing(old: RunRecord, new: RunRecord, first: str = "there", second: str = "here") -> str:
+    """Say in what two headers ask different questions, naming either by a word; empty where they ask the same."""
+    a, b = asdict(old), asdict(new)
+    for name in ("root_seed", "arguments", "alpha_ledger", "versions", "revision", "sandbox"):
+        if a[name] != b[name]:
+            one, other = _differing(a[name], b[name])
+            return f"{name} differs ({_short(one)} {first}, {_short(other)} {second})"
+    return ""
+
+
+def _differing(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return of two dictionaries the entries that differ; anything else as it is."""
+    if not isinstance(a, dict) or not isinstance(b, dict):
+        return a, b
+    names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
+    return {name: a.get(name) for name in names}, {name: b.get(name) for name in names}
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+@dataclass(frozen=True)
+class TracedAudit:
+    """What a trace reads off an audit's mechanism."""
+
+    claim: str
+    parameter: str
+    """The parameter of the claim in which losses are."""
+    pairs: Count
+    generated: Count
+    """How many of these are not listed."""
+    bounded: Count
+    """On how many the loss that is read off bounds that of the output, as far as a trace shows."""
+    level: Number
+    """The largest loss of all releases of a pair together."""
+    lines: Sequence[TracedLine]
+    findings: Sequence[TracedFinding]
+    """Those that are read off first."""
+    opaque: Sequence[str]
+    result: str
+    """All of it in one line."""
+    size: str = ""
+    """The parameters that were traced, where the audit tries several: the first at which anything is read off."""
+
+
+TRACED: TypeAdapter[TracedAudit] = TypeAdapter(TracedAudit)

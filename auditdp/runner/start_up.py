@@ -1,0 +1,207 @@
+"""The start of the process from which all others of a run are forked: what a run does before it imports anything slow.
+
+Imported first by multiprocessing's fork server, which every process of a run is forked from.
+
+It imports what audit files need, once; belongs to a process group of its own, so that an interrupt from the terminal reaches
+the run alone; and when the run has ended, however it did, it ends all processes of it and what they left running, which
+become its children, and removes their folder.
+
+Where processes of a run start: what a run names without importing what they need.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import multiprocessing.forkserver as forkserver
+import multiprocessing.util
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from auditdp.files import place_of_temporary_files
+from auditdp.runner.child import Work
+from auditdp.runner.plan import COLLECTED, Collected
+from auditdp.runner.sandbox import Sandbox
+
+MANY = 3
+"""From so many audit files on, what most audits need is imported before any is forked, and not once for each file."""
+NEEDED = ["hypothesis", "sklearn.ensemble", "sklearn.linear_model"]
+AUDITING = ("auditdp.runner.child_jobs",)
+"""What every audit needs, which is imported before any file; a command that only collects goes without."""
+LEAST_SPACE = 384 << 20
+"""Bytes of address space below which OpenBLAS, as numpy and scipy have it, tries to get some without end."""
+LONGEST_FOLDER = 40
+"""Bytes of a folder's name in which sockets can have names: the kernel takes 107, a run adds 35, multiprocessing 32."""
+
+
+def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> None:
+    """Start the process while the command goes on: it imports what audits need, and the command what shows results.
+
+    ``needed`` is imported beside what files need: nothing where no audit is run.
+    """
+    paths = [Path(target.partition("::")[0]) for target in targets]
+    files = (file for path in paths for file in (path.rglob("audit_*.py") if path.is_dir() else [path]))
+    many = len(list(islice(files, MANY))) == MANY
+    with suppress(OSError):  # it is started again where it is needed, which says what is wrong
+        start_forkserver((*needed, *NEEDED) if many and needed else needed)
+
+
+def start_forkserver(needed: Sequence[str]) -> None:
+    """Start the process from which all others are forked, unless it runs.
+
+    Raises:
+        OSError: If it cannot be started, or would never be done with its imports.
+    """
+    if sys.platform != "win32":
+        import resource
+
+        space, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if 0 <= space < LEAST_SPACE:  # -1 is no limit
+            raise OSError(
+                f"{space >> 20} MiB of address space, by ulimit -v, where at least {LEAST_SPACE >> 20} are needed"
+            )
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
+    forkserver.set_forkserver_preload([__name__, *needed])
+    with environment(temporary_folder()), no_script():
+        forkserver.ensure_running()
+    _hide_socket()
+
+
+def _hide_socket() -> None:
+    """Leave the socket that starts processes without a name: whoever connects has one started that no sandbox holds."""
+    server: Any = forkserver._forkserver
+    if sys.platform == "linux" and not server._forkserver_address.startswith("/proc/"):
+        held = os.open(server._forkserver_address, os.O_PATH | os.O_CLOEXEC)
+        os.unlink(server._forkserver_address)
+        server._forkserver_address = f"/proc/self/fd/{held}"
+
+
+def temporary_folder() -> str:
+    """Return the folder for sockets and outputs of this process; in /tmp where the name of the usual place is too long.
+
+    It is made again where somebody has removed it.
+
+    Raises:
+        ConfigurationError: If no folder for temporary files can be written.
+    """
+    usual = tempfile.tempdir
+    if len(os.fsencode(place_of_temporary_files())) > LONGEST_FOLDER:
+        tempfile.tempdir = "/tmp"
+    try:
+        folder = str(multiprocessing.util.get_temp_dir())
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+    finally:
+        tempfile.tempdir = usual
+
+
+@contextmanager
+def no_script() -> Iterator[None]:
+    """Start processes that do not import the script that runs this one, as multiprocessing otherwise has them do."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+FOLDER = "AUDITDP_FORKSERVER"
+"""Environment variable with the folder to remove."""
+SAFE = "PYTHONSAFEPATH"
+"""Otherwise Python puts the working folder first on its path, and joblib.py in it would take the library's place."""
+ADOPT = 36
+"""The number by which a process asks to become the parent of what its descendants leave behind."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Threads of numerical libraries wait for each other where audits use the cores, and do not survive a fork."""
+
+
+@contextmanager
+def environment(folder: str) -> Iterator[None]:
+    """Set what a fork server that is started here finds in its environment, and set it back."""
+    before = dict(os.environ)
+    os.environ.update({name: "1" for name in THREADS if name not in before})
+    os.environ.update({SAFE: before.get(SAFE, "for auditdp"), FOLDER: folder})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def settle(folder: str) -> None:
+    """Make this process the one that others are forked from, and that cleans up after the last of them."""
+    os.setpgid(0, 0)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(ADOPT, 1)
+    if os.environ.get(SAFE) == "for auditdp":
+        del os.environ[SAFE]
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # a pipe behind the run must end with the run
+        os.dup2(nothing, stream)
+    if nothing > 2:  # else it took the place of a stream that was closed
+        os.close(nothing)
+    atexit.register(_clean, folder, os.getpid())
+
+
+def _clean(folder: str, settled: int) -> None:
+    if os.getpid() == settled:
+        with suppress(OSError):  # there are no more
+            _end_children(Path(f"/proc/self/task/{settled}/children"))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.killpg(0, signal.SIGKILL)
+
+
+def _end_children(listed: Path) -> None:
+    """End all children, and theirs, which become children as their parents end."""
+    while True:
+        for child in listed.read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+        os.wait()
+
+
+if FOLDER in os.environ:
+    settle(os.environ.pop(FOLDER))
+    import auditdp.runner.file_host  # noqa: F401 - with all that the import of audit files needs
+    from auditdp.numerics.streams import one_thread
+
+    one_thread()  # what it looks for, forks need not look for
+
+
+def open_host(
+    connection: Connection, path: Path, overrides: dict[str, str], folder: Path, limit: float, sandbox: Sandbox
+) -> None:
+    """Be the process of an audit file; see ``host.host``."""
+    try:
+        sandbox.enter(folder)
+    except OSError as error:
+        connection.send_bytes(COLLECTED.dump_json(Collected(failure=f"{path.name}: the sandbox is refused: {error}")))
+        return
+    from auditdp.runner.file_host import host
+
+    host(connection, path, overrides, folder, limit)
+
+
+def open_judges(connection: Connection, folder: Path) -> None:
+    """Be the process that those who judge are forked from; see ``host.judges``."""
+    from auditdp.runner.file_host import judges
+
+    judges(connection, folder)
+
+
+def work_alone(sender: Connection, work: Work, output: Path) -> None:
+    """Do one piece of work; see ``host.alone``."""
+    work.sandbox.enter(output.parent)
+    from auditdp.runner.file_host import alone
+
+    alone(sender, work, output)

@@ -1,0 +1,336 @@
+"""An audit's mechanism beside that of another revision: traces of both, then bets on which of the two ran.
+
+Traces run both versions on the same inputs with the same generator, and say what is drawn otherwise and what that loses.
+That is read off the code, for the runs looked at, and proves nothing of the law of the outputs.
+
+Bets prove it. A coin chooses the version, that version runs on an input, and forecasters give the odds of each: under the
+null hypothesis that both versions have the same law on every input played, outputs are independent of the coin, which is
+0-DP of the pair (main, input) and (here, input). The game is that of every audit, with a level of its own: α, and its share
+of it for each audit, beside the α of the claims. Versions of the same law are told apart with probability at most that.
+
+A changed law is no violation. It fails a check where this version loses more than the claim on a pair where the other one
+keeps it, by their traces, and one of two things holds: bets told the outputs apart, or both versions make the same
+releases, and runs with other draws confirm that the output shows this version's loss, or that each release has noise of
+its own and one of them loses more than it did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from auditdp.adjacency import Adjacency, Alike, Neighbours, Pair
+from auditdp.adjacency.adjacency import different, offers
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
+from auditdp.auditing.judging import run_audit
+from auditdp.claims.claim import Claim
+from auditdp.claims.statements import PureDP
+from auditdp.errors import AdjacencyError, AuditError
+from auditdp.mechanism.protocol import brief, identity_key, name_of
+from auditdp.numerics.rounding import SAME, same_number
+from auditdp.record.results import SYMBOLS, Verdict
+from auditdp.record.versions import LawChange, VersionsResult
+from auditdp.runner.audit_traces import breaking, generated_pairs, is_shown
+from auditdp.runner.plan import Task
+from auditdp.runner.version_process import OtherVersion, VersionError, output_of, traces_of
+from auditdp.tracing import Finding, PairTrace, Trace, VersionChange, VersionsTrace, findings
+from auditdp.tracing.draws import Release
+from auditdp.tracing.prediction import Experiments
+
+LISTED, CORNERS, GENERATED = 20, 40, 30
+"""Pairs that are traced, at most."""
+LIKE, RUNS = 8, 3
+"""Pairs like the listed ones that are traced beside them, at most, and how often each: a run goes one way of the code."""
+PLAYED = 6
+"""Inputs on which bets are made, at most."""
+CALLS = 4_000
+"""Calls of both versions that bets have, at most."""
+PROPOSED = 4
+"""Pairs that lose most by their traces, which the audit plays beside its own."""
+MORE = 10
+"""Times as many calls for the game of an audit whose mechanism changed."""
+LINES = 3
+"""Lines that are named."""
+HERE, THERE = "here", "main"
+
+
+@dataclass(frozen=True)
+class ComparedAudit:
+    """What a comparison found."""
+
+    result: VersionsResult
+    pairs: Sequence[Pair] = ()
+    """Pairs beside those that the audit lists, on which the releases lose most."""
+
+    def audit(self, built: Audit) -> Audit:
+        """Return the audit with these pairs beside its own."""
+        if not self.pairs:
+            return built
+        if built.play is not None:
+            return replace(built, play=[*built.play, *self.pairs])
+        return replace(built, pairs=MorePairs(built.adjacency, self.pairs))
+
+    def settings(self, settings: Settings) -> Settings:
+        """Return the settings with more calls where the mechanism changed."""
+        return replace(settings, calls=settings.calls * MORE) if self.result.differs else settings
+
+
+class MorePairs:
+    """An adjacency that lists further pairs of its own; all else is as it was."""
+
+    def __init__(self, adjacency: Adjacency, pairs: Sequence[Pair]) -> None:
+        self._adjacency, self._pairs = adjacency, list(pairs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # while a copy is being made
+            raise AttributeError(name)
+        return getattr(self._adjacency, name)
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs of the adjacency, and the further ones."""
+        return [*self._adjacency.pairs(), *self._pairs]
+
+
+def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) -> ComparedAudit:
+    """Compare the mechanism of an audit with that of the other revision."""
+    assert task.against is not None  # else there is no other version
+    revision = task.against.revision
+    if built.is_formula or not isinstance(built.claim, Claim):
+        return ComparedAudit(
+            VersionsResult(revision, LawChange.FAILED, reason="only mechanisms with a claim of privacy are")
+        )
+    claim, name = built.claim, name_of(built.mechanism)
+    listed = _pairs(built, task)
+    pairs = [*listed, *_like(built.adjacency, listed) * RUNS]
+    try:
+        old = other.traces(pairs, claim)
+    except VersionError as error:
+        return ComparedAudit(VersionsResult(revision, LawChange.FAILED, name, reason=str(error)))
+    new = traces_of(built.mechanism, pairs, claim, task)
+    seen = [_BothTraces(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)]
+    own = seen[: len(listed)]
+    read = VersionsResult(
+        revision,
+        LawChange.DRAWS if any(map(_of_code, seen)) else LawChange.UNSEEN,
+        name,
+        lines=_lines(seen),
+        loss=_loss(own, claim),
+        inputs=len(seen),
+    )
+    try:
+        read = bets(read, built, own, other, settings)
+    except AuditError as error:
+        read = replace(read, reason=f"bets ended with: {error}")
+    law = read.change is LawChange.CHANGED
+    read = replace(read, worse=_worse(seen, claim, built.mechanism, changed=law))
+    return ComparedAudit(read, _proposed(own, built) if read.differs else ())
+
+
+@dataclass(frozen=True, eq=False)
+class _BothTraces:
+    """A pair and the traces of both versions."""
+
+    pair: Pair
+    old: PairTrace
+    new: PairTrace
+
+    @cached_property
+    def versions(self) -> VersionsTrace:
+        """What differs between them."""
+        return VersionsTrace.of(self.old, self.new)
+
+
+def _pairs(built: Audit, task: Task) -> list[Pair]:
+    listed = list(islice(built.play or built.adjacency.pairs(), LISTED))
+    corners = list(islice(offers(built.adjacency).corner_cases or (), CORNERS))
+    generated = generated_pairs(built.adjacency, listed, GENERATED, task.root_seed)
+    return different([*listed, *corners, *generated])
+
+
+def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
+    """Return pairs that differ as listed ones do, where nothing says which others are neighbours.
+
+    They are traced and not played: that the other version keeps the claim on them is what makes a loss there worse.
+    """
+    found: list[Pair] = []
+    if isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None:
+        for pair in listed:
+            with suppress(AdjacencyError):  # it does not differ in one record
+                found += [replace(like, name="a pair like the given") for like in Alike([pair]).corner_cases()]
+    return different([*listed, *found])[len(listed) :][:LIKE]
+
+
+def _lines(seen: Sequence[_BothTraces]) -> list[str]:
+    """Return what differs, line by line, as it is on the first pair that shows it; what any input changes comes first."""
+    found: dict[Any, tuple[int, str]] = {}
+    for each in seen:
+        for change in _of_code(each):
+            key = _place(change)
+            many, sentence = found.get(key, (0, _named(change)))
+            found[key] = (many + 1, sentence)
+    ordered = sorted(found.values(), key=lambda item: -item[0])
+    more = [f"{len(ordered) - LINES} more lines differ"] if len(ordered) > LINES else []
+    return [sentence for _, sentence in ordered[:LINES]] + more
+
+
+def _of_code(each: _BothTraces) -> list[VersionChange]:
+    """Return what differs, without releases that the other version has as well, and made fewer or more of on this run."""
+    known = [{_kind(release) for release in trace.first.releases} for trace in (each.new, each.old)]
+    return [
+        change
+        for change in each.versions.changes
+        if not (change.after is None and change.before is not None and _kind(change.before) in known[0])
+        and not (change.before is None and change.after is not None and _kind(change.after) in known[1])
+    ]
+
+
+def _kind(release: Release) -> tuple[str, str]:
+    return release.site.function, findings.what_is_done(release)
+
+
+def _place(change: VersionChange) -> Any:
+    release = change.after or change.before
+    return (release.site, change.before is None, change.after is None) if release is not None else None
+
+
+def _named(change: VersionChange) -> str:
+    release = change.after or change.before
+    return f"{Path(release.site.file).name}: {change.sentence}" if release is not None else change.sentence
+
+
+def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
+    """Return what the releases lose at most by both versions' traces, where that differs."""
+    old, new = max((each.old.level for each in seen), default=0.0), max((each.new.level for each in seen), default=0.0)
+    if same_number(old, new, near=SAME):
+        return ""
+    then, now = ("without bound" if level == math.inf else f"{level:.4g}" for level in (old, new))
+    return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
+
+
+def _worse(seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed: bool) -> str:
+    """Return why the claim is not kept any more, on the pair that loses most by its trace; empty where nothing says so.
+
+    Args:
+        seen: The pairs.
+        claim: What both versions are to satisfy.
+        mechanism: The new version.
+        changed: Whether bets told the outputs apart.
+    """
+    unconfirmed = set[Any]()
+    with Trace(mechanism) as trace:
+        for each in sorted(seen, key=lambda each: -each.new.share):
+            for finding in _breaking(each):
+                place = finding.kind, finding.site
+                shown = changed and finding.kind != "round" and (is_shown(each.new, finding) or _same_noise(each))
+                more = finding.kind == "loss" and _loses_more(each)
+                if not shown and (more or changed or _same_releases(each)) and (place, more) not in unconfirmed:
+                    tried = Experiments(trace, each.new)
+                    shown = tried.confirms(*place) or (more and tried.is_own and tried.is_steady)
+                    unconfirmed.add((place, more))  # on other pairs it is the same code
+                if shown:
+                    return (
+                        f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
+                    )
+    return ""
+
+
+def _breaking(each: _BothTraces) -> list[Finding]:
+    """Return the findings by which the new version's trace breaks a claim that the old version's trace keeps."""
+    if not each.old.covers or not each.old.satisfies or any(breaking(each.old)):
+        return []
+    return list(breaking(each.new))
+
+
+def _same_noise(each: _BothTraces) -> bool:
+    """Return whether the new version adds noise of families and in functions that the old one has, all of it understood."""
+    old, new = ({_at(release) for release in trace.first.releases} for trace in (each.old, each.new))
+    return each.new.extent == "full" and new <= old
+
+
+def _same_releases(each: _BothTraces) -> bool:
+    """Return whether both versions make the same releases in the same order, so that no two can be confused."""
+    old, new = ([_at(release) for release in trace.first.releases] for trace in (each.old, each.new))
+    return old == new
+
+
+def _loses_more(each: _BothTraces) -> bool:
+    """Return whether a release that both versions make loses more in the new one, and none loses less."""
+    sizes = [[findings.size(moved) for moved in trace.moved] for trace in (each.old, each.new)]
+    return _same_releases(each) and sizes[0] != sizes[1] and all(a <= b for a, b in zip(*sizes, strict=False))
+
+
+def _at(release: Release) -> tuple[str, str, str]:
+    return release.kind, release.law.family, release.site.function
+
+
+def bets(
+    read: VersionsResult, built: Audit, seen: Sequence[_BothTraces], other: OtherVersion, settings: Settings
+) -> VersionsResult:
+    """Return what was read, with what bets on the version told apart."""
+
+    def version(data: tuple[str, Any], rng: np.random.Generator) -> Any:
+        which, given = data
+        if which == HERE:
+            return output_of(built.mechanism, given, rng)
+        return other.output(given, int(rng.integers(2**63)))
+
+    calls = min(CALLS, settings.calls, built.calls or CALLS)
+    inputs = {f"input {k}": data for k, data in enumerate(_inputs(seen))}
+    pairs = [Pair((THERE, data), (HERE, data), name) for name, data in inputs.items()]
+    game = Audit(version, PureDP(0.0), pairs, evidence=["game"])
+    found = run_audit(
+        game, replace(settings, calls=calls, key=f"{settings.key} versions", brief=True, find=None, further=())
+    )
+    read = replace(read, calls=found.calls, alpha=settings.alpha)
+    if found.verdict is not Verdict.VIOLATED or found.counterexample is None:
+        return read
+    told = found.counterexample
+    looked = told.explanation.rpartition(" looked at ")[2]
+    on = brief(inputs[told.pair.partition(":")[0]])
+    outputs = f"bets on the version told their outputs apart by {looked}, on {on}"
+    return replace(read, change=LawChange.CHANGED, outputs=outputs)
+
+
+def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
+    """Return the inputs that are played: those on which the traces differ, in different lines first, or else any."""
+    differing: dict[Any, Any] = {}
+    for each in seen:
+        if each.versions.differs:
+            places = frozenset(map(_place, each.versions.changes))
+            differing.setdefault((places, len(differing) if not places else 0), each.pair.data)
+    inputs = [*differing.values(), *(each.pair.data for each in seen if each.versions.differs)]
+    inputs = inputs or [data for each in seen for data in (each.pair.data, each.pair.neighbour)]
+    found: dict[Any, Any] = {}
+    for data in inputs:
+        found.setdefault(identity_key(data), data)
+    return list(found.values())[:PLAYED]
+
+
+def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
+    """Return the pairs that lose more than those that the audit plays, by the traces of this version."""
+    own = {_key(pair) for pair in built.play or built.adjacency.pairs()}
+    played = max((each.new.share for each in seen if _key(each.pair) in own), default=0.0)
+    others = sorted((each for each in seen if _key(each.pair) not in own), key=lambda each: -each.new.share)
+    return [each.pair for each in islice(_distinct(others, played), PROPOSED)]
+
+
+def _key(pair: Pair) -> Any:
+    return identity_key(pair.data), identity_key(pair.neighbour)
+
+
+def _distinct(others: Sequence[_BothTraces], played: float) -> Iterator[_BothTraces]:
+    """Yield the pairs that lose more than a share, one of each loss."""
+    shares: set[float] = set()
+    for each in others:
+        if each.new.share > played * 1.05 and round(each.new.share, 3) not in shares:
+            shares.add(round(each.new.share, 3))
+            yield each

@@ -1,0 +1,193 @@
+"""Textbook mechanisms on one number, each with the knob that breaks it.
+
+Inputs are 0 or 1 (neighbours: the two values). ``stated`` is what the mechanism says of its own law, ``epsilon`` or the
+scale what it does; a twin whose code and statement differ is how an auditor is tested.
+
+The auditor's own test: broken mechanisms that it must refute, correct ones that it must leave alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from auditdp.adjacency import AnyValues
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import Settings
+from auditdp.auditing.judging import run_audit
+from auditdp.claims.claim import Claim
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.errors import MechanismError
+from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw
+from auditdp.mechanism.protocol import Array, as_mechanism
+
+
+@dataclass(frozen=True)
+class Response:
+    """Randomised response on one bit: the truth with probability e^epsilon/(1 + e^epsilon) (Warner 1965).
+
+    Args:
+        epsilon: What the code does; ``math.inf`` returns the input itself.
+    """
+
+    epsilon: float
+
+    @property
+    def name(self) -> str:
+        """The mechanism and its epsilon."""
+        return f"Response({self.epsilon:g})"
+
+    @property
+    def keep(self) -> float:
+        """Probability of the truth."""
+        return 1 / (1 + math.exp(-self.epsilon))
+
+    def __call__(self, data: int, size: int, *, rng: np.random.Generator) -> Array:
+        """Return ``size`` noisy bits, int8."""
+        return np.where(rng.random(size) < self.keep, data, 1 - data).astype(np.int8)
+
+    def distribution(self, data: int) -> FiniteLaw:
+        """Return the law of the bit, with the keep probability as the rational that the double is."""
+        keep = Fraction(self.keep)
+        return FiniteLaw(np.array([data, 1 - data]), [keep, 1 - keep])
+
+
+@dataclass(frozen=True)
+class LeakyResponse:
+    """Randomised response that reveals the bit outright with probability delta: tight for (epsilon, delta)-DP.
+
+    Outputs: the noisy bit, or 2 + the bit when it is revealed. This is the extreme (epsilon, delta) pair of Kairouz, Oh
+    & Viswanath (2015), so it is the least favourable true claim for any test.
+    """
+
+    epsilon: float
+    delta: float
+
+    @property
+    def name(self) -> str:
+        """The mechanism and its parameters."""
+        return f"LeakyResponse({self.epsilon:g}, {self.delta:g})"
+
+    def __call__(self, data: int, size: int, *, rng: np.random.Generator) -> Array:
+        """Return ``size`` outputs in 0..3, int8."""
+        revealed = rng.random(size) < self.delta
+        return np.where(revealed, 2 + data, Response(self.epsilon)(data, size, rng=rng)).astype(np.int8)
+
+    def distribution(self, data: int) -> FiniteLaw:
+        """Return the law over the three outputs that this input can give."""
+        keep, delta = Fraction(Response(self.epsilon).keep), Fraction(self.delta)
+        return FiniteLaw(np.array([data, 1 - data, 2 + data]), [(1 - delta) * keep, (1 - delta) * (1 - keep), delta])
+
+
+@dataclass(frozen=True)
+class LaplaceMechanism:
+    """x + Lap(scale), a real number; (1/scale)-DP on inputs that differ by 1 (Dwork et al. 2006)."""
+
+    scale: float
+
+    @property
+    def name(self) -> str:
+        """The mechanism and its scale."""
+        return f"LaplaceMechanism(scale={self.scale:g})"
+
+    def __call__(self, data: float, size: int, *, rng: np.random.Generator) -> Array:
+        """Return ``size`` noisy numbers."""
+        return data + rng.laplace(scale=self.scale, size=size)
+
+    def log_prob(self, outputs: Array, data: float) -> Array:
+        """Return the log density of each output."""
+        return np.asarray(-np.abs(outputs - data) / self.scale - math.log(2 * self.scale))
+
+    def distribution(self, data: float) -> LaplaceLaw:
+        """Return the law as one Laplace coordinate."""
+        return LaplaceLaw(np.array([float(data)]), np.array([self.scale]))
+
+
+@dataclass(frozen=True)
+class GaussianMechanism:
+    """x + N(0, sigma²); (1/sigma)-Gaussian DP on inputs that differ by 1."""
+
+    sigma: float
+
+    @property
+    def name(self) -> str:
+        """The mechanism and its standard deviation."""
+        return f"GaussianMechanism(sigma={self.sigma:g})"
+
+    def __call__(self, data: float, size: int, *, rng: np.random.Generator) -> Array:
+        """Return ``size`` noisy numbers."""
+        return data + self.sigma * rng.standard_normal(size)
+
+    def log_prob(self, outputs: Array, data: float) -> Array:
+        """Return the log density of each output, up to a constant."""
+        return np.asarray(-0.5 * ((outputs - data) / self.sigma) ** 2)
+
+
+@dataclass(frozen=True)
+class SharedNoise:
+    """Laplace noise drawn once per call and added to all outputs of it: not independent runs, so not auditable."""
+
+    scale: float
+    name: str = "SharedNoise"
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
+        """Return ``size`` equal outputs."""
+        return np.full(size, data + rng.laplace(scale=self.scale))
+
+
+CALLS = 50_000
+ALPHA = 1e-6
+
+
+class _BlackBox:
+    """A mechanism with its law hidden, so that only outputs can give it away."""
+
+    def __init__(self, mechanism: Any) -> None:
+        self.mechanism = as_mechanism(mechanism)
+        self.name = f"{mechanism.name}, black box"
+
+    def __call__(self, data: Any, size: int, *, rng: Any) -> Any:
+        return self.mechanism(data, size, rng=rng)
+
+
+def cases() -> list[tuple[Any, Claim, str]]:
+    """Return (mechanism, claim, expected verdict): tight true claims, and claims that are false by various margins."""
+    true: list[tuple[Any, Claim, str]] = [
+        (Response(1.0 - 1e-12), PureDP(1.0), "CERTIFIED"),
+        (LaplaceMechanism(1.0), PureDP(1.0), "CERTIFIED"),
+        (LeakyResponse(1.0 - 1e-12, 0.01), ApproxDP(1.0, 0.01), "CERTIFIED"),
+        (GaussianMechanism(1.0), GaussianDP(1.0), "NOT_REFUTED"),
+    ]
+    false: list[tuple[Any, Claim]] = [
+        (Response(1.2), PureDP(1.0)),
+        (Response(math.inf), PureDP(1.0)),
+        (LaplaceMechanism(1 / 1.5), PureDP(1.0)),
+        (LeakyResponse(1.0, 0.01), PureDP(1.0)),
+        (LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.01)),
+        (GaussianMechanism(1 / 1.5), GaussianDP(1.0)),
+    ]
+    hidden: list[tuple[Any, Claim, str]] = [
+        (_BlackBox(m), claim, "VIOLATED" if v == "VIOLATED" else "NOT_REFUTED") for m, claim, v in true
+    ]
+    hidden += [(_BlackBox(m), claim, "VIOLATED") for m, claim in false]
+    return [*true, *((m, claim, "VIOLATED") for m, claim in false), *hidden]
+
+
+def selftest(seed: int = 0) -> Iterator[tuple[str, str, str, int]]:
+    """Yield (what, expected verdict, verdict, calls) for every case."""
+    for mechanism, claim, expected in cases():
+        audit = Audit(mechanism, claim, AnyValues((0, 1)))
+        result = run_audit(audit, Settings(ALPHA, CALLS, seed, f"selftest {mechanism.name} {claim}"))
+        yield f"{mechanism.name} claimed {claim}", expected, str(result.verdict), result.calls
+    shared = SharedNoise(1.0)
+    try:
+        run_audit(Audit(shared, PureDP(1.0), AnyValues((0, 1))), Settings(ALPHA, CALLS, seed, "selftest shared noise"))
+        verdict = "NOT NOTICED"
+    except MechanismError:
+        verdict = "ERROR"
+    yield "noise shared between the outputs of one call", "ERROR", verdict, 0
