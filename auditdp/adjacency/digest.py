@@ -146,10 +146,10 @@ class _StableText:
         return ADDRESS.sub("", shown)
 
     def _code(self, thing: Any) -> Iterator[str]:
-        """Yield the name of a function or class; of the user's own, its source and the variables that it reads."""
+        """Yield the name of a function or class and of its library; of the user's own, its source and what that reads."""
         yield thing.__qualname__
         if not _is_own(thing):
-            yield str(thing.__module__)
+            yield str(thing.__module__).partition(".")[0]  # a library may move its files, and the claim stays
             return
         source = self._source(thing)
         yield source
