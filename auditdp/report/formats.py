@@ -25,7 +25,6 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from auditdp import record
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.files import content_of, open_new, place_to_write
 from auditdp.record.details import KINDS
@@ -227,7 +226,7 @@ def run_schema() -> dict[str, Any]:
 
 def _said_of_fields() -> Iterator[tuple[str, str, str]]:
     """Yield each type of a record, a field, and what the source says of it."""
-    for file in Path(*record.__path__).glob("*.py"):
+    for file in (Path(__file__).parents[1] / "record").glob("*.py"):
         body = ast.parse(file.read_text(encoding="utf-8")).body
         for kind in [node for node in body if isinstance(node, ast.ClassDef)]:
             for pair in pairwise(kind.body):
