@@ -29,8 +29,6 @@ MOST_BYTES = 1 << 30
 """Of a record, a log or a file of outputs; a run of 5,000 audits takes some 60 MB."""
 MOST_SETTINGS = 1 << 24
 """Bytes of a file that people write or review: settings and baselines."""
-
-
 MOST_MESSAGE = 1 << 25
 """Bytes of a message from a process of an audit, arrays aside: what its file declares, an answer, a result."""
 MOST_ARRAYS = 1 << 30
@@ -51,8 +49,6 @@ MOST_PARTS = 100
 """Folders in which such a file lies, one in the other."""
 MOST_SHOWN = 16_384
 """Characters that are kept of an error or of printed text: the first half and the last half."""
-
-
 LONGEST_WAIT = 30.0
 """Seconds for which a report waits for another one that is being written to its folder."""
 

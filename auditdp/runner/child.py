@@ -94,7 +94,7 @@ class Work:
     number: int
     """Which answer belongs to it."""
     kind: str
-    """A name in ``jobs.JOBS``."""
+    """A name in ``child_jobs.JOBS``."""
     task: Any
     arguments: tuple[Any, ...] = ()
     memory: int | None = None

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from auditdp.errors import die_with_parent
-from auditdp.files import place_of_temporary_files
+from auditdp.files import place_of_temporary_files, remove
 
 MOUNTS, IPC, USERS, PROCESSES, NETWORK = 0x0002_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000
 NO_SUID, NO_DEVICES, NO_EXECUTION, BIND, RECURSIVELY, PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x4_0000
@@ -103,7 +103,7 @@ def enter(folder: Path, *, network: bool) -> None:
     with suppress(OSError):  # kernels before 6.14 have one number for the whole machine
         Path("/proc/sys/kernel/pid_max").write_text(str(MOST_PROCESSES))
     asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    _makers.append(_start_maker(asked, asking, network=network))
+    maker = _start_maker(asked, asking, network=network)
     working = os.fork()
     asked.close()  # else who asks a process that has ended would wait without end
     if working != 0:
@@ -111,7 +111,7 @@ def enter(folder: Path, *, network: bool) -> None:
         _wait_for(working, told)
     os.close(told)
     kept = OF_FILES if root else 0
-    _maker.append((asking, kept))
+    _makers.append((maker, asking, kept))
     if not root:
         import resource
 
@@ -121,12 +121,8 @@ def enter(folder: Path, *, network: bool) -> None:
     _give_up_capabilities(kept)
 
 
-_maker: list[tuple[socket.socket, int]] = []
-"""Where the process of a file, or of an audit before it has its own, asks for them, and which capabilities it keeps."""
-
-
-_makers: list[int] = []
-"""The process that it asks."""
+_makers: list[tuple[int, socket.socket, int]] = []
+"""The process that the process of a file asks for namespaces, the socket to it, and the capabilities that are kept."""
 
 
 def enter_own() -> None:
@@ -136,7 +132,7 @@ def enter_own() -> None:
         OSError: If there are none.
     """
     ours, theirs = socket.socketpair()
-    asking, kept = _maker.pop()
+    _, asking, kept = _makers.pop()
     with asking, theirs:
         socket.send_fds(asking, [b"?"], [theirs.fileno()])
     with ours:
@@ -174,7 +170,7 @@ def end_left(running: Iterable[int]) -> None:
 
 def _is_left(process: str, known: set[str]) -> bool:
     """Whether a process goes on, and comes from none of the known ones, as far as processes are there that it comes from."""
-    if process in ("1", *map(str, _makers)):
+    if process in ("1", *(str(maker) for maker, _, _ in _makers)):
         return False
     while process not in known:
         try:
@@ -257,8 +253,6 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
 
 def _empty(folder: Path) -> None:
     """Make the shared memory of an audit that has ended as it was: what is left would take room from other audits."""
-    from auditdp.files import remove
-
     os.chmod(folder, 0o700)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():

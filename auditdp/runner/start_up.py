@@ -181,7 +181,7 @@ if FOLDER in os.environ:
 def open_host(
     connection: Connection, path: Path, overrides: dict[str, str], folder: Path, limit: float, sandbox: Sandbox
 ) -> None:
-    """Be the process of an audit file; see ``host.host``."""
+    """Be the process of an audit file; see ``file_host.host``."""
     try:
         sandbox.enter(folder)
     except OSError as error:
@@ -193,14 +193,14 @@ def open_host(
 
 
 def open_judges(connection: Connection, folder: Path) -> None:
-    """Be the process that those who judge are forked from; see ``host.judges``."""
+    """Be the process that those who judge are forked from; see ``file_host.judges``."""
     from auditdp.runner.file_host import judges
 
     judges(connection, folder)
 
 
 def work_alone(sender: Connection, work: Work, output: Path) -> None:
-    """Do one piece of work; see ``host.alone``."""
+    """Do one piece of work; see ``file_host.alone``."""
     work.sandbox.enter(output.parent)
     from auditdp.runner.file_host import alone
 

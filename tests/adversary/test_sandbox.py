@@ -38,6 +38,16 @@ def keeps():
     return Audit(lambda x, rng: 0, PureDP(1.0), pairs=[(0, 1)])
 """
 LEAKS = HONEST.partition("\n@audit\ndef keeps")[0]
+TWO = """
+@audit
+def first():
+    return looks()
+
+@audit
+def second():
+    return looks()
+"""
+"""Two audits that do the same."""
 LEAVES = """
 import ctypes, json, os, socket, tempfile, time
 from pathlib import Path
@@ -102,14 +112,6 @@ def looks():
     leave()
     print(json.dumps([before, found()]))
     return Audit(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)])
-
-@audit
-def first():
-    return looks()
-
-@audit
-def second():
-    return looks()
 """
 """Two audits that look for what the other one left, and then leave it."""
 LIMITS = """
@@ -124,14 +126,6 @@ def looks():
     except OSError:  # of an audit that runs alone, it is another user's
         pass
     return Audit(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)])
-
-@audit
-def first():
-    return looks()
-
-@audit
-def second():
-    return looks()
 """
 """Two audits that look at their limits, and then lower those of the process that they were forked from."""
 LOWERS = """
@@ -407,7 +401,7 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
 @pytest.mark.dear
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers):
-    (honest / "audits/audit_a.py").write_text(LEAVES)
+    (honest / "audits/audit_a.py").write_text(LEAVES + TWO)
     done = run(honest, "-n", workers, "-v")
     found = [json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]]
     assert len(found) == 2, done.stdout
@@ -421,7 +415,7 @@ def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers
 
 @pytest.mark.skipif(not HERE.of_audits, reason=f"this system has {HERE}")
 def test_limits_that_an_audit_sets_to_the_process_of_its_file_reach_no_later_one(honest):
-    (honest / "audits/audit_a.py").write_text(LIMITS)
+    (honest / "audits/audit_a.py").write_text(LIMITS + TWO)
     done = run(honest, "-n", "1", "-v")
     found = [json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]]
     assert found[1] == found[0], done.stdout
