@@ -36,8 +36,21 @@ if TYPE_CHECKING:
     from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
     from auditdp.claims.estimates import Unbiased, VarianceAtMost
     from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-    from auditdp.errors import AuditError, ControlSurvived, MiscalibrationWarning, NotConfirmed, PrivacyViolation, Skip
-    from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
+    from auditdp.errors import (
+        AuditError,
+        ControlSurvived,
+        MiscalibrationWarning,
+        NotConfirmed,
+        PrivacyViolation,
+        Skip,
+    )
+    from auditdp.mechanism.laws import (
+        Envelope,
+        FiniteLaw,
+        GaussianLaw,
+        LaplaceLaw,
+        StepLaw,
+    )
     from auditdp.mechanism.protocol import Mechanism, unseeded
     from auditdp.record.results import AuditResult, Verdict
     from auditdp.training import audit_training
@@ -121,7 +134,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(_HOMES[name])
-    found = globals()[name] = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
+    found = globals()[name] = (
+        home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
+    )
     return found
 
 

@@ -50,26 +50,50 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value)
+    return isinstance(value, list | tuple) and all(
+        isinstance(item, str) and item for item in value
+    )
 
 
 def _is_budget(value: Any) -> bool:
     try:
-        return (isinstance(value, str) or _is_whole(value)) and bool(Budget.read(str(value)))
+        return (isinstance(value, str) or _is_whole(value)) and bool(
+            Budget.read(str(value))
+        )
     except ConfigurationError:
         return False
 
 
 TEXT = SettingKind("a text", lambda value: isinstance(value, str), str)
-SWITCH = SettingKind("true or false", lambda value: isinstance(value, bool), {"true": True, "false": False}.get)
-COUNT = SettingKind("a number >= 1, or 'auto'", lambda v: v == "auto" or (_is_whole(v) and int(v) >= 1), str)
+SWITCH = SettingKind(
+    "true or false",
+    lambda value: isinstance(value, bool),
+    {"true": True, "false": False}.get,
+)
+COUNT = SettingKind(
+    "a number >= 1, or 'auto'",
+    lambda v: v == "auto" or (_is_whole(v) and int(v) >= 1),
+    str,
+)
 KINDS: dict[str, SettingKind] = {
-    "paths": SettingKind("a list of folders and files", _is_texts, lambda text: text.split(os.pathsep)),
-    "alpha": SettingKind("a number strictly between 0 and 1", lambda v: _is_number(v) and 0 < v < 1, float),
+    "paths": SettingKind(
+        "a list of folders and files", _is_texts, lambda text: text.split(os.pathsep)
+    ),
+    "alpha": SettingKind(
+        "a number strictly between 0 and 1",
+        lambda v: _is_number(v) and 0 < v < 1,
+        float,
+    ),
     "budget": SettingKind(EXPECTED, _is_budget, str),
-    "timeout": SettingKind("seconds >= 0, 0 for no limit", lambda v: _is_number(v) and 0 <= v <= LONGEST, float),
+    "timeout": SettingKind(
+        "seconds >= 0, 0 for no limit",
+        lambda v: _is_number(v) and 0 <= v <= LONGEST,
+        float,
+    ),
     "seed": SettingKind(
-        "an integer >= 0", lambda v: isinstance(v, int) and not isinstance(v, bool) and 0 <= v < MOST_SEED, int
+        "an integer >= 0",
+        lambda v: isinstance(v, int) and not isinstance(v, bool) and 0 <= v < MOST_SEED,
+        int,
     ),
     "data": TEXT,
     "workers": COUNT,
@@ -79,10 +103,14 @@ KINDS: dict[str, SettingKind] = {
         lambda v: _is_texts(v) and all(item in FAILURES for item in v),
         lambda text: [item.strip() for item in text.split(",")],
     ),
-    "sandbox": SettingKind(f"one of {', '.join(SANDBOXES)}", lambda value: value in SANDBOXES, str),
+    "sandbox": SettingKind(
+        f"one of {', '.join(SANDBOXES)}", lambda value: value in SANDBOXES, str
+    ),
     "network": SWITCH,
     "trace": SWITCH,
-    "baseline": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
+    "baseline": SettingKind(
+        "the path of a file", lambda value: isinstance(value, str) and bool(value), str
+    ),
 }
 """The settings by name."""
 IN_FOLDERS = {"paths", "data", "baseline"}
@@ -129,7 +157,9 @@ class Configuration:
     """The profile that was chosen; empty for none."""
     folder: Path = field(default_factory=Path)
     """Folder of the file that was found, or where it was looked for."""
-    sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(KINDS, DEFAULT))
+    sources: Mapping[str, str] = field(
+        default_factory=lambda: dict.fromkeys(KINDS, DEFAULT)
+    )
     """Where each setting comes from, by name."""
 
 
@@ -153,7 +183,9 @@ def project_folder(folder: Path) -> Path:
     return folder
 
 
-def load(folder: Path, profile: str = "", environment: Mapping[str, str] | None = None) -> Configuration:
+def load(
+    folder: Path, profile: str = "", environment: Mapping[str, str] | None = None
+) -> Configuration:
     """Return the configuration of the project in ``folder``, or above it; the defaults where there is none.
 
     The profile is that of ``AUDITDP_PROFILE`` unless given.
@@ -180,11 +212,16 @@ def load(folder: Path, profile: str = "", environment: Mapping[str, str] | None 
     if chosen and chosen not in profiles:
         given = f"--profile {chosen}" if profile else f"{PROFILE_VARIABLE}={chosen}"
         where = f"write [tool.auditdp.profiles.{chosen}] in {path}"
-        raise ConfigurationError(f"{given}: no such profile; {did_you_mean(chosen, profiles)}; or {where}")
+        raise ConfigurationError(
+            f"{given}: no such profile; {did_you_mean(chosen, profiles)}; or {where}"
+        )
     from_environment = _variables(environment)
     for name in IN_FOLDERS & set(from_environment) if found != folder else ():
         value = from_environment[name]
-        moved = [os.path.relpath(folder / item, found) for item in ([value] if isinstance(value, str) else value)]
+        moved = [
+            os.path.relpath(folder / item, found)
+            for item in ([value] if isinstance(value, str) else value)
+        ]
         from_environment[name] = moved[0] if isinstance(value, str) else moved
     values |= from_environment
     sources |= {name: f"the environment, {variable(name)}" for name in from_environment}
@@ -195,7 +232,9 @@ def load(folder: Path, profile: str = "", environment: Mapping[str, str] | None 
         if name in values:
             values[name] = str(values[name])
     whole = dict.fromkeys(KINDS, DEFAULT) | sources
-    return replace(Configuration(), **values, profile=chosen, folder=found, sources=whole)
+    return replace(
+        Configuration(), **values, profile=chosen, folder=found, sources=whole
+    )
 
 
 def variable(name: str) -> str:
@@ -220,17 +259,25 @@ def _tools(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from error
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}; make it readable, or remove it") from error
+        raise ConfigurationError(
+            f"{path} cannot be read: {error.strerror}; make it readable, or remove it"
+        ) from error
     return tools if isinstance(tools, dict) else {}
 
 
 def _checked(table: Mapping[str, Any], path: Path, where: str) -> dict[str, Any]:
     for name, value in table.items():
         if name not in KINDS:
-            raise ConfigurationError(f"{path}: unknown key {where}.{name}; {did_you_mean(name, KINDS)}")
+            raise ConfigurationError(
+                f"{path}: unknown key {where}.{name}; {did_you_mean(name, KINDS)}"
+            )
         if not KINDS[name].fits(value):
-            raise ConfigurationError(f"{path}: {where}.{name} = {value!r:.200}; expected {_expected(name, value)}")
-        if name == "baseline" and (Path(value).is_absolute() or ".." in Path(value).parts):
+            raise ConfigurationError(
+                f"{path}: {where}.{name} = {value!r:.200}; expected {_expected(name, value)}"
+            )
+        if name == "baseline" and (
+            Path(value).is_absolute() or ".." in Path(value).parts
+        ):
             raise ConfigurationError(
                 f"{path}: {where}.{name} = {value!r}; expected a file below the project's folder, since settings must not "
                 f"choose what is written elsewhere; give it with --file, or {variable(name)}"
@@ -239,17 +286,26 @@ def _checked(table: Mapping[str, Any], path: Path, where: str) -> dict[str, Any]
 
 
 def _expected(name: str, value: Any) -> str:
-    close = did_you_mean(value, BUDGETS) if name == "budget" and isinstance(value, str) else ""
+    close = (
+        did_you_mean(value, BUDGETS)
+        if name == "budget" and isinstance(value, str)
+        else ""
+    )
     return KINDS[name].expected + (f"; {close}" if close.startswith("did") else "")
 
 
 def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
     """Return every profile; those that are not chosen are checked as well, before the run in which they are."""
-    if not isinstance(profiles, dict) or not all(isinstance(layer, dict) for layer in profiles.values()):
+    if not isinstance(profiles, dict) or not all(
+        isinstance(layer, dict) for layer in profiles.values()
+    ):
         raise ConfigurationError(
             f"{path}: tool.auditdp.profiles = {profiles!r}; expected tables such as [tool.auditdp.profiles.ci]"
         )
-    return {name: _checked(layer, path, f"tool.auditdp.profiles.{name}") for name, layer in profiles.items()}
+    return {
+        name: _checked(layer, path, f"tool.auditdp.profiles.{name}")
+        for name, layer in profiles.items()
+    }
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -268,18 +324,32 @@ def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
             except ValueError:
                 value = None
             if value is None or not kind.fits(value):
-                raise ConfigurationError(f"{given}={text}: expected {_expected(names[given], text)}")
+                raise ConfigurationError(
+                    f"{given}={text}: expected {_expected(names[given], text)}"
+                )
             found[names[given]] = value
-        elif given.startswith("AUDITDP_") and given not in (PROFILE_VARIABLE, IMPORTS_VARIABLE, *names):
-            close = difflib.get_close_matches(given, [*names, PROFILE_VARIABLE], n=1, cutoff=0.85)
+        elif given.startswith("AUDITDP_") and given not in (
+            PROFILE_VARIABLE,
+            IMPORTS_VARIABLE,
+            *names,
+        ):
+            close = difflib.get_close_matches(
+                given, [*names, PROFILE_VARIABLE], n=1, cutoff=0.85
+            )
             if close:
-                raise ConfigurationError(f"unknown environment variable {given}; did you mean {close[0]!r}?")
+                raise ConfigurationError(
+                    f"unknown environment variable {given}; did you mean {close[0]!r}?"
+                )
     return found
 
 
 def given_imports() -> list[str]:
     """Return the folders from which processes of audits import, beside those of their files."""
-    return [folder for folder in os.environ.get(IMPORTS_VARIABLE, "").split(os.pathsep) if folder]
+    return [
+        folder
+        for folder in os.environ.get(IMPORTS_VARIABLE, "").split(os.pathsep)
+        if folder
+    ]
 
 
 def project_name(folder: Path) -> str:

@@ -17,7 +17,10 @@ from typing import Any
 
 ELSEWHERE = tuple(
     folder + os.sep
-    for folder in {str(Path(__file__).parent), *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))}
+    for folder in {
+        str(Path(__file__).parent),
+        *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
+    }
 )
 """Where code lies that is not that of whoever reads an audit's errors: the harness, Python, and libraries."""
 
@@ -147,14 +150,24 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def raised_at(error: BaseException) -> str:
     """Return the innermost line of a user's own code that an exception passed, such as ``counts.py, line 7``, or nothing."""
     frames = reversed(traceback.extract_tb(error.__traceback__))
-    own = next((f for f in frames if Path(f.filename).is_file() and not f.filename.startswith(ELSEWHERE)), None)
+    own = next(
+        (
+            f
+            for f in frames
+            if Path(f.filename).is_file() and not f.filename.startswith(ELSEWHERE)
+        ),
+        None,
+    )
     return f"{Path(own.filename).name}, line {own.lineno}" if own is not None else ""
 
 
 def raised_in(error: BaseException, path: str) -> str:
     """Return the innermost line of a file that an exception passed, or where it was raised, as ``audit_it.py, line 7``."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = next((f for f in reversed(frames) if f.filename == path), frames[-1] if frames else None)
+    where = next(
+        (f for f in reversed(frames) if f.filename == path),
+        frames[-1] if frames else None,
+    )
     return f"{Path(where.filename).name}, line {where.lineno}" if where else ""
 
 

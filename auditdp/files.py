@@ -58,10 +58,14 @@ def without_middle(text: str) -> str:
     if len(text) <= MOST_SHOWN:
         return text
     half = MOST_SHOWN // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+    return (
+        f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+    )
 
 
-def open_file(path: Path, most: int = MOST_BYTES, *, below: Path | None = None) -> BinaryIO:
+def open_file(
+    path: Path, most: int = MOST_BYTES, *, below: Path | None = None
+) -> BinaryIO:
     """Open a file for reading; with ``below``, only if it lies in that folder, and no link leads out of it.
 
     Raises:
@@ -69,7 +73,9 @@ def open_file(path: Path, most: int = MOST_BYTES, *, below: Path | None = None) 
         OSError: If it cannot be read.
         ConfigurationError: If it is no regular file, larger than ``most`` bytes, or elsewhere.
     """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe without a writer makes nobody wait
+    flags = (
+        os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    )  # a pipe without a writer makes nobody wait
     if below is not None:
         folder = Path(os.path.realpath(path.parent))
         if not folder.is_relative_to(below):
@@ -100,7 +106,9 @@ def json_of(content: str | bytes) -> Any:
     Raises:
         ValueError: If it is none, nests too deep, or has numbers of more than 4,300 digits or half a character.
     """
-    from pydantic_core import from_json  # a command that reads no record starts without it
+    from pydantic_core import (
+        from_json,
+    )  # a command that reads no record starts without it
 
     return from_json(content)
 
@@ -132,7 +140,13 @@ def refuse_integers(value: Any, most: int) -> None:
             raise ValueError(
                 f"an integer of {item.bit_length():,} bits, where fewer than {most.bit_length():,} are expected"
             )
-        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
+        waiting += (
+            item.values()
+            if isinstance(item, dict)
+            else item
+            if isinstance(item, list | tuple)
+            else ()
+        )
 
 
 def place_to_write(path: Path, *, below: Path | None = None) -> Path:
@@ -150,7 +164,9 @@ def place_to_write(path: Path, *, below: Path | None = None) -> Path:
     except RuntimeError as error:  # before Python 3.13
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
     for root in (below or asked.parent, here):
-        if asked.is_relative_to(os.path.abspath(root)) and not found.is_relative_to(root.resolve()):
+        if asked.is_relative_to(os.path.abspath(root)) and not found.is_relative_to(
+            root.resolve()
+        ):
             raise ConfigurationError(
                 f"{path} leads to {found} by a link, out of {root}, which is not followed; give that path if it is meant"
             )
@@ -240,7 +256,9 @@ def write(path: Path, text: str, *, below: Path | None = None) -> None:
             with suppress(OSError):
                 temporary.unlink()
         reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigurationError(f"cannot write {path}: {reason}; give another path") from error
+        raise ConfigurationError(
+            f"cannot write {path}: {reason}; give another path"
+        ) from error
 
 
 def remove(folder: Path) -> None:

@@ -76,12 +76,17 @@ class LeakyResponse:
     def __call__(self, data: int, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` outputs in 0..3, int8."""
         revealed = rng.random(size) < self.delta
-        return np.where(revealed, 2 + data, Response(self.epsilon)(data, size, rng=rng)).astype(np.int8)
+        return np.where(
+            revealed, 2 + data, Response(self.epsilon)(data, size, rng=rng)
+        ).astype(np.int8)
 
     def distribution(self, data: int) -> FiniteLaw:
         """Return the law over the three outputs that this input can give."""
         keep, delta = Fraction(Response(self.epsilon).keep), Fraction(self.delta)
-        return FiniteLaw(np.array([data, 1 - data, 2 + data]), [(1 - delta) * keep, (1 - delta) * (1 - keep), delta])
+        return FiniteLaw(
+            np.array([data, 1 - data, 2 + data]),
+            [(1 - delta) * keep, (1 - delta) * (1 - keep), delta],
+        )
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,9 @@ class LaplaceMechanism:
 
     def log_prob(self, outputs: Array, data: float) -> Array:
         """Return the log density of each output."""
-        return np.asarray(-np.abs(outputs - data) / self.scale - math.log(2 * self.scale))
+        return np.asarray(
+            -np.abs(outputs - data) / self.scale - math.log(2 * self.scale)
+        )
 
     def distribution(self, data: float) -> LaplaceLaw:
         """Return the law as one Laplace coordinate."""
@@ -172,7 +179,8 @@ def cases() -> list[tuple[Any, Claim, str]]:
         (GaussianMechanism(1 / 1.5), GaussianDP(1.0)),
     ]
     hidden: list[tuple[Any, Claim, str]] = [
-        (_BlackBox(m), claim, "VIOLATED" if v == "VIOLATED" else "NOT_REFUTED") for m, claim, v in true
+        (_BlackBox(m), claim, "VIOLATED" if v == "VIOLATED" else "NOT_REFUTED")
+        for m, claim, v in true
     ]
     hidden += [(_BlackBox(m), claim, "VIOLATED") for m, claim in false]
     return [*true, *((m, claim, "VIOLATED") for m, claim in false), *hidden]
@@ -182,11 +190,21 @@ def selftest(seed: int = 0) -> Iterator[tuple[str, str, str, int]]:
     """Yield (what, expected verdict, verdict, calls) for every case."""
     for mechanism, claim, expected in cases():
         audit = Audit(mechanism, claim, AnyValues((0, 1)))
-        result = run_audit(audit, Settings(ALPHA, CALLS, seed, f"selftest {mechanism.name} {claim}"))
-        yield f"{mechanism.name} claimed {claim}", expected, str(result.verdict), result.calls
+        result = run_audit(
+            audit, Settings(ALPHA, CALLS, seed, f"selftest {mechanism.name} {claim}")
+        )
+        yield (
+            f"{mechanism.name} claimed {claim}",
+            expected,
+            str(result.verdict),
+            result.calls,
+        )
     shared = SharedNoise(1.0)
     try:
-        run_audit(Audit(shared, PureDP(1.0), AnyValues((0, 1))), Settings(ALPHA, CALLS, seed, "selftest shared noise"))
+        run_audit(
+            Audit(shared, PureDP(1.0), AnyValues((0, 1))),
+            Settings(ALPHA, CALLS, seed, "selftest shared noise"),
+        )
         verdict = "NOT NOTICED"
     except MechanismError:
         verdict = "ERROR"

@@ -65,9 +65,15 @@ class Training:
 
     def __init__(self, train: Callable[..., Any], attack: Attack | None = None) -> None:
         if not callable(train):
-            raise MechanismError(f"expected a trainer, a callable train(data, rng) or train(data), got {train!r}")
+            raise MechanismError(
+                f"expected a trainer, a callable train(data, rng) or train(data), got {train!r}"
+            )
         self.train, self.attack = train, attack
-        self.name = name_of(train) if attack is None else f"{name_of(attack)} on {name_of(train)}"
+        self.name = (
+            name_of(train)
+            if attack is None
+            else f"{name_of(attack)} on {name_of(train)}"
+        )
         self._given_rng = _given_rng(train)
         self.forecasters = [NormalRatio()]
 
@@ -77,7 +83,9 @@ class Training:
         bits = Generator.bit_generator.__get__(rng)
         seed, loaded = int(Generator(bits).integers(2**63)), "torch" in sys.modules
         released = self._trained(data, seed)
-        if not loaded and "torch" in sys.modules:  # it was loaded while it trained, so that its generator was not set
+        if (
+            not loaded and "torch" in sys.modules
+        ):  # it was loaded while it trained, so that its generator was not set
             released = self._trained(data, seed)
         return released if self.attack is None else self.attack(released)
 
@@ -96,7 +104,9 @@ class _AttackedBatch:
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> list[Any]:
         """Return what the attack makes of each of ``size`` trainings."""
-        return [self.attack(released) for released in self.mechanism(data, size, rng=rng)]
+        return [
+            self.attack(released) for released in self.mechanism(data, size, rng=rng)
+        ]
 
 
 def as_training(train: Any, attack: Attack | None = None) -> Any:
@@ -116,7 +126,9 @@ def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
     numbers = seed.generate_state(3, np.uint64)
     torch = sys.modules.get("torch")
     before = random.getstate(), np.random.get_state()  # noqa: NPY002
-    gpus = range(torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0)  # a fork may not ask others
+    gpus = range(
+        torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0
+    )  # a fork may not ask others
     with torch.random.fork_rng(gpus) if torch else nullcontext():
         random.seed(int(numbers[0]))
         np.random.seed(numbers[1:2].view(np.uint32))  # noqa: NPY002  # the state that trainers draw from
@@ -137,7 +149,11 @@ def _given_rng(train: Callable[..., Any]) -> Callable[[Any, np.random.Generator]
     Raises:
         MechanismError: If it takes something else.
     """
-    parameters = [p for p in signature(train).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    parameters = [
+        p
+        for p in signature(train).parameters.values()
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
     required = [p.name for p in parameters if p.default is p.empty]
     if len(required) not in (1, 2):
         raise MechanismError(
@@ -160,7 +176,9 @@ def _read(released: Any) -> Any:
     if isinstance(released, list | tuple):
         return [_read(each) for each in released]
     value = of_tensor(released)
-    return value.copy() if isinstance(value, np.ndarray) else value  # trainers go on to change what they released
+    return (
+        value.copy() if isinstance(value, np.ndarray) else value
+    )  # trainers go on to change what they released
 
 
 def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
@@ -171,7 +189,11 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
     """
     adjacency = as_adjacency(two_worlds(pairs))
     named = search if isinstance(search, str) else None
-    if not (isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None):
+    if not (
+        isinstance(adjacency, Neighbours)
+        and adjacency.search is None
+        and adjacency.relation is None
+    ):
         if named is not None:
             raise AdjacencyError(
                 f"search={named!r} names how given pairs differ, and {adjacency.name} makes pairs itself"
@@ -196,7 +218,11 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
 
 def two_worlds(pairs: Any) -> Any:
     """Return two inputs as a pair, also where each is a tuple itself, such as features and labels; else what is given."""
-    if isinstance(pairs, tuple) and len(pairs) == 2 and not any(isinstance(world, Pair) for world in pairs):
+    if (
+        isinstance(pairs, tuple)
+        and len(pairs) == 2
+        and not any(isinstance(world, Pair) for world in pairs)
+    ):
         return Pair(*pairs)
     return pairs
 
@@ -227,7 +253,12 @@ class LevelByStep:
         """Draw the bounds against the steps, and the claim, on Matplotlib's own new axes unless some are given."""
         from auditdp.report.html.notebook import plot_levels
 
-        return plot_levels([*zip(self.steps, self.bounds, strict=True)], self.claim, "steps released", axes)
+        return plot_levels(
+            [*zip(self.steps, self.bounds, strict=True)],
+            self.claim,
+            "steps released",
+            axes,
+        )
 
 
 def level_by_step(
@@ -276,14 +307,31 @@ def level_by_step(
             f"{name_of(train)}: releases shape {first.shape[1:]} on one input and {second.shape[1:]} on the other"
         )
     last = first.shape[1]
-    chosen = sorted(set(np.geomspace(1, last, MOST_STEPS).round().astype(int).tolist() if steps is None else steps))
+    chosen = sorted(
+        set(
+            np.geomspace(1, last, MOST_STEPS).round().astype(int).tolist()
+            if steps is None
+            else steps
+        )
+    )
     if not chosen or chosen[0] < 1 or chosen[-1] > last:
-        raise ConfigurationError(f"expected steps in 1..{last}, the steps of a training, got steps={steps!r}")
+        raise ConfigurationError(
+            f"expected steps in 1..{last}, the steps of a training, got steps={steps!r}"
+        )
     # The levels of an accountant's curves bound nothing; ε at the δ that it quotes is bounded by itself.
-    curve = EpsilonDelta(claim.quoted) if isinstance(claim, AccountedDP) else curve_of_claim(claim)
+    curve = (
+        EpsilonDelta(claim.quoted)
+        if isinstance(claim, AccountedDP)
+        else curve_of_claim(claim)
+    )
     question = Question(curve, alpha / len(chosen), claim.level)
-    bounds = [played(_flat(first[:, :k]), _flat(second[:, :k]), question, seed, [RUNS]).lower for k in chosen]
-    return LevelByStep(chosen, bounds, claim_of_privacy(claim, adjacency.name), alpha, trainings)
+    bounds = [
+        played(_flat(first[:, :k]), _flat(second[:, :k]), question, seed, [RUNS]).lower
+        for k in chosen
+    ]
+    return LevelByStep(
+        chosen, bounds, claim_of_privacy(claim, adjacency.name), alpha, trainings
+    )
 
 
 def _flat(releases: Floats) -> Floats:
@@ -402,7 +450,11 @@ def audit_training(
         calls=calls,
         find=find,
         controls=[as_training(control, attack) for control in controls],
-        evidence=evidence if evidence is not None else ("game",) if canaries is None else ("one_run",),
+        evidence=evidence
+        if evidence is not None
+        else ("game",)
+        if canaries is None
+        else ("one_run",),
         forecasters=forecasters,
         trace=trace,
         observe=observe,

@@ -13,14 +13,23 @@ middle of what it spends; tests go through the budgets, numbers of rows and δ b
 from auditdp import ApproxDP, Audit, audit
 from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
 from auditdp.accountants.composition import OptimalComposition, corollary_budget
-from auditdp.accountants.selection import TopKAdvanced, TopKNonAdaptive, TopKZCDP, bounded_range
+from auditdp.accountants.selection import (
+    TopKAdvanced,
+    TopKNonAdaptive,
+    TopKZCDP,
+    bounded_range,
+)
 from mechanisms.pagerank import entry_epsilon, row_epsilon
 
 DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"
 KAIROUZ = "Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4"
 ROUNDING = 1e-9
 """What a tight budget is lowered by, relatively, so that rounding does not decide whether it is kept."""
-ONE_ROW, MATRIX, GAUSSIAN = "DP-APPR-EM, one row", "DP-APPR-EM, matrix of M rows", "DP-APPR-GM"
+ONE_ROW, MATRIX, GAUSSIAN = (
+    "DP-APPR-EM, one row",
+    "DP-APPR-EM, matrix of M rows",
+    "DP-APPR-GM",
+)
 
 
 def parts(epsilon_g, delta, rows):
@@ -28,14 +37,22 @@ def parts(epsilon_g, delta, rows):
     return Audit(
         None,
         ApproxDP(epsilon_g, delta),
-        accountants=[OptimalComposition(*corollary_budget(epsilon_g, delta, rows), rows)],
+        accountants=[
+            OptimalComposition(*corollary_budget(epsilon_g, delta, rows), rows)
+        ],
     )
 
 
 def noisy_rows(epsilon_g, delta, rows, apart=2**0.5):
     """Return the audit of M rows of noise by the classic formula, each for the budget of Corollary 4.1."""
-    sigma = ClassicGaussian.sigma_for(*corollary_budget(epsilon_g, delta, rows), everywhere=True)
-    return Audit(None, ApproxDP(epsilon_g, delta), accountants=[GaussianCurve(sigma, apart, rows)])
+    sigma = ClassicGaussian.sigma_for(
+        *corollary_budget(epsilon_g, delta, rows), everywhere=True
+    )
+    return Audit(
+        None,
+        ApproxDP(epsilon_g, delta),
+        accountants=[GaussianCurve(sigma, apart, rows)],
+    )
 
 
 def selections(epsilon_g, delta, rows, k):
@@ -43,14 +60,20 @@ def selections(epsilon_g, delta, rows, k):
     share, delta_row = corollary_budget(epsilon_g, delta, rows)
     eta = bounded_range(1 / entry_epsilon(share, k, delta_row))
     return Audit(
-        None, ApproxDP(epsilon_g, delta), accountants=[TopKZCDP(rows * k, eta), TopKNonAdaptive(rows * k, eta)]
+        None,
+        ApproxDP(epsilon_g, delta),
+        accountants=[TopKZCDP(rows * k, eta), TopKNonAdaptive(rows * k, eta)],
     )
 
 
 # One row.
 
 
-@audit(source=f"{DPAR}, Corollary 1", row=ONE_ROW, reading="accounting: the formula, K = 200")
+@audit(
+    source=f"{DPAR}, Corollary 1",
+    row=ONE_ROW,
+    reading="accounting: the formula, K = 200",
+)
 def em_corollary(epsilon=0.05, k=200, delta=1e-6):
     """K selections with Gumbel(C₂/ε) are (ε₁, δ)-DP for both terms of Corollary 1.
 
@@ -66,7 +89,10 @@ def em_corollary(epsilon=0.05, k=200, delta=1e-6):
     )
 
 
-@audit(source=f"a reading that the paper does not make: {DPAR}, Corollary 1, without its factor 2", expect="violation")
+@audit(
+    source=f"a reading that the paper does not make: {DPAR}, Corollary 1, without its factor 2",
+    expect="violation",
+)
 def em_corollary_counted_once(epsilon=0.25, k=2, delta=1e-3):
     """K selections with Gumbel(C₂/ε) are (min{Kε, ..}, δ)-DP, each counted as ε.
 
@@ -85,13 +111,21 @@ def em_corollary_counted_once(epsilon=0.25, k=2, delta=1e-3):
 # The matrix.
 
 
-@audit(source=f"{DPAR}, Theorem 1; {KAIROUZ}, Corollary 4.1", row=MATRIX, reading="accounting: any rows, ε_g = .5")
+@audit(
+    source=f"{DPAR}, Theorem 1; {KAIROUZ}, Corollary 4.1",
+    row=MATRIX,
+    reading="accounting: any rows, ε_g = .5",
+)
 def em_composition_half(epsilon_g=0.5, delta=2e-3, rows=70):
     """M rows that are (ε₁, δ)-DP each, ε₁ = ε_g/(2√(M ln(e + ε_g/(2Mδ)))), are (ε_g, 2Mδ)-DP at ε_g = .5."""
     return parts(epsilon_g, delta, rows)
 
 
-@audit(source=f"{DPAR}, Theorem 1; {KAIROUZ}, Corollary 4.1", row=MATRIX, reading="accounting: any rows, ε_g = 2")
+@audit(
+    source=f"{DPAR}, Theorem 1; {KAIROUZ}, Corollary 4.1",
+    row=MATRIX,
+    reading="accounting: any rows, ε_g = 2",
+)
 def em_composition_two(epsilon_g=2.0, delta=2e-3, rows=70):
     """M rows that are (ε₁, δ)-DP each are (ε_g, 2Mδ)-DP at ε_g = 2.
 
@@ -100,7 +134,11 @@ def em_composition_two(epsilon_g=2.0, delta=2e-3, rows=70):
     return parts(epsilon_g, delta, rows)
 
 
-@audit(source=f"{DPAR}, Theorem 1; {KAIROUZ}, Corollary 4.1", row=MATRIX, reading="accounting: any rows, ε_g = 8")
+@audit(
+    source=f"{DPAR}, Theorem 1; {KAIROUZ}, Corollary 4.1",
+    row=MATRIX,
+    reading="accounting: any rows, ε_g = 8",
+)
 def em_composition_eight(epsilon_g=8.0, delta=2e-3, rows=70):
     """M rows that are (ε₁, δ)-DP each are (ε_g, 2Mδ)-DP at ε_g = 8.
 
@@ -111,7 +149,11 @@ def em_composition_eight(epsilon_g=8.0, delta=2e-3, rows=70):
     return parts(epsilon_g, delta, rows)
 
 
-@audit(source=f"{DPAR}, Theorem 1 and Corollary 1", row=MATRIX, reading="accounting: its own M·K selections, ε_g = 8")
+@audit(
+    source=f"{DPAR}, Theorem 1 and Corollary 1",
+    row=MATRIX,
+    reading="accounting: its own M·K selections, ε_g = 8",
+)
 def em_selections(epsilon_g=8.0, delta=2e-3, rows=70, k=2):
     """M·K selections with the noise that Theorem 1 and Corollary 1 ask for are (ε_g, 2Mδ)-DP at ε_g = 8.
 
@@ -120,7 +162,11 @@ def em_selections(epsilon_g=8.0, delta=2e-3, rows=70, k=2):
     return selections(epsilon_g, delta, rows, k)
 
 
-@audit(source=f"{DPAR}, Theorem 1 and Corollary 1", row=MATRIX, reading="accounting: its own M·K selections, ε_g = 55")
+@audit(
+    source=f"{DPAR}, Theorem 1 and Corollary 1",
+    row=MATRIX,
+    reading="accounting: its own M·K selections, ε_g = 55",
+)
 def em_selections_beyond(epsilon_g=55.0, delta=2e-3, rows=70, k=2):
     """M·K selections with the noise that Theorem 1 and Corollary 1 ask for are (ε_g, 2Mδ)-DP at ε_g = 55.
 
@@ -157,7 +203,8 @@ def em_composition_optimal(epsilon_g=100.0, delta=2e-3, rows=70):
     """
     published, delta_row = corollary_budget(epsilon_g, delta, rows)
     each, eight = (
-        OptimalComposition.largest_epsilon(e, delta, rows, delta_each=delta_row) * (1 - ROUNDING)
+        OptimalComposition.largest_epsilon(e, delta, rows, delta_each=delta_row)
+        * (1 - ROUNDING)
         for e in (epsilon_g, 8.0)
     )
     return Audit(
@@ -174,7 +221,9 @@ def em_composition_optimal(epsilon_g=100.0, delta=2e-3, rows=70):
 # Gaussian noise on rows.
 
 
-@audit(source=f"{DPAR}, Theorem 3", row=GAUSSIAN, reading="accounting: M rows, ε_g = .5")
+@audit(
+    source=f"{DPAR}, Theorem 3", row=GAUSSIAN, reading="accounting: M rows, ε_g = .5"
+)
 def gm_composition_half(epsilon_g=0.5, delta=2e-3, rows=70):
     """M rows up to √2·C₁ apart with σ = C₁√(2 ln(1.25/δ))/ε₁ are (ε_g, 2Mδ)-DP at ε_g = .5."""
     return noisy_rows(epsilon_g, delta, rows)
@@ -224,8 +273,12 @@ def gm_composition_exact(epsilon_g=8.0, delta=2e-3, rows=70):
 
     True, and tight.
     """
-    sigma = GaussianCurve.sigma_for(epsilon_g, delta, sensitivity=2**0.5, count=rows) * (1 + ROUNDING)
-    published = ClassicGaussian.sigma_for(*corollary_budget(epsilon_g, delta, rows), everywhere=True)
+    sigma = GaussianCurve.sigma_for(
+        epsilon_g, delta, sensitivity=2**0.5, count=rows
+    ) * (1 + ROUNDING)
+    published = ClassicGaussian.sigma_for(
+        *corollary_budget(epsilon_g, delta, rows), everywhere=True
+    )
     return Audit(
         None,
         ApproxDP(epsilon_g, delta),
@@ -234,7 +287,11 @@ def gm_composition_exact(epsilon_g=8.0, delta=2e-3, rows=70):
     )
 
 
-@audit(source="Dwork & Roth 2014, Theorem A.1", row=GAUSSIAN, reading="accounting: the formula for σ, ε = 1")
+@audit(
+    source="Dwork & Roth 2014, Theorem A.1",
+    row=GAUSSIAN,
+    reading="accounting: the formula for σ, ε = 1",
+)
 def classic_sigma(epsilon=1.0, delta=1e-3):
     """Any query with noise σ = Δ√(2 ln(1.25/δ))/ε is (ε, δ)-DP for ε <= 1.
 

@@ -11,7 +11,11 @@ import math
 from auditdp import ApproxDP, Audit, audit
 from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.accountants.dp_sgd_batches import FixedSizeUpper, shuffled_accountants
-from auditdp.accountants.dp_sgd_node_level import NodeLevelRDP, node_level_accountants, reached_nodes
+from auditdp.accountants.dp_sgd_node_level import (
+    NodeLevelRDP,
+    node_level_accountants,
+    reached_nodes,
+)
 from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
 
 SAGE = "Daigavane et al. 2021, arXiv:2111.15521"
@@ -27,7 +31,11 @@ def gap_claim(noise, out_degree, hops, delta):
     return ApproxDP(rho + 2 * math.sqrt(rho * math.log(1 / delta)), delta)
 
 
-@audit(source=f"{GAP}, edge level", row="GAP", reading="accounting: edge level, a directed edge")
+@audit(
+    source=f"{GAP}, edge level",
+    row="GAP",
+    reading="accounting: edge level, a directed edge",
+)
 def gap_edge(noise=2.0, hops=2, delta=1e-3):
     """Two noisy aggregations of rows of norm 1 are (ε, δ)-DP for one directed edge.
 
@@ -35,10 +43,17 @@ def gap_edge(noise=2.0, hops=2, delta=1e-3):
 
     Encoder and classifier do not see the edges, but through what is released.
     """
-    return Audit(None, gap_claim(noise, 1, hops, delta), accountants=[GaussianCurve(noise, 1.0, hops)])
+    return Audit(
+        None,
+        gap_claim(noise, 1, hops, delta),
+        accountants=[GaussianCurve(noise, 1.0, hops)],
+    )
 
 
-@audit(source=f"a reading of ours: {GAP}, edge level, for undirected graphs", expect="violation")
+@audit(
+    source=f"a reading of ours: {GAP}, edge level, for undirected graphs",
+    expect="violation",
+)
 def gap_undirected_edge(noise=2.0, hops=2, delta=1e-3):
     """The same aggregations are (ε, δ)-DP for an edge of an undirected graph.
 
@@ -53,11 +68,18 @@ def gap_undirected_repaired(noise=2.0, hops=2, delta=1e-3):
     """Aggregations with noise √2 s are (ε, δ)-DP for an edge of an undirected graph."""
     accountants = [GaussianCurve(math.sqrt(2) * noise, math.sqrt(2), hops)]
     return Audit(
-        None, gap_claim(noise, 1, hops, delta), accountants=accountants, cost="twice the variance of the noise"
+        None,
+        gap_claim(noise, 1, hops, delta),
+        accountants=accountants,
+        cost="twice the variance of the noise",
     )
 
 
-@audit(source=f"{GAP}, node level", row="GAP", reading="accounting: node level, a node added or removed")
+@audit(
+    source=f"{GAP}, node level",
+    row="GAP",
+    reading="accounting: node level, a node added or removed",
+)
 def gap_node(noise=20.0, hops=2, out_degree=100, delta=1e-3):
     """Aggregations over sampled neighbours, each node in at most D sums, are (ε, δ)-DP for a node added or removed.
 
@@ -65,12 +87,15 @@ def gap_node(noise=20.0, hops=2, out_degree=100, delta=1e-3):
     that is not there has none; nor are encoder and classifier covered, each DP-SGD over nodes as records.
     """
     return Audit(
-        None, gap_claim(noise, out_degree, hops, delta), accountants=[GaussianCurve(noise, math.sqrt(out_degree), hops)]
+        None,
+        gap_claim(noise, out_degree, hops, delta),
+        accountants=[GaussianCurve(noise, math.sqrt(out_degree), hops)],
     )
 
 
 @audit(
-    source=f"a reading that the paper does not make: {GAP}, node level, for a node that is replaced", expect="violation"
+    source=f"a reading that the paper does not make: {GAP}, node level, for a node that is replaced",
+    expect="violation",
 )
 def gap_node_replaced(noise=20.0, hops=2, out_degree=100, delta=1e-3):
     """The same aggregations are (ε, δ)-DP for a node that is replaced.
@@ -81,18 +106,28 @@ def gap_node_replaced(noise=20.0, hops=2, out_degree=100, delta=1e-3):
     no noise that depends on D alone suffices.
     """
     accountants = [GaussianCurve(noise, 2 * math.sqrt(out_degree), hops)]
-    return Audit(None, gap_claim(noise, out_degree, hops, delta), accountants=accountants)
+    return Audit(
+        None, gap_claim(noise, out_degree, hops, delta), accountants=accountants
+    )
 
 
 @audit(source="derived here")
-def gap_node_replaced_bounded(noise=20.0, hops=2, out_degree=100, in_degree=10, delta=1e-3):
+def gap_node_replaced_bounded(
+    noise=20.0, hops=2, out_degree=100, in_degree=10, delta=1e-3
+):
     """Aggregations with noise 2s√(1 + D′²/D) are (ε, δ)-DP for a node that is replaced, if in-degrees are D′ at most.
 
     D rows of others change by 2 each, or up to 2D by 1, which is less, and its own by 2D′: 2√(D + D′²) together.
     """
     factor = math.sqrt(1 + in_degree**2 / out_degree)
-    accountants = [GaussianCurve(2 * factor * noise * (1 + 1e-12), 2 * factor * math.sqrt(out_degree), hops)]
-    return Audit(None, gap_claim(noise, out_degree, hops, delta), accountants=accountants)
+    accountants = [
+        GaussianCurve(
+            2 * factor * noise * (1 + 1e-12), 2 * factor * math.sqrt(out_degree), hops
+        )
+    ]
+    return Audit(
+        None, gap_claim(noise, out_degree, hops, delta), accountants=accountants
+    )
 
 
 # SAGE-DP: N = 10,000 nodes, batches of 100, σ = 8C, 100 steps.
@@ -100,7 +135,11 @@ def gap_node_replaced_bounded(noise=20.0, hops=2, out_degree=100, in_degree=10, 
 SAGE_RUN = {"noise": 8.0, "nodes": 10_000, "batch": 100, "steps": 100}
 
 
-@audit(source=f"{SAGE}, Theorem 1", row="SAGE-DP", reading="accounting, as stated: node level, out-degree 4")
+@audit(
+    source=f"{SAGE}, Theorem 1",
+    row="SAGE-DP",
+    reading="accounting, as stated: node level, out-degree 4",
+)
 def sage_node_level(layers=2, out_degree=4, delta=1e-5):
     """DP-SGD on subgraphs of out-degree K is (ε, δ)-node DP, ρ of a batch's gradients changing by 2C each.
 
@@ -108,7 +147,9 @@ def sage_node_level(layers=2, out_degree=4, delta=1e-5):
     """
     run = {**SAGE_RUN, "reached": reached_nodes(out_degree, layers)}
     claimed = NodeLevelRDP(**run).epsilon_at(delta)
-    return Audit(None, ApproxDP(claimed, delta), accountants=node_level_accountants(**run))
+    return Audit(
+        None, ApproxDP(claimed, delta), accountants=node_level_accountants(**run)
+    )
 
 
 @audit(
@@ -122,8 +163,12 @@ def sage_record_level(layers=2, out_degree=4, delta=1e-5):
     It is a guarantee for other neighbours: a record changes one gradient, a node all that it reaches.
     """
     run = {**SAGE_RUN, "reached": reached_nodes(out_degree, layers)}
-    claimed = FixedSizeUpper(run["noise"], run["nodes"], run["batch"], run["steps"]).epsilon_at(delta)
-    return Audit(None, ApproxDP(claimed, delta), accountants=node_level_accountants(**run))
+    claimed = FixedSizeUpper(
+        run["noise"], run["nodes"], run["batch"], run["steps"]
+    ).epsilon_at(delta)
+    return Audit(
+        None, ApproxDP(claimed, delta), accountants=node_level_accountants(**run)
+    )
 
 
 # Features: DP-SGD on an MLP, σ = 1, q = .01, 1,000 steps unless said otherwise.
@@ -176,7 +221,10 @@ def features_central_limit(noise=1.0, rate=0.01, steps=1000, delta=1e-5):
 )
 def features_loss_distribution(noise=1.0, rate=0.01, steps=1000, delta=1e-5):
     """DP-SGD with Poisson batches is (ε, δ)-DP with the ε of its privacy loss distribution, rounded up."""
-    claimed, limit = PLDUpper(noise, rate, steps).epsilon_at(delta), central_limit(noise, rate, steps).epsilon_at(delta)
+    claimed, limit = (
+        PLDUpper(noise, rate, steps).epsilon_at(delta),
+        central_limit(noise, rate, steps).epsilon_at(delta),
+    )
     return Audit(
         None,
         ApproxDP(claimed, delta),
@@ -197,7 +245,9 @@ def features_shuffled(noise=0.6, batches=1000, delta=1e-5):
     With σ = .6 and 1,000 batches that is 1.43; the largest output alone shows 7.98, of neighbours that zero out one record.
     """
     claimed = PLDUpper(noise, 1 / batches, batches).epsilon_at(delta)
-    return Audit(None, ApproxDP(claimed, delta), accountants=shuffled_accountants(noise, batches))
+    return Audit(
+        None, ApproxDP(claimed, delta), accountants=shuffled_accountants(noise, batches)
+    )
 
 
 @audit(

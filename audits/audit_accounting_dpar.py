@@ -18,7 +18,12 @@ from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.accountants.dp_sgd_batches import shuffled_accountants
 from auditdp.accountants.dp_sgd_node_level import NodeLevelRDP, node_level_accountants
 from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, amplified, unamplified
+from auditdp.accountants.subsampling import (
+    FixedSizeSubsampled,
+    PoissonSubsampled,
+    amplified,
+    unamplified,
+)
 
 DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"
 TRAINING = "DPAR training (Alg. 2)"
@@ -27,11 +32,17 @@ NODES, ROWS, BATCH, STEPS, DELTA = 216, 70, 60, 720, 1e-3
 
 def dp_sgd(noise, rate, steps):
     """Return the accountants of DP-SGD with Poisson batches: the bracket, and Rényi."""
-    return [PLDUpper(noise, rate, steps), PLDLower(noise, rate, steps), RDP(noise, rate, steps)]
+    return [
+        PLDUpper(noise, rate, steps),
+        PLDLower(noise, rate, steps),
+        RDP(noise, rate, steps),
+    ]
 
 
 @audit(
-    source=f"{DPAR}, Theorem 2", row=TRAINING, reading="accounting, as stated: given sensitivity τC and batches at B/N"
+    source=f"{DPAR}, Theorem 2",
+    row=TRAINING,
+    reading="accounting, as stated: given sensitivity τC and batches at B/N",
 )
 def dpar_as_stated(noise=8.0):
     """Training is (ε_sgd, δ_sgd)-DP by a Rényi accountant, if a node is in a batch at rate B/N and changes τC at most.
@@ -39,7 +50,9 @@ def dpar_as_stated(noise=8.0):
     For σ = 8 τC. Theorem 2 itself has a constant c₂ that it does not state. What its conditions are worth is below.
     """
     claimed = RDP(noise, BATCH / NODES, STEPS).epsilon_at(DELTA)
-    return Audit(None, ApproxDP(claimed, DELTA), accountants=dp_sgd(noise, BATCH / NODES, STEPS))
+    return Audit(
+        None, ApproxDP(claimed, DELTA), accountants=dp_sgd(noise, BATCH / NODES, STEPS)
+    )
 
 
 @audit(
@@ -94,7 +107,11 @@ def dpar_shuffled(noise=0.95, batches=4, epochs=200, delta=1e-3):
     epoch with noise σ/√200. Batches drawn anew for each epoch would lose 132.2 at least, and these lose 155.8.
     """
     claimed = RDP(noise, BATCH / NODES, batches * epochs).epsilon_at(delta)
-    return Audit(None, ApproxDP(claimed, delta), accountants=shuffled_accountants(noise / epochs**0.5, batches))
+    return Audit(
+        None,
+        ApproxDP(claimed, delta),
+        accountants=shuffled_accountants(noise / epochs**0.5, batches),
+    )
 
 
 @audit(
@@ -113,7 +130,11 @@ def dpar_sensitivity(noise=4.0, rows=10, tau=1.0):
     is ∓½h_j). Large x_k make all of these C long, however small the weights.
     """
     claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
-    return Audit(None, ApproxDP(claimed, DELTA), accountants=[GaussianCurve(noise * tau, 2 * rows)])
+    return Audit(
+        None,
+        ApproxDP(claimed, DELTA),
+        accountants=[GaussianCurve(noise * tau, 2 * rows)],
+    )
 
 
 @audit(
@@ -129,7 +150,9 @@ def dpar_own_row(noise=4.0, tau=0.5):
     every entry of Π is 1/2, the least that a column that is used at all can sum to.
     """
     claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
-    return Audit(None, ApproxDP(claimed, DELTA), accountants=[GaussianCurve(noise * tau, 2)])
+    return Audit(
+        None, ApproxDP(claimed, DELTA), accountants=[GaussianCurve(noise * tau, 2)]
+    )
 
 
 @audit(
@@ -184,7 +207,11 @@ def subsample_naive(epsilon=8.0, delta=2e-3, rate=0.09):
     It is ln(1 + q(e^ε − 1)) > qε, at which δ becomes qδ; what a larger δ gives back is far less. Nodes come into the
     subgraph by a coin each; whose are not in it leave no edge there, so that node-level neighbours are records.
     """
-    return Audit(None, ApproxDP(rate * epsilon, delta), accountants=[PoissonSubsampled(epsilon, delta, rate)])
+    return Audit(
+        None,
+        ApproxDP(rate * epsilon, delta),
+        accountants=[PoissonSubsampled(epsilon, delta, rate)],
+    )
 
 
 @audit(
@@ -225,7 +252,11 @@ def subsample_naive_both(epsilon=8.0, delta=2e-3, rate=0.09):
 )
 def subsample_naive_table(epsilon=1.0, delta=2e-3, rate=0.09):
     """A subgraph of q = 9 % of the nodes may spend ε/q for the whole to be (ε, δ)-DP, at the least ε of Table 1."""
-    return Audit(None, ApproxDP(epsilon, delta), accountants=[PoissonSubsampled(epsilon / rate, delta, rate)])
+    return Audit(
+        None,
+        ApproxDP(epsilon, delta),
+        accountants=[PoissonSubsampled(epsilon / rate, delta, rate)],
+    )
 
 
 @audit(
@@ -256,4 +287,8 @@ def subsample_amplified(epsilon=8.0, delta=2e-3, rate=0.09):
 def subsample_fixed_size(epsilon=8.0, delta=2e-3, rate=0.09):
     """(ε, δ)-DP under replacement on 9 % of the nodes, drawn without replacement, is (ln(1 + q(e^ε − 1)), qδ)-DP."""
     found = FixedSizeSubsampled(epsilon, delta, rate)
-    return Audit(None, ApproxDP(found.epsilon_at(found.own_delta), found.own_delta), accountants=[found])
+    return Audit(
+        None,
+        ApproxDP(found.epsilon_at(found.own_delta), found.own_delta),
+        accountants=[found],
+    )

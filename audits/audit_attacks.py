@@ -26,7 +26,9 @@ def influence_of_a_node_on_another(nodes):
     from gnn.models import GCN
 
     generator = torch.Generator().manual_seed(0)
-    model = GCN(4, 2, hidden=4, layers=2, dropout=0.0, generator=generator).double().eval()
+    model = (
+        GCN(4, 2, hidden=4, layers=2, dropout=0.0, generator=generator).double().eval()
+    )
     features = torch.randn(nodes, 4, dtype=torch.float64, generator=generator)
     rows, columns = np.triu_indices(nodes, 1)
 
@@ -34,8 +36,16 @@ def influence_of_a_node_on_another(nodes):
     def of_graph(kept):
         """Return the influence in a graph of some pairs above the diagonal; there are few graphs, each computed once."""
         kept = np.array(kept, dtype=int)
-        arcs = torch.from_numpy(np.stack([np.r_[rows[kept], columns[kept]], np.r_[columns[kept], rows[kept]]]))
-        return float(influence(lambda x: model(x, arcs), features, nodes=[0, 1], method="exact")[0, 1])
+        arcs = torch.from_numpy(
+            np.stack(
+                [np.r_[rows[kept], columns[kept]], np.r_[columns[kept], rows[kept]]]
+            )
+        )
+        return float(
+            influence(lambda x: model(x, arcs), features, nodes=[0, 1], method="exact")[
+                0, 1
+            ]
+        )
 
     def link_teller(bits):
         """Return the influence in the graph of these pairs above the diagonal."""
@@ -61,7 +71,10 @@ def link_teller_on_randomised_edges(epsilon=1.0, nodes=4):
         claim=PureDP(epsilon),
         pairs=Edges(nodes),
         play=[Pair(linked, graph, "edge 01")],
-        controls=[as_training(EdgeRand(2 * epsilon, nodes), attack), Training(as_it_is, attack)],
+        controls=[
+            as_training(EdgeRand(2 * epsilon, nodes), attack),
+            Training(as_it_is, attack),
+        ],
         evidence=("game",),
         calls=2_000,
     )
@@ -79,7 +92,10 @@ def membership_inference_on_dp_sgd(mu=1.0, steps=2):
     outlier = 5.0 * torch.ones(1, example.FEATURES, dtype=torch.float64)
     label = torch.zeros(1, dtype=torch.long)
     pair = Pair(
-        room.World((torch.cat([rows, outlier]), torch.cat([classes, label])), name="8 examples and an outlier"),
+        room.World(
+            (torch.cat([rows, outlier]), torch.cat([classes, label])),
+            name="8 examples and an outlier",
+        ),
         room.World((rows, classes), name="8 examples"),
         "outlier",
     )
@@ -95,7 +111,10 @@ def membership_inference_on_dp_sgd(mu=1.0, steps=2):
         mechanism=as_training(room.FinalModel(trainer), loss),
         claim=GaussianDP(mu),
         pairs=pair,
-        controls=[as_training(room.FinalModel(broken[name]), loss) for name in ("no clipping", "half the noise")],
+        controls=[
+            as_training(room.FinalModel(broken[name]), loss)
+            for name in ("no clipping", "half the noise")
+        ],
         evidence=("game",),
         calls=10_000,
         exhaustive=False,

@@ -9,7 +9,11 @@ import math
 from auditdp import Audit, Canaries, GaussianDP, audit
 from audits.trainers import ABADI, ensembles
 
-CONTROLS = ("no clipping", "no noise", "noise of the mean divided by the batch once more")
+CONTROLS = (
+    "no clipping",
+    "no noise",
+    "noise of the mean divided by the batch once more",
+)
 """Twins that two thousand coins refute at a small share of α; half the noise takes some ten thousand."""
 STEINKE = "Steinke, Nasr & Jagielski 2023, arXiv:2305.08846v1"
 

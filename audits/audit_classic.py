@@ -14,7 +14,16 @@ import math
 import numpy as np
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-from auditdp import AnyValues, ApproxDP, Audit, Neighbours, Pair, PureDP, QueryAnswers, audit
+from auditdp import (
+    AnyValues,
+    ApproxDP,
+    Audit,
+    Neighbours,
+    Pair,
+    PureDP,
+    QueryAnswers,
+    audit,
+)
 from mechanisms.classic import (
     BatchSums,
     Gaussian,
@@ -56,14 +65,19 @@ def laplace_sum(epsilon=0.9):
 
 
 @audit(
-    source="Dwork, McSherry, Nissim & Smith 2006, Proposition 1, with the sensitivity of one answer", expect="violation"
+    source="Dwork, McSherry, Nissim & Smith 2006, Proposition 1, with the sensitivity of one answer",
+    expect="violation",
 )
 def laplace_sum_of_all(epsilon=1.0, queries=5):
     """The sum of k answers plus Lap(1/ε) provides ε-DP where all answers may change by 1.
 
     False: kε.
     """
-    return Audit(mechanism=LaplaceSum(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
+    return Audit(
+        mechanism=LaplaceSum(epsilon),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries, "all"),
+    )
 
 
 @audit(source="Bichsel et al. 2021 (DP-Sniper), LaplaceParallel")
@@ -104,7 +118,11 @@ def noisy_histogram1_of_queries(epsilon=1.0, queries=5):
 
     False: kε, the sum of the k losses.
     """
-    return Audit(mechanism=NoisyHistogram1(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
+    return Audit(
+        mechanism=NoisyHistogram1(epsilon),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries, "all"),
+    )
 
 
 @audit(source=f"{STATDP}, Algorithm 10", expect="violation")
@@ -113,7 +131,11 @@ def noisy_histogram2(epsilon=0.1, queries=5):
 
     False for ε < 1: exactly 1/ε.
     """
-    return Audit(mechanism=NoisyHistogram2(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries))
+    return Audit(
+        mechanism=NoisyHistogram2(epsilon),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries),
+    )
 
 
 @audit(source=f"{SHADOW} (PrefixSum)")
@@ -130,7 +152,10 @@ def prefix_sum(epsilon=0.9, queries=3):
     )
 
 
-@audit(source=f"{SHADOW} (PrefixSum), under the neighbours of DP-Sniper's benchmark", expect="violation")
+@audit(
+    source=f"{SHADOW} (PrefixSum), under the neighbours of DP-Sniper's benchmark",
+    expect="violation",
+)
 def prefix_sum_of_queries(epsilon=1.0, queries=10):
     """Prefix sums of k answers with Lap(1/ε) on each provide ε-DP where all answers may change.
 
@@ -139,7 +164,11 @@ def prefix_sum_of_queries(epsilon=1.0, queries=10):
     The paper's claim is for one answer that changes; DP-Sniper's benchmark lets all of them change, where differences of
     the outputs give back k noisy answers of loss ε each.
     """
-    return Audit(mechanism=PrefixSum(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
+    return Audit(
+        mechanism=PrefixSum(epsilon),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries, "all"),
+    )
 
 
 @audit(source="Balcer & Vadhan 2018, arXiv:1709.05396, Theorem 4.7")
@@ -158,7 +187,10 @@ def truncated_geometric(epsilon=0.1, most=5):
     )
 
 
-@audit(source="Balcer & Vadhan 2018 as implemented with the natural logarithm (DP-Sniper), at ε", expect="violation")
+@audit(
+    source="Balcer & Vadhan 2018 as implemented with the natural logarithm (DP-Sniper), at ε",
+    expect="violation",
+)
 def truncated_geometric_natural(epsilon=0.1, most=5):
     """GeoSample with ⌈ln(2/ε)⌉ for ⌈log₂(2/ε)⌉ provides ε-DP.
 
@@ -183,7 +215,9 @@ def one_time_rappor(hashes=2, bits=8, f=0.95, values=6):
     return Audit(
         mechanism=OneTimeRappor(hashes, bits, f),
         claim=PureDP(2 * hashes * math.log((1 - f / 2) / (f / 2)) * (1 + 1e-15)),
-        pairs=AnyValues([np.array([float(value)]) for value in range(values)], finite=True),
+        pairs=AnyValues(
+            [np.array([float(value)]) for value in range(values)], finite=True
+        ),
         controls=[OneTimeRappor(hashes, bits, 0.3)],
     )
 
@@ -216,8 +250,12 @@ def rappor(hashes=2, bits=8, f=0.75, p=0.45, q=0.55, values=6):
     low, high = (f * (p + q) / 2 + (1 - f) * reported for reported in (p, q))
     return Audit(
         mechanism=mechanism,
-        claim=PureDP(hashes * math.log(high * (1 - low) / (low * (1 - high))) * (1 + 1e-14)),
-        pairs=AnyValues([np.array([float(value)]) for value in range(values)], finite=True),
+        claim=PureDP(
+            hashes * math.log(high * (1 - low) / (low * (1 - high))) * (1 + 1e-14)
+        ),
+        pairs=AnyValues(
+            [np.array([float(value)]) for value in range(values)], finite=True
+        ),
         controls=[Rappor(hashes, bits, 0.2, 0.1, 0.9)],
         calls=200_000,
     )
@@ -277,25 +315,41 @@ def gaussian_laplace_scale(epsilon=1.0, delta=1e-5):
 
     False: δ is .127 at ε = 1, not 1e-5.
     """
-    return Audit(mechanism=Gaussian(epsilon, delta, "laplace"), claim=ApproxDP(epsilon, delta), pairs=QueryAnswers(1))
+    return Audit(
+        mechanism=Gaussian(epsilon, delta, "laplace"),
+        claim=ApproxDP(epsilon, delta),
+        pairs=QueryAnswers(1),
+    )
 
 
-@audit(source="Mironov 2012 (Laplace noise by inversion, in float32)", expect="violation")
+@audit(
+    source="Mironov 2012 (Laplace noise by inversion, in float32)", expect="violation"
+)
 def naive_laplace_float32(epsilon=0.1):
     """An answer x + Lap(1/ε) in float32 provides ε-DP.
 
     False: 60 % of the outputs for 0 are impossible for 1.
     """
-    return Audit(mechanism=NaiveLaplace(epsilon, "float32"), claim=PureDP(epsilon), pairs=QueryAnswers(1))
+    return Audit(
+        mechanism=NaiveLaplace(epsilon, "float32"),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(1),
+    )
 
 
-@audit(source="Mironov 2012 (Laplace noise by inversion, in float64)", expect="violation")
+@audit(
+    source="Mironov 2012 (Laplace noise by inversion, in float64)", expect="violation"
+)
 def naive_laplace_float64(epsilon=0.1):
     """An answer x + Lap(1/ε) in float64 provides ε-DP.
 
     False: as in float32, most outputs betray their input.
     """
-    return Audit(mechanism=NaiveLaplace(epsilon, "float64"), claim=PureDP(epsilon), pairs=QueryAnswers(1))
+    return Audit(
+        mechanism=NaiveLaplace(epsilon, "float64"),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(1),
+    )
 
 
 def _removal(batches, others):
@@ -308,12 +362,18 @@ def _removal(batches, others):
         changed = np.flatnonzero(a != b)
         return len(changed) == 1 and 0.0 in (a[changed[0]], b[changed[0]])
 
-    return Neighbours([Pair(kept, removed)], one_record_removed, "one record in [-1, 1] removed (replaced by 0)")
+    return Neighbours(
+        [Pair(kept, removed)],
+        one_record_removed,
+        "one record in [-1, 1] removed (replaced by 0)",
+    )
 
 
 def _poisson_claim(sigma, batches, epsilon):
     """(ε, δ) of one epoch of Poisson batches, δ rounded up."""
-    loss = from_gaussian_mechanism(sigma, sampling_prob=1 / batches).self_compose(batches)
+    loss = from_gaussian_mechanism(sigma, sampling_prob=1 / batches).self_compose(
+        batches
+    )
     return ApproxDP(epsilon, loss.get_delta_for_epsilon(epsilon))
 
 

@@ -7,7 +7,13 @@ adjacency decides, and at which ε a claim is audited, in ``audit_classic.py``.
 import numpy as np
 
 from auditdp import Audit, Pair, PureDP, QueryAnswers, audit
-from mechanisms.classic import ExponentialMechanism, NoisyMax1, NoisyMax2, NoisyMax3, NoisyMax4
+from mechanisms.classic import (
+    ExponentialMechanism,
+    NoisyMax1,
+    NoisyMax2,
+    NoisyMax3,
+    NoisyMax4,
+)
 
 STATDP = "Ding et al. 2018 (StatDP), arXiv:1805.10277"
 DWORK_ROTH = "Dwork & Roth 2014, The Algorithmic Foundations of Differential Privacy"
@@ -29,13 +35,24 @@ def telling(length, change):
             Pair(rising, rising - others[-1], "rising"),
             Pair(ones, ones + first, "one above"),
         ]
-    below, above = np.r_[0, np.ones(length - 2), 2], np.r_[1, 0, np.full(length - 2, 2.0)]
+    below, above = (
+        np.r_[0, np.ones(length - 2), 2],
+        np.r_[1, 0, np.full(length - 2, 2.0)],
+    )
     return [
         Pair(ones, 2 * ones - 2 * first, "one below, rest above"),
-        Pair(ones, np.repeat([0.0, 2.0], [length // 2, length - length // 2]), "half below, half above"),
+        Pair(
+            ones,
+            np.repeat([0.0, 2.0], [length // 2, length - length // 2]),
+            "half below, half above",
+        ),
         Pair(below, np.r_[1, np.full(length - 2, 2.0), 1], "middle above"),
         Pair(above, np.r_[2, np.ones(length - 1)], "end below"),
-        Pair(np.r_[2, 0, np.full(length - 2, 2.0)], np.r_[1, 1, np.full(length - 2, 2.0)], "second above"),
+        Pair(
+            np.r_[2, 0, np.full(length - 2, 2.0)],
+            np.r_[1, 1, np.full(length - 2, 2.0)],
+            "second above",
+        ),
     ]
 
 
@@ -117,7 +134,12 @@ def noisy_max3(epsilon=1.0, queries=5):
 
     A maximum below all answers says that k noisy answers were low, and each costs ε/2.
     """
-    return Audit(mechanism=NoisyMax3(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"), calls=50_000)
+    return Audit(
+        mechanism=NoisyMax3(epsilon),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries, "all"),
+        calls=50_000,
+    )
 
 
 @audit(source=f"{STATDP}, Algorithm 8", expect="violation")
@@ -128,7 +150,12 @@ def noisy_max4(epsilon=1.0, queries=5):
 
     How often that shows depends on ε: with probability (1−e^(−ε/2))^k, 3e-7 at ε = .1 and .009 at ε = 1.
     """
-    return Audit(mechanism=NoisyMax4(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"), calls=50_000)
+    return Audit(
+        mechanism=NoisyMax4(epsilon),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries, "all"),
+        calls=50_000,
+    )
 
 
 @audit(source="McSherry & Talwar 2007, Theorem 6")
@@ -145,7 +172,10 @@ def exponential_mechanism(epsilon=0.9, queries=3):
     )
 
 
-@audit(source="McSherry & Talwar 2007, Theorem 6, with a sensitivity of 1/2", expect="violation")
+@audit(
+    source="McSherry & Talwar 2007, Theorem 6, with a sensitivity of 1/2",
+    expect="violation",
+)
 def exponential_mechanism_wrong_sensitivity(epsilon=1.0, sensitivity=0.5, queries=5):
     """Index i with probability ∝ exp(ε u_i) provides ε-DP where all utilities may change by 1.
 

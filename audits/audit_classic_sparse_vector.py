@@ -26,7 +26,11 @@ SVT_EQUIVALENTS = {
 def crossing(length, *falling):
     """The first so many answers fall from 1 to 0 and the others rise: a transcript "below, .., below, above" turns rare."""
     return [
-        Pair(fall := (np.arange(length) < some).astype(float), 1 - fall, f"{some} fall, {length - some} rise")
+        Pair(
+            fall := (np.arange(length) < some).astype(float),
+            1 - fall,
+            f"{some} fall, {length - some} rise",
+        )
         for some in falling
     ]
 
@@ -35,7 +39,12 @@ def towards_one(length, *falling):
     """The first so many answers fall from 2 to 1 and the others rise from 0 to 1."""
     ones = np.ones(length)
     return [
-        Pair(2.0 * (np.arange(length) < some), ones, f"{some} fall, {length - some} rise to one") for some in falling
+        Pair(
+            2.0 * (np.arange(length) < some),
+            ones,
+            f"{some} fall, {length - some} rise to one",
+        )
+        for some in falling
     ]
 
 
@@ -49,7 +58,12 @@ class Released:
         queries = len(pair.data)
 
         def released(outputs):
-            return np.column_stack([(outputs[:, :queries] == 0).sum(1), np.nansum(outputs[:, queries:], axis=1)])
+            return np.column_stack(
+                [
+                    (outputs[:, :queries] == 0).sum(1),
+                    np.nansum(outputs[:, queries:], axis=1),
+                ]
+            )
 
         return ViewExperts("released: ", prepare=released).player(mechanism, pair)
 
@@ -124,7 +138,11 @@ def svt4(epsilon=1.0, stop=1, threshold=1.0, queries=10):
 
     On the pattern pairs of ten answers .1725 at ε = .1 and c = 1, of the bound .175.
     """
-    return Audit(mechanism=SVT4(epsilon, stop, threshold), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
+    return Audit(
+        mechanism=SVT4(epsilon, stop, threshold),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries, "all"),
+    )
 
 
 @audit(source=f"{LYU}, on Algorithm 4")
@@ -169,7 +187,11 @@ def svt5(epsilon=1.0, threshold=1.0, queries=10):
 
     False for every ε: the answers' order shows.
     """
-    return Audit(mechanism=SVT5(epsilon, threshold), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
+    return Audit(
+        mechanism=SVT5(epsilon, threshold),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries, "all"),
+    )
 
 
 @audit(source=f"{LYU}, Algorithm 6 (Chen et al. 2015)", expect="violation")
@@ -180,7 +202,11 @@ def svt6(epsilon=1.0, threshold=1.0, queries=10):
 
     On the pattern pairs of ten answers .420 at ε = .1.
     """
-    return Audit(mechanism=SVT6(epsilon, threshold), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
+    return Audit(
+        mechanism=SVT6(epsilon, threshold),
+        claim=PureDP(epsilon),
+        pairs=QueryAnswers(queries, "all"),
+    )
 
 
 @audit(source=f"{SHADOW} (Numerical Sparse Vector)")
@@ -193,7 +219,10 @@ def numeric_svt(epsilon=2.4, stop=1, threshold=0.5, queries=10):
         claim=PureDP(epsilon),
         pairs=QueryAnswers(queries, "all"),
         controls=[NumericSVT(30 * epsilon, stop, threshold)],
-        play=[*crossing(queries, queries - 2), Pair(twos, apart, "last two above, rest below")],
+        play=[
+            *crossing(queries, queries - 2),
+            Pair(twos, apart, "last two above, rest below"),
+        ],
         forecasters=[Scored(), Released(), ViewExperts()],
         calls=1_000_000,
         equivalent_mutants=SVT_EQUIVALENTS,

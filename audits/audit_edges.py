@@ -8,7 +8,16 @@ Budgets, sizes, pairs and calls are such that every fault that ``auditdp mutate`
 
 import numpy as np
 
-from auditdp import Audit, Edges, NeighbourList, NeighbourLists, Pair, PureDP, Relationship, audit
+from auditdp import (
+    Audit,
+    Edges,
+    NeighbourList,
+    NeighbourLists,
+    Pair,
+    PureDP,
+    Relationship,
+    audit,
+)
 from mechanisms.edges import (
     DPRR,
     Customised,
@@ -32,9 +41,7 @@ DPRR_PAPER = "Hidano & Murakami 2022, arXiv:2202.10209"
 OURS = "a reading that the paper does not make"
 LINKTELLER = "Wu et al. 2022 (LinkTeller), arXiv:2108.06504"
 
-THINNING = (
-    "the numbers that decide which ones survive do not depend on the list: post-processing of noisy degree and bits"
-)
+THINNING = "the numbers that decide which ones survive do not depend on the list: post-processing of noisy degree and bits"
 DPRR_EQUIVALENTS = {
     "noise halved: draw 3,*": THINNING,
     "noise left out: draw 3,*": THINNING,
@@ -43,7 +50,11 @@ DPRR_EQUIVALENTS = {
 """Why mutants keep the DPRR's claim: noise on the degree (ε₁), noise of its own on the bits (ε₂), then post-processing."""
 
 
-@audit(source=f"{DPRR_PAPER}, Section III (Warner's randomised response)", row="Warner RR", reading="as stated")
+@audit(
+    source=f"{DPRR_PAPER}, Section III (Warner's randomised response)",
+    row="Warner RR",
+    reading="as stated",
+)
 def warner_rr(epsilon=1.0, nodes=8):
     """Warner's randomised response on a neighbour list provides ε-edge LDP."""
     return Audit(
@@ -54,7 +65,9 @@ def warner_rr(epsilon=1.0, nodes=8):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Proposition 1", row="Warner RR", reading="undirected graph")
+@audit(
+    source=f"{DPRR_PAPER}, Proposition 1", row="Warner RR", reading="undirected graph"
+)
 def warner_rr_relationship(epsilon=1.0, nodes=3):
     """ε-edge LDP for every list protects an undirected edge, which is in two lists, with 2ε-relationship DP."""
     return Audit(
@@ -65,7 +78,11 @@ def warner_rr_relationship(epsilon=1.0, nodes=3):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Proposition 2", row="DPRR (Alg. 1)", reading="as stated, noisy degree clipped at 0")
+@audit(
+    source=f"{DPRR_PAPER}, Proposition 2",
+    row="DPRR (Alg. 1)",
+    reading="as stated, noisy degree clipped at 0",
+)
 def dprr(epsilon1=0.5, epsilon2=0.5, nodes=8):
     """The DPRR provides (ε₁ + ε₂)-edge LDP (noisy degree clipped at 0, as implemented)."""
     pairs = NeighbourList(nodes)
@@ -79,7 +96,11 @@ def dprr(epsilon1=0.5, epsilon2=0.5, nodes=8):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Proposition 2 and Algorithm 1", row="DPRR (Alg. 1)", reading="as printed")
+@audit(
+    source=f"{DPRR_PAPER}, Proposition 2 and Algorithm 1",
+    row="DPRR (Alg. 1)",
+    reading="as printed",
+)
 def dprr_as_printed(epsilon1=0.5, epsilon2=0.5, nodes=8):
     """The DPRR provides (ε₁ + ε₂)-edge LDP (formula as printed: a very negative noisy degree keeps every one)."""
     pairs = NeighbourList(nodes)
@@ -93,7 +114,11 @@ def dprr_as_printed(epsilon1=0.5, epsilon2=0.5, nodes=8):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Propositions 1 and 2", row="DPRR (Alg. 1)", reading="as deployed, by every user")
+@audit(
+    source=f"{DPRR_PAPER}, Propositions 1 and 2",
+    row="DPRR (Alg. 1)",
+    reading="as deployed, by every user",
+)
 def dprr_relationship(epsilon1=0.25, epsilon2=0.25, nodes=4):
     """The DPRR by every user provides 2(ε₁ + ε₂)-relationship DP.
 
@@ -124,7 +149,11 @@ def dprr_allocated(epsilon=2.0, nodes=8):
     False as soon as √(8/(n_max−1)) > (1−α)ε: the two parts then sum to more than ε. Here on the smallest graphs, where
     every list can be enumerated; ``dprr_allocated_reddit`` has the size and an ε of the paper's own experiments.
     """
-    return Audit(mechanism=DPRR.allocated(epsilon, nodes), claim=PureDP(epsilon), pairs=NeighbourList(nodes))
+    return Audit(
+        mechanism=DPRR.allocated(epsilon, nodes),
+        claim=PureDP(epsilon),
+        pairs=NeighbourList(nodes),
+    )
 
 
 @audit(
@@ -225,9 +254,7 @@ def local_laplace_relationship(epsilon=1.0, nodes=4):
     )
 
 
-HALF_OF_THE_NOISE = (
-    "half of all noise makes it the mechanism with 2ε, whose stated law is certified: ε = 1.682 on all pairs"
-)
+HALF_OF_THE_NOISE = "half of all noise makes it the mechanism with 2ε, whose stated law is certified: ε = 1.682 on all pairs"
 
 
 @audit(
@@ -290,7 +317,11 @@ def _path_closed(nodes):
     return Pair(cycle, path, "path + 1 edge")
 
 
-@audit(source=f"{DPRR_PAPER}, customised setting", row="customised setting", reading="as stated, RR")
+@audit(
+    source=f"{DPRR_PAPER}, customised setting",
+    row="customised setting",
+    reading="as stated, RR",
+)
 def customised_rr(epsilon=1.0, nodes=3):
     """Customised setting with RR: ε-edge LDP for a private user's own list, others publishing theirs."""
     return Audit(
@@ -301,7 +332,11 @@ def customised_rr(epsilon=1.0, nodes=3):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, customised setting", row="customised setting", reading="as stated, DPRR")
+@audit(
+    source=f"{DPRR_PAPER}, customised setting",
+    row="customised setting",
+    reading="as stated, DPRR",
+)
 def customised_dprr(epsilon1=0.5, epsilon2=0.5, nodes=3):
     """Customised setting with the DPRR: (ε₁ + ε₂)-edge LDP for a private user's own list, others publishing theirs."""
     pairs = NeighbourLists(nodes, protected=(0,))
@@ -316,7 +351,11 @@ def customised_dprr(epsilon1=0.5, epsilon2=0.5, nodes=3):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, customised setting", row="customised setting", reading="as stated, LocalLap")
+@audit(
+    source=f"{DPRR_PAPER}, customised setting",
+    row="customised setting",
+    reading="as stated, LocalLap",
+)
 def customised_local_laplace(epsilon=2.0, nodes=3):
     """Customised setting with LocalLap row by row: ε-edge LDP for a private user's list, others publishing theirs."""
     pairs = NeighbourLists(nodes, protected=(0,))
@@ -330,7 +369,10 @@ def customised_local_laplace(epsilon=2.0, nodes=3):
     )
 
 
-@audit(source=f"{OURS}: {DPRR_PAPER}, Section III, says that relationship DP does not hold there", expect="violation")
+@audit(
+    source=f"{OURS}: {DPRR_PAPER}, Section III, says that relationship DP does not hold there",
+    expect="violation",
+)
 def customised_relationship(epsilon=1.0, nodes=2):
     """Customised setting: a private user's edges have 2ε-relationship DP whoever is at the other end.
 
@@ -356,7 +398,9 @@ def customised_relationship_private(epsilon=1.0, nodes=3):
         mechanism=Customised(RandomisedResponse(epsilon), nodes, private=private),
         claim=PureDP(2 * epsilon),
         pairs=Relationship(nodes, among=private),
-        controls=[Customised(RandomisedResponse(1.5 * epsilon), nodes, private=private)],
+        controls=[
+            Customised(RandomisedResponse(1.5 * epsilon), nodes, private=private)
+        ],
         equivalent_mutants={
             "noise reused: draw 1, *": "the bit of the edge is the same in both lists then, and costs ε once"
         },
@@ -364,7 +408,10 @@ def customised_relationship_private(epsilon=1.0, nodes=3):
     )
 
 
-@audit(source=f"{OURS} of {DPRR_PAPER}, baseline NonPriv-Full, which protects nobody", expect="violation")
+@audit(
+    source=f"{OURS} of {DPRR_PAPER}, baseline NonPriv-Full, which protects nobody",
+    expect="violation",
+)
 def nonpriv_full(epsilon=1.0, nodes=2):
     """Everybody publishing their list provides ε-relationship DP (claimed by nobody, at no ε)."""
     return Audit(NonPrivFull(nodes), PureDP(epsilon), Relationship(nodes))

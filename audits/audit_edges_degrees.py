@@ -39,7 +39,10 @@ def generated(degrees, bits):
 
 def largest_graphs(count):
     """Return the graphs of REDDIT-BINARY with the most nodes."""
-    return sorted(load_graphs(data_file("reddit_binary.npz")), key=lambda g: (-g.nodes, len(g.edges[0])))[:count]
+    return sorted(
+        load_graphs(data_file("reddit_binary.npz")),
+        key=lambda g: (-g.nodes, len(g.edges[0])),
+    )[:count]
 
 
 def real_lists(largest, share=1.0):
@@ -51,11 +54,21 @@ def real_lists(largest, share=1.0):
     found = {}
     for low, high in CLASSES:
         name = (
-            f"degree {low}" if low == high else f"degrees {low}-{high}" if high < CLASSES[-1][1] else f"degrees {low}+"
+            f"degree {low}"
+            if low == high
+            else f"degrees {low}-{high}"
+            if high < CLASSES[-1][1]
+            else f"degrees {low}+"
         )
-        fair = [(g, (g.degrees >= low) & (g.degrees <= min(high, share * g.nodes))) for g in graphs]
+        fair = [
+            (g, (g.degrees >= low) & (g.degrees <= min(high, share * g.nodes)))
+            for g in graphs
+        ]
         users = [(g, u) for g, which in fair for u in np.flatnonzero(which)[:2]]
-        lists = [neighbour_list(int(g.degrees[u]), g.nodes - 1) for g, u in users[:USERS_PER_CLASS]]
+        lists = [
+            neighbour_list(int(g.degrees[u]), g.nodes - 1)
+            for g, u in users[:USERS_PER_CLASS]
+        ]
         if lists:
             found[name] = lists
     return found
@@ -116,7 +129,11 @@ def dprr_degree_every(epsilon=1.0, nodes=500, margin=1.0):
     )
 
 
-@audit(source=f"{PAPER}, with the allocation of Equation 8", row="DPRR degree", reading="variance, as stated")
+@audit(
+    source=f"{PAPER}, with the allocation of Equation 8",
+    row="DPRR degree",
+    reading="variance, as stated",
+)
 def dprr_degree_variance(epsilon=1.2, nodes=500):
     """The noisy degree of the DPRR, with the published allocation, has variance at most (n_max − 1)/2.
 
@@ -133,7 +150,11 @@ def dprr_degree_variance(epsilon=1.2, nodes=500):
     )
 
 
-@audit(source=f"{PAPER}, on REDDIT-BINARY", row="DPRR degree", reading="variance, on real graphs")
+@audit(
+    source=f"{PAPER}, on REDDIT-BINARY",
+    row="DPRR degree",
+    reading="variance, on real graphs",
+)
 def dprr_degree_variance_reddit(epsilon=1.0, largest=10):
     """On REDDIT-BINARY the noisy degree of the DPRR has variance at most (n_max − 1)/2.
 
@@ -179,19 +200,29 @@ def degree_figure(epsilon, largest, rng):
     degrees = np.concatenate([graph.degrees for graph in graphs])
     order = np.argsort(degrees, kind="stable")
     targets = np.geomspace(1, degrees.max(), POINTS)
-    shown = order[np.unique(np.minimum(np.searchsorted(degrees[order], targets), len(order) - 1))]
+    shown = order[
+        np.unique(np.minimum(np.searchsorted(degrees[order], targets), len(order) - 1))
+    ]
     series = []
     for name, mechanism in {
         "DPRR": lambda nodes: DPRR.allocated(epsilon, nodes),
         "RR": lambda nodes: RandomisedResponse(epsilon),
         "LocalLap": lambda nodes: LocalLaplaceGraph(epsilon, nodes),
     }.items():
-        noisy = np.concatenate([out_degrees(mechanism(g.nodes).whole_graph(g, rng=rng)) for g in graphs])
-        series.append({"name": name, "points": [[int(degrees[u]), int(noisy[u])] for u in shown]})
+        noisy = np.concatenate(
+            [out_degrees(mechanism(g.nodes).whole_graph(g, rng=rng)) for g in graphs]
+        )
+        series.append(
+            {"name": name, "points": [[int(degrees[u]), int(noisy[u])] for u in shown]}
+        )
     labels = {"x_label": "original degree", "y_label": "noisy degree"}
     return {"scatter": {**labels, "series": series, "diagonal": True, "log": True}}
 
 
 def out_degrees(released):
     """Return each user's number of ones in what was released, directed lists or an undirected graph."""
-    return released.out_degrees if hasattr(released, "arcs") and hasattr(released, "out_degrees") else released.degrees
+    return (
+        released.out_degrees
+        if hasattr(released, "arcs") and hasattr(released, "out_degrees")
+        else released.degrees
+    )

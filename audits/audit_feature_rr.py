@@ -9,13 +9,24 @@ from itertools import product
 import numpy as np
 
 from auditdp import AnyValues, Audit, Box, Pair, PureDP, audit
-from mechanisms.features import ExtractedFeatureRR, FeatureRR, LinearExtractor, RecordFeatureRR, safe_budget, worst_loss
+from mechanisms.features import (
+    ExtractedFeatureRR,
+    FeatureRR,
+    LinearExtractor,
+    RecordFeatureRR,
+    safe_budget,
+    worst_loss,
+)
 
 HETERO_RR = "Tran et al. 2022, arXiv:2211.05766"
 THREE_POINTS = (0.0, 0.5, 1.0)
-UP_AND_DOWN = Pair(np.array([1.0, 0.0]), np.array([0.0, 1.0]), "one up, one down, against the reverse")
+UP_AND_DOWN = Pair(
+    np.array([1.0, 0.0]), np.array([0.0, 1.0]), "one up, one down, against the reverse"
+)
 """Shows the whole loss of two features, and features that share their noise."""
-SHARES_DIFFER = Pair(np.array([0.5, 1.0]), np.array([0.0, 0.0]), "shares of their own that differ most")
+SHARES_DIFFER = Pair(
+    np.array([0.5, 1.0]), np.array([0.0, 0.0]), "shares of their own that differ most"
+)
 
 
 def answers_on_scale(inputs):
@@ -32,7 +43,12 @@ def identity(features):
     return LinearExtractor(tuple(map(tuple, np.eye(features))))
 
 
-@audit(source=f"{HETERO_RR}, Algorithm 1", row="FeatureRR", reading="one feature", smallest={"bins": range(2, 8)})
+@audit(
+    source=f"{HETERO_RR}, Algorithm 1",
+    row="FeatureRR",
+    reading="one feature",
+    smallest={"bins": range(2, 8)},
+)
 def feature_rr_feature(epsilon=1.0, bins=7):
     """Pr(u|t) ∝ exp(−ε_i|u−t|/(k−1)) provides ε_i-LDP for one feature, though its normalisers differ between bins.
 
@@ -69,7 +85,10 @@ def feature_rr(epsilon=2.0, bins=3):
 def printed_scores(importance, sensitivity, weight):
     """Return θ of Equation 7, before Algorithm 1 divides by its sum."""
     low, high = min(sensitivity), max(sensitivity)
-    return tuple(weight * a + (1 - weight) * (low + high - b) for a, b in zip(importance, sensitivity, strict=True))
+    return tuple(
+        weight * a + (1 - weight) * (low + high - b)
+        for a, b in zip(importance, sensitivity, strict=True)
+    )
 
 
 @audit(
@@ -125,29 +144,47 @@ def feature_rr_record_published(epsilon=4.0, bins=4, features=3):
     False for every ε, from two features on: θ is a function of the record in the clear.
     """
     return Audit(
-        mechanism=RecordFeatureRR(epsilon, identity(features), bins, publish_shares=True),
+        mechanism=RecordFeatureRR(
+            epsilon, identity(features), bins, publish_shares=True
+        ),
         claim=PureDP(epsilon),
         pairs=answers_on_scale(features),
         calls=5_000,
     )
 
 
-@audit(source="derived here", row="FeatureRR", reading="θ public, from the raw record", repairs="feature_rr_record")
+@audit(
+    source="derived here",
+    row="FeatureRR",
+    reading="θ public, from the raw record",
+    repairs="feature_rr_record",
+)
 def feature_rr_record_public(epsilon=2.0, bins=3, features=2):
     """From the raw record, with shares θ that are public and the same for all records, FeatureRR provides ε_f-LDP."""
     shares = (1.0,) * features
     return Audit(
-        mechanism=ExtractedFeatureRR(identity(features), FeatureRR(epsilon, shares, bins)),
+        mechanism=ExtractedFeatureRR(
+            identity(features), FeatureRR(epsilon, shares, bins)
+        ),
         claim=PureDP(epsilon),
         pairs=answers_on_scale(features),
-        controls=[ExtractedFeatureRR(identity(features), FeatureRR(1.5 * epsilon, shares, bins))],
+        controls=[
+            ExtractedFeatureRR(
+                identity(features), FeatureRR(1.5 * epsilon, shares, bins)
+            )
+        ],
         play=[UP_AND_DOWN],
         calls=60_000,
         cost="none in noise: the same ε is divided among the features, by public records instead of one's own",
     )
 
 
-@audit(source="derived here", row="FeatureRR", reading="θ from the record, smaller budget", repairs="feature_rr_record")
+@audit(
+    source="derived here",
+    row="FeatureRR",
+    reading="θ from the record, smaller budget",
+    repairs="feature_rr_record",
+)
 def feature_rr_record_budget(epsilon=4.0, bins=4, features=2):
     """With shares that each record computes from itself, a smaller budget to divide provides ε_f-LDP: ``safe_budget``."""
     budget = safe_budget(epsilon, features, bins)

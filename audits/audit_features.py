@@ -31,7 +31,9 @@ SENT_EQUIVALENTS = {
 # The encoder and its estimates.
 
 
-@audit(source=f"{LPGNN}, multi-bit encoder", row="multi-bit encoder", reading="as stated")
+@audit(
+    source=f"{LPGNN}, multi-bit encoder", row="multi-bit encoder", reading="as stated"
+)
 def multi_bit(epsilon=4.5, dimension=3):
     """The multi-bit encoder with the published number of sent features provides ε-LDP for records in [α, β]^d.
 
@@ -49,7 +51,9 @@ def multi_bit(epsilon=4.5, dimension=3):
     )
 
 
-@audit(source=f"{LPGNN}, multi-bit encoder with m = d", row="1-bit", reading="as stated")
+@audit(
+    source=f"{LPGNN}, multi-bit encoder with m = d", row="1-bit", reading="as stated"
+)
 def one_bit(epsilon=1.5, dimension=3):
     """The 1-bit mechanism on every feature, with ε/d each, provides ε-LDP for records in [α, β]^d."""
     pairs = Box(0, 1, dimension)
@@ -92,10 +96,16 @@ def first_feature(data):
 
 def records_by_value(dimension, values=(-1.0, 0.5, 2.0)):
     """Return records whose first feature takes each value; the others are at the low end."""
-    return {f"x = {x:g}": [np.array([x] + [values[0]] * (dimension - 1))] for x in values}
+    return {
+        f"x = {x:g}": [np.array([x] + [values[0]] * (dimension - 1))] for x in values
+    }
 
 
-@audit(source=f"{LPGNN}, multi-bit rectifier", row="multi-bit rectifier", reading="as stated")
+@audit(
+    source=f"{LPGNN}, multi-bit rectifier",
+    row="multi-bit rectifier",
+    reading="as stated",
+)
 def multi_bit_rectifier(epsilon=4.5, dimension=3, margin=0.25):
     """The multi-bit rectifier is unbiased, for features in [α, β] = [−1, 2]."""
     encoder = MultiBit(epsilon, dimension, -1.0, 2.0)
@@ -108,7 +118,11 @@ def multi_bit_rectifier(epsilon=4.5, dimension=3, margin=0.25):
     )
 
 
-@audit(source=f"{LPGNN}, variance of the multi-bit rectifier", row="multi-bit rectifier", reading="its variance")
+@audit(
+    source=f"{LPGNN}, variance of the multi-bit rectifier",
+    row="multi-bit rectifier",
+    reading="its variance",
+)
 def multi_bit_variance(epsilon=4.5, dimension=3):
     """The estimate's variance is at most (d/m)((β−α)/2·(e^(ε/m)+1)/(e^(ε/m)−1))², which it is in the middle."""
     encoder = MultiBit(epsilon, dimension, -1.0, 2.0)
@@ -118,9 +132,13 @@ def multi_bit_variance(epsilon=4.5, dimension=3):
         mechanism=Rectified(encoder),
         claim=VarianceAtMost(float(bound), first_feature),
         inputs=records_by_value(dimension),
-        controls=[Rectified(MultiBit(0.9 * epsilon, dimension, -1.0, 2.0, sampled=encoder.m))],
+        controls=[
+            Rectified(MultiBit(0.9 * epsilon, dimension, -1.0, 2.0, sampled=encoder.m))
+        ],
         calls=60_000,
-        equivalent_mutants={"seed fixed: *": "an estimate that is the same in every run has variance 0"},
+        equivalent_mutants={
+            "seed fixed: *": "an estimate that is the same in every run has variance 0"
+        },
         decides="nothing sampled: in the middle of the range the bound is attained; it follows in closed form from the law",
     )
 
@@ -190,7 +208,11 @@ def min_max_estimates(epsilon=1.0, users=3):
     )
 
 
-@audit(source="derived here", row="min–max scaling", reading="one user's report, seen alone")
+@audit(
+    source="derived here",
+    row="min–max scaling",
+    reading="one user's report, seen alone",
+)
 def min_max_one_report(epsilon=1.0, users=3):
     """After min–max scaling, any one user's report that is seen alone keeps ε, whoever's record is replaced."""
     return Audit(
@@ -202,7 +224,12 @@ def min_max_one_report(epsilon=1.0, users=3):
     )
 
 
-@audit(source="derived here", row="min–max scaling", reading="what holds: n users lose nε", repairs="min_max")
+@audit(
+    source="derived here",
+    row="min–max scaling",
+    reading="what holds: n users lose nε",
+    repairs="min_max",
+)
 def min_max_everybody(epsilon=0.5, users=3):
     """After min–max scaling, everything that n users release has nε-DP for a user's record, and no less."""
     return Audit(
@@ -215,10 +242,18 @@ def min_max_everybody(epsilon=0.5, users=3):
     )
 
 
-@audit(source="derived here", row="min–max scaling", reading="public bounds and clipping", repairs="min_max")
+@audit(
+    source="derived here",
+    row="min–max scaling",
+    reading="public bounds and clipping",
+    repairs="min_max",
+)
 def public_bounds(epsilon=1.0, users=2, bound=1.0):
     """Features clipped to public bounds, then encoded, have ε-LDP for a user's record, whatever numbers it holds."""
-    encoder, wider = MultiBit(epsilon, 1, -bound, bound), MultiBit(epsilon, 1, -2 * bound, 2 * bound)
+    encoder, wider = (
+        MultiBit(epsilon, 1, -bound, bound),
+        MultiBit(epsilon, 1, -2 * bound, 2 * bound),
+    )
     ratio = wider.variance(0.0) / encoder.variance(0.0)
     return Audit(
         mechanism=PublicBounds(encoder, users),
@@ -237,7 +272,11 @@ def public_bounds(epsilon=1.0, users=2, bound=1.0):
     )
 
 
-@audit(source=LPGNN, row="multi-bit encoder", reading="as deployed, everybody's records in public bounds")
+@audit(
+    source=LPGNN,
+    row="multi-bit encoder",
+    reading="as deployed, everybody's records in public bounds",
+)
 def multi_bit_everybody(epsilon=2.0, users=2, dimension=2):
     """Everybody encodes their own record in public bounds: ε for one record, since the others' reports do not change."""
     return Audit(

@@ -29,10 +29,18 @@ def published(nodes, epsilon=1.0, **readings):
     readings.setdefault("scores", score_matrix(embedding(nodes)))
     mechanism = GraphPub(epsilon, nodes, **readings)
     claim = epsilon + (mechanism.degree_epsilon or 0)
-    return Audit(mechanism=mechanism, claim=PureDP(claim), pairs=Edges(nodes), calls=2_000)
+    return Audit(
+        mechanism=mechanism, claim=PureDP(claim), pairs=Edges(nodes), calls=2_000
+    )
 
 
-@audit(source=GRAPH_PUB, expect="violation", row="GraphPub", reading="as stated, L public", smallest=SIZES)
+@audit(
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub",
+    reading="as stated, L public",
+    smallest=SIZES,
+)
 def graph_pub(epsilon=1.0, nodes=4):
     """E₁ real neighbours and E₂ others with the largest L, both rounded to nearest, provide ε-edge DP.
 
@@ -41,7 +49,13 @@ def graph_pub(epsilon=1.0, nodes=4):
     return published(nodes, epsilon)
 
 
-@audit(source=GRAPH_PUB, expect="violation", row="GraphPub", reading="E₁ and E₂ rounded down", smallest=SIZES)
+@audit(
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub",
+    reading="E₁ and E₂ rounded down",
+    smallest=SIZES,
+)
 def graph_pub_floor(epsilon=1.0, nodes=4):
     """The selection with both counts rounded down provides ε-edge DP.
 
@@ -50,25 +64,49 @@ def graph_pub_floor(epsilon=1.0, nodes=4):
     return published(nodes, epsilon, rounding="floor")
 
 
-@audit(source=GRAPH_PUB, expect="violation", row="GraphPub", reading="E₁ rounded at random", smallest=SIZES)
+@audit(
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub",
+    reading="E₁ rounded at random",
+    smallest=SIZES,
+)
 def graph_pub_random(epsilon=1.0, nodes=4):
     """The selection with E₁ rounded at random, to its value on average, and E₂ the rest provides ε-edge DP."""
     return published(nodes, epsilon, rounding="random")
 
 
-@audit(source=GRAPH_PUB, expect="violation", row="GraphPub", reading="real neighbours uniformly", smallest=SIZES)
+@audit(
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub",
+    reading="real neighbours uniformly",
+    smallest=SIZES,
+)
 def graph_pub_uniform(epsilon=1.0, nodes=4):
     """E₁ real neighbours chosen uniformly and the E₂ others with the largest L provide ε-edge DP."""
     return published(nodes, epsilon, choice="real uniformly")
 
 
-@audit(source=GRAPH_PUB, expect="violation", row="GraphPub", reading="the undirected union released", smallest=SIZES)
+@audit(
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub",
+    reading="the undirected union released",
+    smallest=SIZES,
+)
 def graph_pub_union(epsilon=1.0, nodes=4):
     """The undirected graph of all published lists provides ε-edge DP."""
     return published(nodes, epsilon, union=True)
 
 
-@audit(source=GRAPH_PUB, expect="violation", row="GraphPub", reading="as deployed, L from the graph", smallest=SIZES)
+@audit(
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub",
+    reading="as deployed, L from the graph",
+    smallest=SIZES,
+)
 def graph_pub_deployed(epsilon=1.0, nodes=4):
     """The selection by an L that is computed from the private edges provides ε-edge DP (one untrained linear layer)."""
     return published(nodes, epsilon, scores=linear_scores(embedding(nodes)))
@@ -117,10 +155,18 @@ def graph_pub_random_scores(epsilon=1.0, nodes=4):
     return published(nodes, epsilon, choice="uniformly")
 
 
-@audit(source=GRAPH_PUB, expect="violation", row="GraphPub ablations", reading="A_s replaced by A", smallest=SIZES)
+@audit(
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub ablations",
+    reading="A_s replaced by A",
+    smallest=SIZES,
+)
 def graph_pub_adjacency_scores(epsilon=1.0, nodes=4):
     """The selection by an L computed from A itself provides ε-edge DP (one untrained linear layer, counts rounded down)."""
-    return published(nodes, epsilon, rounding="floor", scores=linear_scores(embedding(nodes)))
+    return published(
+        nodes, epsilon, rounding="floor", scores=linear_scores(embedding(nodes))
+    )
 
 
 def share_kept(epsilon, nodes, degree):
@@ -129,7 +175,10 @@ def share_kept(epsilon, nodes, degree):
 
 
 @audit(
-    source="derived here", row="GraphPub", reading="every pair at random, by public degree and L", repairs="graph_pub"
+    source="derived here",
+    row="GraphPub",
+    reading="every pair at random, by public degree and L",
+    repairs="graph_pub",
 )
 def graph_pub_response(epsilon=1.0, nodes=3, degree=1.5):
     """Each pair published with probability q, or p = E·q where it is an edge, q by a public degree and L, has ε-edge DP."""

@@ -26,7 +26,9 @@ def gnn():
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise Skip("needs torch; install it with: pip install 'auditdp[torch]'") from None
+        raise Skip(
+            "needs torch; install it with: pip install 'auditdp[torch]'"
+        ) from None
     return graph_pub
 
 
@@ -35,7 +37,9 @@ def training(nodes, epochs, steps, encode="learned"):
     angles, trainer = np.arange(nodes), gnn()
     features = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     reverse = trainer.ReverseLearning(steps=steps)
-    return trainer.TrainedScores(features, angles % 2, encode=encode, reverse=reverse, epochs=epochs)
+    return trainer.TrainedScores(
+        features, angles % 2, encode=encode, reverse=reverse, epochs=epochs
+    )
 
 
 @audit(
@@ -48,7 +52,12 @@ def training(nodes, epochs, steps, encode="learned"):
 def graph_pub_trained(epsilon=1.0, nodes=4, epochs=50, steps=20):
     """The whole pipeline, trained with a public seed, provides ε-edge DP."""
     scores = training(nodes, epochs, steps).with_seed(SEED)
-    return Audit(mechanism=GraphPub(epsilon, nodes, scores), claim=PureDP(epsilon), pairs=Edges(nodes), calls=2_000)
+    return Audit(
+        mechanism=GraphPub(epsilon, nodes, scores),
+        claim=PureDP(epsilon),
+        pairs=Edges(nodes),
+        calls=2_000,
+    )
 
 
 @audit(
@@ -61,7 +70,13 @@ def graph_pub_trained(epsilon=1.0, nodes=4, epochs=50, steps=20):
 def graph_pub_trained_afresh(epsilon=1.0, nodes=4, epochs=50, steps=20):
     """The whole pipeline, trained afresh in every run, provides ε-edge DP."""
     mechanism = gnn().GraphPubTrained(epsilon, training(nodes, epochs, steps))
-    return Audit(mechanism=mechanism, claim=PureDP(epsilon), pairs=Edges(nodes), calls=2_000, trace=False)
+    return Audit(
+        mechanism=mechanism,
+        claim=PureDP(epsilon),
+        pairs=Edges(nodes),
+        calls=2_000,
+        trace=False,
+    )
 
 
 @audit(
@@ -73,8 +88,18 @@ def graph_pub_trained_afresh(epsilon=1.0, nodes=4, epochs=50, steps=20):
 )
 def graph_pub_trained_degrees(epsilon1=0.5, epsilon2=1.0, nodes=4, epochs=50, steps=20):
     """The whole pipeline with noisy degrees provides (ε₁+ε₂)-edge DP."""
-    mechanism = GraphPub(epsilon2, nodes, training(nodes, epochs, steps).with_seed(SEED), degree_epsilon=epsilon1)
-    return Audit(mechanism=mechanism, claim=PureDP(epsilon1 + epsilon2), pairs=Edges(nodes), calls=2_000)
+    mechanism = GraphPub(
+        epsilon2,
+        nodes,
+        training(nodes, epochs, steps).with_seed(SEED),
+        degree_epsilon=epsilon1,
+    )
+    return Audit(
+        mechanism=mechanism,
+        claim=PureDP(epsilon1 + epsilon2),
+        pairs=Edges(nodes),
+        calls=2_000,
+    )
 
 
 @audit(
@@ -87,7 +112,12 @@ def graph_pub_trained_degrees(epsilon1=0.5, epsilon2=1.0, nodes=4, epochs=50, st
 def graph_pub_trained_adjacency(epsilon=1.0, nodes=4, epochs=50, steps=20):
     """The pipeline without A_s, its encoder trained on A itself, provides ε-edge DP."""
     scores = training(nodes, epochs, steps, encode="private").with_seed(SEED)
-    return Audit(mechanism=GraphPub(epsilon, nodes, scores), claim=PureDP(epsilon), pairs=Edges(nodes), calls=2_000)
+    return Audit(
+        mechanism=GraphPub(epsilon, nodes, scores),
+        claim=PureDP(epsilon),
+        pairs=Edges(nodes),
+        calls=2_000,
+    )
 
 
 def unwritten_edges():
@@ -100,13 +130,22 @@ def unwritten_edges():
     pairs = []
     for left_out in (None, *TRIANGLE):
         rest = [edge for edge in TRIANGLE if edge != left_out]
-        others = "triangle" if left_out is None else f"path without edge {left_out[0]}{left_out[1]}"
-        pairs.append(Pair(graph(5, (0, 1), *rest), graph(5, *rest), f"{others} ± edge 01"))
+        others = (
+            "triangle"
+            if left_out is None
+            else f"path without edge {left_out[0]}{left_out[1]}"
+        )
+        pairs.append(
+            Pair(graph(5, (0, 1), *rest), graph(5, *rest), f"{others} ± edge 01")
+        )
     return pairs
 
 
 @audit(
-    source=GRAPH_PUB, expect="violation", row="GraphPub", reading="what L alone gives away, trained with a public seed"
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub",
+    reading="what L alone gives away, trained with a public seed",
 )
 def graph_pub_leaking_scores(epochs=100, steps=100):
     """L, trained with a public seed, keeps 1-edge DP where the selection by a public L tells nothing.
@@ -126,13 +165,21 @@ def graph_pub_leaking_scores(epochs=100, steps=100):
 
 
 @audit(
-    source=GRAPH_PUB, expect="violation", row="GraphPub", reading="what L alone gives away, trained afresh in every run"
+    source=GRAPH_PUB,
+    expect="violation",
+    row="GraphPub",
+    reading="what L alone gives away, trained afresh in every run",
 )
 def graph_pub_leaking_scores_afresh(epochs=100, steps=100):
     """L, trained afresh in every run, keeps 1-edge DP where the selection by a public L tells nothing (the triangle)."""
     mechanism = gnn().GraphPubTrained(1.0, training(5, epochs, steps), rounding="floor")
     return Audit(
-        mechanism=mechanism, claim=PureDP(1.0), pairs=Edges(5), play=unwritten_edges()[:1], calls=2_000, trace=False
+        mechanism=mechanism,
+        claim=PureDP(1.0),
+        pairs=Edges(5),
+        play=unwritten_edges()[:1],
+        calls=2_000,
+        trace=False,
     )
 
 
@@ -147,7 +194,9 @@ def graph_pub_trained_response(epsilon=1.0, nodes=3, degree=1.5, epochs=50, step
 
     M is trained on no edges, so that L is public, and the rest is the repair of the selection.
     """
-    scores = training(nodes, epochs, steps).with_seed(SEED)(np.zeros((nodes, nodes), np.int8))
+    scores = training(nodes, epochs, steps).with_seed(SEED)(
+        np.zeros((nodes, nodes), np.int8)
+    )
     return Audit(
         mechanism=GraphPubResponse(epsilon, nodes, scores, degree),
         claim=PureDP(epsilon),

@@ -167,7 +167,10 @@ def privhrg_dendrogram_uniform_start(epsilon=1.0, nodes=4, steps=1):
         claim=PureDP(epsilon),
         pairs=Edges(nodes),
         controls=[DendrogramStep(20 * epsilon, nodes, steps=steps, start="uniform")],
-        play=[telling(nodes)[0], Pair(graph(nodes, (2, 3)), graph(nodes), "an edge | none")],
+        play=[
+            telling(nodes)[0],
+            Pair(graph(nodes, (2, 3)), graph(nodes), "an edge | none"),
+        ],
         calls=50_000,  # the control needs some 2,000, as many as the quick budget has
         equivalent_mutants={
             "noise halved: draw 3, random in ExactChain.run*": (
@@ -277,7 +280,9 @@ def edge_rr_alternating(epsilon=0.1, public_moves=10):
     neither: public moves lead back to where one private move shows whether it was accepted.
     """
     return Audit(
-        mechanism=ManyPublicMoves(epsilon, 3, moves="alternating", public=WEDGE, public_moves=public_moves),
+        mechanism=ManyPublicMoves(
+            epsilon, 3, moves="alternating", public=WEDGE, public_moves=public_moves
+        ),
         claim=PureDP(epsilon),
         pairs=PrivateEdgeDP(3, WEDGE),
         evidence=["exact"],
@@ -297,9 +302,20 @@ def edge_rr_dendrogram_as_printed(epsilon=0.1, public_moves=10):
     where both printed sensitivities agree.
     """
     step = ManyPublicMoves(
-        epsilon, 3, moves="alternating", public=WEDGE, public_moves=public_moves, factor=1, equation="15"
+        epsilon,
+        3,
+        moves="alternating",
+        public=WEDGE,
+        public_moves=public_moves,
+        factor=1,
+        equation="15",
     )
-    return Audit(mechanism=step, claim=PureDP(epsilon), pairs=PrivateEdgeDP(3, WEDGE), evidence=["exact"])
+    return Audit(
+        mechanism=step,
+        claim=PureDP(epsilon),
+        pairs=PrivateEdgeDP(3, WEDGE),
+        evidence=["exact"],
+    )
 
 
 @audit(
@@ -324,7 +340,12 @@ def edge_rr_dendrogram_one_step(epsilon=0.1, public_moves=10):
         factor=1,
         equation="15",
     )
-    return Audit(mechanism=step, claim=PureDP(epsilon), pairs=PrivateEdgeDP(3, WEDGE), evidence=["exact"])
+    return Audit(
+        mechanism=step,
+        claim=PureDP(epsilon),
+        pairs=PrivateEdgeDP(3, WEDGE),
+        evidence=["exact"],
+    )
 
 
 @audit(

@@ -48,11 +48,18 @@ def noisy_probabilities(epsilon=1.0, nodes=4):
         mechanism=NoisyCounts(tree, Thresholds(epsilon)),
         claim=PureDP(epsilon),
         pairs=Edges(nodes),
-        controls=[NoisyCounts(tree, Thresholds(2 * epsilon)), NoisyCounts(tree, Thresholds(epsilon, draws="fresh"))],
+        controls=[
+            NoisyCounts(tree, Thresholds(2 * epsilon)),
+            NoisyCounts(tree, Thresholds(epsilon, draws="fresh")),
+        ],
     )
 
 
-@audit(source=f"{PRIV_HRG}, CalculateNoisyProb", row="privHRG", reading="noisy counts, nothing pooled")
+@audit(
+    source=f"{PRIV_HRG}, CalculateNoisyProb",
+    row="privHRG",
+    reading="noisy counts, nothing pooled",
+)
 def noisy_probabilities_unpooled(epsilon=1.0, nodes=4):
     """CalculateNoisyProb above the thresholds is ε₂-edge DP: every edge is counted at its lowest common ancestor only."""
     tree = ladder(nodes)
@@ -102,7 +109,9 @@ def noisy_probabilities_nested(epsilon=1.0, nodes=3):
 
 # The released graph.
 
-GRAPH_DRAWN = "the graph is drawn from the dendrogram and the noisy counts: post-processing"
+GRAPH_DRAWN = (
+    "the graph is drawn from the dendrogram and the noisy counts: post-processing"
+)
 COUNTED = (
     "65,536 runs on each of the 64 graphs of 4 nodes bound the loss by .98 of 1 on all pairs, with δ = .001 (wrong once in "
     "10,000 times)"
@@ -124,7 +133,9 @@ def edge_rr_private_nodes(epsilon1=0.5, epsilon2=0.5, nodes=2):
     False with an infinite loss: two nodes without a private edge are never joined by one, with it they often are.
     """
     return Audit(
-        mechanism=EdgeRR(epsilon1, epsilon2, nodes, steps=20), claim=PureDP(epsilon1 + epsilon2), pairs=Edges(nodes)
+        mechanism=EdgeRR(epsilon1, epsilon2, nodes, steps=20),
+        claim=PureDP(epsilon1 + epsilon2),
+        pairs=Edges(nodes),
     )
 
 
@@ -227,7 +238,9 @@ def edge_rr(epsilon1=0.5, epsilon2=0.01, nodes=4):
     shows the dendrogram.
     """
     return Audit(
-        mechanism=EdgeRR(epsilon1, epsilon2, nodes, private_nodes="all", moves="private", **NEVER),
+        mechanism=EdgeRR(
+            epsilon1, epsilon2, nodes, private_nodes="all", moves="private", **NEVER
+        ),
         claim=PureDP(epsilon1 + epsilon2),
         pairs=Edges(nodes),
         evidence=["exact"],

@@ -17,7 +17,11 @@ def labels(classes):
     return AnyValues(list(range(classes)), label="label LDP (any two labels)")
 
 
-@audit(source=f"{LPGNN}, randomised response on labels", row="label RR", reading="as stated and as deployed")
+@audit(
+    source=f"{LPGNN}, randomised response on labels",
+    row="label RR",
+    reading="as stated and as deployed",
+)
 def label_rr(epsilon=1.0, classes=4):
     """The true label with probability E/(E+c−1), each other with 1/(E+c−1), provides ε-label LDP."""
     return Audit(
@@ -36,29 +40,54 @@ def features_and_label(epsilon_features=1.0, epsilon_label=1.0, dimension=1, cla
     Features are 0 or 1 here, as words in a document; these are the ends at which the encoder loses all of ε_x. With one
     feature, and only then, noise that label and feature share is seen in a batch of runs.
     """
-    records = [np.array([*x, y], np.float64) for x in product((0, 1), repeat=dimension) for y in range(classes)]
-    mechanism = FeaturesAndLabel(MultiBit(epsilon_features, dimension), LabelRR(epsilon_label, classes))
+    records = [
+        np.array([*x, y], np.float64)
+        for x in product((0, 1), repeat=dimension)
+        for y in range(classes)
+    ]
+    mechanism = FeaturesAndLabel(
+        MultiBit(epsilon_features, dimension), LabelRR(epsilon_label, classes)
+    )
     return Audit(
         mechanism=mechanism,
         claim=PureDP(epsilon_features + epsilon_label),
-        pairs=AnyValues(records, finite=True, label=f"value LDP (any two records of {dimension} words and a label)"),
+        pairs=AnyValues(
+            records,
+            finite=True,
+            label=f"value LDP (any two records of {dimension} words and a label)",
+        ),
         controls=[
-            FeaturesAndLabel(MultiBit(2 * epsilon_features, dimension), LabelRR(epsilon_label, classes)),
-            FeaturesAndLabel(MultiBit(epsilon_features, dimension), LabelRR(2 * epsilon_label, classes)),
+            FeaturesAndLabel(
+                MultiBit(2 * epsilon_features, dimension),
+                LabelRR(epsilon_label, classes),
+            ),
+            FeaturesAndLabel(
+                MultiBit(epsilon_features, dimension),
+                LabelRR(2 * epsilon_label, classes),
+            ),
         ],
         calls=60_000,
     )
 
 
 @audit(source=LPGNN, row="label RR", reading="the label alone, given the features")
-def label_beside_features(epsilon_features=1.0, epsilon_label=1.0, dimension=1, classes=3):
+def label_beside_features(
+    epsilon_features=1.0, epsilon_label=1.0, dimension=1, classes=3
+):
     """For the label alone, of a record whose features are the same, the same release provides ε_y."""
     records = [np.array([*np.ones(dimension), y]) for y in range(classes)]
-    features, response = MultiBit(epsilon_features, dimension), LabelRR(epsilon_label, classes)
+    features, response = (
+        MultiBit(epsilon_features, dimension),
+        LabelRR(epsilon_label, classes),
+    )
     return Audit(
         mechanism=FeaturesAndLabel(features, response),
         claim=PureDP(epsilon_label),
-        pairs=AnyValues(records, finite=True, label="label LDP (any two labels of the same features)"),
+        pairs=AnyValues(
+            records,
+            finite=True,
+            label="label LDP (any two labels of the same features)",
+        ),
         controls=[FeaturesAndLabel(features, LabelRR(1.5 * epsilon_label, classes))],
         calls=20_000,
         equivalent_mutants={"*called by MultiBit.perturb": SAME_FEATURES},

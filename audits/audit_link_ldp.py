@@ -15,7 +15,11 @@ SHARE = Fraction(7, 10)
 """One of the shares for the degree that the published search tries."""
 
 
-@audit(source=f"{BLINK}, abstract; client.py", row="Blink", reading="one user's message, as stated")
+@audit(
+    source=f"{BLINK}, abstract; client.py",
+    row="Blink",
+    reading="one user's message, as stated",
+)
 def blink_message(epsilon=1.2, nodes=3):
     """A noisy degree (share δ of the budget) and a noisy neighbour list (the rest) together are ε-link LDP."""
     return Audit(
@@ -37,7 +41,9 @@ def blink_message(epsilon=1.2, nodes=3):
 def blink_link(epsilon=1.0, nodes=2):
     """The messages of all users of an undirected graph are ε-DP for a link."""
     return Audit(
-        mechanism=LinkMessages(LinkMessage(epsilon, SHARE), nodes), claim=PureDP(epsilon), pairs=Relationship(nodes)
+        mechanism=LinkMessages(LinkMessage(epsilon, SHARE), nodes),
+        claim=PureDP(epsilon),
+        pairs=Relationship(nodes),
     )
 
 
@@ -51,5 +57,7 @@ def blink_link(epsilon=1.0, nodes=2):
 def blink_search(epsilon=1.0, runs=1):
     """All messages of one of two users, in as many runs as the server asks for, are ε-link LDP."""
     return Audit(
-        mechanism=LinkMessages(LinkMessage(epsilon, SHARE), 2, runs), claim=PureDP(epsilon), pairs=NeighbourLists(2)
+        mechanism=LinkMessages(LinkMessage(epsilon, SHARE), 2, runs),
+        claim=PureDP(epsilon),
+        pairs=NeighbourLists(2),
     )

@@ -27,7 +27,11 @@ DEPTH_EQUIVALENTS = {
 """Why mutants keep the claim of the last hop."""
 
 
-@audit(source=f"{CARIBOU}, abstract; calibrate() of its code", row="CARIBOU", reading="loss that converges with depth")
+@audit(
+    source=f"{CARIBOU}, abstract; calibrate() of its code",
+    row="CARIBOU",
+    reading="loss that converges with depth",
+)
 def caribou_depth(lipschitz=0.5, sensitivity=1.0, sigma=2.0, hops=16):
     """K noisy hops that contract with c count as min{K, (1 − c^K)(1 + c)/((1 + c^K)(1 − c))} if the last is released."""
     mechanism = ContractiveIterations(lipschitz, sensitivity, sigma, hops)
@@ -50,7 +54,9 @@ def caribou_depth(lipschitz=0.5, sensitivity=1.0, sigma=2.0, hops=16):
 def caribou_embedding(noise=4.0, nodes=2):
     """The embedding of one noisy hop that is aggregated once more without noise is 1/λ-Gaussian DP for an edge."""
     return Audit(
-        mechanism=FeaturesAgree(CaribouEmbedding(noise, nodes)), claim=GaussianDP(1 / noise), pairs=Edges(nodes)
+        mechanism=FeaturesAgree(CaribouEmbedding(noise, nodes)),
+        claim=GaussianDP(1 / noise),
+        pairs=Edges(nodes),
     )
 
 
@@ -75,10 +81,18 @@ def caribou_noisy_hop(noise=2.0, nodes=4):
 def neighbours(others, max_degree):
     """Any two sets of at most D nodes that have the replaced node as a neighbour."""
     lists = all_bits(others)
-    return AnyValues(list(lists[lists.sum(axis=1) <= max_degree]), finite=True, label="a replaced node's neighbours")
+    return AnyValues(
+        list(lists[lists.sum(axis=1) <= max_degree]),
+        finite=True,
+        label="a replaced node's neighbours",
+    )
 
 
-@audit(source=f"{DPDGC_CODE}, perturb() of dpdgc_ndp.py", row="DPDGC", reading="embedding, rows of W scaled to s")
+@audit(
+    source=f"{DPDGC_CODE}, perturb() of dpdgc_ndp.py",
+    row="DPDGC",
+    reading="embedding, rows of W scaled to s",
+)
 def dpdgc_embedding(noise=1.0, max_degree=2, others=4):
     """The embedding A·W with noise λ·s·√(2D) is 1/λ-Gaussian DP for a replaced node if the rows of W have norm s."""
     return Audit(
@@ -96,7 +110,9 @@ def dpdgc_embedding(noise=1.0, max_degree=2, others=4):
     row="DPDGC",
     reading="published code: rows of W that are not scaled",
 )
-def dpdgc_embedding_unscaled(noise=1.0, norm_scale=1e-8, max_degree=2, others=4, weight=0.03):
+def dpdgc_embedding_unscaled(
+    noise=1.0, norm_scale=1e-8, max_degree=2, others=4, weight=0.03
+):
     """The embedding A·W of the code, whose rows of W keep the norm that they are trained to, is 1/λ-Gaussian DP."""
     return Audit(
         mechanism=NeighbourEmbedding(noise, norm_scale, max_degree, weight),
@@ -114,7 +130,9 @@ def dpdgc_embedding_unscaled(noise=1.0, norm_scale=1e-8, max_degree=2, others=4,
 def dpdgc_embedding_measured(noise=1.0, max_degree=2, others=4, weight=0.03):
     """The embedding A·W is 1/λ-Gaussian DP if s is a public bound on the rows of W, and W is scaled to it."""
     return Audit(
-        mechanism=NeighbourEmbedding(noise, weight, max_degree, np.nextafter(weight, 0)),
+        mechanism=NeighbourEmbedding(
+            noise, weight, max_degree, np.nextafter(weight, 0)
+        ),
         claim=GaussianDP(1 / noise),
         pairs=neighbours(others, max_degree),
         play=neighbours(others, max_degree).pairs()[:1],

@@ -9,8 +9,18 @@ import math
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, audit
 from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.accountants.dp_sgd_batches import FixedSizeUpper
-from auditdp.accountants.dp_sgd_node_level import NodeLevelLower, NodeLevelRDP, NodeLevelUpper
-from mechanisms.node_level import Beyond, ClippedAtPercentile, DrawnWithReplacementLower, SymmetricLaplace, WithinBall
+from auditdp.accountants.dp_sgd_node_level import (
+    NodeLevelLower,
+    NodeLevelRDP,
+    NodeLevelUpper,
+)
+from mechanisms.node_level import (
+    Beyond,
+    ClippedAtPercentile,
+    DrawnWithReplacementLower,
+    SymmetricLaplace,
+    WithinBall,
+)
 from mechanisms.node_level.symmetric_laplace import SymmetricLaplaceNumber
 from mechanisms.node_level.thresholds import ClippedAtConstant
 
@@ -68,7 +78,9 @@ WHOLE = {"noise": 4.0, "nodes": 6, "reached": 2, "batch": 6, "steps": 1}
 def sage_with_replacement(delta=1 / 60):
     """DP-SGD on batches drawn with replacement is (ε, δ)-node DP with the ε of batches drawn without."""
     claimed = NodeLevelRDP(**WHOLE).epsilon_at(delta)
-    return Audit(None, ApproxDP(claimed, delta), accountants=[DrawnWithReplacementLower(**WHOLE)])
+    return Audit(
+        None, ApproxDP(claimed, delta), accountants=[DrawnWithReplacementLower(**WHOLE)]
+    )
 
 
 @audit(
@@ -88,7 +100,11 @@ def sage_without_replacement(delta=1 / 60):
     )
 
 
-GRADIENTS = Pair((0.01, 0.01, 0.01, 1.0, 1.0), (0.01, 0.01, 0.01, 0.01, 1.0), "two long gradients of five | one")
+GRADIENTS = Pair(
+    (0.01, 0.01, 0.01, 1.0, 1.0),
+    (0.01, 0.01, 0.01, 0.01, 1.0),
+    "two long gradients of five | one",
+)
 
 
 @audit(
@@ -106,7 +122,12 @@ def sage_threshold(noise=2.0, base=4.0, limit=4.0, epsilon=2.0):
     )
 
 
-@audit(source="derived here", row="SAGE-DP code", reading="a public threshold", repairs="sage_threshold")
+@audit(
+    source="derived here",
+    row="SAGE-DP code",
+    reading="a public threshold",
+    repairs="sage_threshold",
+)
 def sage_threshold_public(noise=2.0, base=2.0):
     """A step with noise λ·b·q, q a public threshold, is 1/λ-Gaussian DP for a gradient that turns around, with b = 2."""
     return Audit(
@@ -134,12 +155,21 @@ def dpdgc_encoder(noise=1.0, max_degree=100, delta=1e-5):
 
     Below, each of the D rows that lose a neighbour changes by C, all in one direction: ρ rows of a batch by ρC.
     """
-    claimed = FixedSizeUpper(2 * noise, ENCODER["nodes"], ENCODER["batch"], ENCODER["steps"]).epsilon_at(delta)
-    lower = NodeLevelLower(4 * math.sqrt(max_degree + 1) * noise, reached=max_degree, **ENCODER)
+    claimed = FixedSizeUpper(
+        2 * noise, ENCODER["nodes"], ENCODER["batch"], ENCODER["steps"]
+    ).epsilon_at(delta)
+    lower = NodeLevelLower(
+        4 * math.sqrt(max_degree + 1) * noise, reached=max_degree, **ENCODER
+    )
     return Audit(None, ApproxDP(claimed, delta), accountants=[lower])
 
 
-@audit(source="derived here", row="DPDGC", reading="noise for the number of rows", repairs="dpdgc_encoder")
+@audit(
+    source="derived here",
+    row="DPDGC",
+    reading="noise for the number of rows",
+    repairs="dpdgc_encoder",
+)
 def dpdgc_encoder_linear(noise=1.0, max_degree=100, delta=1e-5):
     """Encoder training with noise λ·2C(2D+1) is (ε, δ)-DP for a replaced node with the node-level ε of 2D+1 rows."""
     reached = 2 * max_degree + 1
@@ -154,8 +184,16 @@ def dpdgc_encoder_linear(noise=1.0, max_degree=100, delta=1e-5):
     )
 
 
-@audit(source=f"{PRIVDPR_CODE}, Gau_Noise()", row="PrivDPR", reading="published code: noise of all steps")
+@audit(
+    source=f"{PRIVDPR_CODE}, Gau_Noise()",
+    row="PrivDPR",
+    reading="published code: noise of all steps",
+)
 def privdpr_noise(epsilon=0.1, delta=1e-5, steps=100, clip=5.0):
     """T releases of sensitivity S/T with noise √(2 ln(1.25T/δ))·S/ε are (ε, δ)-DP together."""
     sigma = math.sqrt(2 * math.log(1.25 * steps / delta)) * clip / epsilon
-    return Audit(None, ApproxDP(epsilon, delta), accountants=[GaussianCurve(sigma, clip / steps, steps)])
+    return Audit(
+        None,
+        ApproxDP(epsilon, delta),
+        accountants=[GaussianCurve(sigma, clip / steps, steps)],
+    )

@@ -34,10 +34,16 @@ BALLE = "Balle & Wang 2018, arXiv:1805.06530, Theorem 8"
 NUMBERS = (-1.0, -0.6, 0.0, 0.25, 1.0)
 COIN = "each part is ε-LDP and shows in the output, so that any probability of the coin will do that ignores the number"
 SAMPLE = "which features are sampled plays no part in the loss"
-ONE_COIN = "given a coin that all features share, each is still ε/r-LDP with noise of its own"
+ONE_COIN = (
+    "given a coin that all features share, each is still ε/r-LDP with noise of its own"
+)
 ONE_FEATURE = "one feature is released, so there is none that it shares its noise with"
-UNUSED = "for ε <= .61 Duchi's noise alone is used, and that of an unused draw is as good"
-HYBRID_EQUIVALENTS = {"noise *: draw 1, random in NumpyBackend.uniform, called by Hybrid.draw": COIN}
+UNUSED = (
+    "for ε <= .61 Duchi's noise alone is used, and that of an unused draw is as good"
+)
+HYBRID_EQUIVALENTS = {
+    "noise *: draw 1, random in NumpyBackend.uniform, called by Hybrid.draw": COIN
+}
 RECORD_EQUIVALENTS = {
     "one noise for all coordinates: draw 1, random in NumpyBackend.uniform, called by Hybrid.draw": ONE_COIN
 }
@@ -129,7 +135,11 @@ def duchi_unbiased(epsilon=1.0):
     return unbiased(Duchi(epsilon))
 
 
-@audit(source=f"{DUCHI}; worst case as in {WANG}, Section III", row="Duchi", reading="as stated")
+@audit(
+    source=f"{DUCHI}; worst case as in {WANG}, Section III",
+    row="Duchi",
+    reading="as stated",
+)
 def duchi_variance(epsilon=1.0):
     """Duchi's mechanism has variance at most ((E+1)/(E−1))², at 0."""
     e = math.exp(epsilon)
@@ -171,7 +181,9 @@ def pm_sub_unbiased(epsilon=1.0):
 def pm_sub_variance(epsilon=1.0):
     """PM-SUB has variance at most (t+1)/(E−1) + (E+t)((t+1)³+E−1)/(3t²(E−1)²), t = e^(ε/3), at ±1."""
     e, t = math.exp(epsilon), math.exp(epsilon / 3)
-    bound = (t + 1) / (e - 1) + (e + t) * ((t + 1) ** 3 + e - 1) / (3 * t**2 * (e - 1) ** 2)
+    bound = (t + 1) / (e - 1) + (e + t) * ((t + 1) ** 3 + e - 1) / (
+        3 * t**2 * (e - 1) ** 2
+    )
     return variance_at_most(PMSub(epsilon), bound, 1.0)
 
 
@@ -185,7 +197,11 @@ def hybrid(epsilon=1.0):
 def hybrid_small(epsilon=0.6):
     """The hybrid provides ε-LDP where it is Duchi's mechanism alone."""
     audited = private(Hybrid, epsilon)
-    return replace(audited, equivalent_mutants=audited.equivalent_mutants | {"noise reused: draw *": UNUSED})
+    return replace(
+        audited,
+        equivalent_mutants=audited.equivalent_mutants
+        | {"noise reused: draw *": UNUSED},
+    )
 
 
 @audit(source=f"{WANG}, Section III-C", row="Hybrid", reading="as stated")
@@ -198,22 +214,36 @@ def hybrid_unbiased(epsilon=1.0):
 def hybrid_variance(epsilon=1.0):
     """The hybrid has variance at most (t+3)/(3t(t−1)) + (E+1)²/(t(E−1)²), t = e^(ε/2), the same for every number."""
     e, t = math.exp(epsilon), math.exp(epsilon / 2)
-    return variance_at_most(Hybrid(epsilon), (t + 3) / (3 * t * (t - 1)) + (e + 1) ** 2 / (t * (e - 1) ** 2), 0.5)
+    return variance_at_most(
+        Hybrid(epsilon),
+        (t + 3) / (3 * t * (t - 1)) + (e + 1) ** 2 / (t * (e - 1) ** 2),
+        0.5,
+    )
 
 
-@audit(source=f"{ZHAO} (Three-Outputs)", row="Three-output", reading="as stated, ln 2 < ε < ln 5.53")
+@audit(
+    source=f"{ZHAO} (Three-Outputs)",
+    row="Three-output",
+    reading="as stated, ln 2 < ε < ln 5.53",
+)
 def three_output(epsilon=1.0):
     """The three-output mechanism provides ε-LDP for a number of [−1, 1], where a is the root of a cubic."""
     return private(ThreeOutput, epsilon)
 
 
-@audit(source=f"{ZHAO} (Three-Outputs)", row="Three-output", reading="as stated, ε < ln 2")
+@audit(
+    source=f"{ZHAO} (Three-Outputs)", row="Three-output", reading="as stated, ε < ln 2"
+)
 def three_output_small(epsilon=0.6):
     """The three-output mechanism provides ε-LDP where a = 0: then it is Duchi's."""
     return private(ThreeOutput, epsilon)
 
 
-@audit(source=f"{ZHAO} (Three-Outputs)", row="Three-output", reading="as stated, ε >= ln 5.53")
+@audit(
+    source=f"{ZHAO} (Three-Outputs)",
+    row="Three-output",
+    reading="as stated, ε >= ln 5.53",
+)
 def three_output_large(epsilon=2.0):
     """The three-output mechanism provides ε-LDP where a = E/(E+2), the largest a with which it does."""
     return private(ThreeOutput, epsilon)
@@ -225,7 +255,11 @@ def three_output_unbiased(epsilon=1.0):
     return unbiased(ThreeOutput(epsilon))
 
 
-@audit(source=f"{ZHAO} (Three-Outputs)", row="Three-output", reading="as stated, ln 2 < ε < ln 5.53")
+@audit(
+    source=f"{ZHAO} (Three-Outputs)",
+    row="Three-output",
+    reading="as stated, ln 2 < ε < ln 5.53",
+)
 def three_output_variance(epsilon=1.0):
     """The printed a makes the largest variance, C²(1−a) + C⁴b²/4 at |x| = C²b/2, least over 0 <= a <= E/(E+2)."""
     e = math.exp(epsilon)
@@ -233,22 +267,36 @@ def three_output_variance(epsilon=1.0):
     square, b = (e * (e + 1) / ((e - 1) * (e - a))) ** 2, a * (e - 1) / e
     at = np.minimum(square * b / 2, 1)
     largest = square * (1 - a + b * at) - at**2
-    return variance_at_most(ThreeOutput(epsilon), float(largest.min()), float(at[largest.argmin()]))
+    return variance_at_most(
+        ThreeOutput(epsilon), float(largest.min()), float(at[largest.argmin()])
+    )
 
 
-@audit(source=DWORK, row="Laplace, analytic Gaussian on features", reading="Laplace, as stated")
+@audit(
+    source=DWORK,
+    row="Laplace, analytic Gaussian on features",
+    reading="Laplace, as stated",
+)
 def laplace_feature(epsilon=1.0):
     """Laplace noise of scale 2/ε provides ε-LDP for a number of [−1, 1]."""
     return private(LaplaceFeature, epsilon)
 
 
-@audit(source=DWORK, row="Laplace, analytic Gaussian on features", reading="Laplace, as deployed")
+@audit(
+    source=DWORK,
+    row="Laplace, analytic Gaussian on features",
+    reading="Laplace, as deployed",
+)
 def laplace_features(epsilon=2.0, dimension=4):
     """Laplace noise of scale 2r/ε on each of r features provides ε-LDP for the whole record."""
     return record_private(every_feature, LaplaceFeature, epsilon, dimension)
 
 
-@audit(source=BALLE, row="Laplace, analytic Gaussian on features", reading="Gaussian, as deployed")
+@audit(
+    source=BALLE,
+    row="Laplace, analytic Gaussian on features",
+    reading="Gaussian, as deployed",
+)
 def gaussian_features(epsilon=1.0, delta=1e-2, dimension=4):
     """Gaussian noise calibrated to 2√d provides (ε, δ)-LDP for a record of d numbers of [−1, 1]."""
     return Audit(
@@ -310,7 +358,9 @@ def every_feature_pm_sub(epsilon=2.0, dimension=2):
 @audit(source=EACH, row=USES, reading="ε/r for each of r features, Hybrid")
 def every_feature_hybrid(epsilon=2.0, dimension=2):
     """The hybrid with ε/r on each of r features provides ε-LDP for the whole record."""
-    return replace(record_private(every_feature, Hybrid, epsilon, dimension), calls=100_000)
+    return replace(
+        record_private(every_feature, Hybrid, epsilon, dimension), calls=100_000
+    )
 
 
 @audit(source=EACH, row=USES, reading="ε/r for each of r features, Three-output")
@@ -319,12 +369,18 @@ def every_feature_three_output(epsilon=2.0, dimension=2):
     return record_private(every_feature, ThreeOutput, epsilon, dimension)
 
 
-@audit(source=SAMPLED, row=USES, reading="ε/k for each of k sampled features, k = 1, Piecewise")
+@audit(
+    source=SAMPLED,
+    row=USES,
+    reading="ε/k for each of k sampled features, k = 1, Piecewise",
+)
 def sampled_one(epsilon=1.5, dimension=3):
     """Piecewise on k = max(1, min(d, ⌊ε/2.5⌋)) of d features, with ε/k each, provides ε-LDP for the record (k = 1)."""
     audited = record_private(sampled_features, Piecewise, epsilon, dimension)
     shared = "one noise for all coordinates: draw *, random in NumpyBackend.uniform, called by Piecewise.draw"
-    return replace(audited, equivalent_mutants=audited.equivalent_mutants | {shared: ONE_FEATURE})
+    return replace(
+        audited, equivalent_mutants=audited.equivalent_mutants | {shared: ONE_FEATURE}
+    )
 
 
 @audit(
@@ -337,7 +393,10 @@ def sampled_two(epsilon=2.0, dimension=3):
 
     The number of sampled features plays no part in the privacy, so k = 2 is audited at an ε at which faults show.
     """
-    whole, split = (two_of(ThreeOutput, epsilon, dimension, split).variance(np.ones(dimension))[0] for split in (0, 1))
+    whole, split = (
+        two_of(ThreeOutput, epsilon, dimension, split).variance(np.ones(dimension))[0]
+        for split in (0, 1)
+    )
     cost = f"the variance of a feature's estimate at x = 1 is {split:.4g} instead of {whole:.4g} (ε = {epsilon:g})"
     return replace(record_private(two_of, ThreeOutput, epsilon, dimension), cost=cost)
 
@@ -363,7 +422,9 @@ def sampled_whole_budget(epsilon=2.0, dimension=2):
 
 def two_of(kind, epsilon, dimension, split=True):
     """Return two sampled features, or one where there is no other."""
-    return NumericVector(kind, epsilon, dimension, sampled=min(dimension, 2), split=split)
+    return NumericVector(
+        kind, epsilon, dimension, sampled=min(dimension, 2), split=split
+    )
 
 
 @audit(source=SAMPLED, row=USES, reading="sampled features, scaled by d/k")
@@ -371,12 +432,17 @@ def sampled_unbiased(epsilon=5.0, dimension=3):
     """Two of three sampled features, with ε/2 each, scaled by d/k, estimate every feature without bias."""
 
     def feature(rescaled):
-        return Feature(NumericVector(ThreeOutput, epsilon, dimension, sampled=2, rescaled=rescaled))
+        return Feature(
+            NumericVector(ThreeOutput, epsilon, dimension, sampled=2, rescaled=rescaled)
+        )
 
     return Audit(
         mechanism=feature(True),
         claim=Unbiased(the_number, 0.1),
-        inputs={f"x = {x:g}": [np.r_[x, np.linspace(-1, 1, dimension - 1)]] for x in (-1.0, 0.4, 1.0)},
+        inputs={
+            f"x = {x:g}": [np.r_[x, np.linspace(-1, 1, dimension - 1)]]
+            for x in (-1.0, 0.4, 1.0)
+        },
         controls=[feature(False)],
         calls=75_000,
     )

@@ -31,7 +31,13 @@ ONE_ROW, MATRIX = "DP-APPR-EM, one row", "DP-APPR-EM, matrix of M rows"
 def hub_of_two(nodes):
     """Return the pair in which node 0 leaves the hub 3 of all others for node 1, whose leaf is 2: two entries rise."""
     rest = [(1, 2), *((3, leaf) for leaf in range(4, nodes))]
-    return [Pair(graph(nodes, *rest, (0, 3)), graph(nodes, *rest, (0, 1)), "leaf of a large hub | of a small one")]
+    return [
+        Pair(
+            graph(nodes, *rest, (0, 3)),
+            graph(nodes, *rest, (0, 1)),
+            "leaf of a large hub | of a small one",
+        )
+    ]
 
 
 def leaf_removed(nodes):
@@ -42,18 +48,20 @@ def leaf_removed(nodes):
 
 
 SOME_RISE = np.array([1.0, 1.0, 0.0, 0.0])
-VALUES_HALVED = (
-    "the sets of two of eight ids lose 1.6 of 2 at most (``set_epsilon``), so the values may lose .5 instead of .25"
-)
+VALUES_HALVED = "the sets of two of eight ids lose 1.6 of 2 at most (``set_epsilon``), so the values may lose .5 instead of .25"  # noqa: E501
 
 
-SAMPLED_EQUIVALENTS = {"*: draw 1, random in SampledRows.draw*": "whose rows they are does not depend on who is there"}
+SAMPLED_EQUIVALENTS = {
+    "*: draw 1, random in SampledRows.draw*": "whose rows they are does not depend on who is there"
+}
 """Why mutants keep the claim of a selection from rows that are sampled among all ids."""
 
 
 def twice(loss):
     """Return why half of the noise keeps a claim that has slack on few ids."""
-    reason = f"with twice the ε, all pairs of so few ids lose at most {loss}, by enumeration"
+    reason = (
+        f"with twice the ε, all pairs of so few ids lose at most {loss}, by enumeration"
+    )
     return {"noise halved: draw *, gumbel in *": reason}
 
 
@@ -67,13 +75,19 @@ def ista_appr(epsilon=1.0, nodes=3):
 
     Nothing is drawn, so that two graphs with different rows are told apart for certain.
     """
-    return Audit(PlainRows(PublicRows(nodes)), PureDP(epsilon), Nodes(nodes), calls=5_000)
+    return Audit(
+        PlainRows(PublicRows(nodes)), PureDP(epsilon), Nodes(nodes), calls=5_000
+    )
 
 
 # One row.
 
 
-@audit(source=f"{DPAR}, Corollary 1", row=ONE_ROW, reading="as stated, from the graph, one node's edges replaced")
+@audit(
+    source=f"{DPAR}, Corollary 1",
+    row=ONE_ROW,
+    reading="as stated, from the graph, one node's edges replaced",
+)
 def dp_appr_em(epsilon=0.25, k=2, delta=1e-3, nodes=4):
     """The K largest entries of a public node's row, clipped to [0, C₂] with Gumbel(C₂/ε), are (ε₁, δ)-node DP.
 
@@ -90,7 +104,11 @@ def dp_appr_em(epsilon=0.25, k=2, delta=1e-3, nodes=4):
     )
 
 
-@audit(source=f"{DPAR}, Corollary 1", row=ONE_ROW, reading="as stated, any clipped entries, their order released too")
+@audit(
+    source=f"{DPAR}, Corollary 1",
+    row=ONE_ROW,
+    reading="as stated, any clipped entries, their order released too",
+)
 def dp_appr_em_entries(epsilon=0.25, k=2, delta=1e-3, clip=0.001):
     """The K largest of n numbers in [0, C₂], in order, with Gumbel(C₂/ε), are (ε₁, δ)-DP whatever numbers change.
 
@@ -153,7 +171,11 @@ def dp_appr_em_counted_twice(epsilon=0.5, k=1, delta=1e-3, nodes=4):
     )
 
 
-@audit(source=f"{DPAR}, Corollary 1, option II", row=ONE_ROW, reading="as stated, option II")
+@audit(
+    source=f"{DPAR}, Corollary 1, option II",
+    row=ONE_ROW,
+    reading="as stated, option II",
+)
 def dp_appr_em_values(epsilon=0.5, value_epsilon=0.25, k=2, delta=1e-6, nodes=8):
     """The K largest with their clipped values and Lap(KC₂/ε₂) are (ε₁ + ε₂, δ)-node DP.
 
@@ -178,7 +200,11 @@ def dp_appr_em_values(epsilon=0.5, value_epsilon=0.25, k=2, delta=1e-6, nodes=8)
     )
 
 
-@audit(source=f"{DPAR}, option II", row=ONE_ROW, reading="option II, the values given the indices")
+@audit(
+    source=f"{DPAR}, option II",
+    row=ONE_ROW,
+    reading="option II, the values given the indices",
+)
 def dp_appr_em_values_given(value_epsilon=1.0, nodes=4):
     """Given the indices, the K clipped values with Lap(KC₂/ε₂) are ε₂-node DP.
 
@@ -203,7 +229,11 @@ def budget_of_entries(epsilon, rows, k, delta):
     return entry_epsilon(share_of_row(epsilon, rows, delta), k, delta)
 
 
-@audit(source=f"{DPAR}, Theorem 1", row=MATRIX, reading="public rows, one node's edges replaced")
+@audit(
+    source=f"{DPAR}, Theorem 1",
+    row=MATRIX,
+    reading="public rows, one node's edges replaced",
+)
 def dp_appr_em_matrix(epsilon=1.0, k=2, delta=1e-3, nodes=4):
     """The K largest of each of M public rows, with ε₁ = ε_g/(2√(M ln(e + ε_g/(2Mδ)))), are (ε_g, 2Mδ)-node DP.
 
@@ -315,12 +345,18 @@ def dp_appr_em_sampled_ids(epsilon=1.0, k=2, count=1, delta=1e-3, nodes=3):
     True here, for any δ.
     """
     each = budget_of_entries(epsilon, count, k, delta)
-    rows, pairs = SampledRows(nodes, count, "universe"), Nodes(nodes, "removed", loops=True)
+    rows, pairs = (
+        SampledRows(nodes, count, "universe"),
+        Nodes(nodes, "removed", loops=True),
+    )
     return Audit(
         mechanism=DPApprEM(each, k, rows),
         claim=ApproxDP(epsilon, 2 * count * delta),
         pairs=pairs,
-        controls=[DPApprEM(40 * each, k, rows), DPApprEM(each, k, SampledRows(nodes, count))],
+        controls=[
+            DPApprEM(40 * each, k, rows),
+            DPApprEM(each, k, SampledRows(nodes, count)),
+        ],
         play=leaf_removed(nodes),
         calls=60_000,
         equivalent_mutants=SAMPLED_EQUIVALENTS | twice(".086 of 1"),

@@ -15,7 +15,9 @@ from mechanisms.pagerank import DPApprGM, NoisyRows, PublicRows, lazy
 DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"
 PUBLISHED_SIGMA, PUBLISHED_CLIP, PUBLISHED_DELTA = 0.0067, 0.01, 1e-4
 """σ, C₁ and δ of one row in the published code."""
-PUBLISHED_EPSILON = PUBLISHED_CLIP * math.sqrt(2 * math.log(1.25 / PUBLISHED_DELTA)) / PUBLISHED_SIGMA
+PUBLISHED_EPSILON = (
+    PUBLISHED_CLIP * math.sqrt(2 * math.log(1.25 / PUBLISHED_DELTA)) / PUBLISHED_SIGMA
+)
 """What the published code says they are: 6.48."""
 
 
@@ -37,7 +39,11 @@ def two_rows(epsilon, delta, nodes, teleport):
     return NoisyRows(epsilon, delta, rows, apart=math.sqrt(2), calibration="analytic")
 
 
-@audit(source=f"{DPAR}, Theorem 3 for one row", row="DP-APPR-GM", reading="as stated, σ and C₁ of the published code")
+@audit(
+    source=f"{DPAR}, Theorem 3 for one row",
+    row="DP-APPR-GM",
+    reading="as stated, σ and C₁ of the published code",
+)
 def dp_appr_gm(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=4):
     """A row clipped to ‖p‖₂ <= C₁ with σ = C₁√(2 ln(1.25/δ))/ε is (ε, δ)-node DP: (6.48, 1e-4) in the published code.
 
@@ -85,7 +91,9 @@ def dp_appr_gm_largest(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, k=2, no
     reading="α = .25 restarts the plain walk",
     smallest={"nodes": range(3, 8)},
 )
-def dp_appr_gm_plain_walk(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=5, teleport=0.25):
+def dp_appr_gm_plain_walk(
+    epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=5, teleport=0.25
+):
     """With α = .25 for the plain walk, as in DPAR's inference, a row is (6.48, 1e-4)-node DP at the published σ.
 
     From five ids on the rows of a seed that moves from one hub to another are more than C₁ apart, up to 1.22·C₁, where δ is
@@ -152,7 +160,10 @@ def dp_appr_gm_repaired(epsilon=0.5, delta=0.1, nodes=7, teleport=0.25):
 )
 def dp_appr_gm_analytic(epsilon=2.0, delta=0.1, nodes=3):
     """A row with the analytic σ for √2·C₁ is (ε, δ)-node DP for any ε, where a node is added or removed too."""
-    large, pairs = two_rows(10.0, 1e-3, nodes, 0.25), Nodes(nodes, "removed", loops=True)
+    large, pairs = (
+        two_rows(10.0, 1e-3, nodes, 0.25),
+        Nodes(nodes, "removed", loops=True),
+    )
     return Audit(
         mechanism=two_rows(epsilon, delta, nodes, 0.25),
         claim=ApproxDP(epsilon, delta),

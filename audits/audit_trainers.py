@@ -13,7 +13,12 @@ from audits.trainers import ABADI, ensembles, forecasters, graph_trainer
 
 CANARY = 10.0
 """Norm of a canary before clipping, over the clipping norm."""
-HARDEST = ("no clipping", "clipping after averaging", "noise seeded alike in every step", "half the noise")
+HARDEST = (
+    "no clipping",
+    "clipping after averaging",
+    "noise seeded alike in every step",
+    "half the noise",
+)
 """Twins of a kind of fault each: those with less than half of the noise are found wherever half of it is."""
 
 
@@ -34,7 +39,9 @@ def dp_sgd_full_batch(mu=1.0, steps=2):
     )
 
 
-@audit(source=f"{ABADI}; its accountant: Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11")
+@audit(
+    source=f"{ABADI}; its accountant: Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11"
+)
 def dp_sgd_poisson(noise_multiplier=1.0, rate=0.5, steps=3):
     """The noised sums of DP-SGD on Poisson batches have the accountant's curve, even if all other coins are seen."""
     room, example, _ = ensembles()
@@ -48,7 +55,10 @@ def dp_sgd_poisson(noise_multiplier=1.0, rate=0.5, steps=3):
         mechanism=room.NoisedSums(trainer),
         claim=AccountedDP(curve(1.0), family=curve),
         pairs=example.canary_pair(steps, norm=CANARY),
-        controls=[room.NoisedSums(twins[name], label=name) for name in ("no clipping", "no noise")],
+        controls=[
+            room.NoisedSums(twins[name], label=name)
+            for name in ("no clipping", "no noise")
+        ],
         forecasters=forecasters(),
         calls=20_000,
         exhaustive=False,
@@ -65,7 +75,10 @@ def dp_sgd_final_model(mu=1.0, steps=2):
         mechanism=room.FinalModel(trainer),
         claim=GaussianDP(mu),
         pairs=example.canary_pair(steps, norm=CANARY, alternating=False),
-        controls=[room.FinalModel(twins[name], label=name) for name in ("no clipping", "half the noise")],
+        controls=[
+            room.FinalModel(twins[name], label=name)
+            for name in ("no clipping", "half the noise")
+        ],
         calls=20_000,
         exhaustive=False,
     )
@@ -74,7 +87,11 @@ def dp_sgd_final_model(mu=1.0, steps=2):
 NODES = {"nodes": range(1, 5)}
 
 
-@audit(source=f"{ABADI}, applied to the nodes of a graph", expect="violation", smallest=NODES)
+@audit(
+    source=f"{ABADI}, applied to the nodes of a graph",
+    expect="violation",
+    smallest=NODES,
+)
 def gcn_accounted_for_records(sigma=1.0, steps=1, nodes=2):
     """DP-SGD on the nodes of a graph, by a layer of GCN, is √steps/σ-Gaussian DP for a node that is there or not.
 
@@ -120,7 +137,9 @@ def sage_sensitivity_of_a_record(nodes=2):
     )
 
 
-@audit(source="derived here: all other nodes' gradients turn around, and that of the node itself appears")
+@audit(
+    source="derived here: all other nodes' gradients turn around, and that of the node itself appears"
+)
 def gcn_accounted_for_nodes(noise=1.0, steps=1, nodes=2):
     """The same with noise λ(2n − 1)C on n ids is √steps/λ-Gaussian DP for a node that is there or not."""
     reach = 2 * nodes - 1
@@ -129,7 +148,9 @@ def gcn_accounted_for_nodes(noise=1.0, steps=1, nodes=2):
         mechanism=released(reach),
         claim=GaussianDP(math.sqrt(steps) / noise),
         pairs=Nodes(nodes, "removed", loops=True),
-        controls=[released(reach, name, name) for name in ("no clipping", "half the noise")],
+        controls=[
+            released(reach, name, name) for name in ("no clipping", "half the noise")
+        ],
         forecasters=forecasters(),
         calls=20_000,
     )

@@ -41,24 +41,47 @@ def dpar_trained(epsilon, delta, nodes, k):
     from gnn.pipelines.dpar import DPARParameters, fit_dpar
     from gnn.pipelines.dpar.budget import budget_of
 
-    parameters = DPARParameters(epsilon=epsilon, delta=delta, epochs=1, layers=1, alpha=0.99, k=k, **DIRECT)
-    classes, no_arcs = torch.zeros(nodes, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
-    rows, sigma = parameters.sizes(nodes).rows, budget_of(parameters, nodes).noise_multiplier
-    unit = parameters.learning_rate * 1e8 * parameters.clipping_norm / rows  # what C in a sum adds to a weight
+    parameters = DPARParameters(
+        epsilon=epsilon, delta=delta, epochs=1, layers=1, alpha=0.99, k=k, **DIRECT
+    )
+    classes, no_arcs = (
+        torch.zeros(nodes, dtype=torch.long),
+        torch.empty(2, 0, dtype=torch.long),
+    )
+    rows, sigma = (
+        parameters.sizes(nodes).rows,
+        budget_of(parameters, nodes).noise_multiplier,
+    )
+    unit = (
+        parameters.learning_rate * 1e8 * parameters.clipping_norm / rows
+    )  # what C in a sum adds to a weight
 
     def weights(x, generator):
-        data = Data(x=torch.from_numpy(np.array(x)), y=classes, edge_index=no_arcs, num_nodes=nodes)
-        return trained().weights_row(fit_dpar(data, parameters, classes=2, generator=generator)[0].mlp)
+        data = Data(
+            x=torch.from_numpy(np.array(x)),
+            y=classes,
+            edge_index=no_arcs,
+            num_nodes=nodes,
+        )
+        return trained().weights_row(
+            fit_dpar(data, parameters, classes=2, generator=generator)[0].mlp
+        )
 
     def law(scores, x):
         """A node that is drawn is in every row with weight 1/K; each gradient has two classes and is along (x/K, 1)."""
         mixed = float(x[0, 0]) / k
         mean = math.sqrt(2) * rows * mixed / math.hypot(mixed, 1)
         deviation = math.sqrt(2) * sigma
-        absent, drawn = (norm.logpdf(scores / unit, at, deviation) for at in (0.0, mean))
-        return np.logaddexp(math.log1p(-rows / nodes) + absent, math.log(rows / nodes) + drawn)
+        absent, drawn = (
+            norm.logpdf(scores / unit, at, deviation) for at in (0.0, mean)
+        )
+        return np.logaddexp(
+            math.log1p(-rows / nodes) + absent, math.log(rows / nodes) + drawn
+        )
 
-    return trained().TrainedByLaw(weights, two_classes(1), f"DPAR (ε = {epsilon:g}, δ = {delta:g})", law)
+    return trained().TrainedByLaw(
+        weights, two_classes(1), f"DPAR (ε = {epsilon:g}, δ = {delta:g})", law
+    )
 
 
 def reversed_feature(nodes):
@@ -110,7 +133,9 @@ def sage_model(epsilon=1.0, delta=1e-2, count=40):
     from gnn.pipelines.sage_dp import SAGEParameters, fit_sage
 
     pair, nodes = hub(count, 0), 1 + 2 * count
-    parameters = SAGEParameters(epsilon=epsilon, delta=delta, out_degree=1, batch=nodes, steps=1, **DIRECT)
+    parameters = SAGEParameters(
+        epsilon=epsilon, delta=delta, out_degree=1, batch=nodes, steps=1, **DIRECT
+    )
     x = torch.zeros(nodes, 1)
     x[1 : 1 + count] = 1e3
     classes = torch.zeros(nodes, dtype=torch.long)
@@ -121,7 +146,9 @@ def sage_model(epsilon=1.0, delta=1e-2, count=40):
         return layer.lin_l.weight.detach().flatten()  # of the neighbours' mean
 
     return Audit(
-        mechanism=room.Trained(weights, np.array([1.0, -1.0]), f"SAGE-DP (ε = {epsilon:g}, one arc a node)"),
+        mechanism=room.Trained(
+            weights, np.array([1.0, -1.0]), f"SAGE-DP (ε = {epsilon:g}, one arc a node)"
+        ),
         claim=ApproxDP(epsilon, delta),
         pairs=pair,
         forecasters=[Scored()],
@@ -151,7 +178,11 @@ def lpgnn_deployed(epsilon_features=1.0, epsilon_label=1.0, others=40):
     users = others + 1
     ring = torch.stack([torch.arange(users), (torch.arange(users) + 1) % users])
     arcs = torch.cat([ring, ring.flip(0)], dim=1)
-    split = Split(torch.arange(users - 1), torch.tensor([users - 1]), torch.empty(0, dtype=torch.long))
+    split = Split(
+        torch.arange(users - 1),
+        torch.tensor([users - 1]),
+        torch.empty(0, dtype=torch.long),
+    )
 
     def deployed(scaling):
         parameters = Parameters(
@@ -169,11 +200,19 @@ def lpgnn_deployed(epsilon_features=1.0, epsilon_label=1.0, others=40):
             model, record = lpgnn(given, parameters, split=split, generator=generator)
             sent = record.released
             reports = sent.x.to_dense() if sent.x.layout == torch.sparse_csr else sent.x
-            return torch.cat([reports.flatten(), 1.0 - 2.0 * sent.y.to(torch.float32), room.weights_row(model)])
+            return torch.cat(
+                [
+                    reports.flatten(),
+                    1.0 - 2.0 * sent.y.to(torch.float32),
+                    room.weights_row(model),
+                ]
+            )
 
         probe = release(pair.data, torch.Generator().manual_seed(0))
         along = np.zeros(len(probe))
-        along[:users] = along[users] = 1.0  # what everybody sends of the feature, and the user's own label
+        along[:users] = along[users] = (
+            1.0  # what everybody sends of the feature, and the user's own label
+        )
         return room.Trained(release, along, f"LPGNN, features scaled by {scaling}")
 
     x = np.full((users, 1), 0.01, np.float32)
@@ -221,7 +260,9 @@ def opacus_decoupled(noise=1.0, rows=3):
     weights, classes = torch.full((rows, 2), 0.5), torch.zeros(rows, dtype=torch.long)
 
     def released(shared):
-        ids = torch.stack([torch.zeros(rows, dtype=torch.long), torch.arange(1, rows + 1)], dim=1)
+        ids = torch.stack(
+            [torch.zeros(rows, dtype=torch.long), torch.arange(1, rows + 1)], dim=1
+        )
         if not shared:
             ids[1:, 0] = ids[1:, 1]
 
@@ -231,10 +272,16 @@ def opacus_decoupled(noise=1.0, rows=3):
                 for weight in model.parameters():
                     weight.zero_()
             features = torch.from_numpy(np.array(x))[ids]
-            room.fit_by_opacus(model, (features, weights), classes, settings, generator=generator)
+            room.fit_by_opacus(
+                model, (features, weights), classes, settings, generator=generator
+            )
             return room.weights_row(model)
 
-        return room.Trained(fit, two_classes(1), f"Opacus, a node in {'every row' if shared else 'one row'}")
+        return room.Trained(
+            fit,
+            two_classes(1),
+            f"Opacus, a node in {'every row' if shared else 'one row'}",
+        )
 
     return Audit(
         mechanism=released(shared=False),

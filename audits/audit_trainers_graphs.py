@@ -71,7 +71,13 @@ def gap_on_an_edge(sigma, reach, leaves=8, controls=True):
         mechanism=room.GAPAggregations(x, 1, sigma * reach, reach),
         claim=GaussianDP(1 / sigma),
         pairs=pair,
-        controls=[room.GAPAggregations(x, 1, sigma * reach / 2, reach / 2, label="half the noise")] if controls else [],
+        controls=[
+            room.GAPAggregations(
+                x, 1, sigma * reach / 2, reach / 2, label="half the noise"
+            )
+        ]
+        if controls
+        else [],
         forecasters=[Scored()],
         calls=20_000,
         exhaustive=False,
@@ -111,7 +117,9 @@ def gap_edge_sums(nodes=4):
         mechanism=room.GAPAggregations(rows, 1, 1.0, math.sqrt(2) * (1 + 1e-6)),
         claim=GaussianDP(1.0),
         pairs=Edges(nodes),
-        controls=[room.GAPAggregations(rows, 1, 1.0, 1.0, label="the noise of one arc")],
+        controls=[
+            room.GAPAggregations(rows, 1, 1.0, 1.0, label="the noise of one arc")
+        ],
         evidence=("sensitivity",),
     )
 
@@ -127,7 +135,9 @@ def gap_node_arcs(count=1):
     """Sums over arcs of which a node sends one change by 1 for a node that is there or not, its own row left out."""
     room, pair = pipelines(), hub(count, 0)
     return Audit(
-        mechanism=room.GAPAggregations(aggregated(pair, 1 + 2 * count), 1, 1.0, 1.0, out_degree=1, unseen=0),
+        mechanism=room.GAPAggregations(
+            aggregated(pair, 1 + 2 * count), 1, 1.0, 1.0, out_degree=1, unseen=0
+        ),
         claim=GaussianDP(1.0),
         pairs=pair,
         evidence=("sensitivity",),
@@ -148,7 +158,9 @@ def gap_node_displaced(sigma=1.0, count=9):
     """
     room, pair = pipelines(), hub(count, 0)
     return Audit(
-        mechanism=room.GAPAggregations(aggregated(pair, 1 + 2 * count), 1, sigma, 1.0, out_degree=1, unseen=0),
+        mechanism=room.GAPAggregations(
+            aggregated(pair, 1 + 2 * count), 1, sigma, 1.0, out_degree=1, unseen=0
+        ),
         claim=GaussianDP(1 / sigma),
         pairs=pair,
         forecasters=[Scored()],
@@ -171,7 +183,9 @@ def gap_node_bounded(sigma=1.0, count=4, leaves=3):
     reach = math.sqrt(most)
 
     def released(scale, label=""):
-        return room.GAPAggregations(x, 1, scale * reach * sigma, scale * reach, most, unseen=0, label=label)
+        return room.GAPAggregations(
+            x, 1, scale * reach * sigma, scale * reach, most, unseen=0, label=label
+        )
 
     return Audit(
         mechanism=released(1.0),
@@ -309,15 +323,28 @@ def features_model(epsilon=0.5, delta=1e-2, width=16):
 
     def released(budget, label=""):
         parameters = FeaturesParameters(
-            epsilon=budget, delta=delta, batch=4, epochs=1, clipping_norm=1e-12, learning_rate=1e9, hidden=1, layers=1
+            epsilon=budget,
+            delta=delta,
+            batch=4,
+            epochs=1,
+            clipping_norm=1e-12,
+            learning_rate=1e9,
+            hidden=1,
+            layers=1,
         )
 
         def weights(data, generator):
             features, classes = (torch.from_numpy(np.array(each)) for each in data)
-            given = Data(x=features, y=classes, edge_index=no_arcs, num_nodes=len(features))
-            return room.weights_row(fit_features(given, parameters, classes=2, generator=generator)[0])
+            given = Data(
+                x=features, y=classes, edge_index=no_arcs, num_nodes=len(features)
+            )
+            return room.weights_row(
+                fit_features(given, parameters, classes=2, generator=generator)[0]
+            )
 
-        return room.Trained(weights, along, label or f"Features (ε = {budget:g}, δ = {delta:g})")
+        return room.Trained(
+            weights, along, label or f"Features (ε = {budget:g}, δ = {delta:g})"
+        )
 
     return Audit(
         mechanism=released(epsilon),
@@ -355,7 +382,9 @@ def pagerank_trainer(rows, most_rows, reach, tau=1.0):
         optimiser="sgd",
         gradients="functorch",
     )
-    worlds = pipeline.PageRankWorlds(normalised(matrix, tau, "clipped"), torch.zeros(rows, dtype=torch.long))
+    worlds = pipeline.PageRankWorlds(
+        normalised(matrix, tau, "clipped"), torch.zeros(rows, dtype=torch.long)
+    )
     return room.Trainer(model, pipeline.mixed_loss, settings), worlds
 
 
@@ -369,15 +398,22 @@ def steepest(trainer, worlds, rows):
         return [torch.cat([numbers[k : k + 1], numbers[2:]])[:, None] for k in (0, 1)]
 
     start = torch.linspace(-0.1, 0.1, rows + 2, dtype=torch.float64)
-    found = ascend(change_of(trainer, lambda numbers: tuple(map(worlds, features(numbers)))), [start])
-    return Pair(*(each.numpy() for each in features(found.at)), "found by gradient ascent")
+    found = ascend(
+        change_of(trainer, lambda numbers: tuple(map(worlds, features(numbers)))),
+        [start],
+    )
+    return Pair(
+        *(each.numpy() for each in features(found.at)), "found by gradient ascent"
+    )
 
 
 def pagerank_sums(rows, most_rows, reach):
     """Return the audit of the first sum of DPAR's clipped gradients, where a node of all rows has other features."""
     trainer, worlds = pagerank_trainer(rows, most_rows, reach)
     x = np.full((rows + 1, 1), 1.0)
-    far = [np.where(np.arange(rows + 1)[:, None] == 0, value, x) for value in (1e6, -1e6)]
+    far = [
+        np.where(np.arange(rows + 1)[:, None] == 0, value, x) for value in (1e6, -1e6)
+    ]
     return Audit(
         mechanism=ensembles()[0].NoisedSums(trainer, world=worlds, reach=reach),
         claim=GaussianDP(1.0),

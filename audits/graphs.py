@@ -13,7 +13,11 @@ def graph(nodes, *edges):
 
 def hub_changed(nodes):
     """Return the pair in which node 0 leaves one hub for another that has fewer leaves."""
-    return [pair for pair in Nodes(nodes).pairs() if pair.name == "leaf of one hub | of another"]
+    return [
+        pair
+        for pair in Nodes(nodes).pairs()
+        if pair.name == "leaf of one hub | of another"
+    ]
 
 
 def telling(nodes):
@@ -21,13 +25,25 @@ def telling(nodes):
     triangle = [(0, 2), (0, 3), (2, 3)]
     return [
         Pair(graph(nodes, (0, 1), (0, 2)), graph(nodes, (0, 1)), "a wedge | an edge"),
-        Pair(graph(nodes, (0, 1), *triangle), graph(nodes, *triangle), "a triangle and an edge | a triangle"),
+        Pair(
+            graph(nodes, (0, 1), *triangle),
+            graph(nodes, *triangle),
+            "a triangle and an edge | a triangle",
+        ),
     ]
 
 
 WEDGE = ((0, 1), (0, 2))
 """Two public edges."""
-BESIDE = Pair(graph(4, (0, 3), (1, 3)), graph(4, (0, 3)), "two private edges beside the public ones | one")
+BESIDE = Pair(
+    graph(4, (0, 3), (1, 3)),
+    graph(4, (0, 3)),
+    "two private edges beside the public ones | one",
+)
 """Of the pairs with these public edges, the one on which 4 nodes lose most."""
-SQUARE = Pair(graph(4, (0, 2), (0, 3), (1, 2), (1, 3)), graph(4, (0, 3), (1, 2), (1, 3)), "a square | a path")
+SQUARE = Pair(
+    graph(4, (0, 2), (0, 3), (1, 2), (1, 3)),
+    graph(4, (0, 3), (1, 2), (1, 3)),
+    "a square | a path",
+)
 """A pair on which the same random numbers lead to different dendrograms."""

@@ -38,13 +38,17 @@ def rows(cells):
     for cell in cells:
         given = cell.parameters
         if cell.metrics and not cell.error and given["epochs"] == EPOCHS:
-            found[given["data"], given["method"], float(given["epsilon"]), given["form"]].append(cell.metrics)
+            found[
+                given["data"], given["method"], float(given["epsilon"]), given["form"]
+            ].append(cell.metrics)
 
     def mean(key, metric):
         return float(np.mean([metrics[metric] for metrics in found[key]]))
 
     for data, method, epsilon, form in list(found):
-        published, repaired = ((data, method, epsilon, each) for each in ("published", "repaired"))
+        published, repaired = (
+            (data, method, epsilon, each) for each in ("published", "repaired")
+        )
         if form != "repaired" or published not in found:
             continue
         clean = (data, "DPAR", math.inf, "published")
@@ -61,11 +65,22 @@ def rows(cells):
 
 def main():
     """Write the table."""
-    parser = argparse.ArgumentParser(prog="python -m audits.repairs", description=main.__doc__)
-    parser.add_argument("reports", type=Path, help="the folder of reports, with records below experiments/")
+    parser = argparse.ArgumentParser(
+        prog="python -m audits.repairs", description=main.__doc__
+    )
+    parser.add_argument(
+        "reports",
+        type=Path,
+        help="the folder of reports, with records below experiments/",
+    )
     given = parser.parse_args()
-    lines = [f"| {' | '.join(row)} |\n" for row in rows(read(record_path(given.reports, EXPERIMENT)).values())]
-    (given.reports / "repairs.md").write_text(HEAD.format(experiment=EXPERIMENT) + "".join(lines), encoding="utf-8")
+    lines = [
+        f"| {' | '.join(row)} |\n"
+        for row in rows(read(record_path(given.reports, EXPERIMENT)).values())
+    ]
+    (given.reports / "repairs.md").write_text(
+        HEAD.format(experiment=EXPERIMENT) + "".join(lines), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ def ensembles():
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "torch_geometric"):
             raise
-        raise Skip("needs torch; install it with: pip install 'auditdp[torch]'") from None
+        raise Skip(
+            "needs torch; install it with: pip install 'auditdp[torch]'"
+        ) from None
     return ensembles, example, graphs
 
 
@@ -45,7 +47,14 @@ def graph_trainer(nodes, sigma, steps, kind="GCN"):
 
     room, _, graphs = ensembles()
     network = getattr(models, kind)
-    model = network(1, 2, hidden=1, layers=1, dropout=0.0, generator=torch.Generator().manual_seed(0)).double()
+    model = network(
+        1,
+        2,
+        hidden=1,
+        layers=1,
+        dropout=0.0,
+        generator=torch.Generator().manual_seed(0),
+    ).double()
     with torch.no_grad():
         for weight in model.parameters():
             weight.fill_(0.0)
@@ -64,6 +73,11 @@ def graph_trainer(nodes, sigma, steps, kind="GCN"):
 
     def released(reach, label="", twin=None):
         trainer = room.Trainer(model, graphs.node_loss, settings)
-        return room.NoisedSums(room.twins(trainer)[twin] if twin else trainer, world=world, reach=reach, label=label)
+        return room.NoisedSums(
+            room.twins(trainer)[twin] if twin else trainer,
+            world=world,
+            reach=reach,
+            label=label,
+        )
 
     return released

@@ -68,23 +68,45 @@ Name = StrEnum("Name", [*PARTS, "all", "report"])  # type: ignore[misc]  # the m
 
 
 def main(
-    names: Annotated[list[Name] | None, typer.Argument(help="Parts to run; 'report' writes the page again.")] = None,
+    names: Annotated[
+        list[Name] | None,
+        typer.Argument(help="Parts to run; 'report' writes the page again."),
+    ] = None,
     row: Annotated[str, typer.Option(help="Only rows whose name contains this.")] = "",
     repeats: Annotated[
         int | None,
-        typer.Option("--repeats", "--cases", min=1, help="Repeats, or cases, in place of each part's own number."),
+        typer.Option(
+            "--repeats",
+            "--cases",
+            min=1,
+            help="Repeats, or cases, in place of each part's own number.",
+        ),
     ] = None,
-    quick: Annotated[bool, typer.Option(help="Fewer repeats and smaller budgets.")] = False,
-    resume: Annotated[bool, typer.Option(help="Keep what was recorded with the same options.")] = False,
+    quick: Annotated[
+        bool, typer.Option(help="Fewer repeats and smaller budgets.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option(help="Keep what was recorded with the same options.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Root seed.")] = 20240229,
     workers: Annotated[
-        int, typer.Option("-n", help="Processes; 0 for one a core. Speed is always measured alone.")
+        int,
+        typer.Option(
+            "-n", help="Processes; 0 for one a core. Speed is always measured alone."
+        ),
     ] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for bench.json, bench.html and bench/.")] = Path("reports"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for bench.json, bench.html and bench/.")
+    ] = Path("reports"),
     case: Annotated[
-        int | None, typer.Option(min=0, help="Of verdicts: carry out this case alone, and show it.")
+        int | None,
+        typer.Option(
+            min=0, help="Of verdicts: carry out this case alone, and show it."
+        ),
     ] = None,
-    tables: Annotated[Path | None, typer.Option("--markdown", help="File for the tables as Markdown.")] = None,
+    tables: Annotated[
+        Path | None, typer.Option("--markdown", help="File for the tables as Markdown.")
+    ] = None,
 ) -> None:
     """Measure how good the auditor is."""
     if case is not None:
@@ -94,31 +116,62 @@ def main(
     options = Options(seed, repeats, quick)
     fragments = Fragments(out)
     asked = [str(name) for name in names or ["all"]]
-    chosen = list(PARTS) if "all" in asked else [name for name in asked if name in PARTS]
+    chosen = (
+        list(PARTS) if "all" in asked else [name for name in asked if name in PARTS]
+    )
     console = Console(width=None if os.isatty(1) else 160)
     units = {name: _selected(PARTS[name], options, row) for name in chosen}
     if row and not any(units.values()):
-        rows = sorted({row_of(key) for name in chosen for key in PARTS[name].units(options)})
-        raise typer.BadParameter(f"no row contains {row!r}; the rows are: {', '.join(rows)}")
+        rows = sorted(
+            {row_of(key) for name in chosen for key in PARTS[name].units(options)}
+        )
+        raise typer.BadParameter(
+            f"no row contains {row!r}; the rows are: {', '.join(rows)}"
+        )
     for name, todo in units.items():
         if todo:
-            run(PARTS[name], todo, options, fragments, workers or cpu_count(), console, keep=bool(row), resume=resume)
+            run(
+                PARTS[name],
+                todo,
+                options,
+                fragments,
+                workers or cpu_count(),
+                console,
+                keep=bool(row),
+                resume=resume,
+            )
     sections = [section(part, fragments.read(part)) for part in PARTS.values()]
-    _print(console, [found for found in sections if found.part.name in chosen or not chosen])
-    bars = {found.part.name: [asdict(bar) for bar in found.view.bars] for found in sections if found.view}
+    _print(
+        console,
+        [found for found in sections if found.part.name in chosen or not chosen],
+    )
+    bars = {
+        found.part.name: [asdict(bar) for bar in found.view.bars]
+        for found in sections
+        if found.view
+    }
     joined = fragments.join(PARTS.values(), bars)
     html = out / "bench.html"
     html.write_text(page(sections), encoding="utf-8")
     console.print(f"wrote {joined} and {html}", highlight=False)
     if tables is not None:
-        tables.write_text(markdown(found for found in sections if found.part.name in chosen), encoding="utf-8")
+        tables.write_text(
+            markdown(found for found in sections if found.part.name in chosen),
+            encoding="utf-8",
+        )
     if any(found.failures for found in sections if found.part.name in chosen):
         raise typer.Exit(FAILED)
 
 
-def _selected(part: Part, options: Options, row: str) -> dict[str, Callable[[], Result]]:
+def _selected(
+    part: Part, options: Options, row: str
+) -> dict[str, Callable[[], Result]]:
     units = part.units(options)
-    return {key: unit for key, unit in units.items() if row.casefold() in row_of(key).casefold()}
+    return {
+        key: unit
+        for key, unit in units.items()
+        if row.casefold() in row_of(key).casefold()
+    }
 
 
 def run(
@@ -146,29 +199,45 @@ def run(
     """
     fragment = fragments.read(part)
     if resume:
-        units = {key: unit for key, unit in units.items() if not _done(fragment, key, options)}
+        units = {
+            key: unit
+            for key, unit in units.items()
+            if not _done(fragment, key, options)
+        }
     elif not keep:
         fragment = {"part": part.name, "stamps": [], "units": {}}
     if resume and not keep:
         fragment["units"] = {
-            key: unit for key, unit in fragment["units"].items() if is_current(unit, fragment, options)
+            key: unit
+            for key, unit in fragment["units"].items()
+            if is_current(unit, fragment, options)
         }
     fragment["stamps"].append(stamp(options))
     number = len(fragment["stamps"]) - 1
     started = time.monotonic()
-    jobs = Parallel(n_jobs=1 if part.alone else workers, return_as="generator_unordered", batch_size=1)
-    for done, (key, found) in enumerate(jobs(delayed(attempt)(key, unit) for key, unit in units.items()), start=1):
+    jobs = Parallel(
+        n_jobs=1 if part.alone else workers,
+        return_as="generator_unordered",
+        batch_size=1,
+    )
+    for done, (key, found) in enumerate(
+        jobs(delayed(attempt)(key, unit) for key, unit in units.items()), start=1
+    ):
         fragment["units"][key] = found | {"stamp": number}
         fragments.write(part, fragment)
         state = found.get("error", f"{found['cpu_seconds']:.1f} CPU s")
         elapsed = time.monotonic() - started
         console.print(
-            f"{part.name} {done}/{len(units)} {key}: {state} ({elapsed:.0f} s in all)", highlight=False, markup=False
+            f"{part.name} {done}/{len(units)} {key}: {state} ({elapsed:.0f} s in all)",
+            highlight=False,
+            markup=False,
         )
 
 
 def _done(fragment: Fragment, key: str, options: Options) -> bool:
-    return key in fragment["units"] and is_current(fragment["units"][key], fragment, options)
+    return key in fragment["units"] and is_current(
+        fragment["units"][key], fragment, options
+    )
 
 
 def attempt(key: str, unit: Callable[[], Result]) -> tuple[str, dict[str, Any]]:
@@ -187,7 +256,9 @@ def section(part: Part, fragment: Fragment) -> Section:
     used = {unit["stamp"] for unit in fragment["units"].values()}
     stamps = [made for k, made in enumerate(fragment["stamps"]) if k in used]
     results = _in_order(part, results_of(fragment), stamps)
-    reduced = any(made["options"]["quick"] or made["options"]["repeats"] for made in stamps)
+    reduced = any(
+        made["options"]["quick"] or made["options"]["repeats"] for made in stamps
+    )
     view = part.view(results) if results else None
     if view and reduced:
         view = replace(view, bars=[replace(bar, met=None) for bar in view.bars])
@@ -195,13 +266,19 @@ def section(part: Part, fragment: Fragment) -> Section:
         part=part,
         view=view,
         stamps=stamps,
-        failures={key: unit["error"] for key, unit in fragment["units"].items() if "error" in unit},
+        failures={
+            key: unit["error"]
+            for key, unit in fragment["units"].items()
+            if "error" in unit
+        },
         cpu_seconds=sum(unit["cpu_seconds"] for unit in fragment["units"].values()),
         reduced=reduced,
     )
 
 
-def _in_order(part: Part, results: Mapping[str, Result], stamps: Sequence[Mapping[str, Any]]) -> dict[str, Result]:
+def _in_order(
+    part: Part, results: Mapping[str, Result], stamps: Sequence[Mapping[str, Any]]
+) -> dict[str, Result]:
     """Results in the order of the part's units: they were recorded as they finished."""
     order = [key for made in stamps for key in part.units(Options(**made["options"]))]
     return {key: results[key] for key in dict.fromkeys(order) if key in results}
@@ -212,15 +289,26 @@ def _print(console: Console, sections: Sequence[Section]) -> None:
         if found.view is None:
             continue
         for content in found.view.tables:
-            table = RichTable(title=content.title, title_justify="left", show_edge=False, pad_edge=False)
+            table = RichTable(
+                title=content.title,
+                title_justify="left",
+                show_edge=False,
+                pad_edge=False,
+            )
             for place, column in enumerate(content.columns):
-                table.add_column(column, justify="left" if place == 0 else "right", overflow="fold")
+                table.add_column(
+                    column, justify="left" if place == 0 else "right", overflow="fold"
+                )
             for line in content.rows:
                 table.add_row(*line)
             console.print(table)
         for bar in found.view.bars:
-            verdict = {True: "met", False: "NOT MET", None: "not measured in full"}[bar.met]
-            console.print(f"{verdict}: {bar.text}: {bar.found}", highlight=False, markup=False)
+            verdict = {True: "met", False: "NOT MET", None: "not measured in full"}[
+                bar.met
+            ]
+            console.print(
+                f"{verdict}: {bar.text}: {bar.found}", highlight=False, markup=False
+            )
 
 
 if __name__ == "__main__":

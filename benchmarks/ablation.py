@@ -40,7 +40,16 @@ from auditdp.numerics.arrays import Floats
 from auditdp.numerics.streams import stream
 from benchmarks import calls
 from benchmarks.ablation_mechanisms import SHAPES
-from benchmarks.parts import ALPHA, BlackBox, Options, Part, Result, Results, Table, View
+from benchmarks.parts import (
+    ALPHA,
+    BlackBox,
+    Options,
+    Part,
+    Result,
+    Results,
+    Table,
+    View,
+)
 from benchmarks.record import Fragments, results_of
 
 GAMES = 5
@@ -94,7 +103,14 @@ def rows(seed: int) -> Iterable[Callable[[], Row]]:
 
 
 def _of_case(case: calls.Case, seed: int) -> Row:
-    return Row(case.name, BENCHMARK, case.mechanism, case.claim, calls.best_pair(case, seed), case.bits)
+    return Row(
+        case.name,
+        BENCHMARK,
+        case.mechanism,
+        case.claim,
+        calls.best_pair(case, seed),
+        case.bits,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +145,9 @@ class Played:
     def log_wealth(self, dropped: frozenset[str]) -> Floats:
         """Return the log wealth of that mixture after each batch."""
         player = np.array([p for p, _, _ in self.parts])
-        kept = np.array([not dropped & {kind, estimator} for _, kind, estimator in self.parts])
+        kept = np.array(
+            [not dropped & {kind, estimator} for _, kind, estimator in self.parts]
+        )
         scale = np.zeros(len(kept))  # log of the factor from a weight to a share
         for k, share in enumerate(self.shares):
             if weight := self.weights[kept & (player == k)].sum():
@@ -140,15 +158,23 @@ class Played:
         gained = np.take_along_axis(self.gained, leading[:, None], axis=1)[:, 0]
         gained[0] = 0.0  # nobody leads in the first batch
         before = np.concatenate([[0], self.calls[:-1]])
-        starts = {start: part for start, part in mixture.STARTS.items() if start_name(start) not in dropped}
+        starts = {
+            start: part
+            for start, part in mixture.STARTS.items()
+            if start_name(start) not in dropped
+        }
         led = [
-            np.cumsum(np.where(before >= start, gained, 0.0)) + math.log(LEADER * part / sum(starts.values()))
+            np.cumsum(np.where(before >= start, gained, 0.0))
+            + math.log(LEADER * part / sum(starts.values()))
             for start, part in starts.items()
         ]
         present = {p for p, keeps in zip(player, kept, strict=True) if keeps}
         total = sum(self.shares[p] for p in present) + LEADER
         wealth = np.logaddexp.reduce(
-            np.concatenate([(self.own + scale)[:, kept], np.stack(led, axis=1)], axis=1), axis=1
+            np.concatenate(
+                [(self.own + scale)[:, kept], np.stack(led, axis=1)], axis=1
+            ),
+            axis=1,
         )
         return np.asarray(wealth - math.log(total))
 
@@ -183,15 +209,23 @@ def kind_of(view: str) -> str:
 
 def play(row: Row, seed: int, number: int) -> Played:
     """Play one game of a row, and return what each part won in each batch."""
-    forecasters: list[Any] = [BitPatterns()] if row.bits else [ViewExperts(), Repeating()]
+    forecasters: list[Any] = (
+        [BitPatterns()] if row.bits else [ViewExperts(), Repeating()]
+    )
     game = Game(
-        BlackBox(row.mechanism), row.claim, [row.pair], forecasters, partial(stream, seed, row.name, "ablation", number)
+        BlackBox(row.mechanism),
+        row.claim,
+        [row.pair],
+        forecasters,
+        partial(stream, seed, row.name, "ablation", number),
     )
     sizes: list[int] = []
     factors: list[Floats] = []
     bet = game.wealth.bet
 
-    def noted(forecasts: Any, size: int, leaders: Any = None, *, pair: int = 0) -> Floats:
+    def noted(
+        forecasts: Any, size: int, leaders: Any = None, *, pair: int = 0
+    ) -> Floats:
         found = bet(forecasts, size, leaders, pair=pair)
         sizes.append(size)
         factors.append(found[:, 0])
@@ -213,13 +247,19 @@ def _parts(game: Game, sizes: NDArray[np.intp], factors: Floats) -> Played:
     after = np.cumsum(sizes)
     recent, own = np.zeros(factors.shape), np.cumsum(factors, axis=0)
     for k in range(1, len(sizes)):
-        recent[k] = factors[k - 1] + recent[k - 1] * (1 - sizes[k - 1] / after[k - 1]) ** 2
+        recent[k] = (
+            factors[k - 1] + recent[k - 1] * (1 - sizes[k - 1] / after[k - 1]) ** 2
+        )
     shares = [np.asarray(player.shares) for player in game.tables[0].players]
     log_shares = np.log(np.concatenate(shares))
-    by_expert = np.logaddexp.reduce(own + np.log(game.wealth.way_shares), axis=2) + log_shares
+    by_expert = (
+        np.logaddexp.reduce(own + np.log(game.wealth.way_shares), axis=2) + log_shares
+    )
     standing = recent.max(axis=2) + log_shares
     player = np.repeat(np.arange(len(shares)), [len(own) for own in shares])
-    named = [_named(p, name) for p, name in zip(player.tolist(), game.names, strict=True)]
+    named = [
+        _named(p, name) for p, name in zip(player.tolist(), game.names, strict=True)
+    ]
     parts = list(dict.fromkeys(named))
     place = np.array([parts.index(part) for part in named])
     weights = np.bincount(place, weights=np.exp(log_shares)).astype(np.float64)
@@ -254,12 +294,15 @@ class Costs:
     def __init__(self, played: Mapping[tuple[str, str], Sequence[Played]]) -> None:
         self._played = played
         self._whole = self._calls(frozenset())
-        self.rows = {row: median for row, median in self._whole.items() if median < CALLS}
+        self.rows = {
+            row: median for row, median in self._whole.items() if median < CALLS
+        }
         """Median calls to refute of the rows that are refuted."""
 
     def _calls(self, dropped: frozenset[str]) -> dict[tuple[str, str], float]:
         return {
-            row: float(np.median([game.to_refute(dropped) for game in games])) for row, games in self._played.items()
+            row: float(np.median([game.to_refute(dropped) for game in games]))
+            for row, games in self._played.items()
         }
 
     def of(self, dropped: Iterable[str]) -> dict[tuple[str, str], float]:
@@ -273,14 +316,28 @@ def summary(costs: Mapping[tuple[str, str], float]) -> Result:
     worst = max(costs, key=lambda row: costs[row])
 
     def mean(kind: str) -> float:
-        return math.exp(float(np.mean([math.log(cost) for (own, _), cost in costs.items() if own == kind] or [0.0])))
+        return math.exp(
+            float(
+                np.mean(
+                    [math.log(cost) for (own, _), cost in costs.items() if own == kind]
+                    or [0.0]
+                )
+            )
+        )
 
-    return {BENCHMARK: mean(BENCHMARK), OTHER: mean(OTHER), "worst": costs[worst], "row": worst[1]}
+    return {
+        BENCHMARK: mean(BENCHMARK),
+        OTHER: mean(OTHER),
+        "worst": costs[worst],
+        "row": worst[1],
+    }
 
 
 def may_go(found: Result) -> bool:
     """Return whether so much may be lost."""
-    return max(found[BENCHMARK], found[OTHER]) < MOST_IN_MEAN and bool(found["worst"] < MOST_IN_ROW)
+    return max(found[BENCHMARK], found[OTHER]) < MOST_IN_MEAN and bool(
+        found["worst"] < MOST_IN_ROW
+    )
 
 
 def eliminate(costs: Costs, items: Iterable[str]) -> list[tuple[str, Result]]:
@@ -288,7 +345,10 @@ def eliminate(costs: Costs, items: Iterable[str]) -> list[tuple[str, Result]]:
     gone: list[tuple[str, Result]] = []
     left = set(items)
     while left:
-        found = {item: summary(costs.of([*(name for name, _ in gone), item])) for item in sorted(left)}
+        found = {
+            item: summary(costs.of([*(name for name, _ in gone), item]))
+            for item in sorted(left)
+        }
         able = {item: each for item, each in found.items() if may_go(each)}
         if not able:
             break
@@ -308,11 +368,16 @@ def ablate(seed: int, games: int) -> Result:
             found += [play(row, seed, k) for k in range(1, games)]
         played[row.kind, row.name] = found
     costs = Costs(played)
-    kinds = {kind for found in played.values() for game in found for _, kind, _ in game.parts}
+    kinds = {
+        kind for found in played.values() for game in found for _, kind, _ in game.parts
+    }
     starts = [start_name(start) for start in mixture.STARTS if 0 < start < CALLS]
     items = [*sorted(kinds), *(estimator.name for estimator in ESTIMATORS), *starts]
     return {
-        "rows": [{"kind": kind, "name": name, "calls": median} for (kind, name), median in costs.rows.items()],
+        "rows": [
+            {"kind": kind, "name": name, "calls": median}
+            for (kind, name), median in costs.rows.items()
+        ],
         "left_out": [name for kind, name in played if (kind, name) not in costs.rows],
         "alone": {item: summary(costs.of([item])) for item in items},
         "together": [[item, found] for item, found in eliminate(costs, items)],
@@ -320,9 +385,15 @@ def ablate(seed: int, games: int) -> Result:
 
 
 def _refute(row: Row, seed: int, number: int) -> float:
-    forecasters: list[Any] = [BitPatterns()] if row.bits else [ViewExperts(), Repeating()]
+    forecasters: list[Any] = (
+        [BitPatterns()] if row.bits else [ViewExperts(), Repeating()]
+    )
     game = Game(
-        BlackBox(row.mechanism), row.claim, [row.pair], forecasters, partial(stream, seed, row.name, "constant", number)
+        BlackBox(row.mechanism),
+        row.claim,
+        [row.pair],
+        forecasters,
+        partial(stream, seed, row.name, "constant", number),
     )
     game.play(2 * CONSTANT_CALLS, alpha=ALPHA, stop_when_refuted=True)
     after, wealth = (np.array(each) for each in zip(*game.path[1:], strict=True))
@@ -331,13 +402,19 @@ def _refute(row: Row, seed: int, number: int) -> float:
 
 @cache
 def _cheap(seed: int) -> list[Row]:
-    return [row for row in (make() for make in rows(seed)) if _refute(row, seed, 0) < CONSTANT_CALLS]
+    return [
+        row
+        for row in (make() for make in rows(seed))
+        if _refute(row, seed, 0) < CONSTANT_CALLS
+    ]
 
 
 def _logs(seed: int, games: int) -> dict[tuple[str, str], float]:
     """Return the mean logarithm of the calls to refute of every cheap row."""
     return {
-        (row.kind, row.name): float(np.mean([math.log(_refute(row, seed, k)) for k in range(games)]))
+        (row.kind, row.name): float(
+            np.mean([math.log(_refute(row, seed, k)) for k in range(games)])
+        )
         for row in _cheap(seed)
     }
 
@@ -355,7 +432,12 @@ def constant(name: str, seed: int, games: int) -> Result:
     for label, factor in (("half", 0.5), ("double", 2)):
         setattr(module, attribute, type(value)(value * factor))
         try:
-            found[label] = summary({row: math.exp(log - whole[row]) for row, log in _logs(seed, games).items()})
+            found[label] = summary(
+                {
+                    row: math.exp(log - whole[row])
+                    for row, log in _logs(seed, games).items()
+                }
+            )
         finally:
             setattr(module, attribute, value)
     return found
@@ -365,8 +447,12 @@ def units(options: Options) -> dict[str, partial[Result]]:
     """All games in one unit, since what may go together depends on all; and one for each constant."""
     games = options.repeats or (1 if options.quick else GAMES)
     few = 1 if options.quick else CONSTANT_GAMES
-    found: dict[str, partial[Result]] = {"experts and leaders": partial(ablate, options.seed, games)}
-    return found | {name: partial(constant, name, options.seed, few) for name in CONSTANTS}
+    found: dict[str, partial[Result]] = {
+        "experts and leaders": partial(ablate, options.seed, games)
+    }
+    return found | {
+        name: partial(constant, name, options.seed, few) for name in CONSTANTS
+    }
 
 
 def _percent(factor: float) -> str:
@@ -374,7 +460,11 @@ def _percent(factor: float) -> str:
 
 
 def _cells(found: Result) -> list[str]:
-    return [_percent(found[BENCHMARK]), _percent(found[OTHER]), f"{_percent(found['worst'])} ({found['row']})"]
+    return [
+        _percent(found[BENCHMARK]),
+        _percent(found[OTHER]),
+        f"{_percent(found['worst'])} ({found['row']})",
+    ]
 
 
 def view(results: Results) -> View:
@@ -401,9 +491,19 @@ def view(results: Results) -> View:
         tables.append(
             Table(
                 "Calls to refute with one constant at half or double",
-                ["Constant", "Value", *(f"Half: {c}" for c in columns), *(f"Double: {c}" for c in columns)],
                 [
-                    [name, f"{result['value']:g}", *_cells(result["half"]), *_cells(result["double"])]
+                    "Constant",
+                    "Value",
+                    *(f"Half: {c}" for c in columns),
+                    *(f"Double: {c}" for c in columns),
+                ],
+                [
+                    [
+                        name,
+                        f"{result['value']:g}",
+                        *_cells(result["half"]),
+                        *_cells(result["double"]),
+                    ]
                     for name, result in constants.items()
                 ],
             )
@@ -411,7 +511,9 @@ def view(results: Results) -> View:
     return View([], tables)
 
 
-PART = Part("ablation", "What each view, estimator and leader gains its place by", units, view)
+PART = Part(
+    "ablation", "What each view, estimator and leader gains its place by", units, view
+)
 
 
 def markdown(results: Results, command: str) -> str:
@@ -421,11 +523,25 @@ def markdown(results: Results, command: str) -> str:
         results: The results of the units.
         command: What made them.
     """
-    lines = ["# What each part of the game gains its place by", "", __doc__.partition("\n\n")[2].strip(), ""]
+    lines = [
+        "# What each part of the game gains its place by",
+        "",
+        __doc__.partition("\n\n")[2].strip(),
+        "",
+    ]
     lines += [f"Made by `{command}`.", ""]
     for table in view(results).tables:
-        rows = [table.columns, ["---", *["---:"] * (len(table.columns) - 1)], *table.rows]
-        lines += [f"## {table.title}", "", *("| " + " | ".join(row) + " |" for row in rows), ""]
+        rows = [
+            table.columns,
+            ["---", *["---:"] * (len(table.columns) - 1)],
+            *table.rows,
+        ]
+        lines += [
+            f"## {table.title}",
+            "",
+            *("| " + " | ".join(row) + " |" for row in rows),
+            "",
+        ]
         lines += [table.note, ""] if table.note else []
     return "\n".join(lines)
 

@@ -48,7 +48,9 @@ def _geometric(data: int, size: int, rng: Rng) -> Array:
 
 
 def _outliers(data: int, size: int, rng: Rng) -> Array:
-    return rng.normal(size=size) + np.where(rng.random(size) < 0.03, 8.0 + 4.0 * data, 0.0)
+    return rng.normal(size=size) + np.where(
+        rng.random(size) < 0.03, 8.0 + 4.0 * data, 0.0
+    )
 
 
 def _correlation(data: int, size: int, rng: Rng) -> Array:
@@ -68,7 +70,9 @@ def _one_sample(data: int, size: int, rng: Rng) -> Array:
 
 
 def _sorted_noise(data: int, size: int, rng: Rng) -> Array:
-    return np.sort(rng.laplace(size=(size, 5)) + 1.8 * data * (np.arange(5) == 0), axis=1)
+    return np.sort(
+        rng.laplace(size=(size, 5)) + 1.8 * data * (np.arange(5) == 0), axis=1
+    )
 
 
 def _noisy_minimum(data: Array, size: int, rng: Rng) -> Array:
@@ -80,7 +84,10 @@ def _histogram(data: Array, size: int, rng: Rng) -> Array:
 
 
 def _unary_code(data: int, size: int, rng: Rng) -> Array:
-    return np.asarray(rng.random((size, 64)) < 0.3 + 0.35 * data * (np.arange(64) == 41), dtype=np.int8)
+    return np.asarray(
+        rng.random((size, 64)) < 0.3 + 0.35 * data * (np.arange(64) == 41),
+        dtype=np.int8,
+    )
 
 
 def _trace(data: int, size: int, rng: Rng) -> Array:
@@ -115,7 +122,11 @@ def _parity(data: int, size: int, rng: Rng) -> Array:
 
 
 def _rounded_noise(data: int, size: int, rng: Rng) -> Array:
-    return 0.37 * data + np.round(rng.laplace(size=size), 2) + 0.001 * rng.integers(0, 2, size)
+    return (
+        0.37 * data
+        + np.round(rng.laplace(size=size), 2)
+        + 0.001 * rng.integers(0, 2, size)
+    )
 
 
 def _released(data: int, size: int, rng: Rng) -> Array:
@@ -129,11 +140,17 @@ def _noisy_maximum(data: Array, size: int, rng: Rng) -> Array:
 
 
 def _permutation(data: int, size: int, rng: Rng) -> Array:
-    return np.asarray(np.argsort(rng.gumbel(size=(size, 5)) + 1.2 * data * (np.arange(5) == 2), axis=1))
+    return np.asarray(
+        np.argsort(
+            rng.gumbel(size=(size, 5)) + 1.2 * data * (np.arange(5) == 2), axis=1
+        )
+    )
 
 
 def _matrix(data: Array, size: int, rng: Rng) -> Array:
-    return np.asarray(data + (rng.geometric(0.5, (size, 3, 3)) - rng.geometric(0.5, (size, 3, 3))))
+    return np.asarray(
+        data + (rng.geometric(0.5, (size, 3, 3)) - rng.geometric(0.5, (size, 3, 3)))
+    )
 
 
 def _smallest(data: int, size: int, rng: Rng) -> Array:
@@ -146,28 +163,61 @@ _FIRST = np.arange(8) == 3
 
 SHAPES = (
     Shape("geometric noise", _geometric, PureDP(0.5)),
-    Shape("uniform noise", lambda data, size, rng: 0.05 * data + rng.random(size), PureDP(1.0)),
-    Shape("Cauchy noise", lambda data, size, rng: 1.6 * data + rng.standard_cauchy(size), PureDP(0.8)),
-    Shape("scale of the noise", lambda data, size, rng: (1.0 + 0.4 * data) * rng.laplace(size=size), PureDP(0.15)),
+    Shape(
+        "uniform noise",
+        lambda data, size, rng: 0.05 * data + rng.random(size),
+        PureDP(1.0),
+    ),
+    Shape(
+        "Cauchy noise",
+        lambda data, size, rng: 1.6 * data + rng.standard_cauchy(size),
+        PureDP(0.8),
+    ),
+    Shape(
+        "scale of the noise",
+        lambda data, size, rng: (1.0 + 0.4 * data) * rng.laplace(size=size),
+        PureDP(0.15),
+    ),
     Shape("outliers", _outliers, PureDP(1.0)),
     Shape("sign of a correlation", _correlation, PureDP(0.5)),
     Shape("sign of a product", _sign_of_a_product, PureDP(1.0)),
-    Shape("one sample for four numbers", _one_sample, PureDP(4 * math.log1p(0.1 * math.expm1(1.0)))),
+    Shape(
+        "one sample for four numbers",
+        _one_sample,
+        PureDP(4 * math.log1p(0.1 * math.expm1(1.0))),
+    ),
     Shape("sorted noise", _sorted_noise, PureDP(0.8)),
-    Shape("noisy minimum", _noisy_minimum, PureDP(0.8), Pair(np.array([0.0, 1, 1, 1, 1, 1]), np.ones(6))),
+    Shape(
+        "noisy minimum",
+        _noisy_minimum,
+        PureDP(0.8),
+        Pair(np.array([0.0, 1, 1, 1, 1, 1]), np.ones(6)),
+    ),
     Shape("histogram", _histogram, PureDP(0.8), Pair(1.6 * _FIRST, 0.0 * _FIRST)),
     Shape("unary code", _unary_code, PureDP(0.7)),
     Shape("length of a trace", _trace, PureDP(0.3)),
     Shape("random walk", _walk, GaussianDP(1.0)),
     Shape("median", _median, PureDP(1.0)),
-    Shape("gradient", _gradient, GaussianDP(1.0), Pair(np.full(100, 0.2), np.zeros(100))),
+    Shape(
+        "gradient", _gradient, GaussianDP(1.0), Pair(np.full(100, 0.2), np.zeros(100))
+    ),
     Shape("clipped noise", _clipped, PureDP(0.7)),
     Shape("one of ten", _category, PureDP(1.0)),
     Shape("parity", _parity, PureDP(0.5)),
     Shape("rounded noise", _rounded_noise, PureDP(0.8)),
     Shape("released at times", _released, ApproxDP(1.0, 1e-3)),
-    Shape("noisy maximum", _noisy_maximum, PureDP(0.5), Pair(np.array([1.0, 0, 0, 0, 0, 0]), np.zeros(6))),
+    Shape(
+        "noisy maximum",
+        _noisy_maximum,
+        PureDP(0.5),
+        Pair(np.array([1.0, 0, 0, 0, 0, 0]), np.zeros(6)),
+    ),
     Shape("permutation", _permutation, PureDP(0.6)),
-    Shape("matrix of counts", _matrix, ApproxDP(1.0, 1e-3), Pair(np.ones((3, 3), int), np.zeros((3, 3), int))),
+    Shape(
+        "matrix of counts",
+        _matrix,
+        ApproxDP(1.0, 1e-3),
+        Pair(np.ones((3, 3), int), np.zeros((3, 3), int)),
+    ),
     Shape("smallest of six", _smallest, ApproxDP(0.7, 1e-3)),
 )

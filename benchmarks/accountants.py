@@ -37,7 +37,9 @@ OURS = "auditdp"
 
 def ours(noise: float, rate: float, steps: int, delta: float) -> Interval:
     """Return both bounds."""
-    return tuple(kind(noise, rate, steps).epsilon_at(delta) for kind in (PLDLower, PLDUpper))  # type: ignore[return-value]
+    return tuple(
+        kind(noise, rate, steps).epsilon_at(delta) for kind in (PLDLower, PLDUpper)
+    )  # type: ignore[return-value]
 
 
 def dp_accounting(noise: float, rate: float, steps: int, delta: float) -> Interval:
@@ -46,7 +48,10 @@ def dp_accounting(noise: float, rate: float, steps: int, delta: float) -> Interv
 
     low, high = (
         library.from_gaussian_mechanism(
-            noise, sampling_prob=rate, pessimistic_estimate=pessimistic, use_connect_dots=pessimistic
+            noise,
+            sampling_prob=rate,
+            pessimistic_estimate=pessimistic,
+            use_connect_dots=pessimistic,
         )
         .self_compose(steps)
         .get_epsilon_for_delta(delta)
@@ -64,8 +69,15 @@ def prv_accountant(noise: float, rate: float, steps: int, delta: float) -> Inter
     """Return prv-accountant's bounds, with the errors that it recommends."""
     from prv_accountant import PoissonSubsampledGaussianMechanism, PRVAccountant
 
-    step = PoissonSubsampledGaussianMechanism(noise_multiplier=noise, sampling_probability=rate)
-    accountant = PRVAccountant(prvs=[step], max_self_compositions=[steps], eps_error=0.01, delta_error=delta / 1000)
+    step = PoissonSubsampledGaussianMechanism(
+        noise_multiplier=noise, sampling_probability=rate
+    )
+    accountant = PRVAccountant(
+        prvs=[step],
+        max_self_compositions=[steps],
+        eps_error=0.01,
+        delta_error=delta / 1000,
+    )
     low, _, high = accountant.compute_epsilon(delta, [steps])
     return low, high
 
@@ -75,7 +87,9 @@ def autodp(noise: float, rate: float, steps: int, delta: float) -> Interval:
     from autodp.mechanism_zoo import GaussianMechanism
     from autodp.transformer_zoo import AmplificationBySampling, Composition
 
-    step = AmplificationBySampling(PoissonSampling=True)(GaussianMechanism(noise), rate, improved_bound_flag=True)
+    step = AmplificationBySampling(PoissonSampling=True)(
+        GaussianMechanism(noise), rate, improved_bound_flag=True
+    )
     return 0.0, Composition()([step], [steps]).get_approxDP(delta)
 
 
@@ -104,7 +118,9 @@ def training(seed: int, number: int) -> Training:
 def measure(seed: int, number: int) -> Result:
     """Return what every tool says of one training, with the CPU seconds and the most memory that it takes."""
     found = {
-        name: alone(answer, training(seed, number)) for name, (module, answer) in TOOLS.items() if find_spec(module)
+        name: alone(answer, training(seed, number))
+        for name, (module, answer) in TOOLS.items()
+        if find_spec(module)
     }
     return {"training": training(seed, number), "tools": found}
 
@@ -125,24 +141,41 @@ def alone(answer: Callable[..., Interval], parameters: Training) -> Result:
         try:
             os.write(writing, json.dumps(_asked(answer, parameters)).encode())
         finally:
-            os._exit(0)  # a process that has been forked must not go on with its parent's work
+            os._exit(
+                0
+            )  # a process that has been forked must not go on with its parent's work
     os.close(writing)
     with os.fdopen(reading) as answers:
         said = answers.read()
     os.waitpid(child, 0)
-    return json.loads(said) if said else {"error": f"used more than {LIMIT_SECONDS} CPU s"}
+    return (
+        json.loads(said) if said else {"error": f"used more than {LIMIT_SECONDS} CPU s"}
+    )
 
 
 def _asked(answer: Callable[..., Interval], parameters: Training) -> Result:
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_SECONDS, LIMIT_SECONDS))
-    resource.setrlimit(resource.RLIMIT_DATA, (LIMIT_MEGABYTES * 10**6, LIMIT_MEGABYTES * 10**6))
-    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (LIMIT_MEGABYTES * 10**6, LIMIT_MEGABYTES * 10**6)
+    )
+    before, started = (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        time.process_time(),
+    )
     try:
         low, high = answer(*parameters)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:200]}
-    spent, most = time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"low": float(low), "high": float(high), "cpu_seconds": spent, "megabytes": (most - before) / 1000}
+    spent, most = (
+        time.process_time() - started,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    )
+    return {
+        "low": float(low),
+        "high": float(high),
+        "cpu_seconds": spent,
+        "megabytes": (most - before) / 1000,
+    }
 
 
 def units(options: Options) -> dict[str, partial[Result]]:
@@ -153,7 +186,11 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 def answered(found: Result | None) -> bool:
     """Return whether a tool has said where ε lies."""
-    return found is not None and math.isfinite(found.get("high", math.inf)) and found["low"] <= found["high"]
+    return (
+        found is not None
+        and math.isfinite(found.get("high", math.inf))
+        and found["low"] <= found["high"]
+    )
 
 
 def width(found: Result) -> float:
@@ -166,11 +203,23 @@ def view(results: Results) -> View:
     sets = [result["tools"] for result in results.values()]
     own = [tools[OURS] for tools in sets if answered(tools[OURS])]
     of_peers = [
-        (tools[OURS], [tools[name] for name in TOOLS if name != OURS and answered(tools.get(name))]) for tools in sets
+        (
+            tools[OURS],
+            [
+                tools[name]
+                for name in TOOLS
+                if name != OURS and answered(tools.get(name))
+            ],
+        )
+        for tools in sets
     ]
     asked = [found for found, peers in of_peers if peers]
     dear = [found for found in asked if not answered(found) or _is_dear(found)]
-    apart = [found for found, peers in of_peers if answered(found) and any(_apart(found, peer) for peer in peers)]
+    apart = [
+        found
+        for found, peers in of_peers
+        if answered(found) and any(_apart(found, peer) for peer in peers)
+    ]
     widest = max(map(width, own), default=0.0)
     bars = [
         Bar(
@@ -179,7 +228,9 @@ def view(results: Results) -> View:
             f"{len(asked) - len(apart)} of {len(asked)} trainings",
         ),
         Bar(
-            f"They are apart by {WIDTH:.1%} at most", widest <= WIDTH and len(own) == len(sets), f"{widest:.2%} at most"
+            f"They are apart by {WIDTH:.1%} at most",
+            widest <= WIDTH and len(own) == len(sets),
+            f"{widest:.2%} at most",
         ),
         Bar(
             f"Both take {SECONDS:g} CPU s and {MEGABYTES:g} MB at most where a peer answers",
@@ -187,7 +238,9 @@ def view(results: Results) -> View:
             f"{len(asked) - len(dear)} of {len(asked)} trainings",
         ),
     ]
-    lines = [_line(name, sets) for name in TOOLS if any(name in tools for tools in sets)]
+    lines = [
+        _line(name, sets) for name in TOOLS if any(name in tools for tools in sets)
+    ]
     columns = [
         "Tool",
         "answers",
@@ -200,11 +253,15 @@ def view(results: Results) -> View:
         "at most",
     ]
     note = "Widths are relative to the upper bound. Memory is what is used beyond what has been imported."
-    return View(bars, [Table(f"ε of {len(sets)} random trainings", columns, lines, note)])
+    return View(
+        bars, [Table(f"ε of {len(sets)} random trainings", columns, lines, note)]
+    )
 
 
 def _apart(one: Result, other: Result) -> bool:
-    return one["low"] > other["high"] * (1 + 1e-9) or other["low"] > one["high"] * (1 + 1e-9)
+    return one["low"] > other["high"] * (1 + 1e-9) or other["low"] > one["high"] * (
+        1 + 1e-9
+    )
 
 
 def _is_dear(found: Result) -> bool:
@@ -220,7 +277,11 @@ def _line(name: str, sets: list[Mapping[str, Result]]) -> list[str]:
         ([each["cpu_seconds"] for each in answers], ".2g"),
         ([each["megabytes"] for each in answers], ".0f"),
     ]
-    cells = [format(of(values), form) if values else "–" for values, form in kinds for of in (statistics.median, max)]
+    cells = [
+        format(of(values), form) if values else "–"
+        for values, form in kinds
+        for of in (statistics.median, max)
+    ]
     return [name, f"{len(answers)} of {len(sets)}", str(apart), *cells]
 
 

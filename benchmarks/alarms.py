@@ -35,7 +35,20 @@ from benchmarks import (
     false_alarms_one_run,
     false_alarms_verdicts,
 )
-from benchmarks.parts import ALPHA, Bar, BlackBox, Check, Options, Part, Result, Results, Rng, Table, View, grouped
+from benchmarks.parts import (
+    ALPHA,
+    Bar,
+    BlackBox,
+    Check,
+    Options,
+    Part,
+    Result,
+    Results,
+    Rng,
+    Table,
+    View,
+    grouped,
+)
 from benchmarks.tight_nulls import MIXED, NULLS, Null
 
 REPEATS = 10_000
@@ -102,8 +115,12 @@ def _forecasters(kind: str, spec: Null) -> list[Any]:
             Overconfident(believed),
             ViewExperts(schedule=_Thinned),
         ],
-        "replayed ratio": lambda: [ReplayedRatio(Trace(spec.mechanism), spec.claim, seed=1)],
-        "replayed ratio of leakier code": lambda: [ReplayedRatio(Trace(believed), spec.claim, seed=1)],
+        "replayed ratio": lambda: [
+            ReplayedRatio(Trace(spec.mechanism), spec.claim, seed=1)
+        ],
+        "replayed ratio of leakier code": lambda: [
+            ReplayedRatio(Trace(believed), spec.claim, seed=1)
+        ],
     }
     return known[kind]()
 
@@ -113,8 +130,12 @@ def games(null: str, kind: str, repeats: int, rng: Rng) -> Iterator[Game]:
     spec = NULLS[null]
     mechanism = WithScore(spec.mechanism) if kind == "score" else spec.mechanism
     for _ in range(repeats):
-        game = Game(mechanism, spec.claim, spec.pairs, _forecasters(kind, spec), lambda *_: rng)
-        if kind == "thinned views":  # ranked from the first calls on, as if there had been many
+        game = Game(
+            mechanism, spec.claim, spec.pairs, _forecasters(kind, spec), lambda *_: rng
+        )
+        if (
+            kind == "thinned views"
+        ):  # ranked from the first calls on, as if there had been many
             for table in game.tables:
                 table.next_ranking = CALLS // 5
         game.play(CALLS, alpha=ALPHA, stop_when_refuted=True)
@@ -125,31 +146,60 @@ def _game(null: str, kind: str, repeats: int, rng: Rng) -> int:
     return sum(game.refuted_at is not None for game in games(null, kind, repeats, rng))
 
 
-def games_for_a_bound(null: str, factor: float, repeats: int, rng: Rng) -> Iterator[Game]:
+def games_for_a_bound(
+    null: str, factor: float, repeats: int, rng: Rng
+) -> Iterator[Game]:
     """Play games against a claim at ``factor`` times the truth, which is one of their levels."""
     spec = NULLS[null]
     levels = spec.claim.level * 2.0 ** (np.arange(-12, 13) / 8)
-    claim = spec.claim.at(float(levels[np.argmin(np.abs(levels - factor * spec.claim.level))]))
+    claim = spec.claim.at(
+        float(levels[np.argmin(np.abs(levels - factor * spec.claim.level))])
+    )
     for _ in range(repeats):
-        game = Game(spec.mechanism, claim, spec.pairs, _forecasters("mixture", spec), lambda *_: rng, levels=levels)
+        game = Game(
+            spec.mechanism,
+            claim,
+            spec.pairs,
+            _forecasters("mixture", spec),
+            lambda *_: rng,
+            levels=levels,
+        )
         game.play(CALLS, alpha=ALPHA)
         yield game
 
 
 def _lower_bound(null: str, factor: float, repeats: int, rng: Rng) -> int:
     truth = NULLS[null].claim.level
-    return sum(game.wealth.lower_bound(ALPHA) >= truth for game in games_for_a_bound(null, factor, repeats, rng))
+    return sum(
+        game.wealth.lower_bound(ALPHA) >= truth
+        for game in games_for_a_bound(null, factor, repeats, rng)
+    )
 
 
 TRACED = ("(ε, δ)", "Gaussian")
-LEAKIER = (*TRACED, "Laplace", "Laplace, 3 numbers", "Gaussian, 3 numbers", "four bits", "(0, δ)")
+LEAKIER = (
+    *TRACED,
+    "Laplace",
+    "Laplace, 3 numbers",
+    "Gaussian, 3 numbers",
+    "four bits",
+    "(0, δ)",
+)
 """Nulls whose laws are read off a trace of their code, or of that of a leakier mechanism: noise, also such as is not
 followed, events that decide a number each, and outcomes of chance."""
 BOUNDED, FACTORS = ("randomised response", "(ε, δ)", "Gaussian"), (0.5, 2.0)
 PLAYED = (
     (
         "randomised response",
-        ("likelihood ratio", "overconfident", "watcher", "score", "classifier", "mixture", "thinned views"),
+        (
+            "likelihood ratio",
+            "overconfident",
+            "watcher",
+            "score",
+            "classifier",
+            "mixture",
+            "thinned views",
+        ),
     ),
     ("Laplace", ("overconfident", "watcher", "classifier")),
     ("Laplace, 3 numbers", ("overconfident", "watcher")),
@@ -167,27 +217,49 @@ PLAYED = (
             "thinned views",
         ),
     ),
-    ("Gaussian", ("likelihood ratio", "overconfident", "watcher", "score", "threefold")),
+    (
+        "Gaussian",
+        ("likelihood ratio", "overconfident", "watcher", "score", "threefold"),
+    ),
     ("Gaussian, 3 numbers", ("overconfident", "watcher")),
     ("four tight pairs", ("mixture",)),
     ("four bits", ("overconfident", "watcher")),
     ("small ε", ("overconfident", "watcher")),
     ("no loss", ("overconfident", "watcher")),
-    ("(0, δ)", ("likelihood ratio", "overconfident", "watcher", "mixture", "threefold")),
+    (
+        "(0, δ)",
+        ("likelihood ratio", "overconfident", "watcher", "mixture", "threefold"),
+    ),
     ("mostly new", ("overconfident", "watcher")),
-    *((f"mixture of {name}", ("likelihood ratio", "overconfident", "watcher", "threefold")) for name in MIXED),
+    *(
+        (
+            f"mixture of {name}",
+            ("likelihood ratio", "overconfident", "watcher", "threefold"),
+        )
+        for name in MIXED
+    ),
     *((name, ("replayed ratio",)) for name in TRACED),
     *((name, ("replayed ratio of leakier code",)) for name in LEAKIER),
-    *((name, ("mixture", "likelihood ratio")) for name in NULLS if name.startswith("tight channels")),
+    *(
+        (name, ("mixture", "likelihood ratio"))
+        for name in NULLS
+        if name.startswith("tight channels")
+    ),
 )
 
 
 def cases() -> Mapping[str, Mapping[str, Check]]:
     """Return every check by the kind of evidence and its name: a function of (repeats, rng) that counts alarms."""
     return {
-        "game": {f"{null}, {kind}": partial(_game, null, kind) for null, kinds in PLAYED for kind in kinds},
+        "game": {
+            f"{null}, {kind}": partial(_game, null, kind)
+            for null, kinds in PLAYED
+            for kind in kinds
+        },
         "lower bound": {
-            f"{null}, claim {factor:g} times the truth": partial(_lower_bound, null, factor)
+            f"{null}, claim {factor:g} times the truth": partial(
+                _lower_bound, null, factor
+            )
             for null in BOUNDED
             for factor in FACTORS
         },
@@ -227,7 +299,9 @@ def required(kind: str) -> int:
 
 def _size(kind: str, chunk: int, options: Options) -> int:
     """Return how many repeats a chunk of a case has, 0 or less beyond the last."""
-    repeats = options.repeats or (required(kind) // 20 if options.quick else required(kind))
+    repeats = options.repeats or (
+        required(kind) // 20 if options.quick else required(kind)
+    )
     most = CHUNK_OF_WHOLE_AUDITS if kind in WHOLE_AUDITS else CHUNK
     return min(most, repeats - chunk * most)
 
@@ -235,17 +309,28 @@ def _size(kind: str, chunk: int, options: Options) -> int:
 def view(results: Results) -> View:
     """Add the chunks up and compare every rate with alpha."""
     totals = {
-        row: (runs[0]["kind"], runs[0]["name"], sum(r["alarms"] for r in runs), sum(r["repeats"] for r in runs))
+        row: (
+            runs[0]["kind"],
+            runs[0]["name"],
+            sum(r["alarms"] for r in runs),
+            sum(r["repeats"] for r in runs),
+        )
         for row, runs in grouped(results).items()
     }
     every = sum(map(len, cases().values()))
-    above = [f"{kind}: {name}" for kind, name, alarms, n in totals.values() if alarms > ALPHA * n]
+    above = [
+        f"{kind}: {name}"
+        for kind, name, alarms, n in totals.values()
+        if alarms > ALPHA * n
+    ]
     certain = [
         f"{kind}: {name}"
         for kind, name, alarms, n in totals.values()
         if binomtest(alarms, n, ALPHA, alternative="greater").pvalue < 1 - CONFIDENCE
     ]
-    complete = len(totals) == every and all(n >= required(kind) for kind, _, _, n in totals.values())
+    complete = len(totals) == every and all(
+        n >= required(kind) for kind, _, _, n in totals.values()
+    )
     found = f"{len(totals) - len(above)} of {every} cases at or below {ALPHA:g}"
     if above:
         found += f"; above: {'; '.join(above)} (beyond chance: {'; '.join(certain) or 'none'})"
@@ -258,8 +343,19 @@ def view(results: Results) -> View:
     tables = [
         Table(
             f"False alarms: {kind}",
-            ["Tight claim and test", "α", "Audits", "Alarms", "Rate", f"{CONFIDENCE:.1%} upper bound"],
-            [_line(name, alarms, n) for of, name, alarms, n in totals.values() if of == kind],
+            [
+                "Tight claim and test",
+                "α",
+                "Audits",
+                "Alarms",
+                "Rate",
+                f"{CONFIDENCE:.1%} upper bound",
+            ],
+            [
+                _line(name, alarms, n)
+                for of, name, alarms, n in totals.values()
+                if of == kind
+            ],
         )
         for kind in cases()
         if any(of == kind for of, *_ in totals.values())
@@ -273,7 +369,9 @@ def view(results: Results) -> View:
 
 
 def _line(name: str, alarms: int, repeats: int) -> list[str]:
-    upper = binomtest(alarms, repeats, alternative="less").proportion_ci(CONFIDENCE).high
+    upper = (
+        binomtest(alarms, repeats, alternative="less").proportion_ci(CONFIDENCE).high
+    )
     return [
         name,
         f"{ALPHA:g}",

@@ -39,7 +39,18 @@ from auditdp.report.numbers import as_float, number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from auditdp.tracing import Trace
 from benchmarks import figures
-from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Plot, Result, Results, Table, View
+from benchmarks.parts import (
+    ALPHA,
+    Bar,
+    BlackBox,
+    Options,
+    Part,
+    Plot,
+    Result,
+    Results,
+    Table,
+    View,
+)
 from benchmarks.rows import FALSE_CLAIMS
 from mechanisms.classic import Gaussian, NaiveLaplace
 
@@ -95,7 +106,13 @@ class Case:
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Return ε of μ-GDP at δ, by its curve (Dong, Roth & Su 2022, arXiv:1905.02383v3, Corollary 2.13)."""
-    return float(brentq(lambda epsilon: GaussianDP(mu).delta_at(epsilon) - delta, 0.0, 100 * mu + 100))
+    return float(
+        brentq(
+            lambda epsilon: GaussianDP(mu).delta_at(epsilon) - delta,
+            0.0,
+            100 * mu + 100,
+        )
+    )
 
 
 def cases() -> list[Case]:
@@ -104,9 +121,23 @@ def cases() -> list[Case]:
     return [
         Case("Randomised response 1.5", Response(1.5), PureDP(1.0), bits, 1.5),
         Case("Laplace 1.5", LaplaceMechanism(1 / 1.5), PureDP(1.0), bits, 1.5),
-        Case("Gaussian, μ = 1.5", GaussianMechanism(1 / 1.5), GaussianDP(1.0), bits, 1.5),
-        Case("Leaky response (1.5, .01)", LeakyResponse(1.5, 0.01), ApproxDP(1.0, 0.01), bits, 1.5),
-        Case("Leaky response (1, .05)", LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.01), bits, math.inf),
+        Case(
+            "Gaussian, μ = 1.5", GaussianMechanism(1 / 1.5), GaussianDP(1.0), bits, 1.5
+        ),
+        Case(
+            "Leaky response (1.5, .01)",
+            LeakyResponse(1.5, 0.01),
+            ApproxDP(1.0, 0.01),
+            bits,
+            1.5,
+        ),
+        Case(
+            "Leaky response (1, .05)",
+            LeakyResponse(1.0, 0.05),
+            ApproxDP(1.0, 0.01),
+            bits,
+            math.inf,
+        ),
         *(
             Case(
                 false.name,
@@ -129,7 +160,9 @@ def best_pair(case: Case, seed: int) -> Pair:
     def growth(k: int, pair: Pair) -> float:
         rng = stream(seed, case.name, "best pair", k)
         calls = Calls(case.mechanism)
-        outputs = np.concatenate([calls(x, SCORING_DRAWS, rng) for x in (pair.data, pair.neighbour)])
+        outputs = np.concatenate(
+            [calls(x, SCORING_DRAWS, rng) for x in (pair.data, pair.neighbour)]
+        )
         odds = np.abs(LikelihoodRatio().bind(case.mechanism, pair).log_odds(outputs))
         return float(posterior_growth(odds, case.claim.tangents()[0][0]).mean())
 
@@ -157,7 +190,14 @@ def calls_of_game(
     bound: bool = True,
 ) -> int | None:
     """Return after how many calls a game refutes the claim, None where ``cap`` calls do not."""
-    game = Game(mechanism, claim, pairs, forecasters, streams, levels=level_grid(claim) if bound else None)
+    game = Game(
+        mechanism,
+        claim,
+        pairs,
+        forecasters,
+        streams,
+        levels=level_grid(claim) if bound else None,
+    )
     game.play(cap, alpha=ALPHA, stop_when_refuted=True)
     return game.refuted_at
 
@@ -172,7 +212,9 @@ def _searched(case: Case, streams: Streams, cap: int) -> int | None:
         streams=streams,
     )
     refuted_at = evidence.details.refuted_at
-    return None if refuted_at is None else int(refuted_at + evidence.details.search_calls)
+    return (
+        None if refuted_at is None else int(refuted_at + evidence.details.search_calls)
+    )
 
 
 def looked_at(mechanism: Mechanism, pair: Pair) -> Representation:
@@ -182,7 +224,9 @@ def looked_at(mechanism: Mechanism, pair: Pair) -> Representation:
     return calls.form
 
 
-def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int = MOST_CALLS) -> Result:
+def measure(
+    name: str, seed: int, *, repeats: int | None = None, most_calls: int = MOST_CALLS
+) -> Result:
     """Play one false claim in every way.
 
     Args:
@@ -197,14 +241,24 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
     case = next(case for case in cases() if case.name == name)
     pair = best_pair(case, seed)
 
-    def play(way: str, games: range, refute: Callable[[Streams], int | None]) -> list[int | None]:
+    def play(
+        way: str, games: range, refute: Callable[[Streams], int | None]
+    ) -> list[int | None]:
         coins = (
             GIVEN[0] if way == REFERENCE else way
         )  # the same coins and outputs: what differs is the forecasters alone
         return [refute(partial(stream, seed, name, coins, k)) for k in games]
 
     def reference(streams: Streams) -> int | None:
-        return calls_of_game(case.mechanism, case.claim, [pair], [LikelihoodRatio()], streams, most_calls, bound=False)
+        return calls_of_game(
+            case.mechanism,
+            case.claim,
+            [pair],
+            [LikelihoodRatio()],
+            streams,
+            most_calls,
+            bound=False,
+        )
 
     first = play(REFERENCE, range(repeats or FEWEST), reference)
     games = repeats or next(count for limit, count in REPEATS if middle(first) <= limit)
@@ -229,19 +283,31 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
     white, pairs = default_forecasters(case.mechanism), case.adjacency.pairs()
     mechanism, claim, hidden = case.mechanism, case.claim, BlackBox(case.mechanism)
     ways: dict[str, Callable[[Streams], int | None]] = {
-        GIVEN[0]: lambda streams: calls_of_game(mechanism, claim, [pair], white, streams, cap),
-        GIVEN[1]: lambda streams: calls_of_game(hidden, claim, [pair], black, streams, cap),
+        GIVEN[0]: lambda streams: calls_of_game(
+            mechanism, claim, [pair], white, streams, cap
+        ),
+        GIVEN[1]: lambda streams: calls_of_game(
+            hidden, claim, [pair], black, streams, cap
+        ),
     }
     traced = ReplayedRatio(Trace(hidden), claim, seed=seed)
     if not case.bits and traced.reads_one_of([pair], looked_at(hidden, pair)):
-        ways[REPLAYED] = lambda streams: calls_of_game(hidden, claim, [pair], [*black, traced], streams, cap)
+        ways[REPLAYED] = lambda streams: calls_of_game(
+            hidden, claim, [pair], [*black, traced], streams, cap
+        )
     if len(pairs) > 1:
-        ways[ALL_PAIRS[0]] = lambda streams: calls_of_game(mechanism, claim, pairs, white, streams, cap)
-        ways[ALL_PAIRS[1]] = lambda streams: calls_of_game(hidden, claim, pairs, black, streams, cap)
+        ways[ALL_PAIRS[0]] = lambda streams: calls_of_game(
+            mechanism, claim, pairs, white, streams, cap
+        )
+        ways[ALL_PAIRS[1]] = lambda streams: calls_of_game(
+            hidden, claim, pairs, black, streams, cap
+        )
     if can_search(case.adjacency) and not case.bits:
         ways[SEARCHED] = lambda streams: _searched(case, streams, cap)
     for way, refute in ways.items():
-        result["calls"][way] = play(way, range(cheap if way == GIVEN[0] else games), refute)
+        result["calls"][way] = play(
+            way, range(cheap if way == GIVEN[0] else games), refute
+        )
     return result
 
 
@@ -254,7 +320,12 @@ def units(options: Options) -> dict[str, partial[Result]]:
     """One unit for each false claim."""
     repeats = options.repeats or (3 if options.quick else None)
     most = DEEP if options.quick else MOST_CALLS
-    return {case.name: partial(measure, case.name, options.seed, repeats=repeats, most_calls=most) for case in cases()}
+    return {
+        case.name: partial(
+            measure, case.name, options.seed, repeats=repeats, most_calls=most
+        )
+        for case in cases()
+    }
 
 
 def counts_for_the_bar(result: Result) -> bool:
@@ -275,10 +346,16 @@ def factor(result: Result, way: str) -> float | None:
 
 def view(results: Results) -> View:
     """Compare every way with the reference, and the rows that count with the bars."""
-    counting = {name: result for name, result in results.items() if counts_for_the_bar(result)}
+    counting = {
+        name: result for name, result in results.items() if counts_for_the_bar(result)
+    }
     bars = []
     for way, most in BARS.items():
-        factors = {name: value for name, result in counting.items() if (value := factor(result, way)) is not None}
+        factors = {
+            name: value
+            for name, result in counting.items()
+            if (value := factor(result, way)) is not None
+        }
         failed = [name for name, value in factors.items() if value > most]
         bars.append(
             Bar(
@@ -290,7 +367,15 @@ def view(results: Results) -> View:
         )
     table = Table(
         "Median calls to refute a false claim at α = .05, as factors of the true posterior's",
-        ["False claim", "Claim", "True level", "Counts", "Games", "True posterior", *BARS],
+        [
+            "False claim",
+            "Claim",
+            "True level",
+            "Counts",
+            "Games",
+            "True posterior",
+            *BARS,
+        ],
         [_line(name, result) for name, result in results.items()],
         note=(
             f"Games of the true posterior and of the white box on one pair are {CHEAP} times as many where that is cheap. "
@@ -315,7 +400,11 @@ def view(results: Results) -> View:
 
 def _line(name: str, result: Result) -> list[str]:
     reference = as_float(result["reference"])
-    shown = f"> {result['cap']:,}" if reference is None or math.isinf(reference) else f"{reference:,.0f}"
+    shown = (
+        f"> {result['cap']:,}"
+        if reference is None or math.isinf(reference)
+        else f"{reference:,.0f}"
+    )
     return [
         name,
         result["claim"].replace("-", "\N{NON-BREAKING HYPHEN}"),

@@ -33,7 +33,19 @@ from auditdp.record.results import Verdict
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse
 from benchmarks import kernel_test
-from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, spread
+from benchmarks.parts import (
+    ALPHA,
+    Bar,
+    Options,
+    Part,
+    Result,
+    Results,
+    Table,
+    View,
+    grouped,
+    median,
+    spread,
+)
 
 BITS = [Pair(1, 0)]
 WHITE, BLACK = "white box", "black box"
@@ -71,7 +83,12 @@ class SampledSteps:
         """Return the log density of each run over that of noise alone, shape (size,)."""
         seen = outputs.reshape(len(outputs), self.steps, self.parameters)[:, :, 0]
         ratio = (seen - 0.5) / self.sigma**2
-        return np.asarray(data * np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + ratio).sum(axis=1))
+        return np.asarray(
+            data
+            * np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + ratio).sum(
+                axis=1
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -131,7 +148,11 @@ QUOTED = 1e-5
 
 @cache
 def _accounted() -> AccountedDP:
-    return AccountedDP(PLDUpper(2.0, 0.1, 100), quoted=QUOTED, family=lambda factor: PLDUpper(2.0 * factor, 0.1, 100))
+    return AccountedDP(
+        PLDUpper(2.0, 0.1, 100),
+        quoted=QUOTED,
+        family=lambda factor: PLDUpper(2.0 * factor, 0.1, 100),
+    )
 
 
 @cache
@@ -139,17 +160,30 @@ def _optimistic() -> float:
     return PLDLower(2.0, 0.1, 100).epsilon_at(QUOTED)
 
 
-def _gaussian(mu: float, white: tuple[float, float, float], black: tuple[float, float, float]) -> Bound:
+def _gaussian(
+    mu: float, white: tuple[float, float, float], black: tuple[float, float, float]
+) -> Bound:
     at = (2_000, 5_000, 20_000)
-    least = {WHITE: dict(zip(at, white, strict=True)), BLACK: dict(zip(at, black, strict=True))}
-    return Bound(GaussianMechanism(1 / mu), lambda: GaussianDP(mu), lambda: mu, least, GAMES)
+    least = {
+        WHITE: dict(zip(at, white, strict=True)),
+        BLACK: dict(zip(at, black, strict=True)),
+    }
+    return Bound(
+        GaussianMechanism(1 / mu), lambda: GaussianDP(mu), lambda: mu, least, GAMES
+    )
 
 
 def _black(epsilon: float, delta: float, least: float) -> Bound:
     """A Gaussian at an (ε, δ) that it meets exactly."""
     sigma = _sigma(epsilon, delta)
     known = {BLACK: {1_000_000: least}}
-    return Bound(GaussianMechanism(sigma), lambda: ApproxDP(epsilon, delta), lambda: epsilon, known, {BLACK: 3})
+    return Bound(
+        GaussianMechanism(sigma),
+        lambda: ApproxDP(epsilon, delta),
+        lambda: epsilon,
+        known,
+        {BLACK: 3},
+    )
 
 
 def _sigma(epsilon: float, delta: float) -> float:
@@ -157,7 +191,11 @@ def _sigma(epsilon: float, delta: float) -> float:
     low, high = 1e-3, 1e3
     while high / low > 1 + 1e-9:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if GaussianDP(1 / middle).delta_at(epsilon) <= delta else (middle, high)
+        low, high = (
+            (low, middle)
+            if GaussianDP(1 / middle).delta_at(epsilon) <= delta
+            else (middle, high)
+        )
     return high
 
 
@@ -165,23 +203,51 @@ BOUNDS = {
     "Gaussian, μ = .5": _gaussian(0.5, (0.74, 0.84, 0.91), (0.48, 0.68, 0.82)),
     "Gaussian, μ = 1": _gaussian(1.0, (0.84, 0.91, 0.95), (0.68, 0.82, 0.90)),
     "Gaussian, μ = 2": _gaussian(2.0, (0.91, 0.95, 0.97), (0.82, 0.90, 0.94)),
-    "DP-SGD, its accountant's curve": Bound(STEPS(2.0), _accounted, _optimistic, {WHITE: {20_000: 0.85}}, {WHITE: 3}),
+    "DP-SGD, its accountant's curve": Bound(
+        STEPS(2.0), _accounted, _optimistic, {WHITE: {20_000: 0.85}}, {WHITE: 3}
+    ),
     "DP-SGD, one (ε, 1e-5) of it": Bound(
-        STEPS(2.0), lambda: ApproxDP(_accounted().level, QUOTED), _optimistic, {WHITE: {20_000: 0.0}}, {WHITE: 3}
+        STEPS(2.0),
+        lambda: ApproxDP(_accounted().level, QUOTED),
+        _optimistic,
+        {WHITE: {20_000: 0.0}},
+        {WHITE: 3},
     ),
     "Gaussian, (1, .01)": _black(1.0, 0.01, 0.9),
     "Gaussian, (1, 1e-5)": _black(1.0, 1e-5, 0.6),
 }
 LIMIT = 1.15
 REFUTED = {
-    "1-GDP claimed .8": Refuted(GaussianMechanism(1.0), GaussianDP(0.8), GaussianDP(1.0), {WHITE: None, BLACK: 1_400}),
-    "2-GDP claimed 1.6": Refuted(GaussianMechanism(0.5), GaussianDP(1.6), GaussianDP(2.0), {WHITE: None, BLACK: 600}),
-    "1-GDP claimed .9": Refuted(GaussianMechanism(1.0), GaussianDP(0.9), GaussianDP(1.0), {WHITE: None}),
-    ".5-GDP claimed .4": Refuted(GaussianMechanism(2.0), GaussianDP(0.4), GaussianDP(0.5), {WHITE: None}),
-    "2-GDP claimed 1.8": Refuted(GaussianMechanism(0.5), GaussianDP(1.8), GaussianDP(2.0), {WHITE: None}),
-    "(1.5, .01) claimed (1, .01)": Refuted(LeakyResponse(1.5, 0.01), CLAIM, ApproxDP(1.5, 0.01), {WHITE: None}),
-    "(1, .05) claimed (1, .01)": Refuted(LeakyResponse(1.0, 0.05), CLAIM, ApproxDP(1.0, 0.05), {WHITE: None}),
-    "(1, .02) claimed (1, .01)": Refuted(LeakyResponse(1.0, 0.02), CLAIM, ApproxDP(1.0, 0.02), {WHITE: None}),
+    "1-GDP claimed .8": Refuted(
+        GaussianMechanism(1.0),
+        GaussianDP(0.8),
+        GaussianDP(1.0),
+        {WHITE: None, BLACK: 1_400},
+    ),
+    "2-GDP claimed 1.6": Refuted(
+        GaussianMechanism(0.5),
+        GaussianDP(1.6),
+        GaussianDP(2.0),
+        {WHITE: None, BLACK: 600},
+    ),
+    "1-GDP claimed .9": Refuted(
+        GaussianMechanism(1.0), GaussianDP(0.9), GaussianDP(1.0), {WHITE: None}
+    ),
+    ".5-GDP claimed .4": Refuted(
+        GaussianMechanism(2.0), GaussianDP(0.4), GaussianDP(0.5), {WHITE: None}
+    ),
+    "2-GDP claimed 1.8": Refuted(
+        GaussianMechanism(0.5), GaussianDP(1.8), GaussianDP(2.0), {WHITE: None}
+    ),
+    "(1.5, .01) claimed (1, .01)": Refuted(
+        LeakyResponse(1.5, 0.01), CLAIM, ApproxDP(1.5, 0.01), {WHITE: None}
+    ),
+    "(1, .05) claimed (1, .01)": Refuted(
+        LeakyResponse(1.0, 0.05), CLAIM, ApproxDP(1.0, 0.05), {WHITE: None}
+    ),
+    "(1, .02) claimed (1, .01)": Refuted(
+        LeakyResponse(1.0, 0.02), CLAIM, ApproxDP(1.0, 0.02), {WHITE: None}
+    ),
 }
 DECIDED = {
     "2-DP Laplace claimed ½-GDP": Decided(LaplaceMechanism(0.5), GaussianDP(0.5)),
@@ -190,11 +256,19 @@ DECIDED = {
     ),
 }
 SEQUENTIAL = {
-    "1-GDP claimed .1": Refuted(GaussianMechanism(1.0), GaussianDP(0.1), GaussianDP(1.0), {}),
-    "1-GDP claimed .5": Refuted(GaussianMechanism(1.0), GaussianDP(0.5), GaussianDP(1.0), {}),
+    "1-GDP claimed .1": Refuted(
+        GaussianMechanism(1.0), GaussianDP(0.1), GaussianDP(1.0), {}
+    ),
+    "1-GDP claimed .5": Refuted(
+        GaussianMechanism(1.0), GaussianDP(0.5), GaussianDP(1.0), {}
+    ),
     "1-GDP claimed .8": REFUTED["1-GDP claimed .8"],
-    "1-DP Laplace claimed .1": Refuted(LaplaceMechanism(1.0), PureDP(0.1), PureDP(1.0), {}),
-    "1-DP Laplace claimed .5": Refuted(LaplaceMechanism(1.0), PureDP(0.5), PureDP(1.0), {}),
+    "1-DP Laplace claimed .1": Refuted(
+        LaplaceMechanism(1.0), PureDP(0.1), PureDP(1.0), {}
+    ),
+    "1-DP Laplace claimed .5": Refuted(
+        LaplaceMechanism(1.0), PureDP(0.5), PureDP(1.0), {}
+    ),
 }
 """Claims for the peer that tests sequentially, too."""
 PEER_CALLS = 6_000
@@ -211,7 +285,14 @@ def _forecasters(known: str) -> list[Any]:
 def _bound(name: str, known: str, seed: int) -> Result:
     row, started = BOUNDS[name], time.process_time()
     claim = row.claim()
-    game = Game(row.mechanism, claim, BITS, _forecasters(known), partial(stream, seed, name), levels=level_grid(claim))
+    game = Game(
+        row.mechanism,
+        claim,
+        BITS,
+        _forecasters(known),
+        partial(stream, seed, name),
+        levels=level_grid(claim),
+    )
     parts = {}
     for calls in row.least[known]:
         game.play(calls, alpha=ALPHA)
@@ -223,7 +304,13 @@ def _refuted(name: str, known: str, seed: int) -> Result:
     row, calls = REFUTED[name], []
     most = math.ceil(MOST_CALLS * _limit(row))
     for k in range(UNIT):
-        game = Game(row.mechanism, row.claim, BITS, _forecasters(known), partial(stream, seed, name, k))
+        game = Game(
+            row.mechanism,
+            row.claim,
+            BITS,
+            _forecasters(known),
+            partial(stream, seed, name, k),
+        )
         game.play(most, alpha=ALPHA, stop_when_refuted=True)
         calls.append(game.refuted_at)
     return {"calls": calls}
@@ -238,16 +325,23 @@ def _decided(name: str, seed: int) -> Result:
         GameOptions(alpha=ALPHA, calls=row.calls),
         streams=partial(stream, seed, name),
     )
-    return {"violated": evidence.verdict is Verdict.VIOLATED, "refuted_at": evidence.details.refuted_at}
+    return {
+        "violated": evidence.verdict is Verdict.VIOLATED,
+        "refuted_at": evidence.details.refuted_at,
+    }
 
 
 def _sequential(name: str, seed: int) -> Result:
     """The peer and a black box on the same claim."""
     row = SEQUENTIAL[name]
-    game = Game(row.mechanism, row.claim, BITS, [ViewExperts()], partial(stream, seed, name))
+    game = Game(
+        row.mechanism, row.claim, BITS, [ViewExperts()], partial(stream, seed, name)
+    )
     game.play(PEER_CALLS, alpha=ALPHA, stop_when_refuted=True)
     rng = stream(seed, name, "kernel test")
-    peer = kernel_test.refuted_at(row.mechanism, row.claim, BITS[0], calls=PEER_CALLS, alpha=ALPHA, rng=rng)
+    peer = kernel_test.refuted_at(
+        row.mechanism, row.claim, BITS[0], calls=PEER_CALLS, alpha=ALPHA, rng=rng
+    )
     return {"calls": game.refuted_at, "peer": peer}
 
 
@@ -263,14 +357,20 @@ def units(options: Options) -> dict[str, partial[Result]]:
     for name, row in BOUNDS.items():
         for known in row.least:
             for k in range(fewer or row.games[known]):
-                made[f"{name}, {known}/{k}"] = partial(_bound, name, known, options.seed + k)
+                made[f"{name}, {known}/{k}"] = partial(
+                    _bound, name, known, options.seed + k
+                )
     for name, false in REFUTED.items():
         for known in false.most:
             for k in range(fewer or PASSAGES[known]):
-                made[f"{name}, {known}/{k}"] = partial(_refuted, name, known, options.seed + k)
+                made[f"{name}, {known}/{k}"] = partial(
+                    _refuted, name, known, options.seed + k
+                )
     for name in SEQUENTIAL:
         for k in range(fewer or PEER_GAMES):
-            made[f"kernel test: {name}/{k}"] = partial(_sequential, name, options.seed + k)
+            made[f"kernel test: {name}/{k}"] = partial(
+                _sequential, name, options.seed + k
+            )
     for name in DECIDED:
         for k in range(fewer or RUNS):
             made[f"{name}/{k}"] = partial(_decided, name, options.seed + k)
@@ -284,13 +384,24 @@ def view(results: Results) -> View:
     bounds, refuted, decided = _bounds(groups), _refutations(groups), _decisions(groups)
     bars = [
         _bar("Certified part of a tight level", bounds, whole),
-        _bar(f"Calls to refute: ≤ {LIMIT:g} times the limit, or the number given", refuted, whole),
+        _bar(
+            f"Calls to refute: ≤ {LIMIT:g} times the limit, or the number given",
+            refuted,
+            whole,
+        ),
         _bar("Refuted within the budget in all runs", decided, whole),
     ]
     tables = [
         Table(
             "Certified level over the true one, where the claim is tight",
-            ["Mechanism and claim", "Calls", "Median", "Wanted", "Games", "CPU s a game"],
+            [
+                "Mechanism and claim",
+                "Calls",
+                "Median",
+                "Wanted",
+                "Games",
+                "CPU s a game",
+            ],
             [line for line, _ in bounds],
             note=f"At α = {ALPHA:g}, medians with the extremes. A white box knows its law (`log_prob`).",
         ),
@@ -302,12 +413,20 @@ def view(results: Results) -> View:
         ),
         Table(
             "Calls to refute, beside the sequential kernel test",
-            ["False claim", "auditdp, black box: refuted", "Median calls", "Kernel test: refuted", "Median calls"],
+            [
+                "False claim",
+                "auditdp, black box: refuted",
+                "Median calls",
+                "Kernel test: refuted",
+                "Median calls",
+            ],
             _beside(groups),
             note=f"{PEER_CALLS:,} calls at most. The kernel test is González et al. (arXiv:2509.07055), from its text.",
         ),
         Table(
-            "Claims that are hard to decide", ["False claim", "Refuted", "Median calls"], [line for line, _ in decided]
+            "Claims that are hard to decide",
+            ["False claim", "Refuted", "Median calls"],
+            [line for line, _ in decided],
         ),
     ]
     return View(bars, tables)
@@ -325,8 +444,16 @@ def _bounds(groups: Mapping[str, list[Result]]) -> Lines:
             for calls, least in wanted.items() if runs else ():
                 parts = [run["parts"][str(calls)] for run in runs]
                 seconds = f"{median([run['cpu_seconds'] for run in runs]):.1f}"
-                shown = [f"{calls:,}", spread(parts, "{:.3f}".format), f"{least:g}", str(len(runs)), seconds]
-                lines.append(([f"{name}, {known}", *shown], round(median(parts), 3) >= least))
+                shown = [
+                    f"{calls:,}",
+                    spread(parts, "{:.3f}".format),
+                    f"{least:g}",
+                    str(len(runs)),
+                    seconds,
+                ]
+                lines.append(
+                    ([f"{name}, {known}", *shown], round(median(parts), 3) >= least)
+                )
     return lines
 
 
@@ -336,10 +463,20 @@ def _refutations(groups: Mapping[str, list[Result]]) -> Lines:
         for known, most in row.most.items():
             if runs := groups.get(f"{name}, {known}"):
                 limit = _limit(row)
-                games = [math.inf if count is None else count for run in runs for count in run["calls"]]
+                games = [
+                    math.inf if count is None else count
+                    for run in runs
+                    for count in run["calls"]
+                ]
                 calls = float(np.median(games))
                 wanted = LIMIT * limit if most is None else most
-                shown = [f"{limit:,.0f}", f"{calls:,.0f}", f"{calls / limit:.2f}", f"{wanted:,.0f}", str(len(games))]
+                shown = [
+                    f"{limit:,.0f}",
+                    f"{calls:,.0f}",
+                    f"{calls / limit:.2f}",
+                    f"{wanted:,.0f}",
+                    str(len(games)),
+                ]
                 lines.append(([f"{name}, {known}", *shown], calls <= wanted))
     return lines
 
@@ -351,7 +488,9 @@ def _decisions(groups: Mapping[str, list[Result]]) -> Lines:
             violated = sum(run["violated"] for run in runs)
             calls = [run["refuted_at"] for run in runs if run["refuted_at"] is not None]
             shown = number(median(calls)) if calls else "–"
-            lines.append(([name, f"{violated} of {len(runs)}", shown], violated == len(runs)))
+            lines.append(
+                ([name, f"{violated} of {len(runs)}", shown], violated == len(runs))
+            )
     return lines
 
 
@@ -362,16 +501,23 @@ def _beside(groups: Mapping[str, list[Result]]) -> list[list[str]]:
             line = [name]
             for who in ("calls", "peer"):
                 calls = [run[who] for run in runs]
-                middle = float(np.median([math.inf if count is None else count for count in calls]))
+                middle = float(
+                    np.median([math.inf if count is None else count for count in calls])
+                )
                 found = sum(count is not None for count in calls)
-                line += [f"{found} of {len(calls)}", f"{middle:,.0f}" if math.isfinite(middle) else "–"]
+                line += [
+                    f"{found} of {len(calls)}",
+                    f"{middle:,.0f}" if math.isfinite(middle) else "–",
+                ]
             lines.append(line)
     return lines
 
 
 def _bar(text: str, lines: Lines, whole: bool) -> Bar:
     failed = [f"{line[0]} ({line[1]})" for line, met in lines if not met]
-    found = f"{len(lines) - len(failed)} of {len(lines)}" + (f"; not: {'; '.join(failed)}" if failed else "")
+    found = f"{len(lines) - len(failed)} of {len(lines)}" + (
+        f"; not: {'; '.join(failed)}" if failed else ""
+    )
     return Bar(text, not failed if whole else None, found)
 
 

@@ -62,8 +62,12 @@ def needed(names: Iterable[str]) -> dict[str, Distribution]:
         for text in found[name].requires or ():
             requirement = Requirement(text)
             marker = requirement.marker
-            if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
-                waiting.append((canonicalize_name(requirement.name), frozenset(requirement.extras)))
+            if marker is None or any(
+                marker.evaluate({"extra": extra}) for extra in ("", *extras)
+            ):
+                waiting.append(
+                    (canonicalize_name(requirement.name), frozenset(requirement.extras))
+                )
     return found
 
 
@@ -77,7 +81,12 @@ def seconds(module: str, rounds: int) -> float:
     """Return the CPU seconds that the import of a module takes in a new process, the median of some."""
     before = "" if module == "numpy" else ", numpy"
     command = [sys.executable, "-c", IMPORT.format(before, module)]
-    times = [float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(rounds)]
+    times = [
+        float(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        )
+        for _ in range(rounds)
+    ]
     return statistics.median(times)
 
 
@@ -87,24 +96,42 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     requirements = [Requirement(text) for text in distribution(PACKAGE).requires or ()]
-    core = [canonicalize_name(r.name) for r in requirements if r.marker is None or r.marker.evaluate({"extra": ""})]
+    core = [
+        canonicalize_name(r.name)
+        for r in requirements
+        if r.marker is None or r.marker.evaluate({"extra": ""})
+    ]
     rows = []
     for name in core:
         without = needed(other for other in core if other != name)
-        alone = {key: package for key, package in needed([name]).items() if key not in without}
+        alone = {
+            key: package
+            for key, package in needed([name]).items()
+            if key not in without
+        }
         others = ", ".join(sorted(set(alone) - {name}))
         module = MODULES.get(name, name.replace("-", "_"))
         rows.append(
-            (sum(map(size, alone.values())), size(distribution(name)), seconds(module, given.rounds), name, others)
+            (
+                sum(map(size, alone.values())),
+                size(distribution(name)),
+                seconds(module, given.rounds),
+                name,
+                others,
+            )
         )
     print("# What each dependency brings\n\n`python -m benchmarks.dependencies`\n")
     print(
         "| dependency | MB | MB it brings alone | import, CPU s | with it come | imported by |\n|---|---|---|---|---|---|"
     )
     for alone_size, own, cost, name, others in sorted(rows, reverse=True):
-        print(f"| {name} | {own:.1f} | {alone_size:.1f} | {cost:.2f} | {others} | {LOADED.get(name, '')} |")
+        print(
+            f"| {name} | {own:.1f} | {alone_size:.1f} | {cost:.2f} | {others} | {LOADED.get(name, '')} |"
+        )
     everything = needed(core)
-    print(f"\nAll {len(everything)} packages together: {sum(map(size, everything.values())):.0f} MB.")
+    print(
+        f"\nAll {len(everything)} packages together: {sum(map(size, everything.values())):.0f} MB."
+    )
 
 
 if __name__ == "__main__":

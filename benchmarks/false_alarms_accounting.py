@@ -18,12 +18,23 @@ from flint import arb
 
 from auditdp.accountants.accountant import Accountant
 from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import AdvancedComposition, BasicComposition, KairouzCorollary, OptimalComposition
+from auditdp.accountants.composition import (
+    AdvancedComposition,
+    BasicComposition,
+    KairouzCorollary,
+    OptimalComposition,
+)
 from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.description import Description, within
 from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.selection import TopKBoundedRange, TopKDurfeeRogers, TopKNonAdaptive, TopKPure, TopKZCDP
+from auditdp.accountants.selection import (
+    TopKBoundedRange,
+    TopKDurfeeRogers,
+    TopKNonAdaptive,
+    TopKPure,
+    TopKZCDP,
+)
 from auditdp.accountants.subsampling import PoissonSubsampled
 from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.statements import ApproxDP
@@ -31,7 +42,12 @@ from auditdp.mechanism.laws import precision
 from auditdp.record.results import Verdict
 from benchmarks.parts import Check, Rng
 
-COMPOSITIONS = (OptimalComposition, BasicComposition, AdvancedComposition, KairouzCorollary)
+COMPOSITIONS = (
+    OptimalComposition,
+    BasicComposition,
+    AdvancedComposition,
+    KairouzCorollary,
+)
 
 
 @dataclass(frozen=True)
@@ -64,24 +80,41 @@ def _normal(x: arb) -> arb:
 
 
 def _gaussian_delta(mu: arb, epsilon: arb) -> arb:
-    return _normal(mu / 2 - epsilon / mu) - epsilon.exp() * _normal(-mu / 2 - epsilon / mu)
+    return _normal(mu / 2 - epsilon / mu) - epsilon.exp() * _normal(
+        -mu / 2 - epsilon / mu
+    )
 
 
 def gaussian(rng: Rng) -> Known:
     """Releases with Gaussian noise; around them zCDP, and compositions of parts that each release is one of."""
-    sigma, sensitivity, count = _log_uniform(rng, 0.3, 30), _log_uniform(rng, 0.5, 2), int(rng.integers(1, 30))
-    curve, each = GaussianCurve(sigma, sensitivity, count), GaussianCurve(sigma, sensitivity)
+    sigma, sensitivity, count = (
+        _log_uniform(rng, 0.3, 30),
+        _log_uniform(rng, 0.5, 2),
+        int(rng.integers(1, 30)),
+    )
+    curve, each = (
+        GaussianCurve(sigma, sensitivity, count),
+        GaussianCurve(sigma, sensitivity),
+    )
     delta = _log_uniform(rng, 1e-9, 1e-2)
     part = each.epsilon_at(delta) * (1 if rng.random() < 0.5 else 1.5)
-    wider: list[Accountant] = [ZCDP(float(curve.zcdp) * (1 + 1e-15) * rng.choice([1.0, 2.0]))]
+    wider: list[Accountant] = [
+        ZCDP(float(curve.zcdp) * (1 + 1e-15) * rng.choice([1.0, 2.0]))
+    ]
     if part > 0:
         wider += _compositions(part, delta, count + int(rng.integers(2)))
-    own: list[Accountant] = [curve] if count > 1 else [curve, *(ClassicGaussian(sigma, sensitivity, e) for e in (0, 1))]
+    own: list[Accountant] = (
+        [curve]
+        if count > 1
+        else [curve, *(ClassicGaussian(sigma, sensitivity, e) for e in (0, 1))]
+    )
     return Known(
         curve.describes,
         own,
         wider,
-        lambda epsilon: _gaussian_delta(arb(count).sqrt() * arb(sensitivity) / arb(sigma), arb(epsilon)),
+        lambda epsilon: _gaussian_delta(
+            arb(count).sqrt() * arb(sensitivity) / arb(sigma), arb(epsilon)
+        ),
     )
 
 
@@ -98,12 +131,18 @@ def responses(rng: Rng) -> Known:
         for signs in product([1, -1], repeat=count):
             p = q = arb(1)
             for sign, each in zip(signs, epsilons, strict=True):
-                p, q = p / (1 + (-sign * arb(each)).exp()), q / (1 + (sign * arb(each)).exp())
+                p, q = (
+                    p / (1 + (-sign * arb(each)).exp()),
+                    q / (1 + (sign * arb(each)).exp()),
+                )
             total += (p - arb(epsilon).exp() * q).max(arb(0))
         return total
 
     rho = sum(e * e for e in epsilons) / 2
-    wider: list[Accountant] = [ZCDP(rho * (1 + 1e-13)), *_compositions(max(epsilons) * 1.1, 0.0, count)]
+    wider: list[Accountant] = [
+        ZCDP(rho * (1 + 1e-13)),
+        *_compositions(max(epsilons) * 1.1, 0.0, count),
+    ]
     mixed = HeterogeneousComposition(epsilons, (0.0,) * count)
     own = _compositions(drawn[0], 0.0, count) if equal else [mixed]
     return Known(own[0].describes, own, wider, truth)
@@ -118,10 +157,16 @@ def selection(rng: Rng) -> Known:
         if epsilon >= eta:
             return arb(0)
         t = (e + range_) / 2
-        return ((-t).exp() - (-range_).exp()) * (t.exp() - e.exp()) / (1 - (-range_).exp())
+        return (
+            ((-t).exp() - (-range_).exp()) * (t.exp() - e.exp()) / (1 - (-range_).exp())
+        )
 
     kinds = (TopKZCDP, TopKNonAdaptive, TopKBoundedRange, TopKDurfeeRogers, TopKPure)
-    wider = [ZCDP(eta**2 / 8 * (1 + 1e-15)), *_compositions(eta, 0.0, 1), *_compositions(eta * 1.2, 1e-6, 2)]
+    wider = [
+        ZCDP(eta**2 / 8 * (1 + 1e-15)),
+        *_compositions(eta, 0.0, 1),
+        *_compositions(eta * 1.2, 1e-6, 2),
+    ]
     own = [kind(1, eta) for kind in kinds]
     return Known(own[0].describes, own, wider, truth)
 
@@ -138,7 +183,10 @@ def sampled_response(rng: Rng) -> Known:
         with_it = [(1 - q) * b + q * a for a, b in zip(present, absent, strict=True)]
         scale = arb(at).exp()
         both = [
-            sum(((a - scale * b).max(arb(0)) for a, b in zip(*pair, strict=True)), arb(0))
+            sum(
+                ((a - scale * b).max(arb(0)) for a, b in zip(*pair, strict=True)),
+                arb(0),
+            )
             for pair in ((with_it, absent), (absent, with_it))
         ]
         return both[0].max(both[1])
@@ -158,23 +206,38 @@ def sampled_gaussian(rng: Rng) -> Known:
         return q * _gaussian_delta(1 / arb(noise), (1 + arb(epsilon).expm1() / q).log())
 
     own = [kind(noise, rate, 1) for kind in (PLDUpper, PLDLower, RDP)]
-    wider: list[Accountant] = [GaussianCurve(noise), ZCDP(float(GaussianCurve(noise).zcdp) * (1 + 1e-15))]
-    wider += [PoissonSubsampled(part, delta, rate), *_compositions(part, delta, 1)] if part > 0 else []
+    wider: list[Accountant] = [
+        GaussianCurve(noise),
+        ZCDP(float(GaussianCurve(noise).zcdp) * (1 + 1e-15)),
+    ]
+    wider += (
+        [PoissonSubsampled(part, delta, rate), *_compositions(part, delta, 1)]
+        if part > 0
+        else []
+    )
     return Known(own[0].describes, own, wider, truth)
 
 
 def _is_wrong(known: Known, rng: Rng) -> bool:
     """Whether a cross-check of a list of accountants said what is not true, or did not say the same twice."""
-    listed = [a for a in (*known.own, *known.wider) if rng.random() < 0.5] or list(known.own)
+    listed = [a for a in (*known.own, *known.wider) if rng.random() < 0.5] or list(
+        known.own
+    )
     rng.shuffle(listed)  # type: ignore[arg-type]  # a list is what it shuffles
     if not all(within(known.about, accountant.describes) for accountant in listed):
         raise AssertionError(f"not around {known.about}: {[a.name for a in listed]}")
     claim = _claim(known, listed, rng)
-    about = None if any(a.describes == known.about for a in listed) and rng.random() < 0.5 else known.about
+    about = (
+        None
+        if any(a.describes == known.about for a in listed) and rng.random() < 0.5
+        else known.about
+    )
     verdict = cross_check(claim, listed, about=about).verdict
     with precision():
         excess = known.truth(claim.epsilon) - arb(claim.delta)
-    if (verdict is Verdict.VIOLATED and excess <= 0) or (verdict is Verdict.CERTIFIED and excess > 0):
+    if (verdict is Verdict.VIOLATED and excess <= 0) or (
+        verdict is Verdict.CERTIFIED and excess > 0
+    ):
         return True
     if cross_check(claim, listed[::-1], about=about).verdict is not verdict:
         return True
@@ -182,17 +245,29 @@ def _is_wrong(known: Known, rng: Rng) -> bool:
     if not fewer:
         return False
     before = cross_check(claim, fewer, about=known.about).verdict
-    return before is not verdict and (before, verdict) != (Verdict.NOT_REFUTED, Verdict.CERTIFIED)
+    return before is not verdict and (before, verdict) != (
+        Verdict.NOT_REFUTED,
+        Verdict.CERTIFIED,
+    )
 
 
 def _claim(known: Known, listed: Sequence[Accountant], rng: Rng) -> ApproxDP:
     """A claim at the δ of a likely ε, just beside the truth, or beside what an accountant says of it."""
-    delta = float(rng.choice([0.0, 1e-12])) if rng.random() < 0.1 else _log_uniform(rng, 1e-9, 0.1)
-    said = [a.epsilon_at(delta) for a in (known.own[0], listed[int(rng.integers(len(listed)))])]
+    delta = (
+        float(rng.choice([0.0, 1e-12]))
+        if rng.random() < 0.1
+        else _log_uniform(rng, 1e-9, 0.1)
+    )
+    said = [
+        a.epsilon_at(delta)
+        for a in (known.own[0], listed[int(rng.integers(len(listed)))])
+    ]
     epsilon = said[int(rng.integers(2))]
     if not 0 < epsilon < 500:
         epsilon = _log_uniform(rng, 0.01, 10)
-    near = float(rng.choice([0.0, 1e-15, 1e-12, 1e-9, 1e-4, 0.3])) * float(rng.choice([-1.0, 1.0]))
+    near = float(rng.choice([0.0, 1e-15, 1e-12, 1e-9, 1e-4, 0.3])) * float(
+        rng.choice([-1.0, 1.0])
+    )
     return ApproxDP(epsilon * (1 + near), delta)
 
 

@@ -37,37 +37,54 @@ def _limits_refute(counts: Counts, curve: Curve, level: float) -> bool:
     return one_event.clopper_pearson(counts, curve, ALPHA) >= level
 
 
-def _two_arms(refutes: Callable[[Counts, Curve, float], bool], curve: Curve, level: float, q: float) -> Check:
+def _two_arms(
+    refutes: Callable[[Counts, Curve, float], bool],
+    curve: Curve,
+    level: float,
+    q: float,
+) -> Check:
     """Counts of an event on the boundary of the claim: P(A) = F(Q(A)), Q(A) = q."""
 
     def check(repeats: int, rng: Rng) -> int:
         first = rng.binomial(ARM, float(curve.most(q, level)), repeats)
         second = rng.binomial(ARM, q, repeats)
-        return sum(refutes(Counts(int(x), ARM, int(y), ARM), curve, level) for x, y in zip(first, second, strict=True))
+        return sum(
+            refutes(Counts(int(x), ARM, int(y), ARM), curve, level)
+            for x, y in zip(first, second, strict=True)
+        )
 
     return check
 
 
 def _counted(refutes: Callable[[int], bool], right: np.ndarray) -> int:
     values, times = np.unique(right, return_counts=True)
-    return int(sum(n for value, n in zip(values, times, strict=True) if refutes(int(value))))
+    return int(
+        sum(n for value, n in zip(values, times, strict=True) if refutes(int(value)))
+    )
 
 
 def _binomial(repeats: int, rng: Rng) -> int:
     """Guesses on randomised response."""
     right = rng.binomial(CANARIES, expit(EPSILON), repeats)
-    return _counted(lambda v: one_run_p_value(v, CANARIES, CANARIES, EPSILON, 0.0) <= ALPHA, right)
+    return _counted(
+        lambda v: one_run_p_value(v, CANARIES, CANARIES, EPSILON, 0.0) <= ALPHA, right
+    )
 
 
 def _leaky_guesses(repeats: int, rng: Rng) -> np.ndarray:
     """With probability delta all coins are revealed, else each goes through randomised response: (epsilon, delta)-DP."""
-    return np.where(rng.random(repeats) < DELTA, CANARIES, rng.binomial(CANARIES, expit(EPSILON), repeats))
+    return np.where(
+        rng.random(repeats) < DELTA,
+        CANARIES,
+        rng.binomial(CANARIES, expit(EPSILON), repeats),
+    )
 
 
 def _one_run(repeats: int, rng: Rng) -> int:
     """Randomised response that reveals all coins at once with probability delta."""
     return _counted(
-        lambda v: one_run_p_value(v, CANARIES, CANARIES, EPSILON, DELTA) <= ALPHA, _leaky_guesses(repeats, rng)
+        lambda v: one_run_p_value(v, CANARIES, CANARIES, EPSILON, DELTA) <= ALPHA,
+        _leaky_guesses(repeats, rng),
     )
 
 
@@ -75,7 +92,8 @@ def _one_run_curve(repeats: int, rng: Rng) -> int:
     """The same, against the recursion."""
     curve = EpsilonDelta(DELTA)
     return _counted(
-        lambda v: bool(curve_refuted(v, CANARIES, CANARIES, curve, EPSILON, ALPHA)[0]), _leaky_guesses(repeats, rng)
+        lambda v: bool(curve_refuted(v, CANARIES, CANARIES, curve, EPSILON, ALPHA)[0]),
+        _leaky_guesses(repeats, rng),
     )
 
 
@@ -90,7 +108,9 @@ def _one_run_gaussian(share: float) -> Check:
             order = np.argsort(-(labels * MU + rng.normal(size=CANARIES)))
             right[k] = thresholds.right_guesses(labels[order], guesses, "both")
         return _counted(
-            lambda v: bool(curve_refuted(v, guesses, CANARIES, Gaussian(), MU, ALPHA)[0]),
+            lambda v: bool(
+                curve_refuted(v, guesses, CANARIES, Gaussian(), MU, ALPHA)[0]
+            ),
             right,
         )
 
@@ -104,9 +124,20 @@ def _scan(guess: str) -> Check:
         refuted = 0
         for _ in range(repeats):
             scores = rng.integers(0, 40, CANARIES).astype(float)
-            is_in = np.ones(CANARIES, bool) if guess == "in" else scores >= np.median(scores)
-            labels = np.where(rng.random(CANARIES) < expit(EPSILON), is_in, ~is_in).astype(np.int8)
-            refuted += thresholds.p_value(thresholds.nested_sets(scores, labels, guess), EPSILON) <= ALPHA
+            is_in = (
+                np.ones(CANARIES, bool)
+                if guess == "in"
+                else scores >= np.median(scores)
+            )
+            labels = np.where(
+                rng.random(CANARIES) < expit(EPSILON), is_in, ~is_in
+            ).astype(np.int8)
+            refuted += (
+                thresholds.p_value(
+                    thresholds.nested_sets(scores, labels, guess), EPSILON
+                )
+                <= ALPHA
+            )
         return refuted
 
     return check
@@ -120,7 +151,10 @@ def _laplace(rng: Rng, n: int) -> tuple[np.ndarray, np.ndarray]:
 def _scan_laplace(repeats: int, rng: Rng) -> int:
     """Laplace noise at the claimed epsilon."""
     return sum(
-        thresholds.p_value(thresholds.nested_sets(*_laplace(rng, CANARIES), "both"), EPSILON) <= ALPHA
+        thresholds.p_value(
+            thresholds.nested_sets(*_laplace(rng, CANARIES), "both"), EPSILON
+        )
+        <= ALPHA
         for _ in range(repeats)
     )
 
@@ -130,7 +164,12 @@ def _dkw(repeats: int, rng: Rng) -> int:
     refuted = 0
     for _ in range(repeats):
         scores, labels = _laplace(rng, 2 * ARM)
-        refuted += one_event.dkw(scores[labels == 1], scores[labels == 0], EpsilonDelta(), ALPHA) >= EPSILON
+        refuted += (
+            one_event.dkw(
+                scores[labels == 1], scores[labels == 0], EpsilonDelta(), ALPHA
+            )
+            >= EPSILON
+        )
     return refuted
 
 
@@ -151,18 +190,33 @@ def _bets(repeats: int, rng: Rng) -> int:
     question, refuted = Question(Gaussian(), ALPHA, MU), 0
     for _ in range(repeats):
         first, second = rng.normal(size=ARM) + MU, rng.normal(size=ARM)
-        refuted += stated_assumptions.played(first, second, question, int(rng.integers(2**32)))[0].lower >= MU
+        refuted += (
+            stated_assumptions.played(
+                first, second, question, int(rng.integers(2**32))
+            )[0].lower
+            >= MU
+        )
     return refuted
 
 
 RESPONSE = float(expit(-EPSILON))
 FALSE_ALARMS: dict[str, Check] = {
-    "exact test, randomised response": _two_arms(_exact_refutes, EpsilonDelta(), EPSILON, RESPONSE),
+    "exact test, randomised response": _two_arms(
+        _exact_refutes, EpsilonDelta(), EPSILON, RESPONSE
+    ),
     "exact test, rare event": _two_arms(_exact_refutes, EpsilonDelta(), EPSILON, 0.05),
-    "exact test, delta = .01": _two_arms(_exact_refutes, EpsilonDelta(DELTA), EPSILON, 0.1),
-    "exact test, Gaussian": _two_arms(_exact_refutes, Gaussian(), MU, float(ndtr(-MU / 2))),
-    "Clopper-Pearson, randomised response": _two_arms(_limits_refute, EpsilonDelta(), EPSILON, RESPONSE),
-    "Clopper-Pearson, Gaussian": _two_arms(_limits_refute, Gaussian(), MU, float(ndtr(-MU / 2))),
+    "exact test, delta = .01": _two_arms(
+        _exact_refutes, EpsilonDelta(DELTA), EPSILON, 0.1
+    ),
+    "exact test, Gaussian": _two_arms(
+        _exact_refutes, Gaussian(), MU, float(ndtr(-MU / 2))
+    ),
+    "Clopper-Pearson, randomised response": _two_arms(
+        _limits_refute, EpsilonDelta(), EPSILON, RESPONSE
+    ),
+    "Clopper-Pearson, Gaussian": _two_arms(
+        _limits_refute, Gaussian(), MU, float(ndtr(-MU / 2))
+    ),
     "binomial guesses": _binomial,
     "one run, delta = .01": _one_run,
     "one run by the curve, delta = .01": _one_run_curve,

@@ -51,7 +51,9 @@ def with_rare(size: int, mass: float) -> Floats:
 def geometric(values: int) -> Floats:
     """Two-sided geometric noise of ε = 1 on a line so long that its ends hardly ever come."""
     places = np.arange(values)
-    masses = np.exp(-EPSILON * np.abs(places - np.array([[values // 2], [values // 2 + 1]])))
+    masses = np.exp(
+        -EPSILON * np.abs(places - np.array([[values // 2], [values // 2 + 1]]))
+    )
     return masses / masses.sum(axis=1, keepdims=True)
 
 
@@ -62,7 +64,10 @@ LAWS = {
     "many rare outputs of infinite ratio": with_rare(200, 0.02),
     "geometric noise": geometric(40),
     "40 outputs of which two tell": np.array(
-        [np.append([0.04, 0.06], np.full(38, 0.9 / 38)), np.append([0.06, 0.04], np.full(38, 0.9 / 38))]
+        [
+            np.append([0.04, 0.06], np.full(38, 0.9 / 38)),
+            np.append([0.06, 0.04], np.full(38, 0.9 / 38)),
+        ]
     ),
     "equal laws": np.full((2, 30), 1 / 30),
     "one output": np.ones((2, 1)),
@@ -70,17 +75,25 @@ LAWS = {
 }
 
 
-def _times(wrong: Callable[[Counts], bool], laws: Floats, repeats: int, rng: Rng) -> int:
+def _times(
+    wrong: Callable[[Counts], bool], laws: Floats, repeats: int, rng: Rng
+) -> int:
     """Draw counts so often, and return how often they are wrong; each different table is judged once."""
     drawn = rng.multinomial(RUNS, laws, size=(repeats, len(laws)))
     tables, times = np.unique(drawn.reshape(repeats, -1), axis=0, return_counts=True)
-    return sum(int(n) for table, n in zip(tables, times, strict=True) if wrong(table.reshape(laws.shape)))
+    return sum(
+        int(n)
+        for table, n in zip(tables, times, strict=True)
+        if wrong(table.reshape(laws.shape))
+    )
 
 
 def largest_delta(laws: Floats, epsilon: float) -> float:
     """Return the δ of a pair at an ε, in the worse order."""
     p, q = laws
-    return max(float(np.maximum(a - np.exp(epsilon) * b, 0).sum()) for a, b in ((p, q), (q, p)))
+    return max(
+        float(np.maximum(a - np.exp(epsilon) * b, 0).sum()) for a, b in ((p, q), (q, p))
+    )
 
 
 def _wrong_epsilon(name: str) -> Check:
@@ -90,8 +103,12 @@ def _wrong_epsilon(name: str) -> Check:
         laws, delta = LAWS[name], TIMES * unseen(RUNS, ALPHA)
 
         def wrong(counts: Counts) -> bool:
-            (bound,), _ = largest_losses(counts, PAIR, RUNS, error=ALPHA, deltas=[delta])
-            return bool(np.isfinite(bound) and largest_delta(laws, bound) > delta * (1 + 1e-12))
+            (bound,), _ = largest_losses(
+                counts, PAIR, RUNS, error=ALPHA, deltas=[delta]
+            )
+            return bool(
+                np.isfinite(bound) and largest_delta(laws, bound) > delta * (1 + 1e-12)
+            )
 
         return _times(wrong, laws, repeats, rng)
 
@@ -103,7 +120,9 @@ def _wrong_delta(name: str, epsilon: float) -> Check:
         truth = largest_delta(LAWS[name], epsilon)
 
         def wrong(counts: Counts) -> bool:
-            _, (bound,) = largest_losses(counts, PAIR, RUNS, error=ALPHA, epsilons=[epsilon])
+            _, (bound,) = largest_losses(
+                counts, PAIR, RUNS, error=ALPHA, epsilons=[epsilon]
+            )
             return bound < truth - 1e-12
 
         return _times(wrong, LAWS[name], repeats, rng)
@@ -118,9 +137,19 @@ def _no_event(name: str) -> Check:
         (p, q), wrong = LAWS[name], 0
         events = [list(event) for event in product((False, True), repeat=len(p))]
         for _ in range(repeats):
-            first, later = rng.multinomial(RUNS // 4, LAWS[name]), rng.multinomial(RUNS, LAWS[name])
-            least, most = told_apart(first, first + later, PAIR, RUNS, ALPHA) or (0.0, 1.0)
-            pairs = [(one[event].sum(), other[event].sum()) for event in events for one, other in ((p, q), (q, p))]
+            first, later = (
+                rng.multinomial(RUNS // 4, LAWS[name]),
+                rng.multinomial(RUNS, LAWS[name]),
+            )
+            least, most = told_apart(first, first + later, PAIR, RUNS, ALPHA) or (
+                0.0,
+                1.0,
+            )
+            pairs = [
+                (one[event].sum(), other[event].sum())
+                for event in events
+                for one, other in ((p, q), (q, p))
+            ]
             wrong += not any(one >= least and other <= most for one, other in pairs)
         return wrong
 
@@ -129,9 +158,15 @@ def _no_event(name: str) -> Check:
 
 SAMPLERS: dict[str, tuple[Floats, Floats]] = {
     "right, two outputs": (response(EPSILON)[:1], response(EPSILON)[:1]),
-    "wrong by a bias of .05": (response(EPSILON)[:1], response(EPSILON)[:1] + np.array([[0.05, -0.05]])),
+    "wrong by a bias of .05": (
+        response(EPSILON)[:1],
+        response(EPSILON)[:1] + np.array([[0.05, -0.05]]),
+    ),
     "right, 40 outputs": (geometric(40)[:1], geometric(40)[:1]),
-    "wrong in an output that never comes": (np.array([[1 - RARE, RARE]]), np.array([[1.0, 0.0]])),
+    "wrong in an output that never comes": (
+        np.array([[1 - RARE, RARE]]),
+        np.array([[1.0, 0.0]]),
+    ),
     "wrong on one of three inputs": (
         np.array([[0.5, 0.5], [0.55, 0.45], [0.5, 0.5]]),
         np.full((3, 2), 0.5),
@@ -144,7 +179,12 @@ def _wrong_distance(name: str) -> Check:
         true, stated = SAMPLERS[name]
         distance = float(np.abs(true - stated).sum(axis=1).max()) / 2
         return _times(
-            lambda counts: total_variation(counts, stated, RUNS, ALPHA) < distance - 1e-12, true, repeats, rng
+            lambda counts: (
+                total_variation(counts, stated, RUNS, ALPHA) < distance - 1e-12
+            ),
+            true,
+            repeats,
+            rng,
         )
 
     return check
@@ -152,7 +192,12 @@ def _wrong_distance(name: str) -> Check:
 
 def _refuted_law(laws: Floats) -> Check:
     def check(repeats: int, rng: Rng) -> int:
-        return _times(lambda counts: log_e_value(counts, laws) >= -np.log(ALPHA), laws, repeats, rng)
+        return _times(
+            lambda counts: log_e_value(counts, laws) >= -np.log(ALPHA),
+            laws,
+            repeats,
+            rng,
+        )
 
     return check
 
@@ -163,8 +208,15 @@ def _kolmogorov(refuted: bool) -> Check:
     def check(repeats: int, rng: Rng) -> int:
         shift, margin = 0.0 if refuted else 0.3, kolmogorov_margin(RUNS, ALPHA)
         distance = 2 * float(ndtr(shift / 2)) - 1
-        found = np.array([kolmogorov(rng.normal(size=RUNS), lambda y: ndtr(y - shift)) for _ in range(repeats)])
-        return int(np.sum(found > margin) if refuted else np.sum(found + margin < distance))
+        found = np.array(
+            [
+                kolmogorov(rng.normal(size=RUNS), lambda y: ndtr(y - shift))
+                for _ in range(repeats)
+            ]
+        )
+        return int(
+            np.sum(found > margin) if refuted else np.sum(found + margin < distance)
+        )
 
     return check
 
@@ -172,8 +224,13 @@ def _kolmogorov(refuted: bool) -> Check:
 FALSE_ALARMS: dict[str, Check] = {
     **{f"ε too low: {name}": _wrong_epsilon(name) for name in LAWS},
     **{f"δ(½) too low: {name}": _wrong_delta(name, EPSILON / 2) for name in LAWS},
-    "δ(1) too low: many rare outputs of infinite ratio": _wrong_delta("many rare outputs of infinite ratio", EPSILON),
-    **{f"no such event: {name}": _no_event(name) for name in ("randomised response", "one event decides")},
+    "δ(1) too low: many rare outputs of infinite ratio": _wrong_delta(
+        "many rare outputs of infinite ratio", EPSILON
+    ),
+    **{
+        f"no such event: {name}": _no_event(name)
+        for name in ("randomised response", "one event decides")
+    },
     **{f"distance too low: {name}": _wrong_distance(name) for name in SAMPLERS},
     "law refuted: two outputs": _refuted_law(response(EPSILON)[:1]),
     "law refuted: geometric noise, two inputs": _refuted_law(geometric(40)),

@@ -95,7 +95,9 @@ def true_epsilon(p: Law, q: Law, delta: Fraction = Fraction(0)) -> Decimal:
 def _wrong(mechanism: Any, adjacency: Adjacency, truth: Decimal, claim: Claim) -> bool:
     """Whether the evidence says the opposite of the truth."""
     said = exact_evidence(mechanism, claim, adjacency).verdict
-    return said is (Verdict.VIOLATED if truth <= Decimal(claim.level) else Verdict.CERTIFIED)
+    return said is (
+        Verdict.VIOLATED if truth <= Decimal(claim.level) else Verdict.CERTIFIED
+    )
 
 
 def _level(truth: Decimal, rng: Rng) -> float:
@@ -109,7 +111,9 @@ def _level(truth: Decimal, rng: Rng) -> float:
 
 def _law(rng: Rng, size: int) -> list[Fraction]:
     while True:
-        weights = [int(w) for w in rng.integers(0, 12, size) * (rng.random(size) < 0.85)]
+        weights = [
+            int(w) for w in rng.integers(0, 12, size) * (rng.random(size) < 0.85)
+        ]
         if sum(weights):
             return [Fraction(w, sum(weights)) for w in weights]
 
@@ -119,9 +123,17 @@ def _stated(law: Law, how: str, rng: Rng) -> list[Any]:
     if how == "floats":
         return [float(p) for p in law]
     if how == "balls":
-        centre, share = _law(rng, len(law)), Fraction(int(rng.integers(0, 100)), 10 ** int(rng.integers(3, 12)))
-        middles = [float((1 - share) * p + share * c) for p, c in zip(law, centre, strict=True)]
-        return [arb(m, abs(m - float(p)) * (1 + 1e-9) + 1e-15) for m, p in zip(middles, law, strict=True)]
+        centre, share = (
+            _law(rng, len(law)),
+            Fraction(int(rng.integers(0, 100)), 10 ** int(rng.integers(3, 12))),
+        )
+        middles = [
+            float((1 - share) * p + share * c) for p, c in zip(law, centre, strict=True)
+        ]
+        return [
+            arb(m, abs(m - float(p)) * (1 + 1e-9) + 1e-15)
+            for m, p in zip(middles, law, strict=True)
+        ]
     return list(law)
 
 
@@ -132,10 +144,23 @@ def _finite(how: str, repeats: int, rng: Rng) -> int:
         inputs, size = int(rng.integers(2, 5)), int(rng.integers(2, 6))
         laws = [_law(rng, size) for _ in range(inputs)]
         stated = [FiniteLaw(np.arange(size), _stated(law, how, rng)) for law in laws]
-        delta = Fraction(0) if rng.random() < 0.5 else Fraction(float(rng.choice([1e-12, 1e-6, 0.01, 0.2])))
+        delta = (
+            Fraction(0)
+            if rng.random() < 0.5
+            else Fraction(float(rng.choice([1e-12, 1e-6, 0.01, 0.2])))
+        )
         truth = max(true_epsilon(p, q, delta) for p, q in combinations(laws, 2))
-        claim: Claim = ApproxDP(_level(truth, rng), float(delta)) if delta else PureDP(_level(truth, rng))
-        wrong += _wrong(Stated(stated.__getitem__), AnyValues(tuple(range(inputs)), finite=True), truth, claim)
+        claim: Claim = (
+            ApproxDP(_level(truth, rng), float(delta))
+            if delta
+            else PureDP(_level(truth, rng))
+        )
+        wrong += _wrong(
+            Stated(stated.__getitem__),
+            AnyValues(tuple(range(inputs)), finite=True),
+            truth,
+            claim,
+        )
     return wrong
 
 
@@ -145,12 +170,23 @@ def _incomplete(repeats: int, rng: Rng) -> int:
     for _ in range(repeats):
         size = int(rng.integers(2, 5))
         lack = Fraction(float(rng.uniform(0, 9e-10)))
-        p, q = ([*(x * (1 - left) for x in _law(rng, size)), left] for left in rng.permutation([lack, Fraction(0)]))
+        p, q = (
+            [*(x * (1 - left) for x in _law(rng, size)), left]
+            for left in rng.permutation([lack, Fraction(0)])
+        )
         delta = Fraction(float(lack) * float(rng.choice([0.0, 0.2, 0.9, 1.1, 5.0])))
         truth = true_epsilon(p, q, delta)
-        claim: Claim = ApproxDP(_level(truth, rng), float(delta)) if delta else PureDP(_level(truth, rng))
-        stated = [FiniteLaw(np.arange(size), [float(x) for x in law[:-1]]) for law in (p, q)]
-        wrong += _wrong(Stated(stated.__getitem__), AnyValues((0, 1), finite=True), truth, claim)
+        claim: Claim = (
+            ApproxDP(_level(truth, rng), float(delta))
+            if delta
+            else PureDP(_level(truth, rng))
+        )
+        stated = [
+            FiniteLaw(np.arange(size), [float(x) for x in law[:-1]]) for law in (p, q)
+        ]
+        wrong += _wrong(
+            Stated(stated.__getitem__), AnyValues((0, 1), finite=True), truth, claim
+        )
     return wrong
 
 
@@ -160,20 +196,39 @@ def _steps(repeats: int, rng: Rng) -> int:
     for _ in range(repeats):
         laws, stated = [], []
         for _ in range(2):
-            law, ends = _law(rng, 7), sorted(rng.choice(5, int(rng.integers(2, 4)), replace=False))
+            law, ends = (
+                _law(rng, 7),
+                sorted(rng.choice(5, int(rng.integers(2, 4)), replace=False)),
+            )
             steps = _law(rng, len(ends) - 1)
             weight = [HALF, Fraction(1), Fraction(0)][int(rng.integers(3))]
-            atoms = [weight * x / sum(law[:3]) for x in law[:3]] if sum(law[:3]) else [weight, Fraction(0), Fraction(0)]
-            densities = [(1 - weight) * x / int(b - a) for x, a, b in zip(steps, ends, ends[1:], strict=False)]
+            atoms = (
+                [weight * x / sum(law[:3]) for x in law[:3]]
+                if sum(law[:3])
+                else [weight, Fraction(0), Fraction(0)]
+            )
+            densities = [
+                (1 - weight) * x / int(b - a)
+                for x, a, b in zip(steps, ends, ends[1:], strict=False)
+            ]
             stated.append(StepLaw([int(x) for x in ends], densities, [0, 1, 9], atoms))
             unit = [
-                sum((d for d, a, b in zip(densities, ends, ends[1:], strict=False) if a <= k < b), Fraction(0))
+                sum(
+                    (
+                        d
+                        for d, a, b in zip(densities, ends, ends[1:], strict=False)
+                        if a <= k < b
+                    ),
+                    Fraction(0),
+                )
                 for k in range(5)
             ]
             laws.append([*unit, *atoms])
         truth = true_epsilon(*laws)
         claim = PureDP(_level(truth, rng))
-        wrong += _wrong(Stated(stated.__getitem__), AnyValues((0, 1), finite=True), truth, claim)
+        wrong += _wrong(
+            Stated(stated.__getitem__), AnyValues((0, 1), finite=True), truth, claim
+        )
     return wrong
 
 
@@ -184,11 +239,16 @@ def _laplace(repeats: int, rng: Rng) -> int:
         k = int(rng.integers(1, 4))
         centres = rng.integers(-8, 9, (2, k)) / 4
         scale = rng.integers(1, 9, k) / 4
-        scales = [scale, scale if rng.random() < 0.8 else scale * rng.choice([1.0, 2.0], k)]
+        scales = [
+            scale,
+            scale if rng.random() < 0.8 else scale * rng.choice([1.0, 2.0], k),
+        ]
         if (scales[0] != scales[1]).any():
             truth = Decimal("Infinity")
         else:
-            corners = product(*([Fraction(float(c)) for c in (-9, a, b, 9)] for a, b in centres.T))
+            corners = product(
+                *([Fraction(float(c)) for c in (-9, a, b, 9)] for a, b in centres.T)
+            )
             far = [Fraction(float(s)) for s in scale]
             ratios = (
                 sum(
@@ -200,7 +260,9 @@ def _laplace(repeats: int, rng: Rng) -> int:
             truth = _decimal(max(abs(Fraction(ratio)) for ratio in ratios))
         stated = [LaplaceLaw(a, s) for a, s in zip(centres, scales, strict=True)]
         claim = PureDP(_level(truth, rng))
-        wrong += _wrong(Stated(stated.__getitem__), AnyValues((0, 1), finite=True), truth, claim)
+        wrong += _wrong(
+            Stated(stated.__getitem__), AnyValues((0, 1), finite=True), truth, claim
+        )
     return wrong
 
 
@@ -208,22 +270,39 @@ def _cut(repeats: int, rng: Rng) -> int:
     """Laplace noise of which only the interval that it falls in is released: what is stated is the law before that."""
     wrong = 0
     for _ in range(repeats):
-        centres, scale = rng.integers(-8, 9, 2) / 4, Decimal(float(rng.integers(1, 9) / 4))
-        cuts = sorted({float(x) for x in rng.integers(-12, 13, int(rng.integers(1, 4))) / 4})
+        centres, scale = (
+            rng.integers(-8, 9, 2) / 4,
+            Decimal(float(rng.integers(1, 9) / 4)),
+        )
+        cuts = sorted(
+            {float(x) for x in rng.integers(-12, 13, int(rng.integers(1, 4))) / 4}
+        )
         laws = []
         for centre in centres:
             cdf = [Decimal(0)]
             for cut in cuts:
                 x = (Decimal(cut) - Decimal(float(centre))) / scale
                 cdf.append(x.exp() / 2 if x < 0 else 1 - (-x).exp() / 2)
-            laws.append([b - a for a, b in zip(cdf, [*cdf[1:], Decimal(1)], strict=True)])
-        truth = max((abs((a / b).ln()) for a, b in zip(*laws, strict=True)), default=Decimal(0))
+            laws.append(
+                [b - a for a, b in zip(cdf, [*cdf[1:], Decimal(1)], strict=True)]
+            )
+        truth = max(
+            (abs((a / b).ln()) for a, b in zip(*laws, strict=True)), default=Decimal(0)
+        )
         before = Decimal(float(abs(centres[0] - centres[1]))) / scale
         claim = PureDP(_level(truth if rng.random() < 0.5 else before, rng))
-        stated = [LaplaceLaw(np.array([centre]), np.array([float(scale)])) for centre in centres]
+        stated = [
+            LaplaceLaw(np.array([centre]), np.array([float(scale)]))
+            for centre in centres
+        ]
         # The oracle's last digits are rounded: where both agree in 50 digits, nothing is wrong.
         if abs(truth - Decimal(claim.level)) > Decimal("1e-50"):
-            wrong += _wrong(Processed(stated.__getitem__), AnyValues((0, 1), finite=True), truth, claim)
+            wrong += _wrong(
+                Processed(stated.__getitem__),
+                AnyValues((0, 1), finite=True),
+                truth,
+                claim,
+            )
     return wrong
 
 
@@ -234,7 +313,11 @@ def _envelopes(repeats: int, rng: Rng) -> int:
         dimension = int(rng.integers(1, 4))
         slope = Fraction(int(rng.integers(1, 8)), 16)
         uses = dimension if rng.random() < 0.5 else int(rng.integers(1, 5))
-        stretch = Fraction(1) if rng.random() < 0.5 else Fraction(int(rng.integers(8, 25)), 16)
+        stretch = (
+            Fraction(1)
+            if rng.random() < 0.5
+            else Fraction(int(rng.integers(8, 25)), 16)
+        )
         wide = min(slope * stretch, Fraction(15, 32))
 
         def law(data: Any, slope: Fraction = slope) -> FiniteLaw:
@@ -242,15 +325,26 @@ def _envelopes(repeats: int, rng: Rng) -> int:
             outcomes = list(product((0, 1), repeat=len(ps)))
             chances = [Fraction(1)] * len(outcomes)
             for p, place in zip(ps, range(len(ps)), strict=True):
-                chances = [c * (p if y[place] else 1 - p) for c, y in zip(chances, outcomes, strict=True)]
+                chances = [
+                    c * (p if y[place] else 1 - p)
+                    for c, y in zip(chances, outcomes, strict=True)
+                ]
             return FiniteLaw(np.array(outcomes), chances)
 
         high, low = np.ones(dimension), -np.ones(dimension)
-        envelope = Envelope([0, 1], [HALF - wide] * 2, [HALF + wide] * 2, [(low, high), (high, low)], uses)
+        envelope = Envelope(
+            [0, 1],
+            [HALF - wide] * 2,
+            [HALF + wide] * 2,
+            [(low, high), (high, low)],
+            uses,
+        )
         truth = dimension * (_decimal(HALF + slope) / _decimal(HALF - slope)).ln()
         said = uses * (_decimal(HALF + wide) / _decimal(HALF - wide)).ln()
         claim = PureDP(_level(truth if rng.random() < 0.5 else said, rng))
-        wrong += _wrong(Enveloped(law, extremes=envelope), Box(-1, 1, dimension), truth, claim)
+        wrong += _wrong(
+            Enveloped(law, extremes=envelope), Box(-1, 1, dimension), truth, claim
+        )
     return wrong
 
 
@@ -263,12 +357,22 @@ def _graphs(repeats: int, rng: Rng) -> int:
     places = list(combinations(range(nodes), 2))
     for _ in range(repeats):
         kind = int(rng.integers(4))
-        table = [Fraction(int(x), 64) for x in rng.integers(0 if kind == 3 else 8, 57, 16)]
+        table = [
+            Fraction(int(x), 64) for x in rng.integers(0 if kind == 3 else 8, 57, 16)
+        ]
         name = int(rng.integers(nodes))
 
-        def chance(a: Any, kind: int = kind, table: list[Fraction] = table, name: int = name) -> Fraction:
-            code = {0: int(a.sum()) // 2, 1: int(a[name].sum()), 2: int(a[places[name]])}
-            return table[code.get(kind, sum(int(a[e]) << k for k, e in enumerate(places)))]
+        def chance(
+            a: Any, kind: int = kind, table: list[Fraction] = table, name: int = name
+        ) -> Fraction:
+            code = {
+                0: int(a.sum()) // 2,
+                1: int(a[name].sum()),
+                2: int(a[places[name]]),
+            }
+            return table[
+                code.get(kind, sum(int(a[e]) << k for k, e in enumerate(places)))
+            ]
 
         truth = Decimal(0)
         for ones in product((0, 1), repeat=len(places)):
@@ -281,7 +385,9 @@ def _graphs(repeats: int, rng: Rng) -> int:
                     both.append([chance(matrix), 1 - chance(matrix)])
                 truth = max(truth, true_epsilon(*both))
         adjacency = Edges(nodes, unlabelled=bool(rng.random() < 0.8))
-        mechanism = Stated(lambda a, f=chance: FiniteLaw(np.array([0, 1]), [f(a), 1 - f(a)]))
+        mechanism = Stated(
+            lambda a, f=chance: FiniteLaw(np.array([0, 1]), [f(a), 1 - f(a)])
+        )
         wrong += _wrong(mechanism, adjacency, truth, PureDP(_level(truth, rng)))
     return wrong
 
@@ -314,21 +420,38 @@ def _declared(repeats: int, rng: Rng) -> int:
         times = float(rng.choice([0.25, 0.5, 0.75]))
         of = (lambda x: x[0], np.sum, np.max)[int(rng.integers(3))]
 
-        def beyond(x: Any, of: Callable[[Any], Any] = of, threshold: float = threshold) -> bool:
+        def beyond(
+            x: Any, of: Callable[[Any], Any] = of, threshold: float = threshold
+        ) -> bool:
             return bool(of(x) > threshold)
 
         def steep(x: Any, threshold: float = threshold, times: float = times) -> Any:
             return x + times * np.maximum(x - threshold, 0)
 
-        def law(x: Any, kind: int = kind, scale: float = scale, times: float = times, of: Any = beyond) -> LaplaceLaw:
+        def law(
+            x: Any,
+            kind: int = kind,
+            scale: float = scale,
+            times: float = times,
+            of: Any = beyond,
+        ) -> LaplaceLaw:
             narrow = scale * times if kind == 1 and of(x) else scale
-            centre = {2: (1 + times) * x, 3: x + times * of(x), 4: steep(x)}.get(kind, x)
+            centre = {2: (1 + times) * x, 3: x + times * of(x), 4: steep(x)}.get(
+                kind, x
+            )
             return LaplaceLaw(centre, np.full(len(x), narrow))
 
-        loses = {1: np.inf, 2: 1 + times, 3: 1 + size * times, 4: 1 + times}.get(kind, 1.0)
+        loses = {1: np.inf, 2: 1 + times, 3: 1 + size * times, 4: 1 + times}.get(
+            kind, 1.0
+        )
         truth = Decimal(loses) / Decimal(scale)
         answer = steep if kind == 4 else (lambda x: x)
-        wrong += _wrong(Noise(law, answer=answer), QueryAnswers(size), truth, PureDP(_level(truth, rng)))
+        wrong += _wrong(
+            Noise(law, answer=answer),
+            QueryAnswers(size),
+            truth,
+            PureDP(_level(truth, rng)),
+        )
     return wrong
 
 

@@ -152,14 +152,26 @@ def _audits(
 TIGHT: dict[str, tuple[Callable[[], Any], Claim, Adjacency]] = {
     "Laplace, law stated": (lambda: LaplaceMechanism(1.0), PureDP(1.0), BIT),
     "Laplace, black box": (lambda: BlackBox(LaplaceMechanism(1.0)), PureDP(1.0), BIT),
-    "5 noisy counts, pairs searched": (lambda: BlackBox(NoisyHistogram1(1.0)), PureDP(1.0), QueryAnswers(5)),
+    "5 noisy counts, pairs searched": (
+        lambda: BlackBox(NoisyHistogram1(1.0)),
+        PureDP(1.0),
+        QueryAnswers(5),
+    ),
     "randomised response on lists, pairs searched": (
         lambda: BlackBox(RandomisedResponse(1.0)),
         PureDP(1.0),
         NeighbourList(nodes=6),
     ),
-    "(ε, δ), black box": (lambda: BlackBox(LeakyResponse(1.0, 0.05)), ApproxDP(1.0, 0.05), as_adjacency(Pair(1, 0))),
-    "Gaussian, black box": (lambda: BlackBox(GaussianMechanism(1.0)), GaussianDP(1.0), BIT),
+    "(ε, δ), black box": (
+        lambda: BlackBox(LeakyResponse(1.0, 0.05)),
+        ApproxDP(1.0, 0.05),
+        as_adjacency(Pair(1, 0)),
+    ),
+    "Gaussian, black box": (
+        lambda: BlackBox(GaussianMechanism(1.0)),
+        GaussianDP(1.0),
+        BIT,
+    ),
 }
 DEPENDENT: dict[str, tuple[Callable[[], Any], Claim, Adjacency]] = {
     "half of the noise shared in a call": (lambda: shared_half, GaussianDP(1.0), BIT),
@@ -168,7 +180,10 @@ DEPENDENT: dict[str, tuple[Callable[[], Any], Claim, Adjacency]] = {
     "noise that drifts from call to call": (Drifting, PureDP(1.0), BIT),
 }
 ORDERED: dict[str, tuple[Callable[[], Any], Callable[[], list[Any]] | None]] = {
-    "a forecaster that smooths over rows": (lambda: LaplaceMechanism(1.0), lambda: [Smoothing()]),
+    "a forecaster that smooths over rows": (
+        lambda: LaplaceMechanism(1.0),
+        lambda: [Smoothing()],
+    ),
     "a score with a state": (Alternating, None),
 }
 
@@ -177,7 +192,8 @@ LONG_FALSE_ALARMS: dict[str, Check] = {
     for name, (make, claim, adjacency) in TIGHT.items()
 }
 FALSE_ALARMS: dict[str, Check] = {
-    name: partial(_audits, make, claim, adjacency, SHORT) for name, (make, claim, adjacency) in DEPENDENT.items()
+    name: partial(_audits, make, claim, adjacency, SHORT)
+    for name, (make, claim, adjacency) in DEPENDENT.items()
 } | {
     name: partial(_audits, make, PureDP(1.0), BIT, BATCHES, forecasters=forecasters)
     for name, (make, forecasters) in ORDERED.items()

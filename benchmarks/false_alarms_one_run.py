@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from auditdp import AccountedDP, ApproxDP, Canaries, GaussianDP, PureDP, ZeroConcentratedDP
+from auditdp import (
+    AccountedDP,
+    ApproxDP,
+    Canaries,
+    GaussianDP,
+    PureDP,
+    ZeroConcentratedDP,
+)
 from auditdp.accountants.dp_sgd_poisson import PLDLower
 from auditdp.claims.claim import Claim
 from auditdp.claims.dominating import DominatingPair
@@ -55,7 +62,9 @@ class TightCanaries:
         uniform = rng.random(len(included))
         if rng.random() < self.at_once:
             return np.where(included, SURE, -SURE)
-        drawn = np.where(included, np.searchsorted(inside, uniform), np.searchsorted(out, uniform))
+        drawn = np.where(
+            included, np.searchsorted(inside, uniform), np.searchsorted(out, uniform)
+        )
         return np.asarray(odds[np.minimum(drawn, len(odds) - 1)])
 
 
@@ -70,7 +79,12 @@ TIGHT = {
 
 
 def refuted(
-    canaries: TightCanaries, repeats: int, rng: Rng, *, trainings: int = 1, claimed: Claim | None = None
+    canaries: TightCanaries,
+    repeats: int,
+    rng: Rng,
+    *,
+    trainings: int = 1,
+    claimed: Claim | None = None,
 ) -> int:
     """Return how many audits refute a claim, by default the one that holds.
 
@@ -81,7 +95,11 @@ def refuted(
         trainings: Of each audit.
         claimed: The claim, if not that of the canaries, which is ``ApproxDP`` where all may be betrayed at once.
     """
-    holds = ApproxDP(canaries.claim.level, canaries.at_once) if canaries.at_once else canaries.claim
+    holds = (
+        ApproxDP(canaries.claim.level, canaries.at_once)
+        if canaries.at_once
+        else canaries.claim
+    )
     found = 0
     for seed in rng.integers(2**63, size=repeats).tolist():
         evidence = one_run_evidence(
@@ -97,6 +115,9 @@ def refuted(
 
 
 FALSE_ALARMS: dict[str, Check] = {
-    **{f"{name}, {CANARIES} canaries": partial(refuted, canaries) for name, canaries in TIGHT.items()},
+    **{
+        f"{name}, {CANARIES} canaries": partial(refuted, canaries)
+        for name, canaries in TIGHT.items()
+    },
     "ε, three trainings": partial(refuted, TIGHT["ε"], trainings=3),
 }

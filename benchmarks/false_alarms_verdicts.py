@@ -57,13 +57,21 @@ class Stated(Understated):
 
 
 def _violated(mechanism: Understated, repeats: int, rng: Rng) -> int:
-    audit = Audit(mechanism, PureDP(1.0), AnyValues((0.0, 1.0)), forecasters=[LikelihoodRatio()])
-    settings = [Settings(ALPHA, CALLS, int(seed)) for seed in rng.integers(2**32, size=repeats)]
+    audit = Audit(
+        mechanism, PureDP(1.0), AnyValues((0.0, 1.0)), forecasters=[LikelihoodRatio()]
+    )
+    settings = [
+        Settings(ALPHA, CALLS, int(seed)) for seed in rng.integers(2**32, size=repeats)
+    ]
     return sum(run_audit(audit, each).verdict is Verdict.VIOLATED for each in settings)
 
 
 FALSE_ALARMS: dict[str, Check] = {
-    "understated sensitivity, likelihood ratio": partial(_violated, Understated(WEIGHT)),
-    "understated sensitivity, overconfident": partial(_violated, Understated(0.7 * WEIGHT)),
+    "understated sensitivity, likelihood ratio": partial(
+        _violated, Understated(WEIGHT)
+    ),
+    "understated sensitivity, overconfident": partial(
+        _violated, Understated(0.7 * WEIGHT)
+    ),
     "understated sensitivity, law certified": partial(_violated, Stated(WEIGHT)),
 }

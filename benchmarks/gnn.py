@@ -13,7 +13,18 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View, median, printed, spread
+from benchmarks.parts import (
+    Bar,
+    Options,
+    Part,
+    Result,
+    Results,
+    Table,
+    View,
+    median,
+    printed,
+    spread,
+)
 
 DATA_VARIABLE = "AUDITDP_DATA"
 PLAIN = "plain loop, dense features"
@@ -44,11 +55,25 @@ class Measurement:
 
 
 MEASUREMENTS = {
-    EPOCH: Measurement("gnn.speed", ("--json",), ("--json", "--rounds", "2", "--epochs", "5")),
-    LPGNN: Measurement("gnn.scale", ("lpgnn-facebook", "--threads", "2"), ("lpgnn-facebook", "--epochs", "5")),
-    DPAR: Measurement("gnn.scale", ("dpar-physics", "--threads", "2"), ("dpar-physics", "--epochs", "1")),
-    FEATURES: Measurement("gnn.scale", ("features-physics", "--threads", "2"), ("features-physics",)),
-    BANDWIDTH: Measurement("gnn.scale", ("kprop-bandwidth", "--threads", "1"), ("kprop-bandwidth",)),
+    EPOCH: Measurement(
+        "gnn.speed", ("--json",), ("--json", "--rounds", "2", "--epochs", "5")
+    ),
+    LPGNN: Measurement(
+        "gnn.scale",
+        ("lpgnn-facebook", "--threads", "2"),
+        ("lpgnn-facebook", "--epochs", "5"),
+    ),
+    DPAR: Measurement(
+        "gnn.scale",
+        ("dpar-physics", "--threads", "2"),
+        ("dpar-physics", "--epochs", "1"),
+    ),
+    FEATURES: Measurement(
+        "gnn.scale", ("features-physics", "--threads", "2"), ("features-physics",)
+    ),
+    BANDWIDTH: Measurement(
+        "gnn.scale", ("kprop-bandwidth", "--threads", "1"), ("kprop-bandwidth",)
+    ),
 }
 
 
@@ -71,7 +96,10 @@ def units(options: Options) -> Mapping[str, partial[Result]]:
 
 def ratios(times: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
     """Return the seconds of every loop over those of the plain one in the same round."""
-    return {name: [a / b for a, b in zip(found, times[PLAIN], strict=True)] for name, found in times.items()}
+    return {
+        name: [a / b for a, b in zip(found, times[PLAIN], strict=True)]
+        for name, found in times.items()
+    }
 
 
 def dense_gib(nodes: float) -> float:
@@ -81,18 +109,30 @@ def dense_gib(nodes: float) -> float:
 
 def view(results: Results) -> View:
     """Return what was measured, and whether each bar was met."""
-    return View(_bars(results), [table for table in (_epochs(results), _large(results), _bandwidth(results)) if table])
+    return View(
+        _bars(results),
+        [
+            table
+            for table in (_epochs(results), _large(results), _bandwidth(results))
+            if table
+        ],
+    )
 
 
 def _bars(results: Results) -> list[Bar]:
-    epochs = {name: median(found) for name, found in ratios(results[EPOCH]).items()} if EPOCH in results else {}
+    epochs = (
+        {name: median(found) for name, found in ratios(results[EPOCH]).items()}
+        if EPOCH in results
+        else {}
+    )
     ours = {name: value for name, value in epochs.items() if name != PLAIN}
     lpgnn, dpar, features = (results.get(name) for name in (LPGNN, DPAR, FEATURES))
     return [
         Bar(
             "An epoch of the trainer is no slower than torch-geometric's plain loop of the same model (median of rounds)",
             max(ours.values()) <= 1 if ours else None,
-            "; ".join(f"{name}: {value:.3f} of it" for name, value in ours.items()) or "not measured",
+            "; ".join(f"{name}: {value:.3f} of it" for name, value in ours.items())
+            or "not measured",
         ),
         Bar(
             f"LPGNN on Facebook, 22,470 nodes and 500 epochs, takes at most {SECONDS:g} s on two cores",
@@ -102,7 +142,9 @@ def _bars(results: Results) -> list[Bar]:
         Bar(
             "DPAR on Physics, end to end, takes less memory than a dense n × n matrix alone",
             dpar["peak memory"] < dense_gib(dpar["nodes"]) if dpar else None,
-            f"{dpar['peak memory']:.2f} GiB of {dense_gib(dpar['nodes']):.2f} GiB" if dpar else "not measured",
+            f"{dpar['peak memory']:.2f} GiB of {dense_gib(dpar['nodes']):.2f} GiB"
+            if dpar
+            else "not measured",
         ),
         Bar(
             f"Multi-bit and KProp on Physics, 34,493 × 8,415, take at most {GIB:g} GiB",
@@ -117,7 +159,11 @@ def _epochs(results: Results) -> Table | None:
         return None
     times, relative = results[EPOCH], ratios(results[EPOCH])
     lines = [
-        [name, spread([1e3 * t for t in times[name]], "{:.2f}".format), spread(relative[name], "{:.3f}".format)]
+        [
+            name,
+            spread([1e3 * t for t in times[name]], "{:.2f}".format),
+            spread(relative[name], "{:.3f}".format),
+        ]
         for name in times
     ]
     return Table(
@@ -129,7 +175,11 @@ def _epochs(results: Results) -> Table | None:
 
 
 def _large(results: Results) -> Table | None:
-    lines = [_line(name, results[name]) for name in (LPGNN, DPAR, FEATURES) if name in results]
+    lines = [
+        _line(name, results[name])
+        for name in (LPGNN, DPAR, FEATURES)
+        if name in results
+    ]
     if not lines:
         return None
     return Table(
@@ -142,7 +192,11 @@ def _large(results: Results) -> Table | None:
 
 def _line(name: str, found: Mapping[str, Any]) -> list[str]:
     accuracy = f"{found['accuracy']:.3f}" if "accuracy" in found else "–"
-    numbers = [f"{found['epochs']:.0f}", f"{found['seconds']:.1f}", f"{found['cpu seconds']:.1f}"]
+    numbers = [
+        f"{found['epochs']:.0f}",
+        f"{found['seconds']:.1f}",
+        f"{found['cpu seconds']:.1f}",
+    ]
     return [name, *numbers, f"{found['peak memory']:.2f}", accuracy]
 
 
@@ -155,7 +209,11 @@ def _bandwidth(results: Results) -> Table | None:
         "A step of KProp on Physics with 32 units",
         ["Measurement", "GB/s", "of a copy"],
         [
-            ["KProp: operator and x read once, result written once", f"{moved / 1e9:.2f}", f"{moved / copied:.3f}"],
+            [
+                "KProp: operator and x read once, result written once",
+                f"{moved / 1e9:.2f}",
+                f"{moved / copied:.3f}",
+            ],
             ["Copy of 256 MiB", f"{copied / 1e9:.2f}", "1"],
         ],
         note="On a GPU: python -m gnn.scale kprop-bandwidth --device cuda.",

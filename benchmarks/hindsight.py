@@ -33,16 +33,28 @@ def split(first: Array, second: Array, delta: float) -> float:
     """Return jax-privacy's bound from scores, by a threshold that is chosen on a part of them."""
     auditing: Any = importlib.import_module("jax_privacy.auditing")
     auditor = auditing.CanaryScoreAuditor(first, second)
-    return float(auditor.epsilon_clopper_pearson(ALPHA, delta, threshold_strategy=auditing.Split(seed=0)))
+    return float(
+        auditor.epsilon_clopper_pearson(
+            ALPHA, delta, threshold_strategy=auditing.Split(seed=0)
+        )
+    )
 
 
-def best_event(first: Array, second: Array, delta: float, *, known: tuple[Array, Array]) -> float:
+def best_event(
+    first: Array, second: Array, delta: float, *, known: tuple[Array, Array]
+) -> float:
     """Return privacy-estimates' bound from how often the log odds reach the best threshold, by many draws that are known."""
     package: Any = importlib.import_module("privacy_estimates")
     n = len(first)
-    thresholds = np.unique(np.quantile(known[0], np.linspace(0, 1, THRESHOLDS), method="inverted_cdf"))
-    p, q = (1 - np.searchsorted(np.sort(odds), thresholds) / len(odds) for odds in known)
-    ratios = (lower_limit(n * p, n, ALPHA / 2) - delta) / upper_limit(n * q, n, ALPHA / 2)
+    thresholds = np.unique(
+        np.quantile(known[0], np.linspace(0, 1, THRESHOLDS), method="inverted_cdf")
+    )
+    p, q = (
+        1 - np.searchsorted(np.sort(odds), thresholds) / len(odds) for odds in known
+    )
+    ratios = (lower_limit(n * p, n, ALPHA / 2) - delta) / upper_limit(
+        n * q, n, ALPHA / 2
+    )
     threshold = thresholds[int(np.argmax(ratios))]
     right, wrong = (int((odds >= threshold).sum()) for odds in (first, second))
     counts = package.AttackResults(FN=n - right, FP=wrong, TN=n - wrong, TP=right)
@@ -50,7 +62,11 @@ def best_event(first: Array, second: Array, delta: float, *, known: tuple[Array,
 
 
 def calls_of(
-    bound: Callable[[Array, Array], float], draw: Draw, epsilon: float, limit: float, rngs: Sequence[Rng]
+    bound: Callable[[Array, Array], float],
+    draw: Draw,
+    epsilon: float,
+    limit: float,
+    rngs: Sequence[Rng],
 ) -> list[int | None]:
     """Return the smallest budgets with which one game or more refutes, two or more, and so on; None beyond the last."""
     budgets = [2 * max(10, round(times * limit / 2)) for times in BUDGETS]
@@ -58,6 +74,11 @@ def calls_of(
     for game, rng in enumerate(rngs):
         first, second = draw(budgets[-1] // 2, rng)
         for k, calls in enumerate(budgets):
-            refuted[game, k] = bound(first[: calls // 2], second[: calls // 2]) > epsilon
+            refuted[game, k] = (
+                bound(first[: calls // 2], second[: calls // 2]) > epsilon
+            )
     many = refuted.sum(axis=0)
-    return [next((b for b, n in zip(budgets, many, strict=True) if n >= k), None) for k in range(1, len(rngs) + 1)]
+    return [
+        next((b for b, n in zip(budgets, many, strict=True) if n >= k), None)
+        for k in range(1, len(rngs) + 1)
+    ]

@@ -28,17 +28,33 @@ LARGEST_SLOPE = math.sqrt(2)
 def threshold(claim: Claim) -> float:
     """Return the largest maximum mean discrepancy that a claim allows."""
     epsilon, delta = claim.statements().T
-    return float(np.min(math.sqrt(2) * (np.tanh(epsilon / 2) + 2 * delta / (np.exp(epsilon) + 1))))
+    return float(
+        np.min(
+            math.sqrt(2) * (np.tanh(epsilon / 2) + 2 * delta / (np.exp(epsilon) + 1))
+        )
+    )
 
 
 def refuted_at(
-    mechanism: Any, claim: Claim, pair: Pair, *, calls: int, alpha: float, rng: np.random.Generator
+    mechanism: Any,
+    claim: Claim,
+    pair: Pair,
+    *,
+    calls: int,
+    alpha: float,
+    rng: np.random.Generator,
 ) -> int | None:
     """Return after how many calls the test refutes a claim about single numbers, None if not within ``calls``."""
     steps, tau = calls // 2, threshold(claim)
-    x, y = (np.asarray(mechanism(data, steps, rng=rng), float).ravel() for data in (pair.data, pair.neighbour))
+    x, y = (
+        np.asarray(mechanism(data, steps, rng=rng), float).ravel()
+        for data in (pair.data, pair.neighbour)
+    )
     # Most distances of bits may be 0.
-    width = float(np.median(pdist(np.concatenate([x[:LOOKED_AT], y[:LOOKED_AT]])[:, None]))) or 1.0
+    width = (
+        float(np.median(pdist(np.concatenate([x[:LOOKED_AT], y[:LOOKED_AT]])[:, None])))
+        or 1.0
+    )
 
     def kernel(first: Floats, second: float) -> Floats:
         return np.asarray(np.exp(-np.square((first - second) / width) / 2))
@@ -48,7 +64,12 @@ def refuted_at(
     most = 1 / (2 * (LARGEST_SLOPE + tau))
     for t in range(LOOKED_AT, steps):
         past = slice(LOOKED_AT, t)
-        products = kernel(x[past], x[t]) - kernel(x[past], y[t]) + kernel(y[past], y[t]) - kernel(y[past], x[t])
+        products = (
+            kernel(x[past], x[t])
+            - kernel(x[past], y[t])
+            + kernel(y[past], y[t])
+            - kernel(y[past], x[t])
+        )
         won = float(weights[past] @ products)
         own = 2 * (1 - float(kernel(x[t : t + 1], y[t])[0]))
         payoff = won - tau

@@ -35,7 +35,19 @@ from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, Response
 from auditdp.tracing import Trace
 from benchmarks import calls, hindsight, kernel_test
-from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Result, Results, Rng, Table, View, grouped
+from benchmarks.parts import (
+    ALPHA,
+    Bar,
+    BlackBox,
+    Options,
+    Part,
+    Result,
+    Results,
+    Rng,
+    Table,
+    View,
+    grouped,
+)
 from benchmarks.tight_nulls import Product
 from mechanisms.classic import ExponentialMechanism, NoisyHistogram1
 
@@ -50,7 +62,12 @@ DRAWS = 1 << 17
 CONFIDENCE = 0.999
 PRODUCT, MOST = "sign of a product", 19
 """A row, and how many of its 21 games should end within ``LATE`` times the limit."""
-WHITE, BLACK, TRACED, KERNEL = "white box", "black box", "black box with its trace", "kernel test"
+WHITE, BLACK, TRACED, KERNEL = (
+    "white box",
+    "black box",
+    "black box with its trace",
+    "kernel test",
+)
 WAYS = WHITE, BLACK, TRACED, KERNEL, hindsight.SPLIT, hindsight.BEST
 TWIN = "twin"
 
@@ -70,21 +87,32 @@ class SampledSum:
 
     def __call__(self, data: int, size: int, *, rng: Rng) -> Array:
         """Return ``size`` sums."""
-        return data * rng.binomial(self.steps, self.rate, size) + self.scale * rng.standard_normal(size)
+        return data * rng.binomial(
+            self.steps, self.rate, size
+        ) + self.scale * rng.standard_normal(size)
 
     def log_prob(self, outputs: Array, data: int) -> Array:
         """Return the log density of each sum."""
         counts = np.arange(self.steps + 1)
         weights = binom.logpmf(counts, self.steps, self.rate if data else 0.0)
-        return np.asarray(np.logaddexp.reduce(weights + norm.logpdf(outputs[:, None], counts, self.scale), axis=1))
+        return np.asarray(
+            np.logaddexp.reduce(
+                weights + norm.logpdf(outputs[:, None], counts, self.scale), axis=1
+            )
+        )
 
     def epsilon_at(self, delta: float) -> float:
         """Return the smallest ε at a δ, by its densities on a grid."""
         grid = np.linspace(-10 * self.scale, self.steps + 10 * self.scale, 10_001)
-        p, q = (np.exp(self.log_prob(grid, data)) * (grid[1] - grid[0]) for data in (1, 0))
+        p, q = (
+            np.exp(self.log_prob(grid, data)) * (grid[1] - grid[0]) for data in (1, 0)
+        )
 
         def excess(epsilon: float) -> float:
-            beyond = (np.maximum(a - math.exp(epsilon) * b, 0.0).sum() for a, b in ((p, q), (q, p)))
+            beyond = (
+                np.maximum(a - math.exp(epsilon) * b, 0.0).sum()
+                for a, b in ((p, q), (q, p))
+            )
             return float(max(beyond)) - delta
 
         return float(brentq(excess, 0.0, 20.0))
@@ -105,7 +133,13 @@ class Mixed:
 
     def log_prob(self, outputs: Array, data: int) -> Array:
         """Return the log probability of each row, but for what is the same under both inputs."""
-        return np.asarray(np.log(np.cosh(self.shift * (outputs[:, 0] + (1 if data else -1) * outputs[:, 3]))))
+        return np.asarray(
+            np.log(
+                np.cosh(
+                    self.shift * (outputs[:, 0] + (1 if data else -1) * outputs[:, 3])
+                )
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -131,34 +165,56 @@ def _of_case(name: str, twin: Any = None) -> Look:
     """Return a false claim of the classic mechanisms, with the mechanism against its true level as the twin."""
     case = next(case for case in calls.cases() if case.name == name)
     met = case.claim if twin is not None else PureDP(case.true_level)
-    return Look(case.mechanism, case.claim, calls.best_pair(case, 1), twin or case.mechanism, met)
+    return Look(
+        case.mechanism,
+        case.claim,
+        calls.best_pair(case, 1),
+        twin or case.mechanism,
+        met,
+    )
 
 
 def _gaussian() -> Look:
     claim = ApproxDP(1.0, 0.01)
-    sigma = 1 / float(brentq(lambda mu: GaussianDP(mu).delta_at(claim.epsilon) - claim.delta, 0.01, 10.0))
-    return Look(GaussianMechanism(sigma / 1.5), claim, BITS, GaussianMechanism(sigma), claim)
+    sigma = 1 / float(
+        brentq(
+            lambda mu: GaussianDP(mu).delta_at(claim.epsilon) - claim.delta, 0.01, 10.0
+        )
+    )
+    return Look(
+        GaussianMechanism(sigma / 1.5), claim, BITS, GaussianMechanism(sigma), claim
+    )
 
 
 def _sampled() -> Look:
     tight = ApproxDP(SampledSum().epsilon_at(0.01), 0.01)
-    return Look(SampledSum(), ApproxDP(tight.epsilon / 1.5, 0.01), BITS, SampledSum(), tight)
+    return Look(
+        SampledSum(), ApproxDP(tight.epsilon / 1.5, 0.01), BITS, SampledSum(), tight
+    )
 
 
 def _histogram() -> Look:
     pair = Pair(np.eye(20)[7], np.zeros(20))
-    return Look(NoisyHistogram1(1.5), PureDP(1.0), pair, NoisyHistogram1(1.0), PureDP(1.0))
+    return Look(
+        NoisyHistogram1(1.5), PureDP(1.0), pair, NoisyHistogram1(1.0), PureDP(1.0)
+    )
 
 
 LOOKS: dict[str, Callable[[], Look]] = {
-    "Laplace": lambda: Look(LaplaceMechanism(1 / 1.5), PureDP(1.0), BITS, LaplaceMechanism(1.0), PureDP(1.0)),
+    "Laplace": lambda: Look(
+        LaplaceMechanism(1 / 1.5), PureDP(1.0), BITS, LaplaceMechanism(1.0), PureDP(1.0)
+    ),
     "Gaussian, σ ÷ 1.5": _gaussian,
-    "randomised response": lambda: Look(Response(1.5), PureDP(1.0), BITS, Response(1.0), PureDP(1.0)),
+    "randomised response": lambda: Look(
+        Response(1.5), PureDP(1.0), BITS, Response(1.0), PureDP(1.0)
+    ),
     "noisy max by value": partial(_of_case, "NoisyMax3"),
     "SVT6": partial(_of_case, "SVT6"),
     "RAPPOR, half the hashes": partial(_of_case, "OneTimeRAPPOR, half the hashes"),
     "exponential mechanism, half Δ": partial(
-        _of_case, "ExponentialMechanism, half the sensitivity", ExponentialMechanism(0.1, 1.0)
+        _of_case,
+        "ExponentialMechanism, half the sensitivity",
+        ExponentialMechanism(0.1, 1.0),
     ),
     "histogram in 20 dimensions": _histogram,
     "DP-SGD score": _sampled,
@@ -171,10 +227,14 @@ def growth(found: Look) -> float:
     """Return what a call gains by the best bet, in nats, over draws of either input."""
     odds = _odds(found)
     if found.claim.delta == 0:
-        return float(calls.posterior_growth(np.abs(odds), found.claim.tangents()[0][0]).mean())
+        return float(
+            calls.posterior_growth(np.abs(odds), found.claim.tangents()[0][0]).mean()
+        )
     zeros, ones = Law(odds, np.ones(len(odds))).cells(200)
     pair = DominatingPair.of(found.claim.statements())
-    (region,) = nearest_regions(zeros[None], ones[None], lines(found.claim.statements())[None])
+    (region,) = nearest_regions(
+        zeros[None], ones[None], lines(found.claim.statements())[None]
+    )
     on_zeros, on_ones = region.choose(np.log(ones) - np.log(zeros))
     return float(zeros @ on_zeros + ones @ on_ones) / 2 - region.price(pair)
 
@@ -186,7 +246,8 @@ def _odds(found: Look) -> Array:
 def _odds_of_either(found: Look, size: int, rng: Rng) -> tuple[Array, Array]:
     ratio = LikelihoodRatio().bind(found.mechanism, found.pair)
     first, second = (
-        np.asarray(ratio.log_odds(found.mechanism(x, size, rng=rng))) for x in (found.pair.data, found.pair.neighbour)
+        np.asarray(ratio.log_odds(found.mechanism(x, size, rng=rng)))
+        for x in (found.pair.data, found.pair.neighbour)
     )
     return first, second
 
@@ -203,21 +264,35 @@ def ways(name: str) -> dict[str, Callable[[Streams], int | None]]:
     black, hidden = [ViewExperts(), Repeating()], BlackBox(found.mechanism)
     traced = ReplayedRatio(Trace(hidden), found.claim, seed=1)
 
-    def refute(mechanism: Any, forecasters: Sequence[Any]) -> Callable[[Streams], int | None]:
-        return lambda streams: calls.calls_of_game(mechanism, found.claim, [found.pair], forecasters, streams, most)
+    def refute(
+        mechanism: Any, forecasters: Sequence[Any]
+    ) -> Callable[[Streams], int | None]:
+        return lambda streams: calls.calls_of_game(
+            mechanism, found.claim, [found.pair], forecasters, streams, most
+        )
 
     played = {
         WHITE: refute(found.mechanism, default_forecasters(found.mechanism)),
         BLACK: refute(hidden, black),
         TWIN: lambda streams: calls.calls_of_game(
-            BlackBox(found.twin), found.met, [found.pair], black, streams, math.ceil(limit(name))
+            BlackBox(found.twin),
+            found.met,
+            [found.pair],
+            black,
+            streams,
+            math.ceil(limit(name)),
         ),
     }
     if traced.reads_one_of([found.pair], calls.looked_at(hidden, found.pair)):
         played[TRACED] = refute(hidden, [*black, traced])
     if limit(name) <= FEW and _single(found):
         played[KERNEL] = lambda streams: kernel_test.refuted_at(
-            found.mechanism, found.claim, found.pair, calls=most, alpha=ALPHA, rng=streams("outputs", 0)
+            found.mechanism,
+            found.claim,
+            found.pair,
+            calls=most,
+            alpha=ALPHA,
+            rng=streams("outputs", 0),
         )
     return played
 
@@ -239,8 +314,17 @@ def measure(name: str, way: str, seed: int, games: range) -> Result:
         }
     play = ways(name).get(way)
     # All ways but the twin's see the same coins and outputs.
-    calls_of = [] if play is None else [play(partial(stream, seed, name, way == TWIN, k)) for k in games]
-    return {"claim": str(look(name).claim), "limit": limit(name), "way": way, "calls": calls_of}
+    calls_of = (
+        []
+        if play is None
+        else [play(partial(stream, seed, name, way == TWIN, k)) for k in games]
+    )
+    return {
+        "claim": str(look(name).claim),
+        "limit": limit(name),
+        "way": way,
+        "calls": calls_of,
+    }
 
 
 def _in_hindsight(name: str, way: str, rngs: Sequence[Rng]) -> list[int | None]:
@@ -250,22 +334,33 @@ def _in_hindsight(name: str, way: str, rngs: Sequence[Rng]) -> list[int | None]:
     if way == hindsight.BEST:
         known = _odds_of_either(found, DRAWS, np.random.default_rng(0))
         bound = partial(hindsight.best_event, delta=float(delta), known=known)
-        return hindsight.calls_of(bound, partial(_odds_of_either, found), float(epsilon), limit(name), rngs)
+        return hindsight.calls_of(
+            bound, partial(_odds_of_either, found), float(epsilon), limit(name), rngs
+        )
     if not _single(found):
         return []
 
     def scores(size: int, rng: Rng) -> tuple[Array, Array]:
         first, second = (
-            np.asarray(found.mechanism(x, size, rng=rng), float) for x in (found.pair.data, found.pair.neighbour)
+            np.asarray(found.mechanism(x, size, rng=rng), float)
+            for x in (found.pair.data, found.pair.neighbour)
         )
         return first, second
 
-    return hindsight.calls_of(partial(hindsight.split, delta=float(delta)), scores, float(epsilon), limit(name), rngs)
+    return hindsight.calls_of(
+        partial(hindsight.split, delta=float(delta)),
+        scores,
+        float(epsilon),
+        limit(name),
+        rngs,
+    )
 
 
 def _single(found: Look) -> bool:
     """Whether outputs are single numbers."""
-    return np.ndim(found.mechanism(found.pair.data, 1, rng=np.random.default_rng(0))) == 1
+    return (
+        np.ndim(found.mechanism(found.pair.data, 1, rng=np.random.default_rng(0))) == 1
+    )
 
 
 def units(options: Options) -> dict[str, partial[Result]]:
@@ -275,39 +370,77 @@ def units(options: Options) -> dict[str, partial[Result]]:
     made = {}
     for name in LOOKS:
         for way in WAYS:
-            made[f"{name}/{way}"] = partial(measure, name, way, options.seed, range(games))
+            made[f"{name}/{way}"] = partial(
+                measure, name, way, options.seed, range(games)
+            )
         for first in range(0, twins, CHUNK):
             chunk = range(first, min(first + CHUNK, twins))
-            made[f"{name}/{TWIN} {first}"] = partial(measure, name, TWIN, options.seed, chunk)
+            made[f"{name}/{TWIN} {first}"] = partial(
+                measure, name, TWIN, options.seed, chunk
+            )
     return made
 
 
 def view(results: Results) -> View:
     """Compare every way with the limit, and the twins with α."""
-    rows = {name: {way: _factors(units, way) for way in WAYS} for name, units in grouped(results).items()}
-    black = {name: float(np.median(found)) for name, ways in rows.items() if len(found := ways[BLACK]) >= GAMES}
-    slow = [f"{name} ({number(middle, 3)})" for name, middle in black.items() if middle > BAR]
+    rows = {
+        name: {way: _factors(units, way) for way in WAYS}
+        for name, units in grouped(results).items()
+    }
+    black = {
+        name: float(np.median(found))
+        for name, ways in rows.items()
+        if len(found := ways[BLACK]) >= GAMES
+    }
+    slow = [
+        f"{name} ({number(middle, 3)})"
+        for name, middle in black.items()
+        if middle > BAR
+    ]
     bars = [
         Bar(
             f"Black box, the pair given: median ≤ {BAR:g} times the limit",
             None if len(black) < len(LOOKS) else not slow,
-            f"{len(black) - len(slow)} of {len(black)} rows" + (f"; not: {'; '.join(slow)}" if slow else ""),
+            f"{len(black) - len(slow)} of {len(black)} rows"
+            + (f"; not: {'; '.join(slow)}" if slow else ""),
         )
     ]
     if len(product := rows.get(PRODUCT, {}).get(BLACK, [])) >= GAMES:
         late = sum(factor <= LATE for factor in product)
         text = f"{PRODUCT.capitalize()}: ≤ {LATE:g} times the limit in {MOST} of {GAMES} games"
-        bars.append(Bar(text, late * GAMES >= MOST * len(product), f"{late} of {len(product)}"))
+        bars.append(
+            Bar(text, late * GAMES >= MOST * len(product), f"{late} of {len(product)}")
+        )
     games, alarms = _alarms(list(results.values()))
     if games:
-        upper = float(binomtest(alarms, games, alternative="less").proportion_ci(CONFIDENCE).high)
+        upper = float(
+            binomtest(alarms, games, alternative="less").proportion_ci(CONFIDENCE).high
+        )
         text = f"Twins of all rows: refuted in at most {ALPHA:.0%} of the games, at confidence {CONFIDENCE:g}"
-        bars.append(Bar(text, upper <= ALPHA, f"{alarms} of {games:,}; at most {100 * upper:.2f} %"))
+        bars.append(
+            Bar(
+                text,
+                upper <= ALPHA,
+                f"{alarms} of {games:,}; at most {100 * upper:.2f} %",
+            )
+        )
     table = Table(
         "Calls to refute over the limit: the median, and what nine games in ten take",
-        ["False claim", "Claim", "Limit", *(way.capitalize() for way in WAYS), "Twin refuted"],
         [
-            [name, found["claim"], number(found["limit"], 3), *map(_shown, rows[name].values()), _twin(units)]
+            "False claim",
+            "Claim",
+            "Limit",
+            *(way.capitalize() for way in WAYS),
+            "Twin refuted",
+        ],
+        [
+            [
+                name,
+                found["claim"],
+                number(found["limit"], 3),
+                *map(_shown, rows[name].values()),
+                _twin(units),
+            ]
             for name, units in grouped(results).items()
             for found in units[:1]
         ],
@@ -318,14 +451,22 @@ def view(results: Results) -> View:
 
 def _factors(units: Sequence[Result], way: str) -> list[float]:
     """Return the calls of all games of a way over the limit."""
-    found = [(calls, unit["limit"]) for unit in units if unit["way"] == way for calls in unit["calls"]]
+    found = [
+        (calls, unit["limit"])
+        for unit in units
+        if unit["way"] == way
+        for calls in unit["calls"]
+    ]
     return [math.inf if calls is None else calls / limit for calls, limit in found]
 
 
 def _shown(factors: Sequence[float]) -> str:
     if not factors:
         return "–"
-    cut = [f"> {CUT:g}" if math.isinf(q) else f"{q:.2f}" for q in np.quantile(factors, (0.5, 0.9), method="higher")]
+    cut = [
+        f"> {CUT:g}" if math.isinf(q) else f"{q:.2f}"
+        for q in np.quantile(factors, (0.5, 0.9), method="higher")
+    ]
     return ", ".join(cut)
 
 

@@ -30,7 +30,18 @@ from auditdp.bounds.stated_assumptions import assuming_gaussian
 from auditdp.evidence.one_run_evidence import one_run_evidence
 from auditdp.mechanism.protocol import Array, PerCall
 from auditdp.numerics.streams import stream
-from benchmarks.parts import ALPHA, Options, Part, Result, Results, Table, View, grouped, median, spread
+from benchmarks.parts import (
+    ALPHA,
+    Options,
+    Part,
+    Result,
+    Results,
+    Table,
+    View,
+    grouped,
+    median,
+    spread,
+)
 
 LEVELS = (0.5, 1.0, 2.0)
 CANARIES = 1_000
@@ -62,11 +73,15 @@ class Scored:
 
     def __call__(self, included: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` scores of every canary, shape (size, canaries)."""
-        return np.asarray(included) + rng.standard_normal((size, len(included))) / self.mu
+        return (
+            np.asarray(included) + rng.standard_normal((size, len(included))) / self.mu
+        )
 
     def log_prob(self, outputs: Array, included: Any) -> Array:
         """Return the log density of each output, up to a constant, shape (size,)."""
-        return np.asarray(-(self.mu**2) / 2 * ((outputs - np.asarray(included)) ** 2).sum(axis=1))
+        return np.asarray(
+            -(self.mu**2) / 2 * ((outputs - np.asarray(included)) ** 2).sum(axis=1)
+        )
 
 
 def certified(way: str, mu: float, trainings: int, seed: int) -> Result:
@@ -85,7 +100,14 @@ def certified(way: str, mu: float, trainings: int, seed: int) -> Result:
     else:
         pair = Pair(np.array([True]), np.array([False]))
         streams = partial(stream, seed, way, str(mu))
-        game = Game(mechanism, claim, [pair], [LikelihoodRatio()], streams, levels=level_grid(claim))
+        game = Game(
+            mechanism,
+            claim,
+            [pair],
+            [LikelihoodRatio()],
+            streams,
+            levels=level_grid(claim),
+        )
         game.play(trainings, alpha=ALPHA)
         bound = game.wealth.lower_bound(ALPHA)
     return {"part": bound / mu, "cpu_seconds": time.process_time() - started}
@@ -118,13 +140,17 @@ def units(options: Options) -> Mapping[str, partial[Result]]:
     repeats = options.repeats or (1 if options.quick else REPEATS)
     many = options.repeats or (REPEATS if options.quick else MANY_REPEATS)
     under_assumptions = {
-        f"{ASSUMING}, {kind}, {canaries:,}/{k}": partial(assumed, kind, canaries, options.seed + k, k < repeats)
+        f"{ASSUMING}, {kind}, {canaries:,}/{k}": partial(
+            assumed, kind, canaries, options.seed + k, k < repeats
+        )
         for kind in SCORES
         for canaries in NUMBERS
         for k in range(many)
     }
     return under_assumptions | {
-        f"{_row(way, mu, trainings)}/{k}": partial(certified, way, mu, trainings, options.seed + k)
+        f"{_row(way, mu, trainings)}/{k}": partial(
+            certified, way, mu, trainings, options.seed + k
+        )
         for way, numbers in TRAININGS.items()
         for mu in LEVELS
         for trainings in (numbers[:1] if options.quick else numbers)
@@ -140,9 +166,20 @@ def view(results: Results) -> View:
         for trainings in numbers:
             runs = [groups.get(_row(way, mu, trainings), []) for mu in LEVELS]
             if any(runs):
-                parts = [spread([run["part"] for run in of], "{:.2f}".format) if of else "–" for of in runs]
+                parts = [
+                    spread([run["part"] for run in of], "{:.2f}".format) if of else "–"
+                    for of in runs
+                ]
                 seconds = median([run["cpu_seconds"] for of in runs for run in of])
-                lines.append([way, f"{trainings:,}", *parts, f"{seconds:.1f}", str(max(map(len, runs)))])
+                lines.append(
+                    [
+                        way,
+                        f"{trainings:,}",
+                        *parts,
+                        f"{seconds:.1f}",
+                        str(max(map(len, runs))),
+                    ]
+                )
     table = Table(
         f"Certified level over the true one, of tight Gaussian DP at α = {ALPHA:g}",
         ["Way", "Trainings", *(f"μ = {mu:g}" for mu in LEVELS), "CPU s", "Repeats"],
@@ -158,7 +195,9 @@ def _assuming(groups: Mapping[str, Sequence[Result]]) -> Table:
     for kind in SCORES:
         for canaries in NUMBERS:
             runs = groups.get(f"{ASSUMING}, {kind}, {canaries:,}", [])
-            certified = [run["certified"] for run in runs if run["certified"] is not None]
+            certified = [
+                run["certified"] for run in runs if run["certified"] is not None
+            ]
             shown = [run["assumed"] for run in runs if run["assumed"] is not None]
             if runs:
                 above = sum(bound > TRUE_EPSILON for bound in shown)
@@ -175,7 +214,14 @@ def _assuming(groups: Mapping[str, Sequence[Result]]) -> Table:
                 )
     return Table(
         f"One training: ε of {TRUE_EPSILON:g} at δ = {DELTA:g}, certified and ASSUMING independent Gaussian scores",
-        ["Noise of the scores", "Canaries", "Certified", "Assuming", "Above the Gaussian ε", "Seen to be wrong"],
+        [
+            "Noise of the scores",
+            "Canaries",
+            "Certified",
+            "Assuming",
+            "Above the Gaussian ε",
+            "Seen to be wrong",
+        ],
         lines,
         note=f"α = {ALPHA:g}. The assumption is taken to be wrong where p < .01; a bound is only given where it is not.",
     )

@@ -43,14 +43,20 @@ class Event:
     bound: float
 
 
-def clopper_pearson(p: Array, q: Array, draws: int = DRAWS, alpha: float = ALPHA) -> Array:
+def clopper_pearson(
+    p: Array, q: Array, draws: int = DRAWS, alpha: float = ALPHA
+) -> Array:
     """Return ln(p_low/q_high) for events of probabilities p and q at their expected counts, alpha/2 on each side."""
     x, y = draws * np.asarray(p, float), draws * np.asarray(q, float)
     with np.errstate(divide="ignore"):
-        return np.log(lower_limit(x, draws, alpha / 2) / upper_limit(y, draws, alpha / 2))
+        return np.log(
+            lower_limit(x, draws, alpha / 2) / upper_limit(y, draws, alpha / 2)
+        )
 
 
-def best_event(mechanism: Any, pairs: list[Pair], draws: int = DRAWS, alpha: float = ALPHA) -> Event:
+def best_event(
+    mechanism: Any, pairs: list[Pair], draws: int = DRAWS, alpha: float = ALPHA
+) -> Event:
     """Return the event, over all pairs in either order, that gives the largest expected bound.
 
     Args:
@@ -63,8 +69,14 @@ def best_event(mechanism: Any, pairs: list[Pair], draws: int = DRAWS, alpha: flo
     for pair in pairs:
         p, q = masses(mechanism, pair)
         for here, a, b in ((pair, p, q), (pair.swapped(), q, p)):
-            order = np.argsort(-(np.log(np.maximum(a, 1e-320)) - np.log(np.maximum(b, 1e-320))), kind="stable")
-            up, vq = np.minimum(np.cumsum(a[order]), 1.0), np.minimum(np.cumsum(b[order]), 1.0)
+            order = np.argsort(
+                -(np.log(np.maximum(a, 1e-320)) - np.log(np.maximum(b, 1e-320))),
+                kind="stable",
+            )
+            up, vq = (
+                np.minimum(np.cumsum(a[order]), 1.0),
+                np.minimum(np.cumsum(b[order]), 1.0),
+            )
             bounds = clopper_pearson(up, vq, draws, alpha)
             k = int(np.nanargmax(bounds))
             events.append(Event(here, float(up[k]), float(vq[k]), float(bounds[k])))
@@ -86,7 +98,10 @@ def _epsilon(mechanism: Any, pair: Pair) -> float:
     if (law := capabilities(mechanism).law) is not None:
         return pair_loss(law(pair.data), law(pair.neighbour)).upper
     grid = _grid(mechanism, pair)
-    ones, zeros = mechanism.log_prob(grid, pair.data), mechanism.log_prob(grid, pair.neighbour)
+    ones, zeros = (
+        mechanism.log_prob(grid, pair.data),
+        mechanism.log_prob(grid, pair.neighbour),
+    )
     seen = np.isfinite(ones) | np.isfinite(zeros)
     return float(np.abs(ones[seen] - zeros[seen]).max())
 
@@ -100,7 +115,9 @@ def _svt3(mechanism: SVT3, pair: Pair) -> float:
     """
     k = len(pair.data)
     numbers = np.full((k, k), np.nan)
-    np.fill_diagonal(numbers, min(pair.data.min(), pair.neighbour.min(), mechanism.threshold) - 1.0)
+    np.fill_diagonal(
+        numbers, min(pair.data.min(), pair.neighbour.min(), mechanism.threshold) - 1.0
+    )
     said = np.eye(k) - np.triu(np.ones((k, k)), 1)
     outputs = np.hstack([said, numbers])
     ones, zeros = (mechanism.log_prob(outputs, x) for x in (pair.data, pair.neighbour))
@@ -119,12 +136,18 @@ def masses(mechanism: Any, pair: Pair) -> tuple[Array, Array]:
         p, q = law(pair.data), law(pair.neighbour)
         return _laplace(p, q) if isinstance(p, LaplaceLaw) else _finite(p, q)
     grid = _grid(mechanism, pair)
-    return tuple(np.diff(mechanism.cdf(grid, x), prepend=0.0, append=1.0) for x in (pair.data, pair.neighbour))  # type: ignore[return-value]
+    return tuple(
+        np.diff(mechanism.cdf(grid, x), prepend=0.0, append=1.0)
+        for x in (pair.data, pair.neighbour)
+    )  # type: ignore[return-value]
 
 
 def _finite(p: FiniteLaw, q: FiniteLaw) -> tuple[Array, Array]:
     keys = list(dict.fromkeys([*p.index, *q.index]))
-    return tuple(np.array([law.floats[law.index[k]] if k in law.index else 0.0 for k in keys]) for law in (p, q))  # type: ignore[return-value]
+    return tuple(
+        np.array([law.floats[law.index[k]] if k in law.index else 0.0 for k in keys])
+        for law in (p, q)
+    )  # type: ignore[return-value]
 
 
 def _laplace(p: LaplaceLaw, q: LaplaceLaw) -> tuple[Array, Array]:

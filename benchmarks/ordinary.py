@@ -22,7 +22,18 @@ from benchmarks.ordinary_case import Case
 from benchmarks.ordinary_correct import CORRECT
 from benchmarks.ordinary_noise import NOISE
 from benchmarks.ordinary_outputs import OUTPUTS
-from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median
+from benchmarks.parts import (
+    ALPHA,
+    Bar,
+    Options,
+    Part,
+    Result,
+    Results,
+    Table,
+    View,
+    grouped,
+    median,
+)
 
 BROKEN: Sequence[Case] = (*NOISE, *OUTPUTS)
 CASES = {case.name: case for case in (*BROKEN, *CORRECT)}
@@ -49,9 +60,18 @@ def judge(case: Case, seed: int, *, calls: int | None = BUDGETS["standard"]) -> 
     try:
         result = _asserted(case, seed) if calls is None else _checked(case, seed, calls)
     except AuditError as error:
-        found: Result = {"verdict": ERROR, "statement": str(error), "calls": None, "refuted_at": None}
+        found: Result = {
+            "verdict": ERROR,
+            "statement": str(error),
+            "calls": None,
+            "refuted_at": None,
+        }
     else:
-        games = [evidence.details.refuted_at for evidence in result.evidence if evidence.kind == "game"]
+        games = [
+            evidence.details.refuted_at
+            for evidence in result.evidence
+            if evidence.kind == "game"
+        ]
         found = {
             "verdict": result.verdict.value,
             "statement": result.summary,
@@ -62,7 +82,9 @@ def judge(case: Case, seed: int, *, calls: int | None = BUDGETS["standard"]) -> 
 
 
 def _checked(case: Case, seed: int, calls: int) -> AuditResult:
-    return check(case.mechanism, case.claim, case.pairs, calls=calls, alpha=ALPHA, seed=seed)
+    return check(
+        case.mechanism, case.claim, case.pairs, calls=calls, alpha=ALPHA, seed=seed
+    )
 
 
 def _asserted(case: Case, seed: int) -> AuditResult:
@@ -75,7 +97,11 @@ def _asserted(case: Case, seed: int) -> AuditResult:
 
 def is_found(case: Case, run: Result) -> bool:
     """Return whether an audit refuted the claim, or refused code whose calls are no runs of their own for that reason."""
-    refused = run["verdict"] == ERROR and bool(case.refusal) and case.refusal in run["statement"]
+    refused = (
+        run["verdict"] == ERROR
+        and bool(case.refusal)
+        and case.refusal in run["statement"]
+    )
     return refused or is_accused(run)
 
 
@@ -92,11 +118,18 @@ def units(options: Options) -> dict[str, partial[Result]]:
     """One audit and one assertion of every mechanism; ``repeats`` are seeds of every correct one's audits."""
     calls = BUDGETS["standard"] // (10 if options.quick else 1)
     seeds = options.repeats or (2 if options.quick else SEEDS)
-    made = {case.name: partial(_unit, case.name, options.seed, calls) for case in BROKEN}
+    made = {
+        case.name: partial(_unit, case.name, options.seed, calls) for case in BROKEN
+    }
     for k in range(seeds):
         for case in CORRECT:
-            made[f"{case.name}/{k}"] = partial(_unit, case.name, options.seed + k, calls)
-    return made | {f"{ASSERTED}: {name}": partial(_unit, name, options.seed, None) for name in CASES}
+            made[f"{case.name}/{k}"] = partial(
+                _unit, case.name, options.seed + k, calls
+            )
+    return made | {
+        f"{ASSERTED}: {name}": partial(_unit, name, options.seed, None)
+        for name in CASES
+    }
 
 
 def view(results: Results) -> View:
@@ -104,7 +137,11 @@ def view(results: Results) -> View:
     groups = grouped(results)
     broken = {case.name: groups[case.name][0] for case in BROKEN if case.name in groups}
     correct = {case.name: groups[case.name] for case in CORRECT if case.name in groups}
-    asserted = {name: groups[key][0] for name in CASES if (key := f"{ASSERTED}: {name}") in groups}
+    asserted = {
+        name: groups[key][0]
+        for name in CASES
+        if (key := f"{ASSERTED}: {name}") in groups
+    }
     missed = [name for name, run in broken.items() if not is_found(CASES[name], run)]
     tables = [
         Table(
@@ -119,14 +156,24 @@ def view(results: Results) -> View:
                 "CPU s",
                 ASSERTED.capitalize(),
             ],
-            [_line(CASES[name], run, asserted.get(name)) for name, run in broken.items()],
+            [
+                _line(CASES[name], run, asserted.get(name))
+                for name, run in broken.items()
+            ],
             note=f"One audit each at α = {ALPHA:g}. The true level is that on the pairs that the audit was given. An "
             "assertion has fewer calls and a far smaller α, so that it fails by chance once in a million tests.",
         ),
         Table(
             "Broken ordinary code that was missed",
             ["Mechanism", "What is wrong", "What the audit says"],
-            [[name, CASES[name].why, f"{broken[name]['verdict']}: {broken[name]['statement']}"] for name in missed],
+            [
+                [
+                    name,
+                    CASES[name].why,
+                    f"{broken[name]['verdict']}: {broken[name]['statement']}",
+                ]
+                for name in missed
+            ],
         ),
         Table(
             "Correct ordinary code",
@@ -140,7 +187,10 @@ def view(results: Results) -> View:
                 "CPU s an audit",
                 ASSERTED.capitalize(),
             ],
-            [_correct_line(CASES[name], runs, asserted.get(name)) for name, runs in correct.items()],
+            [
+                _correct_line(CASES[name], runs, asserted.get(name))
+                for name, runs in correct.items()
+            ],
         ),
     ]
     bars = [_found_bar(broken, missed), _accused_bar(correct), _asserted_bar(asserted)]
@@ -148,36 +198,68 @@ def view(results: Results) -> View:
 
 
 def _found_bar(broken: Mapping[str, Result], missed: Sequence[str]) -> Bar:
-    text = f"{len(broken) - len(missed)} of {len(broken)} found" + (f"; missed: {'; '.join(missed)}" if missed else "")
+    text = f"{len(broken) - len(missed)} of {len(broken)} found" + (
+        f"; missed: {'; '.join(missed)}" if missed else ""
+    )
     met = len(broken) - len(missed) >= WANTED if len(broken) == len(BROKEN) else None
-    return Bar(f"Broken ordinary code: ≥ {WANTED} of {len(BROKEN)} found at `standard` in default settings", met, text)
+    return Bar(
+        f"Broken ordinary code: ≥ {WANTED} of {len(BROKEN)} found at `standard` in default settings",
+        met,
+        text,
+    )
 
 
 def _accused_bar(correct: Mapping[str, Sequence[Result]]) -> Bar:
     audits = [run for runs in correct.values() for run in runs]
     accused = [name for name, runs in correct.items() if any(map(is_accused, runs))]
-    errors = [name for name, runs in correct.items() if any(run["verdict"] == ERROR for run in runs)]
+    errors = [
+        name
+        for name, runs in correct.items()
+        if any(run["verdict"] == ERROR for run in runs)
+    ]
     text = f"{sum(map(is_accused, audits))} of {len(audits)} audits accuse" + (
         f": {'; '.join(accused)}" if accused else ""
     )
     text += f"; not audited, but an error: {'; '.join(errors)}" if errors else ""
-    complete = len(correct) == len(CORRECT) and all(len(runs) >= SEEDS for runs in correct.values())
+    complete = len(correct) == len(CORRECT) and all(
+        len(runs) >= SEEDS for runs in correct.values()
+    )
     met = not accused and not errors if complete else None
-    return Bar(f"Correct ordinary code: all {len(CORRECT)} audited and none accused, {SEEDS} seeds each", met, text)
+    return Bar(
+        f"Correct ordinary code: all {len(CORRECT)} audited and none accused, {SEEDS} seeds each",
+        met,
+        text,
+    )
 
 
 def _asserted_bar(asserted: Mapping[str, Result]) -> Bar:
-    failing = sum(is_found(case, asserted[case.name]) for case in BROKEN if case.name in asserted)
-    wrong = [case.name for case in CORRECT if case.name in asserted and _ended(asserted[case.name]) != "passes"]
+    failing = sum(
+        is_found(case, asserted[case.name]) for case in BROKEN if case.name in asserted
+    )
+    wrong = [
+        case.name
+        for case in CORRECT
+        if case.name in asserted and _ended(asserted[case.name]) != "passes"
+    ]
     met = not wrong if len(asserted) == len(CASES) else None
     text = f"{failing} of {len(BROKEN)} broken ones fail; of {len(CORRECT)} correct ones {len(wrong)} do"
     text += f": {'; '.join(wrong)}" if wrong else ""
-    return Bar("The same through `assert_private`, nothing chosen: every correct one passes", met, text)
+    return Bar(
+        "The same through `assert_private`, nothing chosen: every correct one passes",
+        met,
+        text,
+    )
 
 
 def _ended(run: Result) -> str:
     """Return how an assertion ends a test."""
-    return "error" if run["verdict"] == ERROR else "fails" if run["verdict"] == Verdict.VIOLATED else "passes"
+    return (
+        "error"
+        if run["verdict"] == ERROR
+        else "fails"
+        if run["verdict"] == Verdict.VIOLATED
+        else "passes"
+    )
 
 
 def _line(case: Case, run: Result, asserted: Result | None) -> list[str]:
@@ -195,11 +277,28 @@ def _line(case: Case, run: Result, asserted: Result | None) -> list[str]:
     ]
 
 
-def _correct_line(case: Case, runs: Sequence[Result], asserted: Result | None) -> list[str]:
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in Counter(run["verdict"] for run in runs).items())
-    accused, seconds = sum(map(is_accused, runs)), median([run["cpu_seconds"] for run in runs])
+def _correct_line(
+    case: Case, runs: Sequence[Result], asserted: Result | None
+) -> list[str]:
+    verdicts = ", ".join(
+        f"{count} {verdict}"
+        for verdict, count in Counter(run["verdict"] for run in runs).items()
+    )
+    accused, seconds = (
+        sum(map(is_accused, runs)),
+        median([run["cpu_seconds"] for run in runs]),
+    )
     ended = "not run" if asserted is None else _ended(asserted)
-    return [case.name, str(case.claim), case.why, str(len(runs)), str(accused), verdicts, f"{seconds:.1f}", ended]
+    return [
+        case.name,
+        str(case.claim),
+        case.why,
+        str(len(runs)),
+        str(accused),
+        verdicts,
+        f"{seconds:.1f}",
+        ended,
+    ]
 
 
 PART = Part("ordinary", "Ordinary code", units, view)

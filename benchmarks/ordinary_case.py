@@ -56,7 +56,14 @@ class Cases(list[Case]):
     """A list that functions and classes are added to where they are defined."""
 
     def add(
-        self, claim: Claim, pairs: Any, *, level: float, why: str, fault: str = "", refusal: str = ""
+        self,
+        claim: Claim,
+        pairs: Any,
+        *,
+        level: float,
+        why: str,
+        fault: str = "",
+        refusal: str = "",
     ) -> Callable[[Function], Function]:
         """Return a decorator that adds a function, or an object of a class; see ``Case`` for the arguments."""
 
@@ -81,4 +88,6 @@ def geometric_noise(epsilon: float, rng: Rng) -> int:
 def one_row_more(a: Any, b: Any) -> bool:
     """Return whether one list is the other with one row removed."""
     longer, shorter = (a, b) if len(a) > len(b) else (b, a)
-    return any([*longer[:k], *longer[k + 1 :]] == list(shorter) for k in range(len(longer)))
+    return any(
+        [*longer[:k], *longer[k + 1 :]] == list(shorter) for k in range(len(longer))
+    )

@@ -26,7 +26,12 @@ ANSWERS = AnyValues(("yes", "no"))
 DELTA = 0.05
 
 
-@CORRECT.add(PureDP(THREE), ANSWERS, level=THREE, why="The truth has probability 3/4, the other answer 1/4.")
+@CORRECT.add(
+    PureDP(THREE),
+    ANSWERS,
+    level=THREE,
+    why="The truth has probability 3/4, the other answer 1/4.",
+)
 def randomised_answer(answer: str, rng: Rng) -> str:
     """Return the answer, turned round with probability 1/4."""
     if rng.random() < 0.75:
@@ -125,13 +130,23 @@ def clamped_count(count: NDArray[Any], rng: Rng) -> int:
     return min(max(int(count[0]) + geometric_noise(1.0, rng), 0), 10)
 
 
-@CORRECT.add(PureDP(1.0), [(41, 42)], level=1.0, why="The text says a noisy count, and nothing else.")
+@CORRECT.add(
+    PureDP(1.0),
+    [(41, 42)],
+    level=1.0,
+    why="The text says a noisy count, and nothing else.",
+)
 def report_text(count: int, rng: Rng) -> str:
     """Return a sentence with a noisy count."""
     return f"about {count + geometric_noise(1.0, rng)} people answered"
 
 
-@CORRECT.add(PureDP(1.0), [(250, 251)], level=1.0, why="The noise is of the unit, a cent, in which amounts differ.")
+@CORRECT.add(
+    PureDP(1.0),
+    [(250, 251)],
+    level=1.0,
+    why="The noise is of the unit, a cent, in which amounts differ.",
+)
 def noisy_amount(cents: int, rng: Rng) -> Decimal:
     """Return a noisy amount, which changes by a cent."""
     return Decimal(cents + geometric_noise(1.0, rng)) / 100
@@ -157,7 +172,10 @@ class Survey:
 
 
 @CORRECT.add(
-    PureDP(1.0), [(2, 3)], level=1.0, why="The second field is computed from the first, which is a noisy count."
+    PureDP(1.0),
+    [(2, 3)],
+    level=1.0,
+    why="The second field is computed from the first, which is a noisy count.",
 )
 def survey(count: int, rng: Rng) -> Survey:
     """Return a noisy count, and whether it can be one."""
@@ -179,13 +197,21 @@ def published_with(count: int) -> float:
 
 @CORRECT.add(
     ApproxDP(1.0, DELTA),
-    Neighbours([(["a", "a"], ["a"]), (["a", "b"], ["a"])], one_row_more, "one query more or less"),
+    Neighbours(
+        [(["a", "a"], ["a"]), (["a", "b"], ["a"])],
+        one_row_more,
+        "one query more or less",
+    ),
     level=1.0,
     why="For the probability p(n), p(n+1) ≤ e p(n) + δ and 1 − p(n) ≤ e (1 − p(n+1)) + δ; p(1) = δ, and p(2) = e δ + δ.",
 )
 def published_queries(queries: list[str], rng: Rng) -> dict[str, bool]:
     """Return some of the queries; which keys there are depends on the data, privately."""
-    return {query: True for query, count in Counter(queries).items() if rng.random() < published_with(count)}
+    return {
+        query: True
+        for query, count in Counter(queries).items()
+        if rng.random() < published_with(count)
+    }
 
 
 @CORRECT.add(
@@ -254,7 +280,9 @@ def count_within_delta(count: int, rng: Rng) -> float:
 def complex_counts(counts: NDArray[Any], size: int, *, rng: Rng) -> NDArray[Any]:
     """Return two noisy counts as complex numbers."""
     p = 1 - math.exp(-1.0)
-    real, imaginary = (count + rng.geometric(p, size) - rng.geometric(p, size) for count in counts)
+    real, imaginary = (
+        count + rng.geometric(p, size) - rng.geometric(p, size) for count in counts
+    )
     return real + 1j * imaginary
 
 
@@ -267,4 +295,6 @@ def complex_counts(counts: NDArray[Any], size: int, *, rng: Rng) -> NDArray[Any]
 def wrapped_count(count: NDArray[Any], size: int, *, rng: Rng) -> NDArray[Any]:
     """Return the last eight bits of a noisy count."""
     p = 1 - math.exp(-1.0)
-    return ((int(count[0]) + rng.geometric(p, size) - rng.geometric(p, size)) % 256).astype(np.uint8)
+    return (
+        (int(count[0]) + rng.geometric(p, size) - rng.geometric(p, size)) % 256
+    ).astype(np.uint8)

@@ -108,7 +108,10 @@ def total(values: NDArray[Any], rng: Rng) -> float:
 )
 def favourite_colours(rows: list[str], rng: Rng) -> dict[str, int]:
     """Return a noisy count of each colour."""
-    return {colour: rows.count(colour) + geometric_noise(1.0, rng) for colour in ("red", "blue")}
+    return {
+        colour: rows.count(colour) + geometric_noise(1.0, rng)
+        for colour in ("red", "blue")
+    }
 
 
 @NOISE.add(
@@ -138,15 +141,22 @@ def four_answers(answers: NDArray[Any], size: int, *, rng: Rng) -> NDArray[Any]:
 
 @NOISE.add(
     ApproxDP(1.0, 0.01),
-    Neighbours([(["a"] * 5 + ["b"], ["a"] * 5)], one_row_more, "one query more or less"),
+    Neighbours(
+        [(["a"] * 5 + ["b"], ["a"] * 5)], one_row_more, "one query more or less"
+    ),
     level=EXACT,
     why="The query of one person is published with probability .027 and not .01: the threshold forgets that its count is 1.",
     fault="off by one in a threshold",
 )
 def frequent_queries(queries: list[str], rng: Rng) -> dict[str, float]:
     """Return the noisy counts that reach ln(1/(2δ))/ε, so that what one person asked has probability δ."""
-    noisy = {query: count + rng.laplace(scale=1.0) for query, count in Counter(queries).items()}
-    return {query: count for query, count in noisy.items() if count >= math.log(1 / 0.02)}
+    noisy = {
+        query: count + rng.laplace(scale=1.0)
+        for query, count in Counter(queries).items()
+    }
+    return {
+        query: count for query, count in noisy.items() if count >= math.log(1 / 0.02)
+    }
 
 
 @NOISE.add(
@@ -242,7 +252,9 @@ def precise_reading(reading: float, rng: Rng) -> float:
 )
 def sampled_check(count: float, size: int, *, rng: Rng) -> NDArray[Any]:
     """Return a noisy count; some are released for comparison."""
-    return np.where(rng.random(size) < 1 / 500, count, count + rng.laplace(scale=1.0, size=size))
+    return np.where(
+        rng.random(size) < 1 / 500, count, count + rng.laplace(scale=1.0, size=size)
+    )
 
 
 @NOISE.add(

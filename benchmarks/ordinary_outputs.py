@@ -25,7 +25,9 @@ OPENED = datetime(2024, 2, 29)
 
 @OUTPUTS.add(
     PureDP(1.0),
-    Neighbours([([0.2, 0.9, 0.5], [0.2, 0.9])], one_row_more, "one reading more or less"),
+    Neighbours(
+        [([0.2, 0.9, 0.5], [0.2, 0.9])], one_row_more, "one reading more or less"
+    ),
     level=EXACT,
     why="The list is as long as the data.",
     fault="shape",
@@ -54,7 +56,9 @@ def noisy_table(readings: NDArray[Any], size: int, *, rng: Rng) -> NDArray[Any]:
     why="Places of empty cells are left out, so the count of the second cell is 0 if and only if its place is missing.",
     fault="shape",
 )
-def sparse_histogram(counts: NDArray[Any], rng: Rng) -> tuple[NDArray[Any], NDArray[Any]]:
+def sparse_histogram(
+    counts: NDArray[Any], rng: Rng
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return places and noisy counts, as a sparse vector."""
     places = np.flatnonzero(counts)
     return places, counts[places] + rng.laplace(scale=1.0, size=len(places))
@@ -82,7 +86,9 @@ def log_count(count: NDArray[Any], rng: Rng) -> float:
 def coded_sample(answers: list[str], rng: Rng) -> int:
     """Return how many of a sample of a tenth said yes, with noise."""
     codes = {"yes": 1, "no": 0}
-    return sum(codes[answer] for answer in answers if rng.random() < 0.1) + geometric_noise(1.0, rng)
+    return sum(
+        codes[answer] for answer in answers if rng.random() < 0.1
+    ) + geometric_noise(1.0, rng)
 
 
 @OUTPUTS.add(
@@ -99,7 +105,11 @@ def working_days(days: list[int], rng: Rng) -> int | float:
 
 @OUTPUTS.add(
     PureDP(1.0),
-    Neighbours([(["a", "b", "c", "d", "e"], ["a", "b", "c", "d"])], one_row_more, "one row more or less"),
+    Neighbours(
+        [(["a", "b", "c", "d", "e"], ["a", "b", "c", "d"])],
+        one_row_more,
+        "one row more or less",
+    ),
     level=EXACT,
     why="Whether there are fewer than five rows is decided by the exact number of them.",
     fault="None",
@@ -125,14 +135,20 @@ def mean_reading(readings: list[float], rng: Rng) -> float:
 
 @OUTPUTS.add(
     PureDP(1.0),
-    Neighbours([(["Oslo", "Rome", "Oslo"], ["Oslo", "Oslo"])], one_row_more, "one visit more or less"),
+    Neighbours(
+        [(["Oslo", "Rome", "Oslo"], ["Oslo", "Oslo"])],
+        one_row_more,
+        "one visit more or less",
+    ),
     level=EXACT,
     why="A city has a key if and only if somebody visited it.",
     fault="keys that depend on data",
 )
 def visits(rows: list[str], rng: Rng) -> dict[str, float]:
     """Return a noisy count for each city."""
-    return {city: count + rng.laplace(scale=1.0) for city, count in Counter(rows).items()}
+    return {
+        city: count + rng.laplace(scale=1.0) for city, count in Counter(rows).items()
+    }
 
 
 @OUTPUTS.add(
@@ -156,7 +172,10 @@ def some_cities(rows: list[str], rng: Rng) -> set[str]:
 )
 def ranking(votes: dict[str, int], rng: Rng) -> list[str]:
     """Return the names by noisy votes, of which one changes by one."""
-    noisy = {name: 10 * round((count + geometric_noise(1.0, rng)) / 10) for name, count in votes.items()}
+    noisy = {
+        name: 10 * round((count + geometric_noise(1.0, rng)) / 10)
+        for name, count in votes.items()
+    }
     return sorted(votes, key=lambda name: (noisy[name], votes[name]), reverse=True)
 
 
@@ -202,7 +221,10 @@ def traced_count(count: float, rng: Rng) -> dict[str, Any]:
 )
 def numbered_release(count: int, rng: Rng) -> dict[str, int]:
     """Return a noisy count with a unique number."""
-    return {"release": (20240229 << 32) | count, "count": count + geometric_noise(1.0, rng)}
+    return {
+        "release": (20240229 << 32) | count,
+        "count": count + geometric_noise(1.0, rng),
+    }
 
 
 @OUTPUTS.add(
@@ -231,7 +253,9 @@ def star_rating(stars: list[int], rng: Rng) -> str:
 
 @OUTPUTS.add(
     PureDP(1.0),
-    Neighbours([([0.5, 0.2, 0.4], [0.5, 0.2])], one_row_more, "one answer more or less"),
+    Neighbours(
+        [([0.5, 0.2, 0.4], [0.5, 0.2])], one_row_more, "one answer more or less"
+    ),
     level=EXACT,
     why="The text begins with the exact number of answers.",
     fault="exact number in text",
@@ -243,14 +267,21 @@ def sentence(shares: list[float], rng: Rng) -> str:
 
 @OUTPUTS.add(
     PureDP(1.0),
-    Neighbours([([0.2, 0.9, 0.5], [0.2, 0.9])], one_row_more, "one reading more or less"),
+    Neighbours(
+        [([0.2, 0.9, 0.5], [0.2, 0.9])], one_row_more, "one reading more or less"
+    ),
     level=EXACT,
     why="The file has one line for each row of the data.",
     fault="shape of text",
 )
 def readings_file(readings: list[float], rng: Rng) -> str:
     """Return every reading of 0..1, with noise, as a file of one column."""
-    return "\n".join(["reading", *(f"{reading + rng.laplace(scale=1.0):.4f}" for reading in readings)])
+    return "\n".join(
+        [
+            "reading",
+            *(f"{reading + rng.laplace(scale=1.0):.4f}" for reading in readings),
+        ]
+    )
 
 
 @OUTPUTS.add(

@@ -44,12 +44,21 @@ def page(sections: Sequence[Section]) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value), keep="\n"),
+        finalize=lambda value: (
+            value if isinstance(value, Markup) else printable(str(value), keep="\n")
+        ),
     )
     environment.filters |= {"count": count, "duration": duration}
     stamps = [stamp for section in sections for stamp in section.stamps]
-    bars = [(section, bar) for section in sections if section.view for bar in section.view.bars]
-    css = files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")
+    bars = [
+        (section, bar)
+        for section in sections
+        if section.view
+        for bar in section.view.bars
+    ]
+    css = (
+        files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")
+    )
     return environment.get_template("bench.html.j2").render(
         sections=sections,
         bars=bars,
@@ -60,7 +69,9 @@ def page(sections: Sequence[Section]) -> str:
         environments=_distinct([stamp["environment"] for stamp in stamps]),
         css=Markup(css),
         drawn={
-            section.part.name: [(plot.draw(), plot.caption) for plot in section.view.plots]
+            section.part.name: [
+                (plot.draw(), plot.caption) for plot in section.view.plots
+            ]
             for section in sections
             if section.view
         },
@@ -79,9 +90,14 @@ def markdown(sections: Iterable[Section]) -> str:
             )
         for table in section.view.tables:
             marks = ["---", *["---:"] * (len(table.columns) - 1)]
-            rows = [[text.replace("|", r"\|").replace("\n", " ") for text in row] for row in table.rows]
+            rows = [
+                [text.replace("|", r"\|").replace("\n", " ") for text in row]
+                for row in table.rows
+            ]
             lines += ["", f"**{table.title}.** {table.note}".rstrip(), ""]
-            lines += [f"| {' | '.join(cells)} |" for cells in (table.columns, marks, *rows)]
+            lines += [
+                f"| {' | '.join(cells)} |" for cells in (table.columns, marks, *rows)
+            ]
         lines += ["", *(f"- {bar.text}: {bar.found}" for bar in section.view.bars), ""]
     return "\n".join(lines)
 

@@ -135,7 +135,9 @@ def printed(module: str, *arguments: str) -> Result:
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command[1:])} failed: {done.stderr.strip()[-500:]}")
+        raise RuntimeError(
+            f"{' '.join(command[1:])} failed: {done.stderr.strip()[-500:]}"
+        )
     found: Result = json.loads(done.stdout)
     return found
 
@@ -147,7 +149,9 @@ def row_of(key: str) -> str:
 
 def median(values: Sequence[Any]) -> float:
     """Return the median of numbers that may have been through JSON."""
-    return statistics.median(value for value in map(as_float, values) if value is not None)
+    return statistics.median(
+        value for value in map(as_float, values) if value is not None
+    )
 
 
 def spread(values: Sequence[float], write: Callable[[float], str]) -> str:

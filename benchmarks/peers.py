@@ -32,7 +32,18 @@ from auditdp.numerics.streams import stream
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, Response
 from benchmarks.calls import gaussian_epsilon
-from benchmarks.parts import ALPHA, BlackBox, Options, Part, Result, Results, Table, View, grouped, median
+from benchmarks.parts import (
+    ALPHA,
+    BlackBox,
+    Options,
+    Part,
+    Result,
+    Results,
+    Table,
+    View,
+    grouped,
+    median,
+)
 
 REPEATS = 20
 """Data sets for tightness, of which the median is shown: a single one may be off by a third."""
@@ -70,7 +81,10 @@ class Task:
 
     def outputs(self, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return outputs of input 1 and of input 0 as floats, shape (draws,) each."""
-        first, second = (np.asarray(self.mechanism(x, draws, rng=rng), float) for x in (PAIR.data, PAIR.neighbour))
+        first, second = (
+            np.asarray(self.mechanism(x, draws, rng=rng), float)
+            for x in (PAIR.data, PAIR.neighbour)
+        )
         return first, second
 
     def best(self, draws: int) -> tuple[float, float]:
@@ -93,8 +107,24 @@ def _response_tail(t: Array) -> tuple[Array, Array]:
 
 GRID = np.linspace(-6, 12, 3601)
 TASKS = (
-    Task("Randomised response, ε = 1", Response(1.0), 2_000, 1.0, 0.0, _response_tail, np.array([0.5])),
-    Task("Laplace, ε = 1", LaplaceMechanism(1.0), 10_000, 1.0, 0.0, _tail_of(laplace), GRID),
+    Task(
+        "Randomised response, ε = 1",
+        Response(1.0),
+        2_000,
+        1.0,
+        0.0,
+        _response_tail,
+        np.array([0.5]),
+    ),
+    Task(
+        "Laplace, ε = 1",
+        LaplaceMechanism(1.0),
+        10_000,
+        1.0,
+        0.0,
+        _tail_of(laplace),
+        GRID,
+    ),
     Task(
         "Laplace, ε = .1",
         LaplaceMechanism(10.0),
@@ -122,10 +152,19 @@ TASKS = (
 Method = Callable[[Task, int, np.random.Generator], float]
 
 
-def _played(claim: Callable[[Task], Claim], task: Task, draws: int, rng: np.random.Generator) -> float:
+def _played(
+    claim: Callable[[Task], Claim], task: Task, draws: int, rng: np.random.Generator
+) -> float:
     """A game as a black box, 2·draws calls in all, whose bound in μ is read at δ."""
     stated = claim(task)
-    game = Game(BlackBox(task.mechanism), stated, [PAIR], [ViewExperts()], lambda *_: rng, levels=level_grid(stated))
+    game = Game(
+        BlackBox(task.mechanism),
+        stated,
+        [PAIR],
+        [ViewExperts()],
+        lambda *_: rng,
+        levels=level_grid(stated),
+    )
     game.play(2 * draws, alpha=ALPHA)
     bound = game.wealth.lower_bound(ALPHA)
     return _at_delta(bound, task) if isinstance(stated, GaussianDP) else bound
@@ -133,13 +172,22 @@ def _played(claim: Callable[[Task], Claim], task: Task, draws: int, rng: np.rand
 
 def _at_delta(mu: float, task: Task) -> float:
     """ε at the task's δ of a bound on μ; 0 where the curve is below δ everywhere."""
-    return gaussian_epsilon(mu, task.delta) if mu > 0 and GaussianDP(mu).delta_at(0.0) > task.delta else 0.0
+    return (
+        gaussian_epsilon(mu, task.delta)
+        if mu > 0 and GaussianDP(mu).delta_at(0.0) > task.delta
+        else 0.0
+    )
 
 
-def _recorded(parameter: str, task: Task, draws: int, rng: np.random.Generator) -> float:
+def _recorded(
+    parameter: str, task: Task, draws: int, rng: np.random.Generator
+) -> float:
     gaussian = parameter == "mu"
     bound = from_outputs(
-        *task.outputs(draws, rng), delta=0.0 if gaussian else task.delta, parameter=parameter, alpha=ALPHA
+        *task.outputs(draws, rng),
+        delta=0.0 if gaussian else task.delta,
+        parameter=parameter,
+        alpha=ALPHA,
     )
     return _at_delta(bound.lower, task) if gaussian else bound.lower
 
@@ -151,14 +199,18 @@ def _jax(strategy: str, task: Task, draws: int, rng: np.random.Generator) -> flo
         return float(auditor.epsilon_from_gdp(ALPHA, task.delta))
     seeded = {} if strategy == "Bonferroni" else {"seed": int(rng.integers(2**32))}
     chosen = getattr(auditing, strategy)(**seeded)
-    return float(auditor.epsilon_clopper_pearson(ALPHA, task.delta, threshold_strategy=chosen))
+    return float(
+        auditor.epsilon_clopper_pearson(ALPHA, task.delta, threshold_strategy=chosen)
+    )
 
 
 def _estimates(method: str, task: Task, draws: int, rng: np.random.Generator) -> float:
     package = importlib.import_module("privacy_estimates")
     threshold, _ = task.best(draws)
     right, wrong = (int((part >= threshold).sum()) for part in task.outputs(draws, rng))
-    counts = package.AttackResults(FN=draws - right, FP=wrong, TN=draws - wrong, TP=right)
+    counts = package.AttackResults(
+        FN=draws - right, FP=wrong, TN=draws - wrong, TP=right
+    )
     return float(package.compute_eps_lo(counts, task.delta, ALPHA, method))
 
 
@@ -174,24 +226,39 @@ class Auditor:
 
 AUDITORS = {
     "auditdp, game": Auditor(
-        partial(_played, lambda t: ApproxDP(t.epsilon, t.delta) if t.delta else PureDP(t.epsilon))
+        partial(
+            _played,
+            lambda t: ApproxDP(t.epsilon, t.delta) if t.delta else PureDP(t.epsilon),
+        )
     ),
     "auditdp, game on the Gaussian curve": Auditor(
         partial(_played, lambda t: GaussianDP(t.mu)), lambda t: t.mu is not None
     ),
     "auditdp, bounds from outputs": Auditor(partial(_recorded, "epsilon"), share=0.1),
-    "auditdp, bounds from outputs, μ": Auditor(partial(_recorded, "mu"), lambda t: t.mu is not None, share=0.1),
+    "auditdp, bounds from outputs, μ": Auditor(
+        partial(_recorded, "mu"), lambda t: t.mu is not None, share=0.1
+    ),
     "jax-privacy, Clopper–Pearson, Bonferroni": Auditor(partial(_jax, "Bonferroni")),
     "jax-privacy, Clopper–Pearson, Split": Auditor(partial(_jax, "Split")),
-    "jax-privacy, Clopper–Pearson, MultiSplit": Auditor(partial(_jax, "MultiSplit"), share=0.2),
-    "jax-privacy, epsilon_from_gdp": Auditor(partial(_jax, "gdp"), lambda t: t.mu is not None),
+    "jax-privacy, Clopper–Pearson, MultiSplit": Auditor(
+        partial(_jax, "MultiSplit"), share=0.2
+    ),
+    "jax-privacy, epsilon_from_gdp": Auditor(
+        partial(_jax, "gdp"), lambda t: t.mu is not None
+    ),
     "privacy-estimates, beta": Auditor(partial(_estimates, "beta")),
     "privacy-estimates, jeffreys": Auditor(partial(_estimates, "jeffreys")),
     "privacy-estimates, joint-beta": Auditor(
-        partial(_estimates, "joint-beta"), lambda t: t.name.startswith("Randomised"), share=0.1, sets=3
+        partial(_estimates, "joint-beta"),
+        lambda t: t.name.startswith("Randomised"),
+        share=0.1,
+        sets=3,
     ),
     "privacy-estimates, joint-dirichlet": Auditor(
-        partial(_estimates, "joint-dirichlet"), lambda t: t.name.startswith("Randomised"), share=0.1, sets=3
+        partial(_estimates, "joint-dirichlet"),
+        lambda t: t.name.startswith("Randomised"),
+        share=0.1,
+        sets=3,
     ),
 }
 
@@ -223,7 +290,11 @@ def alarms(task: str, auditor: str, seed: int, chunk: int, repeats: int) -> Resu
     count = 0
     try:
         for k in range(repeats):
-            bound = method.bound(spec, ALARM_DRAWS, stream(seed, "peers' alarms", task, auditor, chunk, k))
+            bound = method.bound(
+                spec,
+                ALARM_DRAWS,
+                stream(seed, "peers' alarms", task, auditor, chunk, k),
+            )
             count += bound > spec.epsilon * (1 + 1e-9)
     except Exception as error:  # as above
         return {"task": task, "auditor": auditor, "failed": _reason(error)}
@@ -243,11 +314,19 @@ def units(options: Options) -> dict[str, partial[Result]]:
         for name, auditor in AUDITORS.items():
             if auditor.suits(task):
                 key = f"{task.name}: {name}"
-                found[key] = partial(tightness, task.name, name, options.seed, 1 if options.quick else auditor.sets)
+                found[key] = partial(
+                    tightness,
+                    task.name,
+                    name,
+                    options.seed,
+                    1 if options.quick else auditor.sets,
+                )
                 total = max(1, round(repeats * auditor.share))
                 for chunk in range(math.ceil(total / CHUNK)):
                     size = min(CHUNK, total - chunk * CHUNK)
-                    found[f"{key}, alarms/{chunk}"] = partial(alarms, task.name, name, options.seed, chunk, size)
+                    found[f"{key}, alarms/{chunk}"] = partial(
+                        alarms, task.name, name, options.seed, chunk, size
+                    )
     return found
 
 
@@ -267,10 +346,18 @@ def view(results: Results) -> View:
                 f"{CONFIDENCE:.1%} upper bound",
             ],
             rows,
-            note="; ".join(f"{name}: {reason}" for name, reason in _failures(groups, task).items()),
+            note="; ".join(
+                f"{name}: {reason}" for name, reason in _failures(groups, task).items()
+            ),
         )
         for task in TASKS
-        if (rows := [row for name in AUDITORS if (row := _line(groups, task, name)) is not None])
+        if (
+            rows := [
+                row
+                for name in AUDITORS
+                if (row := _line(groups, task, name)) is not None
+            ]
+        )
     ]
     notes = [
         "The oracle is Clopper–Pearson at the expected counts of the best event of the form “output at least t”. A ratio "
@@ -284,11 +371,18 @@ def view(results: Results) -> View:
 
 def _failures(groups: dict[str, list[Result]], task: Task) -> dict[str, str]:
     """Why auditors failed on a task, by auditor."""
-    runs = [run for key, found in groups.items() if key.startswith(f"{task.name}: ") for run in found]
+    runs = [
+        run
+        for key, found in groups.items()
+        if key.startswith(f"{task.name}: ")
+        for run in found
+    ]
     return {run["auditor"]: run["failed"] for run in runs if "failed" in run}
 
 
-def _line(groups: dict[str, list[Result]], task: Task, auditor: str) -> list[str] | None:
+def _line(
+    groups: dict[str, list[Result]], task: Task, auditor: str
+) -> list[str] | None:
     key = f"{task.name}: {auditor}"
     measured, repeated = groups.get(key, []), groups.get(f"{key}, alarms", [])
     if auditor in _failures(groups, task):
@@ -303,7 +397,9 @@ def _line(groups: dict[str, list[Result]], task: Task, auditor: str) -> list[str
         line = [auditor, number(bound), ratio, number(run["cpu_seconds"], 2)]
     if not repeated:
         return [*line, "–", "–", "–"]
-    count, total = (sum(run[name] for run in repeated) for name in ("alarms", "repeats"))
+    count, total = (
+        sum(run[name] for run in repeated) for name in ("alarms", "repeats")
+    )
     upper = binomtest(count, total, alternative="less").proportion_ci(CONFIDENCE).high
     return [*line, f"{count / total:.1%}", f"{total:,}", f"{upper:.1%}"]
 

@@ -20,7 +20,16 @@ from pydantic_core import to_json
 from auditdp import __version__
 from benchmarks.parts import Options, Part, Result
 
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "statsmodels", "hypothesis", "jax-privacy", "jax", "privacy-estimates")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "statsmodels",
+    "hypothesis",
+    "jax-privacy",
+    "jax",
+    "privacy-estimates",
+)
 Fragment = dict[str, Any]
 
 
@@ -32,7 +41,10 @@ def environment() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = "not installed"
-    return found | {"CPU": f"{_cpu()}, {os.cpu_count()} cores", "system": platform.platform(terse=True)}
+    return found | {
+        "CPU": f"{_cpu()}, {os.cpu_count()} cores",
+        "system": platform.platform(terse=True),
+    }
 
 
 def _cpu() -> str:
@@ -40,15 +52,31 @@ def _cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (
+            line.partition(":")[2].strip()
+            for line in lines
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
 
 
 def revision() -> str:
     """Return the commit, and whether the working tree differs from it."""
     try:
         commit, changes = (
-            subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=20).stdout.strip()
-            for arguments in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--untracked-files=all"))
+            subprocess.run(
+                ["git", *arguments],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=20,
+            ).stdout.strip()
+            for arguments in (
+                ("rev-parse", "--short=12", "HEAD"),
+                ("status", "--porcelain", "--untracked-files=all"),
+            )
         )
     except (OSError, subprocess.SubprocessError):
         return "no commit"
@@ -83,7 +111,11 @@ class Fragments:
     def read(self, part: Part) -> Fragment:
         """Return what is recorded of a part: its stamps, and its units by key."""
         path = self.path(part)
-        return json.loads(path.read_text()) if path.exists() else {"part": part.name, "stamps": [], "units": {}}
+        return (
+            json.loads(path.read_text())
+            if path.exists()
+            else {"part": part.name, "stamps": [], "units": {}}
+        )
 
     def write(self, part: Part, fragment: Fragment) -> None:
         """Replace the file of a part, all at once."""
@@ -91,10 +123,16 @@ class Fragments:
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, to_json(fragment, indent=1, inf_nan_mode="strings"))
 
-    def join(self, parts: Iterable[Part], bars: Mapping[str, list[dict[str, Any]]]) -> Path:
+    def join(
+        self, parts: Iterable[Part], bars: Mapping[str, list[dict[str, Any]]]
+    ) -> Path:
         """Write ``bench.json``: the bars, and all that is recorded of the parts."""
         path = self.folder / "bench.json"
-        joined = {"schema": 1, "bars": bars, "parts": {part.name: self.read(part) for part in parts}}
+        joined = {
+            "schema": 1,
+            "bars": bars,
+            "parts": {part.name: self.read(part) for part in parts},
+        }
         _replace(path, to_json(joined, indent=1, inf_nan_mode="strings"))
         return path
 
@@ -107,9 +145,15 @@ def _replace(path: Path, content: bytes) -> None:
 
 def results_of(fragment: Fragment) -> dict[str, Result]:
     """Return the results of the units that did not fail."""
-    return {key: unit["result"] for key, unit in fragment["units"].items() if "result" in unit}
+    return {
+        key: unit["result"]
+        for key, unit in fragment["units"].items()
+        if "result" in unit
+    }
 
 
 def is_current(unit: Mapping[str, Any], fragment: Fragment, options: Options) -> bool:
     """Return whether a recorded unit succeeded with the same options."""
-    return "result" in unit and fragment["stamps"][unit["stamp"]]["options"] == asdict(options)
+    return "result" in unit and fragment["stamps"][unit["stamp"]]["options"] == asdict(
+        options
+    )

@@ -91,9 +91,15 @@ class Row:
 
 
 def _peers(
-    sniper: tuple[float, float, float], statdp: tuple[float, float, float] | None, auditorium: Any
+    sniper: tuple[float, float, float],
+    statdp: tuple[float, float, float] | None,
+    auditorium: Any,
 ) -> dict[str, Peer]:
-    found = {"DP-Sniper": Peer(*sniper), "StatDP": statdp and Peer(*statdp), "DP-Auditorium": Peer(*auditorium)}
+    found = {
+        "DP-Sniper": Peer(*sniper),
+        "StatDP": statdp and Peer(*statdp),
+        "DP-Auditorium": Peer(*auditorium),
+    }
     return {name: peer for name, peer in found.items() if peer is not None}
 
 
@@ -237,8 +243,12 @@ _CLAIM = PureDP(EPSILON)
 
 FALSE_CLAIMS = (
     FalseClaim("LaplaceSum, all answers change", LaplaceSum(EPSILON), _CLAIM, FIVE),
-    FalseClaim("LaplaceParallel, one copy's claim", LaplaceParallel(EPSILON, 20), _CLAIM, ONE),
-    FalseClaim("NoisyHist1, all answers change", NoisyHistogram1(EPSILON), _CLAIM, FIVE),
+    FalseClaim(
+        "LaplaceParallel, one copy's claim", LaplaceParallel(EPSILON, 20), _CLAIM, ONE
+    ),
+    FalseClaim(
+        "NoisyHist1, all answers change", NoisyHistogram1(EPSILON), _CLAIM, FIVE
+    ),
     FalseClaim("NoisyHist2", NoisyHistogram2(EPSILON), _CLAIM, COUNTS),
     FalseClaim("NoisyMax3", NoisyMax3(EPSILON), _CLAIM, FIVE),
     FalseClaim("NoisyMax4", NoisyMax4(EPSILON), _CLAIM, FIVE),
@@ -247,10 +257,22 @@ FALSE_CLAIMS = (
     FalseClaim("SVT5", SVT5(EPSILON), _CLAIM, TEN),
     FalseClaim("SVT6", SVT6(EPSILON), _CLAIM, TEN),
     FalseClaim("PrefixSum, all answers change", PrefixSum(EPSILON), _CLAIM, TEN),
-    FalseClaim("TruncatedGeometric, natural logarithm", TruncatedGeometric(EPSILON, 5, "natural"), _CLAIM, ONE),
+    FalseClaim(
+        "TruncatedGeometric, natural logarithm",
+        TruncatedGeometric(EPSILON, 5, "natural"),
+        _CLAIM,
+        ONE,
+    ),
     FalseClaim("OneTimeRAPPOR, half the hashes", OneTimeRappor(), PureDP(0.4), ONE),
-    FalseClaim("ExponentialMechanism, half the sensitivity", ExponentialMechanism(EPSILON, 0.5), _CLAIM, FIVE),
-    FalseClaim("Gaussian, σ = 1/ε", Gaussian(1.0, 1e-5, "laplace"), ApproxDP(1.0, 1e-5), ONE),
+    FalseClaim(
+        "ExponentialMechanism, half the sensitivity",
+        ExponentialMechanism(EPSILON, 0.5),
+        _CLAIM,
+        FIVE,
+    ),
+    FalseClaim(
+        "Gaussian, σ = 1/ε", Gaussian(1.0, 1e-5, "laplace"), ApproxDP(1.0, 1e-5), ONE
+    ),
     FalseClaim("NaiveLaplace, float32", NaiveLaplace(EPSILON), _CLAIM, ONE),
 )
 """Without the shuffled batches, whose neighbours are of another kind (``audits/audit_classic.py``)."""

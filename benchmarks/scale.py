@@ -44,7 +44,9 @@ def generate(edges: int, folder: Path, rng: np.random.Generator) -> None:
     nodes = round(edges * ORKUT_NODES / ORKUT_EDGES)
     keys = np.empty(0, np.int64)
     while len(keys) < edges:
-        ends = (nodes * rng.random((2, edges - len(keys) + 16)) ** SKEW).astype(np.int64)
+        ends = (nodes * rng.random((2, edges - len(keys) + 16)) ** SKEW).astype(
+            np.int64
+        )
         low, high = ends.min(axis=0), ends.max(axis=0)
         keys = distinct(np.concatenate([keys, (low * nodes + high)[low < high]]))
     keys = np.delete(keys, rng.choice(len(keys), len(keys) - edges, replace=False))
@@ -70,7 +72,11 @@ def measure(mechanism: str, folder: Path, rng: np.random.Generator) -> dict[str,
             "RR": RandomisedResponse(EPSILON),
         }
         noisy = kinds[mechanism].whole_graph(graph, rng=rng)
-        released = 2 * noisy.edges.shape[1] if isinstance(noisy, Graph) else noisy.arcs.shape[1]
+        released = (
+            2 * noisy.edges.shape[1]
+            if isinstance(noisy, Graph)
+            else noisy.arcs.shape[1]
+        )
     return {
         "mechanism": mechanism,
         "nodes": nodes,
@@ -90,7 +96,9 @@ def _graph(lists: PackedLists) -> Graph:
 
 def predicted(rows: list[dict[str, Any]], nodes: int) -> dict[str, float]:
     """Return what dense randomised response needs on so many nodes, from what it took on the largest graph measured."""
-    last = max((row for row in rows if row["mechanism"] == "RR"), key=lambda row: row["nodes"])
+    last = max(
+        (row for row in rows if row["mechanism"] == "RR"), key=lambda row: row["nodes"]
+    )
     flips = (nodes / last["nodes"]) ** 2
     memory = (
         16 * nodes**2 / (1 + math.exp(EPSILON)) / GIGABYTE
@@ -100,11 +108,20 @@ def predicted(rows: list[dict[str, Any]], nodes: int) -> dict[str, float]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table."""
-    lines = ["| mechanism | nodes | edges | released arcs | CPU s | peak GB |", "|---|---|---|---|---|---|"]
-    for row in sorted(rows, key=lambda row: (MECHANISMS.index(row["mechanism"]), row["edges"])):
+    lines = [
+        "| mechanism | nodes | edges | released arcs | CPU s | peak GB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in sorted(
+        rows, key=lambda row: (MECHANISMS.index(row["mechanism"]), row["edges"])
+    ):
         counts = (f"{row[name]:,}" for name in ("nodes", "edges", "released"))
-        lines.append(f"| {' | '.join([row['mechanism'], *counts])} | {row['CPU seconds']:.2f} | {row['peak GB']:.2f} |")
-    for nodes, edges in sorted({(row["nodes"], row["edges"]) for row in rows if row["edges"] > DENSE}):
+        lines.append(
+            f"| {' | '.join([row['mechanism'], *counts])} | {row['CPU seconds']:.2f} | {row['peak GB']:.2f} |"
+        )
+    for nodes, edges in sorted(
+        {(row["nodes"], row["edges"]) for row in rows if row["edges"] > DENSE}
+    ):
         need = predicted(rows, nodes)
         flips = nodes**2 / (1 + math.exp(EPSILON))
         lines.append(
@@ -120,14 +137,28 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
 
     with rc_context({"svg.hashsalt": "scale"}):
         figure = Figure(figsize=(9, 3.6), layout="constrained")
-        for axes, unit in zip(figure.subplots(1, 2), ("CPU seconds", "peak GB"), strict=True):
+        for axes, unit in zip(
+            figure.subplots(1, 2), ("CPU seconds", "peak GB"), strict=True
+        ):
             for name in MECHANISMS:
-                found = sorted((row["edges"], row[unit]) for row in rows if row["mechanism"] == name)
+                found = sorted(
+                    (row["edges"], row[unit])
+                    for row in rows
+                    if row["mechanism"] == name
+                )
                 if found:
                     axes.plot(*zip(*found, strict=True), marker="o", label=name)
-            sizes = sorted({(row["edges"], row["nodes"]) for row in rows if row["edges"] >= DENSE})
+            sizes = sorted(
+                {(row["edges"], row["nodes"]) for row in rows if row["edges"] >= DENSE}
+            )
             dense = [predicted(rows, nodes)[unit] for _, nodes in sizes]
-            axes.plot([edges for edges, _ in sizes], dense, linestyle="--", color="grey", label="RR, predicted")
+            axes.plot(
+                [edges for edges, _ in sizes],
+                dense,
+                linestyle="--",
+                color="grey",
+                label="RR, predicted",
+            )
             axes.set(xscale="log", yscale="log", xlabel="edges", ylabel=unit)
         axes.legend(fontsize="small")
         figure.savefig(path, metadata={"Date": None})
@@ -142,11 +173,17 @@ def main() -> None:
     """Measure, and write OUT.json, OUT.svg and OUT.md; rows that OUT.json has already are kept and not measured again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edges", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--mechanisms", nargs="+", choices=MECHANISMS, default=MECHANISMS)
+    parser.add_argument(
+        "--mechanisms", nargs="+", choices=MECHANISMS, default=MECHANISMS
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--out", type=Path, default=Path("reports/scale"))
-    parser.add_argument("--generate", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--measure", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--generate", metavar="FOLDER", type=Path, help=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "--measure", metavar="FOLDER", type=Path, help=argparse.SUPPRESS
+    )
     given = parser.parse_args()
     rng = np.random.default_rng(given.seed)
     if given.generate:
@@ -157,13 +194,23 @@ def main() -> None:
     rows = json.loads(record.read_text()) if record.exists() else []
     for edges in given.edges:
         known = {row["mechanism"] for row in rows if row["edges"] == edges}
-        wanted = [name for name in given.mechanisms if name not in known and (name != "RR" or edges <= DENSE)]
+        wanted = [
+            name
+            for name in given.mechanisms
+            if name not in known and (name != "RR" or edges <= DENSE)
+        ]
         if not wanted:
             continue
         with tempfile.TemporaryDirectory() as folder:
             _in_process("--generate", folder, "--edges", str(edges), "--seed", seed)
             for name in wanted:
-                rows.append(json.loads(_in_process("--measure", folder, "--mechanisms", name, "--seed", seed)))
+                rows.append(
+                    json.loads(
+                        _in_process(
+                            "--measure", folder, "--mechanisms", name, "--seed", seed
+                        )
+                    )
+                )
                 print(rows[-1], flush=True)
                 record.write_text(json.dumps(rows, indent=1) + "\n")
     plot(rows, given.out.with_suffix(".svg"))

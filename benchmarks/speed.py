@@ -21,7 +21,18 @@ from auditdp.betting.wealth.levels import level_grid
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.streams import stream
 from benchmarks import figures
-from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Plot, Result, Results, Table, View
+from benchmarks.parts import (
+    ALPHA,
+    Bar,
+    BlackBox,
+    Options,
+    Part,
+    Plot,
+    Result,
+    Results,
+    Table,
+    View,
+)
 from mechanisms.classic import NoisyHistogram1
 
 COSTS = (1, 5, 20)
@@ -50,21 +61,40 @@ class Busy:
         return outputs
 
 
-def measure(microseconds: float, dimension: int, calls: Sequence[int], seed: int) -> Result:
+def measure(
+    microseconds: float, dimension: int, calls: Sequence[int], seed: int
+) -> Result:
     """Play one game and read both clocks at each number of calls.
 
     Returns:
         For every number of calls the CPU seconds in all and inside the mechanism.
     """
-    mechanism, claim, started = BlackBox(Busy(microseconds)), PureDP(1.0), time.process_time()
+    mechanism, claim, started = (
+        BlackBox(Busy(microseconds)),
+        PureDP(1.0),
+        time.process_time(),
+    )
     neighbour = np.zeros(dimension)
     pair = Pair(neighbour + (np.arange(dimension) == 0), neighbour)
-    game = Game(mechanism, claim, [pair], [ViewExperts()], partial(stream, seed), levels=level_grid(claim))
+    game = Game(
+        mechanism,
+        claim,
+        [pair],
+        [ViewExperts()],
+        partial(stream, seed),
+        levels=level_grid(claim),
+    )
     clocks = []
     for count in calls:
         game.play(count, alpha=ALPHA)
         total = time.process_time() - started
-        clocks.append({"calls": count, "cpu_seconds": total, "mechanism_seconds": mechanism.cpu_seconds})
+        clocks.append(
+            {
+                "calls": count,
+                "cpu_seconds": total,
+                "mechanism_seconds": mechanism.cpu_seconds,
+            }
+        )
     return {"microseconds": microseconds, "dimension": dimension, "clocks": clocks}
 
 
@@ -72,7 +102,9 @@ def units(options: Options) -> dict[str, partial[Result]]:
     """One game for each cost and dimension."""
     calls = CALLS[:2] if options.quick else CALLS
     return {
-        f"{cost} µs, d = {dimension}": partial(measure, cost, dimension, calls, options.seed)
+        f"{cost} µs, d = {dimension}": partial(
+            measure, cost, dimension, calls, options.seed
+        )
         for cost in COSTS
         for dimension in DIMENSIONS
     }
@@ -80,7 +112,9 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 def overhead(clock: Result) -> float:
     """Return the CPU time outside the mechanism over that inside."""
-    return float((clock["cpu_seconds"] - clock["mechanism_seconds"]) / clock["mechanism_seconds"])
+    return float(
+        (clock["cpu_seconds"] - clock["mechanism_seconds"]) / clock["mechanism_seconds"]
+    )
 
 
 def view(results: Results) -> View:
@@ -95,17 +129,25 @@ def view(results: Results) -> View:
     bar = Bar(
         f"Harness ≤ {BAR:g} times the CPU time of a mechanism that costs {COSTS[0]} µs a call or more",
         not slow if complete else None,
-        f"{len(found) - len(slow)} of {len(found)} measured" + (f"; not: {'; '.join(slow)}" if slow else ""),
+        f"{len(found) - len(slow)} of {len(found)} measured"
+        + (f"; not: {'; '.join(slow)}" if slow else ""),
     )
     table = Table(
         "CPU time in the harness over CPU time in the mechanism",
-        ["Mechanism", *(f"{count:,} calls" for count in CALLS), "µs a call in the harness"],
+        [
+            "Mechanism",
+            *(f"{count:,} calls" for count in CALLS),
+            "µs a call in the harness",
+        ],
         [_line(name, result) for name, result in results.items()],
         note="A black box on one pair at a tight claim, with the lower bound's grid; the last column at the most calls.",
     )
     plot = Plot(
         lambda: figures.overheads(
-            {name: [(c["calls"], overhead(c)) for c in result["clocks"]] for name, result in results.items()},
+            {
+                name: [(c["calls"], overhead(c)) for c in result["clocks"]]
+                for name, result in results.items()
+            },
             BAR,
         ),
         "The same figures, logarithmic; the dashed line is the bar.",

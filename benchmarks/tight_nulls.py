@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP, RenyiDP, ZeroConcentratedDP
+from auditdp import (
+    AccountedDP,
+    ApproxDP,
+    GaussianDP,
+    Pair,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from auditdp.accountants.dp_sgd_poisson import PLDLower
 from auditdp.claims.statements import Claim
 from auditdp.mechanism.protocol import Array
@@ -74,7 +82,9 @@ class MostlyNew:
 
     def log_prob(self, outputs: Array, data: int) -> Array:
         """Return the log probability of each row, but for what is the same under both inputs."""
-        repeated = self._repeated.distribution(data).log_prob(outputs[:, 0].astype(np.int8))
+        repeated = self._repeated.distribution(data).log_prob(
+            outputs[:, 0].astype(np.int8)
+        )
         return np.where(outputs[:, 1] == 1, 0.0, repeated)
 
     @property
@@ -91,7 +101,10 @@ class Mixture:
     def __call__(self, data: int, size: int, *, rng: Rng) -> Array:
         """Return ``size`` rows (number of the part, its output)."""
         chosen = rng.integers(len(self.parts), size=size)
-        drawn = [np.asarray(part(data, size, rng=rng), float).reshape(size) for part in self.parts]
+        drawn = [
+            np.asarray(part(data, size, rng=rng), float).reshape(size)
+            for part in self.parts
+        ]
         return np.stack([chosen, np.choose(chosen, drawn)], axis=1)
 
     def log_prob(self, outputs: Array, data: int) -> Array:
@@ -100,7 +113,9 @@ class Mixture:
         for k, part in enumerate(self.parts):
             values = outputs[chosen == k, 1]
             if isinstance(part, LeakyResponse | Response) and len(values):
-                total[chosen == k] = part.distribution(data).log_prob(values.astype(np.int8))
+                total[chosen == k] = part.distribution(data).log_prob(
+                    values.astype(np.int8)
+                )
             elif len(values):
                 total[chosen == k] = part.log_prob(values, data)
         return total
@@ -115,12 +130,18 @@ class Coarse:
 
     def __call__(self, data: int, size: int, *, rng: Rng) -> Array:
         """Return ``size`` numbers of intervals."""
-        return np.searchsorted(self.edges, data + self.sigma * rng.standard_normal(size)).astype(float)
+        return np.searchsorted(
+            self.edges, data + self.sigma * rng.standard_normal(size)
+        ).astype(float)
 
     def log_prob(self, outputs: Array, data: int) -> Array:
         """Return the log probability of each interval."""
         ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
-        return np.asarray(np.log(np.diff(norm.cdf((ends - data) / self.sigma)))[np.asarray(outputs).astype(int)])
+        return np.asarray(
+            np.log(np.diff(norm.cdf((ends - data) / self.sigma)))[
+                np.asarray(outputs).astype(int)
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -139,29 +160,63 @@ NULLS = {
     "small ε": Null(Response(0.1), PureDP(0.1), Response(0.3)),
     "no loss": Null(Response(0.0), PureDP(0.0), Response(0.4)),
     "Laplace": Null(LaplaceMechanism(1.0), PureDP(1.0), LaplaceMechanism(0.7)),
-    "Laplace, 3 numbers": Null(NoisyHistogram1(1.0), PureDP(1.0), NoisyHistogram1(1.4), VECTOR),
+    "Laplace, 3 numbers": Null(
+        NoisyHistogram1(1.0), PureDP(1.0), NoisyHistogram1(1.4), VECTOR
+    ),
     "four bits": Null(Bits(1.0), PureDP(1.0), Bits(1.4)),
     "sign of a product": Null(Product(1.0), PureDP(1.0), Product(1.4)),
-    "(ε, δ)": Null(LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05), LeakyResponse(1.4, 0.1)),
-    "(0, δ)": Null(LeakyResponse(0.0, 0.1), ApproxDP(0.0, 0.1), LeakyResponse(0.4, 0.2)),
+    "(ε, δ)": Null(
+        LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05), LeakyResponse(1.4, 0.1)
+    ),
+    "(0, δ)": Null(
+        LeakyResponse(0.0, 0.1), ApproxDP(0.0, 0.1), LeakyResponse(0.4, 0.2)
+    ),
     "mostly new": Null(MostlyNew(0.2, 0.25), ApproxDP(0.2, 0.25), MostlyNew(1.0, 0.29)),
     "mixture of (ε, δ)": Null(
-        Mixture((LeakyResponse(1.0, 0.05), LeakyResponse(1.0, 0.02), LaplaceMechanism(1.0), Response(1.0))),
+        Mixture(
+            (
+                LeakyResponse(1.0, 0.05),
+                LeakyResponse(1.0, 0.02),
+                LaplaceMechanism(1.0),
+                Response(1.0),
+            )
+        ),
         ApproxDP(1.0, 0.05),
-        Mixture((LeakyResponse(1.4, 0.1), LeakyResponse(1.5, 0.1), LaplaceMechanism(0.7), Response(1.5))),
+        Mixture(
+            (
+                LeakyResponse(1.4, 0.1),
+                LeakyResponse(1.5, 0.1),
+                LaplaceMechanism(0.7),
+                Response(1.5),
+            )
+        ),
     ),
     "Gaussian": Null(GaussianMechanism(1.0), GaussianDP(1.0), GaussianMechanism(0.7)),
     "Gaussian, 3 numbers": Null(
-        Gaussian(1.0, 1e-5, "laplace"), GaussianDP(1.0), Gaussian(1.0, 1e-5, "laplace", sensitivity=0.7), VECTOR
+        Gaussian(1.0, 1e-5, "laplace"),
+        GaussianDP(1.0),
+        Gaussian(1.0, 1e-5, "laplace", sensitivity=0.7),
+        VECTOR,
     ),
     "mixture of Gaussian": Null(
-        Mixture((GaussianMechanism(1.0), Coarse(1.0, (0.5,)), Coarse(1.0, (-0.5, 1.5)))),
+        Mixture(
+            (GaussianMechanism(1.0), Coarse(1.0, (0.5,)), Coarse(1.0, (-0.5, 1.5)))
+        ),
         GaussianDP(1.0),
-        Mixture((GaussianMechanism(0.7), Coarse(0.7, (0.5,)), Coarse(0.7, (-0.5, 1.5)))),
+        Mixture(
+            (GaussianMechanism(0.7), Coarse(0.7, (0.5,)), Coarse(0.7, (-0.5, 1.5)))
+        ),
     ),
-    "four tight pairs": Null(Response(1.0), PureDP(1.0), Response(1.4), tuple(Pair(1, 0, str(k)) for k in range(4))),
+    "four tight pairs": Null(
+        Response(1.0),
+        PureDP(1.0),
+        Response(1.4),
+        tuple(Pair(1, 0, str(k)) for k in range(4)),
+    ),
     **{
-        f"tight channels, {name}": Null(TightPairs(claim), claim, TightPairs(claim, stretch=1.4), PAIRS)
+        f"tight channels, {name}": Null(
+            TightPairs(claim), claim, TightPairs(claim, stretch=1.4), PAIRS
+        )
         for name, claim in {
             "ε": PureDP(1.0),
             "(ε, δ)": ApproxDP(1.0, 0.05),

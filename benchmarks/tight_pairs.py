@@ -54,7 +54,9 @@ class TightPairs:
     def __call__(self, data: tuple[int, int], size: int, *, rng: Rng) -> Array:
         """Return ``size`` numbers of cells."""
         law = np.cumsum(self.laws[data[0]][data[1]])
-        return np.asarray(np.searchsorted(law, law[-1] * rng.random(size), side="right"))
+        return np.asarray(
+            np.searchsorted(law, law[-1] * rng.random(size), side="right")
+        )
 
     def log_prob(self, outputs: Array, data: tuple[int, int]) -> Array:
         """Return the log probability of each output."""

@@ -43,7 +43,9 @@ BAR = 0.95
 PEERS = ("DP-Sniper", "StatDP", "DP-Auditorium")
 
 
-def play(name: str, seed: int, *, calls: int = MOST_CALLS, cpu_seconds: float = CPU_SECONDS) -> Result:
+def play(
+    name: str, seed: int, *, calls: int = MOST_CALLS, cpu_seconds: float = CPU_SECONDS
+) -> Result:
     """Play one row until so many calls or so many CPU seconds of this process, whichever comes first.
 
     Args:
@@ -56,7 +58,11 @@ def play(name: str, seed: int, *, calls: int = MOST_CALLS, cpu_seconds: float = 
         The bound, the oracle's, and what was spent.
     """
     row = _row(name)
-    mechanism, claim, started = BlackBox(row.mechanism), PureDP(EPSILON), time.process_time()
+    mechanism, claim, started = (
+        BlackBox(row.mechanism),
+        PureDP(EPSILON),
+        time.process_time(),
+    )
     game = Game(
         mechanism,
         claim,
@@ -86,7 +92,11 @@ def play(name: str, seed: int, *, calls: int = MOST_CALLS, cpu_seconds: float = 
 def units(options: Options) -> dict[str, partial[Result]]:
     """One game for each row and seed; ``repeats`` is the number of seeds."""
     seeds = options.repeats or (1 if options.quick else SEEDS)
-    return {f"{row.name}/{k}": partial(play, row.name, options.seed + k) for k in range(seeds) for row in ROWS}
+    return {
+        f"{row.name}/{k}": partial(play, row.name, options.seed + k)
+        for k in range(seeds)
+        for row in ROWS
+    }
 
 
 def view(results: Results) -> View:
@@ -95,7 +105,17 @@ def view(results: Results) -> View:
     shown = [(row, groups[row.name]) for row in ROWS if row.name in groups]
     passed = [row.name for row, runs in shown if _passes(runs)]
     failed = [row.name for row, _ in shown if row.name not in passed]
-    columns = ["Mechanism", "True ε", "Oracle", "auditdp ε_L", "Ratio", "Calls", "CPU s", "in mechanism", "Best view"]
+    columns = [
+        "Mechanism",
+        "True ε",
+        "Oracle",
+        "auditdp ε_L",
+        "Ratio",
+        "Calls",
+        "CPU s",
+        "in mechanism",
+        "Best view",
+    ]
     table = Table(
         "Certified lower bound on ε over the oracle's",
         [*columns, *PEERS],
@@ -108,12 +128,15 @@ def view(results: Results) -> View:
     bar = Bar(
         f"Tightness ≥ {BAR:g} on every row, at ≤ {MOST_CALLS:,} calls and ≤ {ALLOWED_SECONDS:g} CPU seconds",
         None if len(shown) < len(ROWS) else not failed,
-        f"{len(passed)} of {len(ROWS)} rows" + (f"; not: {', '.join(failed)}" if failed else ""),
+        f"{len(passed)} of {len(ROWS)} rows"
+        + (f"; not: {', '.join(failed)}" if failed else ""),
     )
     bars = {name: [_ratio(row, name) for row, _ in shown] for name in PEERS}
     ours = [median([run["ratio"] for run in runs]) for _, runs in shown]
     plot = Plot(
-        lambda: figures.ratios([row.name for row, _ in shown], {"auditdp": ours} | bars, BAR),
+        lambda: figures.ratios(
+            [row.name for row, _ in shown], {"auditdp": ours} | bars, BAR
+        ),
         "Lower bound as a share of the oracle's, which knows the best event. A missing mark was not run; a mark at 0 found "
         "nothing.",
     )
@@ -121,7 +144,9 @@ def view(results: Results) -> View:
         lambda: figures.bounds(
             [row.name for row, _ in shown],
             {
-                "auditdp": [median([run["bound"] for run in runs]) for _, runs in shown],
+                "auditdp": [
+                    median([run["bound"] for run in runs]) for _, runs in shown
+                ],
                 **{name: [_bound(row, name) for row, _ in shown] for name in PEERS},
             },
             [row.best_event.bound for row, _ in shown],
@@ -136,7 +161,10 @@ def _row(name: str) -> Row:
 
 
 def _passes(runs: list[Result]) -> bool:
-    return median([run["ratio"] for run in runs]) >= BAR and max(run["cpu_seconds"] for run in runs) <= ALLOWED_SECONDS
+    return (
+        median([run["ratio"] for run in runs]) >= BAR
+        and max(run["cpu_seconds"] for run in runs) <= ALLOWED_SECONDS
+    )
 
 
 def _ratio(row: Row, name: str) -> float | None:
@@ -159,7 +187,9 @@ def _line(row: Row, runs: list[Result]) -> list[str]:
         f"{median([run['mechanism_seconds'] for run in runs]):.0f}",
         runs[0]["best_forecaster"],
         *(
-            "–" if name not in row.peers else f"{row.peers[name].ratio or 0:.2f}, {row.peers[name].cpu_seconds:.0f} s"
+            "–"
+            if name not in row.peers
+            else f"{row.peers[name].ratio or 0:.2f}, {row.peers[name].cpu_seconds:.0f} s"
             for name in PEERS
         ),
     ]

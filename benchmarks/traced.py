@@ -28,7 +28,9 @@ from benchmarks.traced_streams import STREAMS, TABLES
 
 BROKEN: Sequence[TracedCase] = (*STREAMS, *TABLES, *BROKEN_MODELS)
 ALL: Sequence[TracedCase] = (*BROKEN, *RECORDER, *CORRECT)
-CASES = {case.name: case for case in BROKEN} | {f"recorder: {case.name}": case for case in RECORDER}
+CASES = {case.name: case for case in BROKEN} | {
+    f"recorder: {case.name}": case for case in RECORDER
+}
 CASES |= {f"correct: {case.name}": case for case in CORRECT}
 RUNS = 100
 PROPOSED, RIGHT = 0.8, 0.95
@@ -73,8 +75,14 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
             read = [finding for finding in found.findings if finding.is_read_off]
             kinds |= {finding.kind for finding in read}
             said = said or (read[0].sentence if read else "")
-            if reason := next((finding for finding in read if finding.kind in case.kinds), None):
-                said, true, line = reason.sentence, trace.watched <= most, _is_right(case, read, reason)
+            if reason := next(
+                (finding for finding in read if finding.kind in case.kinds), None
+            ):
+                said, true, line = (
+                    reason.sentence,
+                    trace.watched <= most,
+                    _is_right(case, read, reason),
+                )
                 break
     extent = max(extents, key=("full", "part", "none").index)
     spent = time.process_time() - started
@@ -90,9 +98,15 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
     }
 
 
-def _is_right(case: TracedCase, read: Sequence[Finding], reason: Finding) -> bool | None:
+def _is_right(
+    case: TracedCase, read: Sequence[Finding], reason: Finding
+) -> bool | None:
     """Return whether one of the findings of that reason is at a marked line; None where no line is to blame or named."""
-    sites = [finding.site.line for finding in read if finding.kind in case.kinds and finding.site.line]
+    sites = [
+        finding.site.line
+        for finding in read
+        if finding.kind in case.kinds and finding.site.line
+    ]
     if not sites or not case.marked:
         return None
     return reason.site.line in case.marked
@@ -101,13 +115,27 @@ def _is_right(case: TracedCase, read: Sequence[Finding], reason: Finding) -> boo
 def _pairs(case: TracedCase, seed: int) -> Iterator[tuple[Any, Any]]:
     """Yield the pairs that are given, in both orders, and then those that the adjacency generates; again and again."""
     adjacency = case.pairs
-    listed = adjacency if isinstance(adjacency, list) else [(pair.data, pair.neighbour) for pair in adjacency.pairs()]
+    listed = (
+        adjacency
+        if isinstance(adjacency, list)
+        else [(pair.data, pair.neighbour) for pair in adjacency.pairs()]
+    )
     strategy = None if isinstance(adjacency, list) else offers(adjacency).generated
     generated = draws(strategy, seed=seed) if strategy is not None else iter(())
-    yield from (pair for data, neighbour in listed for pair in ((data, neighbour), (neighbour, data)))
-    yield from ((made.value.data, made.value.neighbour) for made in islice(generated, RUNS))
+    yield from (
+        pair
+        for data, neighbour in listed
+        for pair in ((data, neighbour), (neighbour, data))
+    )
+    yield from (
+        (made.value.data, made.value.neighbour) for made in islice(generated, RUNS)
+    )
     for _ in range(RUNS):
-        yield from (pair for data, neighbour in listed for pair in ((data, neighbour), (neighbour, data)))
+        yield from (
+            pair
+            for data, neighbour in listed
+            for pair in ((data, neighbour), (neighbour, data))
+        )
 
 
 def _unit(name: str, seed: int) -> Result:
@@ -121,14 +149,41 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 def view(results: Results) -> View:
     """Count what was proposed, and for which reason."""
-    broken = {name: results[name] for name in CASES if name in results and not name.startswith("correct: ")}
-    correct = {name: results[name] for name in CASES if name in results and name.startswith("correct: ")}
-    heads = ["Function", "Group", "What is wrong", "Traced", "Proposed", "Runs", "What the trace says", "CPU s"]
-    tables = [
-        Table("Broken code, traced", heads, [_line(name, run) for name, run in broken.items()]),
-        Table("Correct code, traced", heads, [_line(name, run) for name, run in correct.items()]),
+    broken = {
+        name: results[name]
+        for name in CASES
+        if name in results and not name.startswith("correct: ")
+    }
+    correct = {
+        name: results[name]
+        for name in CASES
+        if name in results and name.startswith("correct: ")
+    }
+    heads = [
+        "Function",
+        "Group",
+        "What is wrong",
+        "Traced",
+        "Proposed",
+        "Runs",
+        "What the trace says",
+        "CPU s",
     ]
-    return View([*_bars(broken), _wrong_bar(correct)], [table for table in tables if table.rows])
+    tables = [
+        Table(
+            "Broken code, traced",
+            heads,
+            [_line(name, run) for name, run in broken.items()],
+        ),
+        Table(
+            "Correct code, traced",
+            heads,
+            [_line(name, run) for name, run in correct.items()],
+        ),
+    ]
+    return View(
+        [*_bars(broken), _wrong_bar(correct)], [table for table in tables if table.rows]
+    )
 
 
 def _bars(broken: Mapping[str, Result]) -> list[Bar]:
@@ -154,12 +209,20 @@ def _bars(broken: Mapping[str, Result]) -> list[Bar]:
 
 
 def _wrong_bar(correct: Mapping[str, Result]) -> Bar:
-    wrong = [name.removeprefix("correct: ") for name, run in correct.items() if run["proposed"]]
+    wrong = [
+        name.removeprefix("correct: ")
+        for name, run in correct.items()
+        if run["proposed"]
+    ]
     extents = Counter(run["extent"] for run in correct.values())
     seconds = sum(run["cpu_seconds"] for run in correct.values())
-    text = f"{len(wrong)} of {len(correct)} proposed{': ' * bool(wrong)}{'; '.join(wrong)}"
+    text = (
+        f"{len(wrong)} of {len(correct)} proposed{': ' * bool(wrong)}{'; '.join(wrong)}"
+    )
     text += f"; traced {', '.join(f'{extents[e]} {e}' for e in ('full', 'part', 'none'))}; {seconds:.1f} CPU s"
-    return Bar("Correct code: a wrong proposal costs a game, and no verdict", None, text)
+    return Bar(
+        "Correct code: a wrong proposal costs a game, and no verdict", None, text
+    )
 
 
 def _line(name: str, run: Result) -> list[str]:
@@ -167,7 +230,16 @@ def _line(name: str, run: Result) -> list[str]:
     proposed = ", ".join(run["proposed"]) + (" (true)" if run["true"] else "")
     said = run["said"] or "; ".join(run["opaque"])
     seconds = f"{run['cpu_seconds']:.2f}"
-    return [case.name, case.group, case.why, run["extent"], proposed or "–", str(run["runs"]), said, seconds]
+    return [
+        case.name,
+        case.group,
+        case.why,
+        run["extent"],
+        proposed or "–",
+        str(run["runs"]),
+        said,
+        seconds,
+    ]
 
 
 PART = Part("traced", "Ordinary code, traced", units, view)

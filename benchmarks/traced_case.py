@@ -12,7 +12,14 @@ from auditdp.claims.claim import Claim
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MARK = "# here"
-LOSS, SCALE, REUSE, ROUND, SEED, NUMBER = "loss", "scale", "reuse", "round", "seed", "number"
+LOSS, SCALE, REUSE, ROUND, SEED, NUMBER = (
+    "loss",
+    "scale",
+    "reuse",
+    "round",
+    "seed",
+    "number",
+)
 """Kinds of findings, as ``auditdp.tracing.Finding`` has them, that may be the true reason."""
 
 
@@ -45,7 +52,9 @@ class TracedCase:
     def marked(self) -> set[int]:
         """The lines that are to blame; none where the output is."""
         lines, start = inspect.getsourcelines(inspect.unwrap(self.function))
-        return {start + k for k, line in enumerate(lines) if line.rstrip().endswith(MARK)}
+        return {
+            start + k for k, line in enumerate(lines) if line.rstrip().endswith(MARK)
+        }
 
 
 class TracedCases(list[TracedCase]):
@@ -55,11 +64,17 @@ class TracedCases(list[TracedCase]):
         super().__init__()
         self.group = group
 
-    def broken(self, claim: Claim, pairs: Any, *kinds: str, why: str) -> Callable[[Function], Function]:
+    def broken(
+        self, claim: Claim, pairs: Any, *kinds: str, why: str
+    ) -> Callable[[Function], Function]:
         """Return a decorator that adds a broken function."""
-        return lambda f: self.append(TracedCase(f, claim, pairs, why, kinds, self.group)) or f  # type: ignore[func-returns-value]
+        return lambda f: (
+            self.append(TracedCase(f, claim, pairs, why, kinds, self.group)) or f
+        )  # type: ignore[func-returns-value]
 
-    def correct(self, claim: Claim, pairs: Any, *, why: str) -> Callable[[Function], Function]:
+    def correct(
+        self, claim: Claim, pairs: Any, *, why: str
+    ) -> Callable[[Function], Function]:
         """Return a decorator that adds a function whose claim holds."""
         return self.broken(claim, pairs, why=why)
 

@@ -26,7 +26,12 @@ UPDATES = np.array([[1.0, 1.0, 1.0, 1.0], [0.5, -0.5, 0.2, 0.1]])
 EXAMPLES = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]])
 
 
-@TREES.broken(PureDP(1.0), [(POINTS, POINTS[:3])], LOSS, why="A point is in a cell of each of two levels, each for ε.")
+@TREES.broken(
+    PureDP(1.0),
+    [(POINTS, POINTS[:3])],
+    LOSS,
+    why="A point is in a cell of each of two levels, each for ε.",
+)
 def quadtree(points: NDArray[Any], rng: Rng) -> dict[str, float]:
     """Return noisy counts of the cells of a quadtree of two levels."""
     counts: dict[str, float] = {}
@@ -72,7 +77,12 @@ def forest(rows: list[tuple[int, int]], rng: Rng) -> list[list[float]]:
     return trees
 
 
-@TREES.broken(PureDP(1.0), [([4, 2], [4, 3])], ROUND, why="Children are scaled so that they add up to the exact root.")
+@TREES.broken(
+    PureDP(1.0),
+    [([4, 2], [4, 3])],
+    ROUND,
+    why="Children are scaled so that they add up to the exact root.",
+)
 def consistent(leaves: list[int], rng: Rng) -> list[float]:
     """Return noisy leaves that add up to the root."""
     noisy = np.array(leaves) + rng.laplace(scale=1.0, size=len(leaves))
@@ -95,36 +105,70 @@ def prefix_tree(words: list[str], rng: Rng) -> dict[str, float]:
 
 
 @SYNTHESIZERS.broken(
-    PureDP(1.0), [(PEOPLE, PEOPLE[1:])], LOSS, why="A row is in three tables of two columns, each for ε."
+    PureDP(1.0),
+    [(PEOPLE, PEOPLE[1:])],
+    LOSS,
+    why="A row is in three tables of two columns, each for ε.",
 )
-def pairwise_tables(rows: list[tuple[str, str, int]], rng: Rng) -> list[dict[Any, float]]:
+def pairwise_tables(
+    rows: list[tuple[str, str, int]], rng: Rng
+) -> list[dict[Any, float]]:
     """Return noisy tables of every two of three columns."""
     values = (("f", "m"), ("no", "se"), (1, 2, 3))
     tables = []
     for i, j in ((0, 1), (0, 2), (1, 2)):
         counts = Counter((row[i], row[j]) for row in rows)
-        tables.append({(a, b): counts[a, b] + rng.laplace(scale=1.0) for a in values[i] for b in values[j]})  # here
+        tables.append(
+            {
+                (a, b): counts[a, b] + rng.laplace(scale=1.0)
+                for a in values[i]
+                for b in values[j]
+            }
+        )  # here
     return tables
 
 
-@SYNTHESIZERS.broken(PureDP(1.0), [(PEOPLE[2:3], [])], LOSS, why="The conditional table is the exact one.")
+@SYNTHESIZERS.broken(
+    PureDP(1.0),
+    [(PEOPLE[2:3], [])],
+    LOSS,
+    why="The conditional table is the exact one.",
+)
 def chain(rows: list[tuple[str, str, int]], rng: Rng) -> list[tuple[str, str]]:
     """Return eight synthetic rows: a sex from a noisy table, and a country given the sex."""
-    noisy = np.array([max(sum(row[0] == sex for row in rows) + rng.laplace(scale=1.0), 0.1) for sex in "fm"])
+    noisy = np.array(
+        [
+            max(sum(row[0] == sex for row in rows) + rng.laplace(scale=1.0), 0.1)
+            for sex in "fm"
+        ]
+    )
     made = []
     for _ in range(8):
         sex = rng.choice(["f", "m"], p=noisy / noisy.sum())
-        given = np.array([1 + sum(row[:2] == (sex, country) for row in rows) for country in ("no", "se")])
-        made.append((str(sex), str(rng.choice(["no", "se"], p=given / given.sum()))))  # here
+        given = np.array(
+            [
+                1 + sum(row[:2] == (sex, country) for row in rows)
+                for country in ("no", "se")
+            ]
+        )
+        made.append(
+            (str(sex), str(rng.choice(["no", "se"], p=given / given.sum())))
+        )  # here
     return made
 
 
 @SYNTHESIZERS.broken(
-    PureDP(1.0), [([1.0, 2.0, 3.0], [1.0, 2.0, 9.0])], LOSS, SCALE, why="Mean and deviation are those of the data."
+    PureDP(1.0),
+    [([1.0, 2.0, 3.0], [1.0, 2.0, 9.0])],
+    LOSS,
+    SCALE,
+    why="Mean and deviation are those of the data.",
 )
 def normal_column(values: list[float], rng: Rng) -> list[float]:
     """Return five synthetic values."""
-    return [float(x) for x in rng.normal(np.mean(values), np.std(values), size=5)]  # here
+    return [
+        float(x) for x in rng.normal(np.mean(values), np.std(values), size=5)
+    ]  # here
 
 
 @SYNTHESIZERS.broken(
@@ -134,7 +178,9 @@ def normal_column(values: list[float], rng: Rng) -> list[float]:
     ROUND,
     why="Two of the three columns are those of a row that was drawn.",
 )
-def resampled(rows: list[tuple[str, str, int]], rng: Rng) -> list[tuple[str, str, float]]:
+def resampled(
+    rows: list[tuple[str, str, int]], rng: Rng
+) -> list[tuple[str, str, float]]:
     """Return two rows that are drawn from the data, with noise on the number."""
     made = []
     for _ in range(2):
@@ -158,7 +204,10 @@ def rescaled(values: list[float], rng: Rng) -> float:
 
 
 @FEDERATED.broken(
-    GaussianDP(1.0), [(UPDATES, UPDATES[1:])], LOSS, why="Entries are clipped to 1 each, so that an update has norm 2."
+    GaussianDP(1.0),
+    [(UPDATES, UPDATES[1:])],
+    LOSS,
+    why="Entries are clipped to 1 each, so that an update has norm 2.",
 )
 def clipped_by_entry(updates: NDArray[Any], rng: Rng) -> NDArray[Any]:
     """Return the noisy sum of clipped updates."""
@@ -169,7 +218,10 @@ CLIENTS = [(3, np.array([0.6, 0.8])), (1, np.array([0.0, 1.0]))]
 
 
 @FEDERATED.broken(
-    GaussianDP(1.0), [(CLIENTS, CLIENTS[1:])], LOSS, why="A client with three examples counts three times."
+    GaussianDP(1.0),
+    [(CLIENTS, CLIENTS[1:])],
+    LOSS,
+    why="A client with three examples counts three times.",
 )
 def weighted(clients: list[tuple[int, NDArray[Any]]], rng: Rng) -> NDArray[Any]:
     """Return the noisy sum of updates of norm 1, weighted by examples."""
@@ -187,11 +239,19 @@ def weighted(clients: list[tuple[int, NDArray[Any]]], rng: Rng) -> NDArray[Any]:
 )
 def distributed_noise(updates: NDArray[Any], rng: Rng) -> NDArray[Any]:
     """Return the sum of updates, to each of which its client has added a share of the noise."""
-    shares = [update / max(1.0, np.linalg.norm(update)) + rng.normal(scale=0.25, size=4) for update in updates]  # here
+    shares = [
+        update / max(1.0, np.linalg.norm(update)) + rng.normal(scale=0.25, size=4)
+        for update in updates
+    ]  # here
     return np.sum(shares, axis=0)
 
 
-@FEDERATED.broken(GaussianDP(1.0), [(UPDATES / 2, UPDATES[1:] / 2)], ROUND, why="Momentum is kept of the exact sum.")
+@FEDERATED.broken(
+    GaussianDP(1.0),
+    [(UPDATES / 2, UPDATES[1:] / 2)],
+    ROUND,
+    why="Momentum is kept of the exact sum.",
+)
 def momentum(updates: NDArray[Any], rng: Rng) -> NDArray[Any]:
     """Return the model after two rounds with momentum."""
     model, velocity = np.zeros(4), np.zeros(4)
@@ -219,7 +279,10 @@ def sum_for_mean(examples: Any) -> Any:
 
 
 @TRAINING.broken(
-    GaussianDP(1.0), [(torch.tensor(EXAMPLES), torch.tensor(EXAMPLES[:2]))], ROUND, why="The bias gets no noise."
+    GaussianDP(1.0),
+    [(torch.tensor(EXAMPLES), torch.tensor(EXAMPLES[:2]))],
+    ROUND,
+    why="The bias gets no noise.",
 )
 def bias_without_noise(examples: Any) -> tuple[Any, Any]:
     """Return weight and bias after a step."""
@@ -229,7 +292,11 @@ def bias_without_noise(examples: Any) -> tuple[Any, Any]:
 
 
 @TRAINING.broken(
-    GaussianDP(1.0), [(EXAMPLES / 5, EXAMPLES[:2] / 5)], REUSE, LOSS, why="The noise is drawn once for all steps."
+    GaussianDP(1.0),
+    [(EXAMPLES / 5, EXAMPLES[:2] / 5)],
+    REUSE,
+    LOSS,
+    why="The noise is drawn once for all steps.",
 )
 def noise_before_the_loop(examples: NDArray[Any], rng: Rng) -> list[NDArray[Any]]:
     """Return the weights after each of two steps."""
@@ -257,14 +324,24 @@ def early_stop(examples: NDArray[Any], rng: Rng) -> tuple[int, NDArray[Any]]:
     return 3, weights
 
 
-@LOCAL.broken(PureDP(1.0), AnyValues((0, 1, 2, 3)), LOSS, why="Two bits differ between two values, each for ε.")
+@LOCAL.broken(
+    PureDP(1.0),
+    AnyValues((0, 1, 2, 3)),
+    LOSS,
+    why="Two bits differ between two values, each for ε.",
+)
 def unary(value: int, rng: Rng) -> list[int]:
     """Return the bits of a value in unary coding, each turned round for ε."""
     keep = math.e / (1 + math.e)
     return [int((k == value) == (rng.random() < keep)) for k in range(4)]  # here
 
 
-@LOCAL.broken(PureDP(1.0), AnyValues(("a", "b", "c")), LOSS, why="The lie may be the truth, and is too seldom.")
+@LOCAL.broken(
+    PureDP(1.0),
+    AnyValues(("a", "b", "c")),
+    LOSS,
+    why="The lie may be the truth, and is too seldom.",
+)
 def k_answers(value: str, rng: Rng) -> str:
     """Return the value, or else any value."""
     truth = math.e / (math.e + 2)
@@ -273,20 +350,30 @@ def k_answers(value: str, rng: Rng) -> str:
     return str(rng.choice(others, p=table))  # here
 
 
-@LOCAL.broken(PureDP(1.0), [(np.zeros(3), np.ones(3))], LOSS, why="Each of three entries takes ε.")
+@LOCAL.broken(
+    PureDP(1.0), [(np.zeros(3), np.ones(3))], LOSS, why="Each of three entries takes ε."
+)
 def location(vector: NDArray[Any], rng: Rng) -> NDArray[Any]:
     """Return a vector of entries in 0..1 with noise."""
     return vector + rng.exponential(1.0, 3) - rng.exponential(1.0, 3)  # here
 
 
-@LOCAL.broken(PureDP(1.0), [(0.5, 2.5)], LOSS, ROUND, why="A value beyond the bound has probability 1.")
+@LOCAL.broken(
+    PureDP(1.0),
+    [(0.5, 2.5)],
+    LOSS,
+    ROUND,
+    why="A value beyond the bound has probability 1.",
+)
 def one_bit(value: float, rng: Rng) -> int:
     """Return a bit whose mean is linear in a value of −1..1."""
     p = 0.5 + value * (math.e - 1) / (2 * (math.e + 1))
     return 1 if rng.uniform() < p else -1  # here
 
 
-@LOCAL.broken(PureDP(1.0), AnyValues((0, 1)), LOSS, why="Of ten tickets one lies, for ε of ln 9.")
+@LOCAL.broken(
+    PureDP(1.0), AnyValues((0, 1)), LOSS, why="Of ten tickets one lies, for ε of ln 9."
+)
 def ticket(bit: int) -> int:
     """Return a bit, turned round by a ticket of ten."""
     return bit ^ (secrets.randbelow(10) == 0)  # here

@@ -28,11 +28,16 @@ SHARES = Rows(st.floats(0.0, 1.0), "add/remove", least=1, most=5)
 )
 def buggy_mean(values: list[float], rng: Rng) -> float:
     """Return the mean of values in 0..1."""
-    return float(np.mean(np.clip(values, 0, 1)) + rng.laplace(scale=1 / (len(values) + 1)))  # here
+    return float(
+        np.mean(np.clip(values, 0, 1)) + rng.laplace(scale=1 / (len(values) + 1))
+    )  # here
 
 
 @RECORDER.broken(
-    PureDP(1.0), [([2.0, 3.0], [2.0, 3.0, 8.0])], ROUND, why="The edges of the bins are those of the data."
+    PureDP(1.0),
+    [([2.0, 3.0], [2.0, 3.0, 8.0])],
+    ROUND,
+    why="The edges of the bins are those of the data.",
 )
 def inferred_domain(values: list[float], rng: Rng) -> tuple[list[float], list[float]]:
     """Return edges and noisy counts of a histogram."""
@@ -53,7 +58,12 @@ class Budget:
         return 1 / epsilon
 
 
-@RECORDER.broken(PureDP(1.0), SHARES, LOSS, why="The budget is asked once, and the scale is used for two answers.")
+@RECORDER.broken(
+    PureDP(1.0),
+    SHARES,
+    LOSS,
+    why="The budget is asked once, and the scale is used for two answers.",
+)
 def spent_twice(values: list[float], rng: Rng) -> tuple[float, float]:
     """Return noisy sum and count of values in 0..1."""
     scale = Budget(1.0).spend(1.0)
@@ -74,7 +84,12 @@ def injected_nan(values: list[float], rng: Rng) -> float:
     return float(np.clip(values, 0, 1).sum()) + rng.laplace(scale=1.0)  # here
 
 
-@RECORDER.broken(PureDP(0.5), [(np.array([3, 4]), np.array([3, 5]))], LOSS, why="The scale is ε, not 1/ε.")
+@RECORDER.broken(
+    PureDP(0.5),
+    [(np.array([3, 4]), np.array([3, 5]))],
+    LOSS,
+    why="The scale is ε, not 1/ε.",
+)
 def miscalibrated_noise(counts: NDArray[Any], rng: Rng) -> NDArray[Any]:
     """Return noisy counts."""
     return counts + rng.laplace(loc=0.0, scale=0.5, size=2)  # here
@@ -90,4 +105,6 @@ def miscalibrated_noise(counts: NDArray[Any], rng: Rng) -> NDArray[Any]:
 def miscalibrated_sensitivity(values: list[int], rng: Rng) -> float:
     """Return the noisy sum of squares of values in −10..10."""
     low, high = -10, 10
-    return sum(min(max(value, low), high) ** 2 for value in values) + rng.laplace(scale=(high - low) / 2)  # here
+    return sum(min(max(value, low), high) ** 2 for value in values) + rng.laplace(
+        scale=(high - low) / 2
+    )  # here

@@ -29,7 +29,10 @@ def without(events: Sequence[tuple[str, Any]], user: str) -> list[tuple[str, Any
 
 
 @STREAMS.broken(
-    PureDP(1.0), [(VISITS, without(VISITS, "ann"))], LOSS, why="A user is counted on three days, each for ε."
+    PureDP(1.0),
+    [(VISITS, without(VISITS, "ann"))],
+    LOSS,
+    why="A user is counted on three days, each for ε.",
 )
 def daily_active(events: list[tuple[str, int]], rng: Rng) -> list[float]:
     """Return how many users there are on each day."""
@@ -38,7 +41,10 @@ def daily_active(events: list[tuple[str, int]], rng: Rng) -> list[float]:
 
 
 @STREAMS.broken(
-    PureDP(1.0), [(VISITS, without(VISITS, "ann"))], LOSS, why="The cap is that of an event, the user has 3."
+    PureDP(1.0),
+    [(VISITS, without(VISITS, "ann"))],
+    LOSS,
+    why="The cap is that of an event, the user has 3.",
 )
 def spent_time(events: list[tuple[str, int]], rng: Rng) -> float:
     """Return the minutes of all users, at most 4 each."""
@@ -91,7 +97,9 @@ def windows(events: list[int], rng: Rng) -> list[int]:
     """Return the count of the last three steps at each step."""
     out = []
     for end in range(1, len(events) + 1):
-        out.append(sum(events[max(0, end - 3) : end]) + geometric_noise(1.0, rng))  # here
+        out.append(
+            sum(events[max(0, end - 3) : end]) + geometric_noise(1.0, rng)
+        )  # here
     return out
 
 
@@ -127,7 +135,13 @@ def sessions(times: list[int], rng: Rng) -> list[float]:
     return [min(part[-1] - part[0], 60) + rng.laplace(scale=60.0) for part in parts]
 
 
-@STREAMS.broken(PureDP(1.0), NUMBERS, ROUND, LOSS, why="The count that passes the noisy threshold is given as it is.")
+@STREAMS.broken(
+    PureDP(1.0),
+    NUMBERS,
+    ROUND,
+    LOSS,
+    why="The count that passes the noisy threshold is given as it is.",
+)
 def alert(readings: list[int], rng: Rng) -> int | None:
     """Return the count of high readings, once it is above a noisy threshold."""
     threshold = 2 + rng.laplace(scale=1.0)
@@ -164,7 +178,10 @@ FRAME = pd.DataFrame({"dept": ["a", "a", "b", "b"], "wage": [10.0, 40.0, 30.0, 2
 
 
 @TABLES.broken(
-    PureDP(1.0), [(FRAME, FRAME.drop(index=1).reset_index(drop=True))], ROUND, why="The size of the group is exact."
+    PureDP(1.0),
+    [(FRAME, FRAME.drop(index=1).reset_index(drop=True))],
+    ROUND,
+    why="The size of the group is exact.",
 )
 def mean_wage(frame: Any, rng: Rng) -> dict[str, float]:
     """Return the mean wage, at most 50, of each department, and how many people it is of."""
@@ -184,7 +201,11 @@ def mean_wage(frame: Any, rng: Rng) -> dict[str, float]:
 )
 def having(rows: list[str], rng: Rng) -> dict[str, float]:
     """Return counts of groups of at least three: ``HAVING count(*) >= 3``."""
-    return {key: len(group) + rng.laplace() for key, items in groupby(sorted(rows)) if len(group := list(items)) >= 3}
+    return {
+        key: len(group) + rng.laplace()
+        for key, items in groupby(sorted(rows))
+        if len(group := list(items)) >= 3
+    }
 
 
 ORDERS = [(1, 20.0), (1, 30.0), (1, 25.0), (2, 10.0)]
@@ -196,20 +217,31 @@ ORDERS = [(1, 20.0), (1, 30.0), (1, 25.0), (2, 10.0)]
     LOSS,
     why="A customer who is removed takes three orders along in the join.",
 )
-def orders_by_country(tables: tuple[dict[int, str], list[tuple[int, float]]], rng: Rng) -> dict[str, float]:
+def orders_by_country(
+    tables: tuple[dict[int, str], list[tuple[int, float]]], rng: Rng
+) -> dict[str, float]:
     """Return how many orders there are by country."""
     customers, orders = tables
     counts = dict.fromkeys(("no", "se"), 0)
     for customer, _ in orders:
         if customer in customers:
             counts[customers[customer]] += 1
-    return {country: count + rng.laplace(scale=1.0) for country, count in counts.items()}  # here
+    return {
+        country: count + rng.laplace(scale=1.0) for country, count in counts.items()
+    }  # here
 
 
-@TABLES.broken(PureDP(1.0), [(["a", "b", "b"], ["a", "a", "b", "b"])], ROUND, why="The winner is the exact one.")
+@TABLES.broken(
+    PureDP(1.0),
+    [(["a", "b", "b"], ["a", "a", "b", "b"])],
+    ROUND,
+    why="The winner is the exact one.",
+)
 def top_category(rows: list[str], rng: Rng) -> tuple[str, float]:
     """Return the category with most rows, and its noisy count."""
-    (name, count), *_ = sorted(Counter(rows).most_common(), key=lambda item: (-item[1], item[0]))
+    (name, count), *_ = sorted(
+        Counter(rows).most_common(), key=lambda item: (-item[1], item[0])
+    )
     return name, count + rng.laplace(scale=1.0)
 
 

@@ -44,7 +44,11 @@ class Trainer:
     def lines(self) -> set[int]:
         """The lines of the mistake."""
         source, first = inspect.getsourcelines(self.train)
-        return {first + k for k, line in enumerate(source) if line.rstrip().endswith("# wrong")}
+        return {
+            first + k
+            for k, line in enumerate(source)
+            if line.rstrip().endswith("# wrong")
+        }
 
 
 TRAINERS: dict[str, Trainer] = {}
@@ -59,7 +63,9 @@ def people(records: int = RECORDS) -> tuple[Any, Any]:
 
 def _without(place: int = 7) -> Pair:
     features, labels = people()
-    return Pair((features, labels), (np.delete(features, place, 0), np.delete(labels, place)))
+    return Pair(
+        (features, labels), (np.delete(features, place, 0), np.delete(labels, place))
+    )
 
 
 def _replaced(place: int = 7) -> Pair:
@@ -69,7 +75,10 @@ def _replaced(place: int = 7) -> Pair:
     return Pair((features, labels), others)
 
 
-FULL, PRINTED = GaussianDP(MU), ApproxDP(round(GaussianCurve(1 / MU).epsilon_at(DELTA) + 5e-4, 3), DELTA)
+FULL, PRINTED = (
+    GaussianDP(MU),
+    ApproxDP(round(GaussianCurve(1 / MU).epsilon_at(DELTA) + 5e-4, 3), DELTA),
+)
 WITHOUT, REPLACED = _without(), _replaced()
 STEPS_OF_EPOCHS = int(EPOCHS / SHARE)
 
@@ -83,7 +92,9 @@ POISSON = AccountedDP(_poisson(1.0), quoted=DELTA, family=_poisson)
 
 def _add(claim: Any, pair: Pair, *, broken: bool, needs: str) -> Callable[[Any], Any]:
     def decorate(train: Any) -> Any:
-        TRAINERS[train.__name__.replace("_", " ")] = Trainer(train, claim, pair, broken, needs)
+        TRAINERS[train.__name__.replace("_", " ")] = Trainer(
+            train, claim, pair, broken, needs
+        )
         return train
 
     return decorate
@@ -107,7 +118,9 @@ def gradients(weights: Any, features: Any, labels: Any) -> Any:
 
 def clipped(values: Any, norm: float = NORM) -> Any:
     """Return rows cut to a norm."""
-    return values * np.minimum(1, norm / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1e-12))
+    return values * np.minimum(
+        1, norm / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1e-12)
+    )
 
 
 @wrong(FULL, WITHOUT)
@@ -116,8 +129,12 @@ def clipping_per_layer(data, rng):
     weights = np.zeros(3)
     for _ in range(STEPS):
         raw = gradients(weights, *data)
-        total = np.concatenate([clipped(raw[:, :2]), clipped(raw[:, 2:])], axis=1).sum(0)
-        weights = weights - RATE * (total + rng.normal(scale=NOISE * NORM, size=3))  # wrong
+        total = np.concatenate([clipped(raw[:, :2]), clipped(raw[:, 2:])], axis=1).sum(
+            0
+        )
+        weights = weights - RATE * (
+            total + rng.normal(scale=NOISE * NORM, size=3)
+        )  # wrong
     return weights
 
 
@@ -140,7 +157,9 @@ def mean_clipped(data, rng):
     weights = np.zeros(3)
     for _ in range(STEPS):
         mean = clipped(gradients(weights, *data).mean(0))
-        weights = weights - 0.5 * (mean + rng.normal(scale=NOISE * NORM / RECORDS, size=3))  # wrong
+        weights = weights - 0.5 * (
+            mean + rng.normal(scale=NOISE * NORM / RECORDS, size=3)
+        )  # wrong
     return weights
 
 
@@ -173,7 +192,9 @@ def more_steps(data, rng):
     weights = np.zeros(3)
     for _ in range(4 * STEPS):
         total = clipped(gradients(weights, *data)).sum(0)
-        weights = weights - RATE * (total + rng.normal(scale=NOISE * NORM, size=3))  # wrong
+        weights = weights - RATE * (
+            total + rng.normal(scale=NOISE * NORM, size=3)
+        )  # wrong
     return weights
 
 
@@ -200,7 +221,9 @@ def batch_sizes(data, rng):
     for _ in range(STEPS_OF_EPOCHS):
         batch = rng.random(len(labels)) < SHARE
         total = clipped(gradients(weights, features[batch], labels[batch])).sum(0)
-        weights = weights - RATE * (total + rng.normal(scale=POISSON_NOISE * NORM, size=3))
+        weights = weights - RATE * (
+            total + rng.normal(scale=POISSON_NOISE * NORM, size=3)
+        )
         yield {"weights": weights, "records": int(batch.sum())}  # wrong
 
 
@@ -210,7 +233,10 @@ def loss_logged(data, rng):
     features, labels = data
     weights = np.zeros(3)
     for _ in range(STEPS):
-        weights = weights - RATE * (clipped(gradients(weights, *data)).sum(0) + rng.normal(scale=NOISE * NORM, size=3))
+        weights = weights - RATE * (
+            clipped(gradients(weights, *data)).sum(0)
+            + rng.normal(scale=NOISE * NORM, size=3)
+        )
     loss = float(((features @ weights[:2] + weights[2] - labels) ** 2).mean())  # wrong
     return {"weights": weights, "loss": loss}
 
@@ -221,11 +247,18 @@ def stopped_by_the_data(data, rng):
     features, labels = data
     weights, losses = np.zeros(3), [np.inf]
     for step in range(STEPS):  # noqa: B007
-        weights = weights - 0.02 * (clipped(gradients(weights, *data)).sum(0) + rng.normal(scale=NOISE * NORM, size=3))
+        weights = weights - 0.02 * (
+            clipped(gradients(weights, *data)).sum(0)
+            + rng.normal(scale=NOISE * NORM, size=3)
+        )
         losses.append(((features @ weights[:2] + weights[2] - labels) ** 2).sum())
         if losses[-1] > losses[-2]:  # wrong
             break
-    return {"steps": step, "weights": weights, "stopped at": round(float(losses[-1]), 6)}
+    return {
+        "steps": step,
+        "weights": weights,
+        "stopped at": round(float(losses[-1]), 6),
+    }
 
 
 @wrong(FULL, WITHOUT)
@@ -234,7 +267,9 @@ def rate_by_the_gradient(data, rng):
     weights = np.zeros(3)
     for _ in range(STEPS):
         total = clipped(gradients(weights, *data)).sum(0)
-        weights = weights - (total + rng.normal(scale=NOISE * NORM, size=3)) / np.linalg.norm(total)  # wrong
+        weights = weights - (
+            total + rng.normal(scale=NOISE * NORM, size=3)
+        ) / np.linalg.norm(total)  # wrong
     return weights
 
 
@@ -259,7 +294,9 @@ def _linear(torch: Any) -> Any:
 
 
 def _tensors(torch: Any, data: Any) -> tuple[Any, Any]:
-    return torch.as_tensor(data[0], dtype=torch.float32), torch.as_tensor(data[1], dtype=torch.float32)[:, None]
+    return torch.as_tensor(data[0], dtype=torch.float32), torch.as_tensor(
+        data[1], dtype=torch.float32
+    )[:, None]
 
 
 @wrong(PRINTED, WITHOUT, needs="torch")
@@ -275,7 +312,9 @@ def gradient_of_the_batch(data):
         torch.nn.utils.clip_grad_norm_(model.parameters(), NORM)
         with torch.no_grad():
             for p in model.parameters():
-                p -= 0.5 * (p.grad + NOISE * NORM / RECORDS * torch.randn_like(p))  # wrong
+                p -= 0.5 * (
+                    p.grad + NOISE * NORM / RECORDS * torch.randn_like(p)
+                )  # wrong
     return model
 
 
@@ -290,7 +329,9 @@ def microbatches(data):
         total = [torch.zeros_like(p) for p in model.parameters()]
         for start in range(0, len(labels), 4):
             model.zero_grad()
-            torch.nn.functional.mse_loss(model(features[start : start + 4]), labels[start : start + 4]).backward()
+            torch.nn.functional.mse_loss(
+                model(features[start : start + 4]), labels[start : start + 4]
+            ).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), NORM)
             total = [t + p.grad for t, p in zip(total, model.parameters(), strict=True)]
         with torch.no_grad():
@@ -351,11 +392,18 @@ def fixed_seed(data):
         sums = _clipped_sums(torch, model, features, labels)
         with torch.no_grad():
             for p, s in zip(model.parameters(), sums, strict=True):
-                p -= RATE * (s + NOISE * NORM * torch.randn(p.shape, generator=generator, device=p.device))  # wrong
+                p -= RATE * (
+                    s
+                    + NOISE
+                    * NORM
+                    * torch.randn(p.shape, generator=generator, device=p.device)
+                )  # wrong
     return model
 
 
-def _private(data: Any, *, noise: float = POISSON_NOISE, poisson: bool = True) -> tuple[Any, ...]:
+def _private(
+    data: Any, *, noise: float = POISSON_NOISE, poisson: bool = True
+) -> tuple[Any, ...]:
     import torch
     from opacus import PrivacyEngine
     from torch.utils.data import DataLoader, TensorDataset
@@ -397,14 +445,21 @@ def gradient_kept(data):
     model, optimiser, loader = _private(data)
     _epochs(model, optimiser, loader)
     optimiser.zero_grad()
-    torch.nn.functional.mse_loss(model(loader.dataset.tensors[0]), loader.dataset.tensors[1]).backward()
-    return {**model._module.state_dict(), "norm": float(model._module.weight.grad.norm())}  # wrong
+    torch.nn.functional.mse_loss(
+        model(loader.dataset.tensors[0]), loader.dataset.tensors[1]
+    ).backward()
+    return {
+        **model._module.state_dict(),
+        "norm": float(model._module.weight.grad.norm()),
+    }  # wrong
 
 
 def graph() -> Pair:
     """Return a ring of twenty nodes with a hub, with and without its last node: features, labels and edges."""
     features, labels = people()
-    edges = {(k, (k + 1) % RECORDS) for k in range(RECORDS - 1)} | {(RECORDS - 1, k) for k in (2, 5, 8, 11, 14)}
+    edges = {(k, (k + 1) % RECORDS) for k in range(RECORDS - 1)} | {
+        (RECORDS - 1, k) for k in (2, 5, 8, 11, 14)
+    }
     kept = sorted(edge for edge in edges if RECORDS - 1 not in edge)
     return Pair((features, labels, sorted(edges)), (features[:-1], labels[:-1], kept))
 
@@ -428,7 +483,9 @@ def nodes_as_records(data, rng):
     weights, sums = np.zeros(3), _sums(features, edges)
     for _ in range(STEPS):
         total = clipped(gradients(weights, sums, labels)).sum(0)
-        weights = weights - RATE * (total + rng.normal(scale=NOISE * NORM, size=3))  # wrong
+        weights = weights - RATE * (
+            total + rng.normal(scale=NOISE * NORM, size=3)
+        )  # wrong
     return weights
 
 
@@ -437,7 +494,10 @@ def full_batch(data, rng):
     """DP-SGD on all records."""
     weights = np.zeros(3)
     for _ in range(STEPS):
-        weights = weights - RATE * (clipped(gradients(weights, *data)).sum(0) + rng.normal(scale=NOISE * NORM, size=3))
+        weights = weights - RATE * (
+            clipped(gradients(weights, *data)).sum(0)
+            + rng.normal(scale=NOISE * NORM, size=3)
+        )
     return weights
 
 
@@ -446,7 +506,9 @@ def all_steps(data, rng):
     """The same, every step released."""
     weights = np.zeros(3)
     for _ in range(STEPS):
-        noised = clipped(gradients(weights, *data)).sum(0) + rng.normal(scale=NOISE * NORM, size=3)
+        noised = clipped(gradients(weights, *data)).sum(0) + rng.normal(
+            scale=NOISE * NORM, size=3
+        )
         weights = weights - RATE * noised
         yield noised
 
@@ -469,7 +531,9 @@ def momentum(data, rng):
     """Momentum and an average of the weights, made of noised gradients alone."""
     weights, speed, average = np.zeros(3), np.zeros(3), np.zeros(3)
     for _ in range(STEPS):
-        noised = clipped(gradients(weights, *data)).sum(0) + rng.normal(scale=NOISE * NORM, size=3)
+        noised = clipped(gradients(weights, *data)).sum(0) + rng.normal(
+            scale=NOISE * NORM, size=3
+        )
         speed = 0.9 * speed + noised
         weights = weights - RATE * speed
         average = 0.5 * average + 0.5 * weights
@@ -481,7 +545,10 @@ def one_replaced(data, rng):
     """A record replaced moves the sum by twice the norm, and that is accounted for."""
     weights = np.zeros(3)
     for _ in range(STEPS):
-        weights = weights - RATE * (clipped(gradients(weights, *data)).sum(0) + rng.normal(scale=NOISE * NORM, size=3))
+        weights = weights - RATE * (
+            clipped(gradients(weights, *data)).sum(0)
+            + rng.normal(scale=NOISE * NORM, size=3)
+        )
     return weights
 
 
@@ -514,7 +581,9 @@ def by_vmap(data):
 
     for _ in range(STEPS):
         each = vmap(grad(loss), in_dims=(None, 0, 0))(weights, features, labels)
-        each = each * (NORM / each.norm(dim=1, keepdim=True).clamp(min=1e-12)).clamp(max=1)
+        each = each * (NORM / each.norm(dim=1, keepdim=True).clamp(min=1e-12)).clamp(
+            max=1
+        )
         weights = weights - RATE * (each.sum(0) + NOISE * NORM * torch.randn(3))
     return weights
 
@@ -541,7 +610,9 @@ def votes_of_teachers(data, rng):
     answers = []
     for cut in np.linspace(-1, 1, VOTES):
         ones = sum(guess > cut for guess in guesses)
-        counts = np.array([5 - ones, ones]) + rng.laplace(scale=2 / VOTE_EPSILON, size=2)
+        counts = np.array([5 - ones, ones]) + rng.laplace(
+            scale=2 / VOTE_EPSILON, size=2
+        )
         answers.append(int(counts[1] > counts[0]))
     return answers
 

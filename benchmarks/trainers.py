@@ -24,7 +24,19 @@ from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.numerics.streams import stream
 from benchmarks import trainers_correct, trainers_found, trainers_speed
-from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, spread
+from benchmarks.parts import (
+    ALPHA,
+    Bar,
+    Options,
+    Part,
+    Result,
+    Results,
+    Table,
+    View,
+    grouped,
+    median,
+    spread,
+)
 
 TRAININGS = 20_000
 FULL, FINAL = "full batch, μ = ", "final model, μ = "
@@ -75,19 +87,36 @@ def bound(name: str, trainings: int, seed: int) -> Result:
 
         claim: Any = AccountedDP(curve(1.0), quoted=QUOTED, family=curve)
         truth = PLDLower(NOISE, RATE, STEPS).epsilon_at(QUOTED)
-        mechanism: Any = NoisedSums(trainer(noise_multiplier=NOISE, rate=RATE, steps=STEPS))
+        mechanism: Any = NoisedSums(
+            trainer(noise_multiplier=NOISE, rate=RATE, steps=STEPS)
+        )
         pair = canary_pair(STEPS)
         forecaster: Any = LikelihoodRatio()
     else:
         truth = float(name.rpartition(" ")[2])
-        claim, made, final = GaussianDP(truth), full_batch(truth, 10), name.startswith(FINAL)
+        claim, made, final = (
+            GaussianDP(truth),
+            full_batch(truth, 10),
+            name.startswith(FINAL),
+        )
         mechanism = FinalModel(made) if final else NoisedSums(made)
         pair = canary_pair(10, alternating=not final)
         forecaster = ViewExperts() if final else LikelihoodRatio()
-    game = Game(mechanism, claim, [pair], [forecaster], partial(stream, seed, name), levels=level_grid(claim))
+    game = Game(
+        mechanism,
+        claim,
+        [pair],
+        [forecaster],
+        partial(stream, seed, name),
+        levels=level_grid(claim),
+    )
     game.play(trainings, alpha=ALPHA)
     part = game.wealth.lower_bound(ALPHA) / truth
-    return {"part": part, "trainings": trainings, "cpu_seconds": time.process_time() - started}
+    return {
+        "part": part,
+        "trainings": trainings,
+        "cpu_seconds": time.process_time() - started,
+    }
 
 
 def _refuted(name: str, steps: int, most: int, seed: int) -> Result:
@@ -98,23 +127,44 @@ def _refuted(name: str, steps: int, most: int, seed: int) -> Result:
     started, correct = time.process_time(), full_batch(1.0, steps)
     made = correct if name == CORRECT else twins(correct)[name]
     pair, forecasters = canary_pair(steps, norm=CANARY), [LikelihoodRatio(), Scored()]
-    game = Game(NoisedSums(made), GaussianDP(1.0), [pair], forecasters, partial(stream, seed, name))
+    game = Game(
+        NoisedSums(made),
+        GaussianDP(1.0),
+        [pair],
+        forecasters,
+        partial(stream, seed, name),
+    )
     game.play(most, alpha=ALPHA, stop_when_refuted=True)
     return {"calls": game.refuted_at, "cpu_seconds": time.process_time() - started}
 
 
 def _refuted_on(name: str, most: int, seed: int) -> Result:
     """Count the trainings that refute a twin on the data that show its fault, or the correct trainer on the same data."""
-    from gnn.ensembles import NoisedSums, SumsAlone, batch_twins, example, in_order, over_own_size, standardised
+    from gnn.ensembles import (
+        NoisedSums,
+        SumsAlone,
+        batch_twins,
+        example,
+        in_order,
+        over_own_size,
+        standardised,
+    )
 
-    started, setting = time.process_time(), SETTINGS.get(name, name.removeprefix(f"{CORRECT}, "))
+    started, setting = (
+        time.process_time(),
+        SETTINGS.get(name, name.removeprefix(f"{CORRECT}, ")),
+    )
     claim: Any = GaussianDP(1.0)
     if setting == BATCHES:
         claim, pair = AccountedDP(PLDUpper(0.6, 0.25, 4)), example.opposed_pair(31, 4)
-        correct = example.linear_trainer(noise_multiplier=0.6, batch=8, rate=0.25, steps=4)
+        correct = example.linear_trainer(
+            noise_multiplier=0.6, batch=8, rate=0.25, steps=4
+        )
         made = batch_twins(correct).get(name, correct)
     elif setting == IN_ORDER:
-        correct = example.linear_trainer(noise_multiplier=2**0.5, batch=4, rate=0.5, steps=4)
+        correct = example.linear_trainer(
+            noise_multiplier=2**0.5, batch=4, rate=0.5, steps=4
+        )
         pair, correct = example.opposed_pair(4, 4), replace(correct, batches=in_order)
         made = replace(correct, finish=over_own_size) if name in SETTINGS else correct
     else:
@@ -133,40 +183,76 @@ def units(options: Options) -> Mapping[str, partial[Result]]:
     fewer = options.repeats or (1 if options.quick else None)
     trainings = TRAININGS // 10 if options.quick else TRAININGS
     made: dict[str, partial[Result]] = {}
-    for kind, names in ((FULL, list(LEAST)), (FINAL, [f"{FINAL}1"]), (POISSON, [POISSON])):
+    for kind, names in (
+        (FULL, list(LEAST)),
+        (FINAL, [f"{FINAL}1"]),
+        (POISSON, [POISSON]),
+    ):
         for name in names:
             for k in range(fewer or GAMES[kind]):
                 made[f"{name}/{k}"] = partial(bound, name, trainings, options.seed + k)
     for names, steps, of in ((TWINS, TWIN_STEPS, ""), (ONE_STEP, 1, ", step by step")):
         for name in names:
             for k in range(fewer or TWIN_GAMES):
-                made[f"{name}{of}/{k}"] = partial(_refuted, name, steps, MOST_TWIN, options.seed + k)
+                made[f"{name}{of}/{k}"] = partial(
+                    _refuted, name, steps, MOST_TWIN, options.seed + k
+                )
     for k in range(fewer or CORRECT_GAMES):
-        made[f"{CORRECT}/{k}"] = partial(_refuted, CORRECT, TWIN_STEPS, CORRECT_TRAININGS, options.seed + k)
-    for name in (*SETTINGS, *(f"{CORRECT}, {setting}" for setting in dict.fromkeys(SETTINGS.values()))):
+        made[f"{CORRECT}/{k}"] = partial(
+            _refuted, CORRECT, TWIN_STEPS, CORRECT_TRAININGS, options.seed + k
+        )
+    for name in (
+        *SETTINGS,
+        *(f"{CORRECT}, {setting}" for setting in dict.fromkeys(SETTINGS.values())),
+    ):
         for k in range(fewer or TWIN_GAMES):
-            made[f"{name}/{k}"] = partial(_refuted_on, name, MOST_SETTINGS, options.seed + k)
+            made[f"{name}/{k}"] = partial(
+                _refuted_on, name, MOST_SETTINGS, options.seed + k
+            )
     correct = trainers_correct.units(options)
-    return made | trainers_found.units(options) | correct | trainers_speed.units(quick=options.quick)
+    return (
+        made
+        | trainers_found.units(options)
+        | correct
+        | trainers_speed.units(quick=options.quick)
+    )
 
 
 def view(results: Results) -> View:
     """Compare every row with its bar."""
     groups = grouped(results)
     of_trainers = *trainers_found.bars(groups), *trainers_correct.bars(groups)
-    bars = [*_tight(groups), *_decided(groups), *of_trainers, *trainers_speed.bars(groups)]
-    tables = [_bounds(groups), _twins(groups), *trainers_found.tables(groups), *trainers_speed.tables(groups)]
+    bars = [
+        *_tight(groups),
+        *_decided(groups),
+        *of_trainers,
+        *trainers_speed.bars(groups),
+    ]
+    tables = [
+        _bounds(groups),
+        _twins(groups),
+        *trainers_found.tables(groups),
+        *trainers_speed.tables(groups),
+    ]
     return View(bars, [table for table in tables if table.rows])
 
 
 def _tight(groups: Mapping[str, list[Result]]) -> list[Bar]:
-    found = {name: median([run["part"] for run in groups[name]]) for name in LEAST if name in groups}
-    poisson = median([run["part"] for run in groups[POISSON]]) if POISSON in groups else None
+    found = {
+        name: median([run["part"] for run in groups[name]])
+        for name in LEAST
+        if name in groups
+    }
+    poisson = (
+        median([run["part"] for run in groups[POISSON]]) if POISSON in groups else None
+    )
     parts = "/".join(f"{least:.2f}" for least in LEAST.values())
     return [
         Bar(
             f"Full batches, white box: {parts} of μ = .5/1/2 after {TRAININGS:,} trainings (medians)",
-            all(value >= LEAST[name] for name, value in found.items()) if len(found) == len(LEAST) else None,
+            all(value >= LEAST[name] for name, value in found.items())
+            if len(found) == len(LEAST)
+            else None,
             "/".join(f"{value:.3f}" for value in found.values()) or "not measured",
         ),
         Bar(
@@ -182,12 +268,19 @@ def _decided(groups: Mapping[str, list[Result]]) -> list[Bar]:
     missed = sum(run["calls"] is None for run in games)
     correct = groups.get(CORRECT, [])
     false = sum(run["calls"] is not None for run in correct)
-    on_settings = [run for name in groups if name.startswith(f"{CORRECT}, ") for run in groups[name]]
+    on_settings = [
+        run
+        for name in groups
+        if name.startswith(f"{CORRECT}, ")
+        for run in groups[name]
+    ]
     false_on = sum(run["calls"] is not None for run in on_settings)
     return [
         Bar(
             f"Every broken twin is refuted within {MOST_TWIN:,} trainings, or {MOST_SETTINGS:,} on its own data",
-            missed == 0 if missed or len(games) == (len(TWINS) + len(SETTINGS)) * TWIN_GAMES else None,
+            missed == 0
+            if missed or len(games) == (len(TWINS) + len(SETTINGS)) * TWIN_GAMES
+            else None,
             f"{len(games) - missed} of {len(games)} games" if games else "not measured",
         ),
         Bar(
@@ -197,8 +290,12 @@ def _decided(groups: Mapping[str, list[Result]]) -> list[Bar]:
         ),
         Bar(
             f"Nor is it on the data of any twin in {MOST_SETTINGS:,} trainings",
-            false_on == 0 if false_on or len(on_settings) == len({*SETTINGS.values()}) * TWIN_GAMES else None,
-            f"{false_on} of {len(on_settings)} games" if on_settings else "not measured",
+            false_on == 0
+            if false_on or len(on_settings) == len({*SETTINGS.values()}) * TWIN_GAMES
+            else None,
+            f"{false_on} of {len(on_settings)} games"
+            if on_settings
+            else "not measured",
         ),
     ]
 
@@ -207,8 +304,15 @@ def _bounds(groups: Mapping[str, list[Result]]) -> Table:
     lines = []
     for name in (*LEAST, f"{FINAL}1", POISSON):
         if runs := groups.get(name):
-            parts, seconds = [run["part"] for run in runs], [run["cpu_seconds"] for run in runs]
-            shown = [spread(parts, "{:.3f}".format), f"{runs[0]['trainings']:,}", f"{median(seconds):.0f}"]
+            parts, seconds = (
+                [run["part"] for run in runs],
+                [run["cpu_seconds"] for run in runs],
+            )
+            shown = [
+                spread(parts, "{:.3f}".format),
+                f"{runs[0]['trainings']:,}",
+                f"{median(seconds):.0f}",
+            ]
             lines.append([name, *shown, str(len(runs))])
     return Table(
         "Certified level over the true one",
@@ -221,7 +325,13 @@ def _bounds(groups: Mapping[str, list[Result]]) -> Table:
 def _twins(groups: Mapping[str, list[Result]]) -> Table:
     lines = []
     beside = [f"{CORRECT}, {setting}" for setting in dict.fromkeys(SETTINGS.values())]
-    for name in (*TWINS, *(f"{name}, step by step" for name in ONE_STEP), CORRECT, *SETTINGS, *beside):
+    for name in (
+        *TWINS,
+        *(f"{name}, step by step" for name in ONE_STEP),
+        CORRECT,
+        *SETTINGS,
+        *beside,
+    ):
         if runs := groups.get(name):
             calls = [math.inf if run["calls"] is None else run["calls"] for run in runs]
             refuted = sum(map(math.isfinite, calls))

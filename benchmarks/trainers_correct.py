@@ -19,13 +19,27 @@ import numpy as np
 
 from auditdp import GaussianDP, Pair, PureDP, audit_training
 from benchmarks.parts import Bar, Options, Result
-from benchmarks.trainer_cases import POISSON, POISSON_NOISE, SHARE, STEPS_OF_EPOCHS, clipped, gradients, people
+from benchmarks.trainer_cases import (
+    POISSON,
+    POISSON_NOISE,
+    SHARE,
+    STEPS_OF_EPOCHS,
+    clipped,
+    gradients,
+    people,
+)
 
 SEEDS, CALLS = 10, 300
 """Games of each trainer, and trainings of each game."""
 ROW = "derived neighbours of a correct trainer, "
 STEPS, NOISE, RATE = 4, 4.0, 0.05
-KINDS = ("record added", "record replaced", "edge added", "node added or changed", "user added")
+KINDS = (
+    "record added",
+    "record replaced",
+    "edge added",
+    "node added or changed",
+    "user added",
+)
 Trained = tuple[Callable[..., Any], Any]
 """A trainer and its claim."""
 
@@ -49,7 +63,9 @@ class Case:
     why: str
 
 
-def noised(statistic: Callable[[Any], Any], moves: float, noise: float = 2.0) -> Trained:
+def noised(
+    statistic: Callable[[Any], Any], moves: float, noise: float = 2.0
+) -> Trained:
     """Release a statistic that moves by so much in the Euclidean norm, with Gaussian noise: 1/noise-Gaussian DP."""
 
     def train(data: Any, rng: np.random.Generator) -> Any:
@@ -70,14 +86,23 @@ def counted(statistic: Callable[[Any], Any], moves: float) -> Trained:
 
 
 def descended(
-    gradient: Callable[[Any, Any], Any], moves: float, finish: Callable[[Any], Any] = lambda all_: all_[-1]
+    gradient: Callable[[Any, Any], Any],
+    moves: float,
+    finish: Callable[[Any], Any] = lambda all_: all_[-1],
 ) -> Trained:
     """Descend along a gradient that moves by so much: each step is 1/noise-Gaussian DP, and √steps/noise are all of them."""
 
     def train(data: Any, rng: np.random.Generator) -> Any:
         weights = [np.zeros(3)]
         for _ in range(STEPS):
-            weights.append(weights[-1] - RATE * (gradient(weights[-1], data) + rng.normal(scale=NOISE * moves, size=3)))
+            weights.append(
+                weights[-1]
+                - RATE
+                * (
+                    gradient(weights[-1], data)
+                    + rng.normal(scale=NOISE * moves, size=3)
+                )
+            )
         return finish(weights)
 
     return train, GaussianDP(STEPS**0.5 / NOISE)
@@ -102,7 +127,9 @@ def example_gradients(weights: Any, data: Any, norm: float = 1.0) -> Any:
 def by_layer(weights: Any, data: Any) -> Any:
     """Return the same sum where weights and bias are cut by themselves, to 0.6 and 0.8."""
     raw = gradients(weights, *data)
-    return np.concatenate([clipped(raw[:, :2], 0.6), clipped(raw[:, 2:], 0.8)], axis=1).sum(0)
+    return np.concatenate(
+        [clipped(raw[:, :2], 0.6), clipped(raw[:, 2:], 0.8)], axis=1
+    ).sum(0)
 
 
 def logistic(weights: Any, data: Any) -> Any:
@@ -124,7 +151,9 @@ def sampled(data: Any, rng: np.random.Generator) -> Any:
     for _ in range(STEPS_OF_EPOCHS):
         batch = rng.random(len(data[1])) < SHARE
         noise = rng.normal(scale=POISSON_NOISE, size=3)
-        weights = weights - RATE * (example_gradients(weights, (data[0][batch], data[1][batch])) + noise)
+        weights = weights - RATE * (
+            example_gradients(weights, (data[0][batch], data[1][batch])) + noise
+        )
     return weights
 
 
@@ -166,12 +195,16 @@ def matrix(edges: Any) -> Any:
 def links(weights: Any, graph: Any) -> Any:
     """Return the sum of clipped gradients of a regression that tells how alike the ends of each edge are."""
     ends = graph.edges[:, graph.edges[0] < graph.edges[1]]
-    return clipped(gradients(weights, graph.x[ends[0]] * graph.x[ends[1]], np.ones(len(ends[0])))).sum(0)
+    return clipped(
+        gradients(weights, graph.x[ends[0]] * graph.x[ends[1]], np.ones(len(ends[0])))
+    ).sum(0)
 
 
 def of_sums(weights: Any, graph: Any, norm: float) -> Any:
     """Return the sum of clipped gradients of nodes on their own and their neighbours' features."""
-    return example_gradients(weights, (graph.x + received(graph.x, graph.edges), graph.y), norm)
+    return example_gradients(
+        weights, (graph.x + received(graph.x, graph.edges), graph.y), norm
+    )
 
 
 def updates(weights: Any, users: Any) -> Any:
@@ -203,7 +236,9 @@ def sampled_users(users: Any, rng: np.random.Generator) -> Any:
     return weights
 
 
-def changed(data: tuple[Any, ...], part: int, value: Any, place: int = 7) -> tuple[Any, ...]:
+def changed(
+    data: tuple[Any, ...], part: int, value: Any, place: int = 7
+) -> tuple[Any, ...]:
     """Return data in which one part of one record is another one."""
     other = data[part].copy()
     other[place] = value
@@ -214,8 +249,14 @@ FEATURES, LABELS = people()
 SIGNS = np.sign(LABELS).astype(int)
 SIGNED = FEATURES, SIGNS
 WITHOUT = Pair((FEATURES, LABELS), (np.delete(FEATURES, 7, 0), np.delete(LABELS, 7)))
-ANOTHER = Pair((FEATURES, LABELS), changed(changed((FEATURES, LABELS), 0, FEATURES[0]), 1, LABELS[0]))
-LABEL, FEATURE = Pair(SIGNED, changed(SIGNED, 1, -SIGNS[7])), Pair(SIGNED, changed(SIGNED, 0, FEATURES[0]))
+ANOTHER = Pair(
+    (FEATURES, LABELS),
+    changed(changed((FEATURES, LABELS), 0, FEATURES[0]), 1, LABELS[0]),
+)
+LABEL, FEATURE = (
+    Pair(SIGNED, changed(SIGNED, 1, -SIGNS[7])),
+    Pair(SIGNED, changed(SIGNED, 0, FEATURES[0])),
+)
 PAID = [(20 + age, float(pay)) for age, pay in enumerate(LABELS)]
 PAY = Pair(PAID, [*PAID[:7], (27, 1.5), *PAID[8:]])
 ABSENT = Pair(FEATURES, changed((FEATURES,), 0, 0.0)[0])
@@ -229,22 +270,38 @@ MOST = int(np.bincount(BOTH[0]).max())
 """The most neighbours of a node, which is public."""
 KEPT, LAST = BOTH[:, (BOTH != NODE).all(axis=0)], UPPER[:, -1:]
 BEFORE = np.concatenate([UPPER[:, :-1], UPPER[::-1, :-1]], axis=1)
-EDGE, DIRECTED = Pair(Graph(X, Y, BOTH), Graph(X, Y, BEFORE)), Pair((X, UPPER), (X, UPPER[:, :-1]))
-MISSING = Pair(Graph(X, Y, BOTH), Graph(np.delete(X, NODE, 0), np.delete(Y, NODE), KEPT - (KEPT > NODE)))
+EDGE, DIRECTED = (
+    Pair(Graph(X, Y, BOTH), Graph(X, Y, BEFORE)),
+    Pair((X, UPPER), (X, UPPER[:, :-1])),
+)
+MISSING = Pair(
+    Graph(X, Y, BOTH),
+    Graph(np.delete(X, NODE, 0), np.delete(Y, NODE), KEPT - (KEPT > NODE)),
+)
 LONELY = Pair(Graph(X, Y, KEPT), MISSING.neighbour)
 LISTED = Pair(
-    *((each.x, each.y, sorted(map(tuple, each.edges.T.tolist()))) for each in (MISSING.data, MISSING.neighbour))
+    *(
+        (each.x, each.y, sorted(map(tuple, each.edges.T.tolist())))
+        for each in (MISSING.data, MISSING.neighbour)
+    )
 )
 CUT = Pair(Graph(X, Y, BOTH), Graph(X, Y, KEPT))
 OTHERS = np.array([[NODE, NODE], [0, 11]])
-REWIRED = Pair(Graph(X, Y, BOTH), Graph(X, Y, np.concatenate([KEPT, OTHERS, OTHERS[::-1]], axis=1)))
+REWIRED = Pair(
+    Graph(X, Y, BOTH), Graph(X, Y, np.concatenate([KEPT, OTHERS, OTHERS[::-1]], axis=1))
+)
 MOVED = Pair(Graph(X, Y, BOTH), Graph(*changed((X, Y, BOTH), 0, X[0], NODE)))
-LABELLED = Pair(Graph(X, np.sign(Y), BOTH), Graph(*changed((X, np.sign(Y), BOTH), 1, -np.sign(Y[NODE]), NODE)))
+LABELLED = Pair(
+    Graph(X, np.sign(Y), BOTH),
+    Graph(*changed((X, np.sign(Y), BOTH), 1, -np.sign(Y[NODE]), NODE)),
+)
 
 ENDS = np.cumsum([0, 3, 1, 4, 2, 3, 2, 1, 4])
 USERS = [(FEATURES[a:b], LABELS[a:b]) for a, b in pairwise(ENDS)]
 USER = Pair(USERS, [*USERS[:3], *USERS[4:]])
-NAMED = Pair(*([{"x": x, "y": y} for x, y in users] for users in (USER.data, USER.neighbour)))
+NAMED = Pair(
+    *([{"x": x, "y": y} for x, y in users] for users in (USER.data, USER.neighbour))
+)
 ONE_ROW = Pair(USERS, [*USERS[:3], (USERS[3][0][:1], USERS[3][1][:1]), *USERS[4:]])
 WORDS = ["a", "b", "c", "d"]
 SPOKEN = ["a b a", "c", "d d b a", "b c a d", "a c", "d"]
@@ -269,58 +326,177 @@ def by_labels(graph: Any) -> Any:
 
 def words(texts: Any) -> Any:
     """Return how many texts have each word among their first three different ones."""
-    return [sum(word in [*dict.fromkeys(text.split())][:3] for text in texts) for word in WORDS]
+    return [
+        sum(word in [*dict.fromkeys(text.split())][:3] for text in texts)
+        for word in WORDS
+    ]
 
 
 ROWS: Sequence[Sequence[tuple[str, Pair, Trained, str]]] = [
     [
-        ("clipped gradients", WITHOUT, descended(example_gradients, 1), "a gradient has norm 1 at most"),
-        ("all steps", WITHOUT, descended(example_gradients, 1, list), "the theorem is about all steps"),
+        (
+            "clipped gradients",
+            WITHOUT,
+            descended(example_gradients, 1),
+            "a gradient has norm 1 at most",
+        ),
+        (
+            "all steps",
+            WITHOUT,
+            descended(example_gradients, 1, list),
+            "the theorem is about all steps",
+        ),
         ("clipping by layer", WITHOUT, descended(by_layer, 1), "0.6² + 0.8² = 1"),
-        ("mean iterate", WITHOUT, descended(example_gradients, 1, lambda all_: np.mean(all_, 0)), "post-processing"),
-        ("logistic regression", WITHOUT, descended(logistic, 1), "the loss has slope 1, and features norm 1, at most"),
-        ("directions", WITHOUT, noised(lambda data: unit(data[0]).sum(0), 1), "a direction has norm 1"),
+        (
+            "mean iterate",
+            WITHOUT,
+            descended(example_gradients, 1, lambda all_: np.mean(all_, 0)),
+            "post-processing",
+        ),
+        (
+            "logistic regression",
+            WITHOUT,
+            descended(logistic, 1),
+            "the loss has slope 1, and features norm 1, at most",
+        ),
+        (
+            "directions",
+            WITHOUT,
+            noised(lambda data: unit(data[0]).sum(0), 1),
+            "a direction has norm 1",
+        ),
         ("moments", WITHOUT, noised(moments, 1), "|aaᵀ| = |a|² in the Frobenius norm"),
         ("signs counted", WITHOUT, counted(signs, 1), "a record is in one count"),
-        ("Poisson batches", WITHOUT, (sampled, POISSON), "the accountant is told of this noise and this rate"),
-        ("loop of torch", WITHOUT, (by_torch, GaussianDP(0.5)), "a gradient has norm 1 at most"),
+        (
+            "Poisson batches",
+            WITHOUT,
+            (sampled, POISSON),
+            "the accountant is told of this noise and this rate",
+        ),
+        (
+            "loop of torch",
+            WITHOUT,
+            (by_torch, GaussianDP(0.5)),
+            "a gradient has norm 1 at most",
+        ),
     ],
     [
-        ("clipped gradients", ANOTHER, descended(example_gradients, 2), "one gradient goes and one comes"),
+        (
+            "clipped gradients",
+            ANOTHER,
+            descended(example_gradients, 2),
+            "one gradient goes and one comes",
+        ),
         (
             "mean gradient",
             ANOTHER,
             descended(lambda w, data: example_gradients(w, data) / len(data[1]), 0.1),
             "2 of 20",
         ),
-        ("moments", ANOTHER, noised(moments, 2**0.5), "|aaᵀ - bbᵀ|² = |a|⁴ + |b|⁴ - 2⟨a, b⟩² ≤ 2"),
-        ("signs counted", ANOTHER, counted(signs, 2), "a record leaves one count for another"),
-        ("labels", LABEL, beside(noised(lambda d: clipped(d[0]).T @ d[1], 2), lambda d: d[0]), "features are public"),
-        ("signs by side", LABEL, beside(counted(lambda d: d[1][d[0][:, 0] > 0].sum(), 2), lambda d: d[0]), "-1 and 1"),
-        ("features", FEATURE, beside(noised(lambda d: clipped(d[0]).T @ d[1], 2), lambda d: d[1]), "labels are public"),
-        ("centre", FEATURE, beside(noised(lambda d: unit(d[0])[d[1] > 0].sum(0), 2), lambda d: d[1]), "two directions"),
+        (
+            "moments",
+            ANOTHER,
+            noised(moments, 2**0.5),
+            "|aaᵀ - bbᵀ|² = |a|⁴ + |b|⁴ - 2⟨a, b⟩² ≤ 2",
+        ),
+        (
+            "signs counted",
+            ANOTHER,
+            counted(signs, 2),
+            "a record leaves one count for another",
+        ),
+        (
+            "labels",
+            LABEL,
+            beside(noised(lambda d: clipped(d[0]).T @ d[1], 2), lambda d: d[0]),
+            "features are public",
+        ),
+        (
+            "signs by side",
+            LABEL,
+            beside(counted(lambda d: d[1][d[0][:, 0] > 0].sum(), 2), lambda d: d[0]),
+            "-1 and 1",
+        ),
+        (
+            "features",
+            FEATURE,
+            beside(noised(lambda d: clipped(d[0]).T @ d[1], 2), lambda d: d[1]),
+            "labels are public",
+        ),
+        (
+            "centre",
+            FEATURE,
+            beside(noised(lambda d: unit(d[0])[d[1] > 0].sum(0), 2), lambda d: d[1]),
+            "two directions",
+        ),
         (
             "pay",
             PAY,
-            beside(noised(lambda d: np.clip([pay for _, pay in d], 0, 1).sum(), 1), lambda d: [age for age, _ in d]),
+            beside(
+                noised(lambda d: np.clip([pay for _, pay in d], 0, 1).sum(), 1),
+                lambda d: [age for age, _ in d],
+            ),
             "ages are public",
         ),
-        ("records put to 0", ABSENT, noised(lambda data: clipped(data).sum(0), 1), "one of the two is 0"),
+        (
+            "records put to 0",
+            ABSENT,
+            noised(lambda data: clipped(data).sum(0), 1),
+            "one of the two is 0",
+        ),
     ],
     [
-        ("sums", EDGE, beside(noised(lambda g: received(unit(g.x), g.edges), 2**0.5), lambda g: g.x), "two rows, by 1"),
-        ("two hops", EDGE, (two_hops, GaussianDP(2**0.5 / NOISE)), "two releases, each of two rows, by 1"),
-        ("edges counted", EDGE, beside(counted(edges_of, 1), lambda g: (g.x, g.y)), "there is one more"),
-        ("degrees", EDGE, noised(lambda g: np.bincount(g.edges[0], minlength=NODES), 2**0.5), "two of them, by 1"),
-        ("edges by labels", EDGE, beside(counted(by_labels, 1), lambda g: g.y), "an edge is in one count"),
-        ("link prediction", EDGE, descended(links, 1), "the gradient of an edge has norm 1 at most"),
-        ("directed sums", DIRECTED, noised(lambda g: received(unit(g[0]), g[1]), 1), "one row, by 1"),
+        (
+            "sums",
+            EDGE,
+            beside(
+                noised(lambda g: received(unit(g.x), g.edges), 2**0.5), lambda g: g.x
+            ),
+            "two rows, by 1",
+        ),
+        (
+            "two hops",
+            EDGE,
+            (two_hops, GaussianDP(2**0.5 / NOISE)),
+            "two releases, each of two rows, by 1",
+        ),
+        (
+            "edges counted",
+            EDGE,
+            beside(counted(edges_of, 1), lambda g: (g.x, g.y)),
+            "there is one more",
+        ),
+        (
+            "degrees",
+            EDGE,
+            noised(lambda g: np.bincount(g.edges[0], minlength=NODES), 2**0.5),
+            "two of them, by 1",
+        ),
+        (
+            "edges by labels",
+            EDGE,
+            beside(counted(by_labels, 1), lambda g: g.y),
+            "an edge is in one count",
+        ),
+        (
+            "link prediction",
+            EDGE,
+            descended(links, 1),
+            "the gradient of an edge has norm 1 at most",
+        ),
+        (
+            "directed sums",
+            DIRECTED,
+            noised(lambda g: received(unit(g[0]), g[1]), 1),
+            "one row, by 1",
+        ),
         (
             "means",
             EDGE,
             noised(
                 lambda g: (
-                    received(unit(g.x), g.edges) / np.maximum(np.bincount(g.edges[0], minlength=NODES), 1)[:, None]
+                    received(unit(g.x), g.edges)
+                    / np.maximum(np.bincount(g.edges[0], minlength=NODES), 1)[:, None]
                 ),
                 2**0.5,
             ),
@@ -329,26 +505,55 @@ ROWS: Sequence[Sequence[tuple[str, Pair, Trained, str]]] = [
         (
             "triangles",
             EDGE,
-            counted(lambda g: np.trace(np.linalg.matrix_power(matrix(g.edges), 3)) / 6, MOST - 1),
+            counted(
+                lambda g: np.trace(np.linalg.matrix_power(matrix(g.edges), 3)) / 6,
+                MOST - 1,
+            ),
             "others",
         ),
-        ("gradients of nodes", EDGE, descended(partial(of_sums, norm=0.25), 1), "two of them, each by 2/4"),
+        (
+            "gradients of nodes",
+            EDGE,
+            descended(partial(of_sums, norm=0.25), 1),
+            "two of them, each by 2/4",
+        ),
     ],
     [
         ("nodes counted", MISSING, counted(lambda g: len(g.x), 1), "there is one more"),
-        ("own gradients", MISSING, descended(lambda w, g: example_gradients(w, (g.x, g.y)), 1), "one of norm 1"),
+        (
+            "own gradients",
+            MISSING,
+            descended(lambda w, g: example_gradients(w, (g.x, g.y)), 1),
+            "one of norm 1",
+        ),
         (
             "gradients of sums",
             MISSING,
             descended(partial(of_sums, norm=1), 1 + 2 * MOST),
             "its own, and its neighbours', by 2",
         ),
-        ("edges of a list", LISTED, counted(lambda g: len(g[2]) / 2, MOST), "it has so many at most"),
-        ("edges there or not", CUT, beside(counted(edges_of, MOST), lambda g: (g.x, g.y)), "it has so many at most"),
+        (
+            "edges of a list",
+            LISTED,
+            counted(lambda g: len(g[2]) / 2, MOST),
+            "it has so many at most",
+        ),
+        (
+            "edges there or not",
+            CUT,
+            beside(counted(edges_of, MOST), lambda g: (g.x, g.y)),
+            "it has so many at most",
+        ),
         (
             "degrees",
             CUT,
-            beside(noised(lambda g: np.bincount(g.edges[0], minlength=NODES), (MOST**2 + MOST) ** 0.5), lambda g: g.x),
+            beside(
+                noised(
+                    lambda g: np.bincount(g.edges[0], minlength=NODES),
+                    (MOST**2 + MOST) ** 0.5,
+                ),
+                lambda g: g.x,
+            ),
             "its own, by MOST, and as many others, by 1",
         ),
         (
@@ -360,7 +565,10 @@ ROWS: Sequence[Sequence[tuple[str, Pair, Trained, str]]] = [
         (
             "sums over public edges",
             MOVED,
-            beside(noised(lambda g: received(unit(g.x), g.edges), 2 * MOST**0.5), lambda g: (g.y, g.edges)),
+            beside(
+                noised(lambda g: received(unit(g.x), g.edges), 2 * MOST**0.5),
+                lambda g: (g.y, g.edges),
+            ),
             "MOST rows, each by 2",
         ),
         (
@@ -377,42 +585,89 @@ ROWS: Sequence[Sequence[tuple[str, Pair, Trained, str]]] = [
         ),
     ],
     [
-        ("gradients of users", USER, descended(by_user, 1), "a user's sum has norm 1 at most"),
-        ("local updates", USER, descended(updates, 1), "a user's update has norm 1 at most"),
-        ("means of users", USER, noised(each_user(lambda x, y: x.mean(0)), 1), "a mean has norm 1 at most"),
-        ("directions of users", USER, noised(each_user(lambda x, y: unit(x).mean(0)), 1), "so has one of directions"),
+        (
+            "gradients of users",
+            USER,
+            descended(by_user, 1),
+            "a user's sum has norm 1 at most",
+        ),
+        (
+            "local updates",
+            USER,
+            descended(updates, 1),
+            "a user's update has norm 1 at most",
+        ),
+        (
+            "means of users",
+            USER,
+            noised(each_user(lambda x, y: x.mean(0)), 1),
+            "a mean has norm 1 at most",
+        ),
+        (
+            "directions of users",
+            USER,
+            noised(each_user(lambda x, y: unit(x).mean(0)), 1),
+            "so has one of directions",
+        ),
         ("users counted", USER, counted(len, 1), "there is one more"),
-        ("two rows each", USER, noised(lambda users: sum(clipped(x[:2]).sum(0) for x, _ in users), 2), "2 of norm 1"),
+        (
+            "two rows each",
+            USER,
+            noised(lambda users: sum(clipped(x[:2]).sum(0) for x, _ in users), 2),
+            "2 of norm 1",
+        ),
         ("words", TEXTS, counted(words, 3), "a text is in three counts at most"),
-        ("Poisson batches", USER, (sampled_users, POISSON), "the accountant is told of this noise and this rate"),
+        (
+            "Poisson batches",
+            USER,
+            (sampled_users, POISSON),
+            "the accountant is told of this noise and this rate",
+        ),
         (
             "named parts",
             NAMED,
-            noised(lambda users: sum(clipped(user["x"]).max(0) for user in users), 2**0.5),
+            noised(
+                lambda users: sum(clipped(user["x"]).max(0) for user in users), 2**0.5
+            ),
             "1 each",
         ),
         (
             "a row of a user",
             ONE_ROW,
-            beside(noised(lambda users: sum(clipped(x).sum(0) for x, _ in users), 1), len),
+            beside(
+                noised(lambda users: sum(clipped(x).sum(0) for x, _ in users), 1), len
+            ),
             "one row has norm 1 at most, and there are as many users",
         ),
     ],
 ]
-CASES = {f"{kind}, {row[0]}": Case(kind, *row) for kind, rows in zip(KINDS, ROWS, strict=True) for row in rows}
+CASES = {
+    f"{kind}, {row[0]}": Case(kind, *row)
+    for kind, rows in zip(KINDS, ROWS, strict=True)
+    for row in rows
+}
 
 
 def accused(name: str, seeds: Sequence[int], calls: int = CALLS) -> Result:
     """Audit a trainer with each seed, and count how often it was accused."""
     case = CASES[name]
     train, claim = case.trained
-    verdicts = [audit_training(train, claim, case.pair, seed=seed, calls=calls).verdict.value for seed in seeds]
-    return {"verdicts": verdicts, "accused": sum(verdict != "NOT_REFUTED" for verdict in verdicts)}
+    verdicts = [
+        audit_training(train, claim, case.pair, seed=seed, calls=calls).verdict.value
+        for seed in seeds
+    ]
+    return {
+        "verdicts": verdicts,
+        "accused": sum(verdict != "NOT_REFUTED" for verdict in verdicts),
+    }
 
 
 def units(options: Options) -> dict[str, partial[Result]]:
     """One unit for each trainer."""
-    seeds = [options.seed + k for k in range(options.repeats or (1 if options.quick else SEEDS))]
+    seeds = [
+        options.seed + k
+        for k in range(options.repeats or (1 if options.quick else SEEDS))
+    ]
     return {f"{ROW}{name}": partial(accused, name, seeds) for name in CASES}
 
 
@@ -420,8 +675,16 @@ def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
     """Count what was accused, by the kind of pair."""
     found = []
     for kind in KINDS:
-        runs = [run for row, results in groups.items() if row.startswith(f"{ROW}{kind}, ") for run in results]
-        games, false = sum(len(run["verdicts"]) for run in runs), sum(run["accused"] for run in runs)
+        runs = [
+            run
+            for row, results in groups.items()
+            if row.startswith(f"{ROW}{kind}, ")
+            for run in results
+        ]
+        games, false = (
+            sum(len(run["verdicts"]) for run in runs),
+            sum(run["accused"] for run in runs),
+        )
         number = sum(case.kind == kind for case in CASES.values())
         found.append(
             Bar(
@@ -442,9 +705,17 @@ def main(arguments: Iterable[str] | None = None) -> None:
     options = parser.parse_args(None if arguments is None else [*arguments])
     seeds = range(options.seed, options.seed + options.seeds)
     for kind in KINDS:
-        names = [name for name, case in CASES.items() if case.kind == kind and options.only in name]
+        names = [
+            name
+            for name, case in CASES.items()
+            if case.kind == kind and options.only in name
+        ]
         of_kind = {name: accused(name, seeds) for name in names}
-        false = {name: result["verdicts"] for name, result in of_kind.items() if result["accused"]}
+        false = {
+            name: result["verdicts"]
+            for name, result in of_kind.items()
+            if result["accused"]
+        }
         print(
             f"{kind}: {sum(map(len, (r['verdicts'] for r in of_kind.values())))} games, accused {false or 'none'}",
             flush=True,

@@ -47,7 +47,11 @@ def units(options: Options) -> dict[str, partial[Result]]:
     for name, trainer in TRAINERS.items():
         if trainer.needs and find_spec(trainer.needs) is None:
             continue
-        kind, games = (BROKEN, 1) if trainer.is_broken else (CORRECT, 1 if options.quick else SEEDS)
+        kind, games = (
+            (BROKEN, 1)
+            if trainer.is_broken
+            else (CORRECT, 1 if options.quick else SEEDS)
+        )
         for k in range(options.repeats or games):
             made[f"{kind}{name}/{k}"] = partial(found, name, options.seed + k)
     return made
@@ -55,10 +59,21 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
     """Count what was found, how soon, and what was accused."""
-    broken = [run for row, runs in groups.items() if row.startswith(BROKEN) for run in runs[:1]]
-    correct = [run for row, runs in groups.items() if row.startswith(CORRECT) for run in runs]
+    broken = [
+        run
+        for row, runs in groups.items()
+        if row.startswith(BROKEN)
+        for run in runs[:1]
+    ]
+    correct = [
+        run for row, runs in groups.items() if row.startswith(CORRECT) for run in runs
+    ]
     hits = [run for run in broken if run["verdict"] == "VIOLATED"]
-    soon = [run for run in hits if run["trainings"] <= TRAININGS and run["cpu_seconds"] <= SECONDS]
+    soon = [
+        run
+        for run in hits
+        if run["trainings"] <= TRAININGS and run["cpu_seconds"] <= SECONDS
+    ]
     false = sum(run["verdict"] == "VIOLATED" for run in correct)
     named = sum(run["named"] for run in broken)
     whole = len(broken) == sum(trainer.is_broken for trainer in TRAINERS.values())
@@ -71,7 +86,9 @@ def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
         ),
         Bar(
             f"Correct trainers, ten games each: none accused in {SEEDS} seeds",
-            false == 0 if false or len(correct) == SEEDS * (len(TRAINERS) - 20) else None,
+            false == 0
+            if false or len(correct) == SEEDS * (len(TRAINERS) - 20)
+            else None,
             f"{false} of {len(correct)} games",
         ),
     ]
@@ -88,9 +105,23 @@ def tables(groups: Mapping[str, list[Result]]) -> list[Table]:
                 median([run["cpu_seconds"] for run in runs]),
             )
             named = "yes" if all(run["named"] for run in runs) else "–"
-            lines.append([row, f"{hits} of {len(runs)}", f"{trainings:,.0f}", f"{seconds:.1f}", named, runs[0]["said"]])
-    heads = ["Trainer", "Refuted", "Trainings", "CPU s", "Line named", "What the trace says"]
-    note = (
-        "The pair that a user would give, and no options. All trainings count, those of the trace and the search, too."
-    )
+            lines.append(
+                [
+                    row,
+                    f"{hits} of {len(runs)}",
+                    f"{trainings:,.0f}",
+                    f"{seconds:.1f}",
+                    named,
+                    runs[0]["said"],
+                ]
+            )
+    heads = [
+        "Trainer",
+        "Refuted",
+        "Trainings",
+        "CPU s",
+        "Line named",
+        "What the trace says",
+    ]
+    note = "The pair that a user would give, and no options. All trainings count, those of the trace and the search, too."
     return [Table("Trainers as they are written", heads, lines, note=note)]

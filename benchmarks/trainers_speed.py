@@ -38,7 +38,14 @@ def units(*, quick: bool) -> dict[str, partial[Result]]:
     for name, (kind, *values) in GROWING.items():
         for value in values[:1] if quick else values:
             models = ["--models", str(MODELS[name])] if name in MODELS else []
-            arguments = ["--kinds", str(kind), *models, *fewer, OPTIONS[name], str(value)]
+            arguments = [
+                "--kinds",
+                str(kind),
+                *models,
+                *fewer,
+                OPTIONS[name],
+                str(value),
+            ]
             made[f"{GROWTH}{name} = {value}"] = partial(_speed, arguments)
     return made
 
@@ -50,16 +57,30 @@ def ratios(times: Result, name: str) -> list[float]:
 
 def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
     """Compare the ensembles with what they should be: by torch.func, and by hand in the faster precision."""
-    found = {name: median(ratios(groups[SPEED][0], name)) for name in (EXAMPLES, LAYERS) if SPEED in groups}
+    found = {
+        name: median(ratios(groups[SPEED][0], name))
+        for name in (EXAMPLES, LAYERS)
+        if SPEED in groups
+    }
     func = max(found.values(), default=None)
-    hand = max((median(ratios(groups[unit][0], HAND)) for unit in (SPEED, SINGLE) if unit in groups), default=None)
+    hand = max(
+        (
+            median(ratios(groups[unit][0], HAND))
+            for unit in (SPEED, SINGLE)
+            if unit in groups
+        ),
+        default=None,
+    )
     return [
         Bar(
             f"An ensemble of 4,096 models trains {least:g} times as many a second as a plain loop {how} (median of rounds)",
             None if ratio is None else ratio >= least,
             "not measured" if ratio is None else f"{ratio:.1f} times",
         )
-        for least, how, ratio in ((FASTER, "by torch.func", func), (FASTER_BY_HAND, "by hand", hand))
+        for least, how, ratio in (
+            (FASTER, "by torch.func", func),
+            (FASTER_BY_HAND, "by hand", hand),
+        )
     ]
 
 
@@ -76,7 +97,9 @@ def tables(groups: Mapping[str, list[Result]]) -> list[Table]:
         for value in values:
             if runs := groups.get(f"{GROWTH}{name} = {value}"):
                 seconds = median(runs[0][str(kind)])
-                growth.append([name, f"{value:,}", f"{1 / seconds:,.0f}", f"{1e6 * seconds:,.0f}"])
+                growth.append(
+                    [name, f"{value:,}", f"{1 / seconds:,.0f}", f"{1e6 * seconds:,.0f}"]
+                )
     return [
         Table(
             "Throughput of MLPs of 16-16-2, batches of 32, ten steps, 4,096 models",

@@ -41,7 +41,11 @@ PROSE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 def documents() -> list[str]:
     """Return the paths of the repository's documents that are pages of the site."""
-    found = (path.relative_to(ROOT).as_posix() for pattern in DOCUMENTS for path in sorted(ROOT.glob(pattern)))
+    found = (
+        path.relative_to(ROOT).as_posix()
+        for pattern in DOCUMENTS
+        for path in sorted(ROOT.glob(pattern))
+    )
     return [path for path in found if path not in LEFT_OUT]
 
 
@@ -66,26 +70,40 @@ def section(path: str, heading: str = "") -> str:
     Raises:
         ConfigurationError: If the document has no such heading.
     """
-    lead, *parts = re.split(r"^## (.+)\n", (ROOT / path).read_text(encoding="utf-8"), flags=re.M)
+    lead, *parts = re.split(
+        r"^## (.+)\n", (ROOT / path).read_text(encoding="utf-8"), flags=re.M
+    )
     if not heading:
         return re.sub(r"^# .+\n", "", lead).strip()
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
     if heading not in sections:
-        raise ConfigurationError(f"{path} has no section {heading!r}; it has {', '.join(sections)}")
+        raise ConfigurationError(
+            f"{path} has no section {heading!r}; it has {', '.join(sections)}"
+        )
     return sections[heading].strip()
 
 
 def filled(page: str) -> str:
     """Return a page with what it takes in from elsewhere."""
-    rows = [f"| `{verdict.value}` | {meaning} |" for verdict, meaning in MEANINGS.items()]
-    page = page.replace(VERDICTS, "\n".join(["| verdict | what it says |", "|---|---|", *rows]))
+    rows = [
+        f"| `{verdict.value}` | {meaning} |" for verdict, meaning in MEANINGS.items()
+    ]
+    page = page.replace(
+        VERDICTS, "\n".join(["| verdict | what it says |", "|---|---|", *rows])
+    )
     page = page.replace(PEERS, peers.table())
-    return SECTION.sub(lambda found: section(found[1], found[2] or "").replace("docs/pages/", ""), page)
+    return SECTION.sub(
+        lambda found: section(found[1], found[2] or "").replace("docs/pages/", ""), page
+    )
 
 
 def deeper(text: str) -> str:
     """Return a document whose nested lists, and commands below their items, are indented as the builder wants them."""
-    return COMMAND.sub(r"        `\1`", NESTED.sub("    - ", text)) if NESTED.search(text) else text
+    return (
+        COMMAND.sub(r"        `\1`", NESTED.sub("    - ", text))
+        if NESTED.search(text)
+        else text
+    )
 
 
 def assemble(folder: Path) -> None:
@@ -98,7 +116,9 @@ def assemble(folder: Path) -> None:
     for path in linked(own.items()) - set(own):
         _put(folder, _shown(path), (ROOT / path).read_bytes())
     for path, text in own.items():
-        texts[path] = ("" if path in PROSE else WIDE) + LINK.sub(lambda link: f"]({_shown(link[1])}", deeper(text))
+        texts[path] = ("" if path in PROSE else WIDE) + LINK.sub(
+            lambda link: f"]({_shown(link[1])}", deeper(text)
+        )
     for path, text in {**texts, **commands.pages()}.items():
         _put(folder, path, text.encode())
     for name, svg in pictures.all_pictures().items():

@@ -54,12 +54,19 @@ class Command:
     def agrees(self) -> bool:
         """Whether the page shows what was printed, times aside."""
         shown, printed = untimed(self.shown), untimed(self.printed)
-        return printed.startswith(shown[: -len(REST)]) if shown.endswith(f"\n{REST}") else printed == shown
+        return (
+            printed.startswith(shown[: -len(REST)])
+            if shown.endswith(f"\n{REST}")
+            else printed == shown
+        )
 
 
 def blocks(text: str) -> list[Block]:
     """Return the fenced blocks of a page in order."""
-    return [Block(found[1], found[2] or "", found[3], found.start(3)) for found in FENCE.finditer(text)]
+    return [
+        Block(found[1], found[2] or "", found[3], found.start(3))
+        for found in FENCE.finditer(text)
+    ]
 
 
 def untimed(text: str) -> str:
@@ -98,11 +105,17 @@ def play(text: str, folder: Path, run: Runner) -> Iterator[Command]:
         elif block.language == "python":
             exec(compile(block.text, "page", "exec"), names)
         elif block.language == "pycon":
-            example = doctest.DocTestParser().get_doctest(block.text, names, "page", None, None)
-            assert doctest.DocTestRunner().run(example, clear_globs=False).failed == 0, block.text
+            example = doctest.DocTestParser().get_doctest(
+                block.text, names, "page", None, None
+            )
+            assert (
+                doctest.DocTestRunner().run(example, clear_globs=False).failed == 0
+            ), block.text
             names.update(example.globs)
         else:
-            assert block.language == "text", f"a block of {block.language} without a title: {block.text}"
+            assert block.language == "text", (
+                f"a block of {block.language} without a title: {block.text}"
+            )
 
 
 def rewritten(text: str, played: list[Command]) -> str:
@@ -118,7 +131,10 @@ def rewritten(text: str, played: list[Command]) -> str:
             part = printed
             if shown.endswith(f"{REST}\n"):
                 rule = [n for n, text in enumerate(printed) if text.startswith("──")]
-                part = [*printed[: rule[0] if rule else len(shown.splitlines()) - 1], REST]
+                part = [
+                    *printed[: rule[0] if rule else len(shown.splitlines()) - 1],
+                    REST,
+                ]
             lines += [f"$ {line}", *part]
         return "```console\n" + "\n".join(lines) + "\n```"
 
@@ -136,7 +152,12 @@ def as_process(folder: Path) -> Runner:
     def run(words: list[str]) -> tuple[int, str]:
         command = [*known[words[0]], *words[1:]]
         done = subprocess.run(
-            command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            command,
+            cwd=folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
         )
         return done.returncode, done.stdout
 

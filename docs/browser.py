@@ -70,13 +70,27 @@ def browser() -> str:
     return found
 
 
-def take_picture(page: Path, picture: Path, *, width: int, height: int, dark: bool = False) -> None:
+def take_picture(
+    page: Path, picture: Path, *, width: int, height: int, dark: bool = False
+) -> None:
     """Write a picture of the upper part of a page as PNG, sizes in pixels."""
-    options = [*OPTIONS, f"--window-size={width},{height}", f"--screenshot={picture}", *([DARK] if dark else [])]
-    subprocess.run([browser(), *options, page.as_uri()], check=True, capture_output=True, timeout=PATIENCE)
+    options = [
+        *OPTIONS,
+        f"--window-size={width},{height}",
+        f"--screenshot={picture}",
+        *([DARK] if dark else []),
+    ]
+    subprocess.run(
+        [browser(), *options, page.as_uri()],
+        check=True,
+        capture_output=True,
+        timeout=PATIENCE,
+    )
 
 
-def looks(folder: Path, pages: Sequence[str], *, width: int, dark: bool = False) -> dict[str, Look]:
+def looks(
+    folder: Path, pages: Sequence[str], *, width: int, dark: bool = False
+) -> dict[str, Look]:
     """Return how each page of a folder looks in a window of a width.
 
     Args:
@@ -87,10 +101,19 @@ def looks(folder: Path, pages: Sequence[str], *, width: int, dark: bool = False)
     """
     measuring = folder / "measuring.html"
     measuring.write_text(MEASURE % (json.dumps(list(pages)), width), encoding="utf-8")
-    options = [*OPTIONS, "--allow-file-access-from-files", "--dump-dom", *([DARK] if dark else [])]
+    options = [
+        *OPTIONS,
+        "--allow-file-access-from-files",
+        "--dump-dom",
+        *([DARK] if dark else []),
+    ]
     try:
         shown = subprocess.run(
-            [browser(), *options, measuring.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
+            [browser(), *options, measuring.as_uri()],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         ).stdout
     finally:
         measuring.unlink()

@@ -14,7 +14,11 @@ BAR = "\\|"
 def pages() -> dict[str, str]:
     """Return the page of every command, and their index, as Markdown by path."""
     program = _program()
-    shown = {name: command for name, command in program.commands.items() if not command.hidden}
+    shown = {
+        name: command
+        for name, command in program.commands.items()
+        if not command.hidden
+    }
     made = {INDEX: _index(shown)}
     top = program.context_class(program, info_name="auditdp")
     for name, command in shown.items():
@@ -35,8 +39,13 @@ def _inside(command: Any, name: str, parent: Any) -> Any:
 
 
 def _index(commands: dict[str, Any]) -> str:
-    rows = [f"| [`auditdp {name}`]({name}.md) | {_first_line(command)} |" for name, command in sorted(commands.items())]
-    return "\n".join(["# Commands", "", "| command | what it does |", "|---|---|", *rows, ""])
+    rows = [
+        f"| [`auditdp {name}`]({name}.md) | {_first_line(command)} |"
+        for name, command in sorted(commands.items())
+    ]
+    return "\n".join(
+        ["# Commands", "", "| command | what it does |", "|---|---|", *rows, ""]
+    )
 
 
 def _page(command: Any, context: Any) -> str:
@@ -49,10 +58,17 @@ def _page(command: Any, context: Any) -> str:
 
 def _body(command: Any, context: Any) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    records = [(p.param_type_name, p.get_help_record(context)) for p in command.get_params(context)]
+    records = [
+        (p.param_type_name, p.get_help_record(context))
+        for p in command.get_params(context)
+    ]
     parts = [_escaped(command.help or ""), f"```text\n{usage}\n```"]
     for kind in ("argument", "option"):
-        rows = [f"| `{names}` | {_escaped(text).replace('|', BAR)} |" for k, (names, text) in records if k == kind]
+        rows = [
+            f"| `{names}` | {_escaped(text).replace('|', BAR)} |"
+            for k, (names, text) in records
+            if k == kind
+        ]
         if rows:
             parts.append("\n".join([f"| {kind} | what it is |", "|---|---|", *rows]))
     return "\n\n".join(parts)

@@ -14,7 +14,9 @@ STARRED = re.compile(r"(?<=[α-ω])\*(?=[\s,.;])")
 
 def as_markdown(docstring: str) -> str:
     """Return a docstring with fences around its doctests, and with stars of symbols that stay stars."""
-    fenced = EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", docstring)
+    fenced = EXAMPLE.sub(
+        lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", docstring
+    )
     return STARRED.sub(r"\\*", fenced)
 
 

@@ -32,7 +32,15 @@ def report(folder: Path) -> list[str]:
     project = folder / "counts"
     (project / "audits").mkdir(parents=True)
     (project / "audits" / "audit_counts.py").write_text(example()[0], encoding="utf-8")
-    command = [sys.executable, "-m", "auditdp", *RUN, "--report", "html=../report.html", "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "auditdp",
+        *RUN,
+        "--report",
+        "html=../report.html",
+        "-q",
+    ]
     subprocess.run(command, cwd=project, check=False, stdout=subprocess.DEVNULL)
     (page,) = (folder / "report_audits").glob("*.html")
     return ["report.html", page.relative_to(folder).as_posix()]
@@ -46,7 +54,9 @@ def main() -> None:
     shown = PngImagePlugin.PngInfo()
     shown.add_itxt("shown", example()[1])
     with Image.open(PICTURE) as picture:
-        picture.convert("RGB").quantize(COLOURS).save(PICTURE, optimize=True, pnginfo=shown)
+        picture.convert("RGB").quantize(COLOURS).save(
+            PICTURE, optimize=True, pnginfo=shown
+        )
 
 
 if __name__ == "__main__":

@@ -35,7 +35,13 @@ def command_pages() -> list[str]:
     return [path.replace(".md", ".html") for path in commands.pages()]
 
 
-def take(folder: Path, pages: Iterable[str], pictures: Path, *, widths: Iterable[int] = WIDTHS) -> list[Path]:
+def take(
+    folder: Path,
+    pages: Iterable[str],
+    pictures: Path,
+    *,
+    widths: Iterable[int] = WIDTHS,
+) -> list[Path]:
     """Write pictures of pages, light and dark, in place of those that are there, and return their paths.
 
     Args:
@@ -51,11 +57,19 @@ def take(folder: Path, pages: Iterable[str], pictures: Path, *, widths: Iterable
     taken = []
     for page in pages:
         if not (folder / page).is_file():
-            raise ConfigurationError(f"{folder / page}: no such page; make docs builds the site")
+            raise ConfigurationError(
+                f"{folder / page}: no such page; make docs builds the site"
+            )
         for width in widths:
             for dark in (False, True):
                 name = f"{page.removesuffix('.html').replace('/', '-')}-{width}-{'dark' if dark else 'light'}.png"
-                take_picture(folder / page, pictures / name, width=width, height=HEIGHT, dark=dark)
+                take_picture(
+                    folder / page,
+                    pictures / name,
+                    width=width,
+                    height=HEIGHT,
+                    dark=dark,
+                )
                 taken.append(pictures / name)
     return taken
 

@@ -28,7 +28,15 @@ class GCN:
     second: Tensor
 
     @classmethod
-    def initial(cls, size: int, *, features: Tensor, hidden: int, classes: int, generator: torch.Generator) -> GCN:
+    def initial(
+        cls,
+        size: int,
+        *,
+        features: Tensor,
+        hidden: int,
+        classes: int,
+        generator: torch.Generator,
+    ) -> GCN:
         """Return models with Glorot's weights, uniform on ±√(6/(in+out)), of the features' type and on their device.
 
         Args:
@@ -40,8 +48,12 @@ class GCN:
         """
 
         def glorot(fan_in: int, fan_out: int) -> Tensor:
-            uniform = torch.rand(size, fan_in, fan_out, dtype=features.dtype, generator=generator)
-            return ((2 * uniform - 1) * (6 / (fan_in + fan_out)) ** 0.5).to(features.device)
+            uniform = torch.rand(
+                size, fan_in, fan_out, dtype=features.dtype, generator=generator
+            )
+            return ((2 * uniform - 1) * (6 / (fan_in + fan_out)) ** 0.5).to(
+                features.device
+            )
 
         return cls(glorot(features.shape[-1], hidden), glorot(hidden, classes))
 
@@ -53,7 +65,15 @@ class GCN:
         """Return the output before the softmax, shape (size, nodes, classes)."""
         return graph_convolution(operator, self.hidden(operator, features), self.second)
 
-    def fitted(self, operator: Tensor, features: Tensor, labels: Tensor, *, epochs: int, learning_rate: float) -> GCN:
+    def fitted(
+        self,
+        operator: Tensor,
+        features: Tensor,
+        labels: Tensor,
+        *,
+        epochs: int,
+        learning_rate: float,
+    ) -> GCN:
         """Return the models after ``epochs`` full-batch steps of Adam on their cross-entropies.
 
         Adam works entry by entry and no weight has part in two models' losses, so the gradient of the sum trains each
@@ -66,11 +86,15 @@ class GCN:
             epochs: Steps.
             learning_rate: Adam's.
         """
-        weights = [weight.clone().requires_grad_() for weight in (self.first, self.second)]
+        weights = [
+            weight.clone().requires_grad_() for weight in (self.first, self.second)
+        ]
         optimiser = torch.optim.Adam(weights, lr=learning_rate)
         for _ in range(epochs):
             optimiser.zero_grad()
-            cross_entropy(GCN(*weights).logits(operator, features), labels).sum().backward()
+            cross_entropy(
+                GCN(*weights).logits(operator, features), labels
+            ).sum().backward()
             optimiser.step()
         return GCN(*(weight.detach() for weight in weights))
 
@@ -83,5 +107,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
         labels: Classes, int64, shape (nodes,) or (size, nodes); UNLABELLED where there is none, not everywhere.
     """
     target = labels.expand(logits.shape[:-1])
-    losses = functional.cross_entropy(logits.mT, target, ignore_index=UNLABELLED, reduction="none")
+    losses = functional.cross_entropy(
+        logits.mT, target, ignore_index=UNLABELLED, reduction="none"
+    )
     return losses.sum(dim=-1) / (target != UNLABELLED).sum(dim=-1)

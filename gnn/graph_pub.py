@@ -60,12 +60,20 @@ class TrainedScores:
 
     def __post_init__(self) -> None:
         features, labels = np.asarray(self.features), np.asarray(self.labels)
-        if features.ndim != 2 or features.dtype.kind != "f" or not np.isfinite(features).all():
+        if (
+            features.ndim != 2
+            or features.dtype.kind != "f"
+            or not np.isfinite(features).all()
+        ):
             raise MechanismError(
                 f"TrainedScores: expected finite floating-point features of shape (nodes, k), got {features.dtype} of "
                 f"shape {features.shape}"
             )
-        if labels.shape != (len(features),) or labels.dtype.kind not in "iu" or (labels < UNLABELLED).any():
+        if (
+            labels.shape != (len(features),)
+            or labels.dtype.kind not in "iu"
+            or (labels < UNLABELLED).any()
+        ):
             raise MechanismError(
                 f"TrainedScores: expected {len(features)} labels, integers >= 0 or -1 where there is none, got "
                 f"{labels.dtype} of shape {labels.shape}"
@@ -75,7 +83,9 @@ class TrainedScores:
                 "TrainedScores: expected labels of two classes or more; else there is nothing to learn"
             )
         if self.encode not in ("learned", "private"):
-            raise MechanismError(f"TrainedScores: expected encode, 'learned' or 'private', got {self.encode!r}")
+            raise MechanismError(
+                f"TrainedScores: expected encode, 'learned' or 'private', got {self.encode!r}"
+            )
         check_integer("TrainedScores", "hidden", self.hidden, 1)
         check_integer("TrainedScores", "epochs", self.epochs, 0)
         check_positive("TrainedScores", "learning_rate", self.learning_rate)
@@ -85,7 +95,9 @@ class TrainedScores:
         """Number of nodes N."""
         return len(self.features)
 
-    def embeddings(self, data: Array, size: int, *, generator: torch.Generator) -> Tensor:
+    def embeddings(
+        self, data: Array, size: int, *, generator: torch.Generator
+    ) -> Tensor:
         """Return Z of ``size`` independent trainings on one private graph, shape (size, nodes, hidden).
 
         Args:
@@ -98,24 +110,45 @@ class TrainedScores:
         """
         features = torch.as_tensor(np.asarray(self.features), device=self.device)
         labels = torch.as_tensor(np.asarray(self.labels, np.int64), device=self.device)
-        private = torch.as_tensor(bit_matrix("TrainedScores", data, self.nodes), device=self.device).to(features.dtype)
+        private = torch.as_tensor(
+            bit_matrix("TrainedScores", data, self.nodes), device=self.device
+        ).to(features.dtype)
 
         def trained(operator: Tensor) -> GCN:
             classes = int(labels.max()) + 1
-            start = GCN.initial(size, features=features, hidden=self.hidden, classes=classes, generator=generator)
-            return start.fitted(operator, features, labels, epochs=self.epochs, learning_rate=self.learning_rate)
+            start = GCN.initial(
+                size,
+                features=features,
+                hidden=self.hidden,
+                classes=classes,
+                generator=generator,
+            )
+            return start.fitted(
+                operator,
+                features,
+                labels,
+                epochs=self.epochs,
+                learning_rate=self.learning_rate,
+            )
 
         operator = propagation(private)
         if self.encode == "learned":
             model = trained(operator)
             predictions = model.logits(operator, features).argmax(dim=-1)
-            operator = propagation(self.reverse.learned(model, features, predictions, labels))
+            operator = propagation(
+                self.reverse.learned(model, features, predictions, labels)
+            )
         return trained(operator).hidden(operator, features)
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return L of ``size`` independent trainings on one private graph, float64, shape (size, nodes, nodes)."""
         generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
-        embeddings = self.embeddings(data, size, generator=generator).cpu().numpy().astype(np.float64)
+        embeddings = (
+            self.embeddings(data, size, generator=generator)
+            .cpu()
+            .numpy()
+            .astype(np.float64)
+        )
         return np.stack([score_matrix(embedding) for embedding in embeddings])
 
     def with_seed(self, seed: int) -> Scores:
@@ -163,11 +196,17 @@ class GraphPubTrained:
     @property
     def name(self) -> str:
         """The mechanism, its budget, and the readings."""
-        return self._selection(np.zeros((self.training.nodes,) * 2)).name.replace("GraphPub", "GraphPubTrained")
+        return self._selection(np.zeros((self.training.nodes,) * 2)).name.replace(
+            "GraphPub", "GraphPubTrained"
+        )
 
     def _selection(self, scores: Array) -> GraphPub:
         return GraphPub(
-            self.epsilon, self.training.nodes, scores, rounding=self.rounding, degree_epsilon=self.degree_epsilon
+            self.epsilon,
+            self.training.nodes,
+            scores,
+            rounding=self.rounding,
+            degree_epsilon=self.degree_epsilon,
         )
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
@@ -176,7 +215,9 @@ class GraphPubTrained:
         # The selection reads the order of the scores in each row and nothing else, and few nodes have few orders.
         ranks = (-scores).argsort(axis=-1, kind="stable").argsort(axis=-1)
         orders, order_of = np.unique(ranks, axis=0, return_inverse=True)
-        outputs = np.empty((size, self.training.nodes * (self.training.nodes - 1)), np.int8)
+        outputs = np.empty(
+            (size, self.training.nodes * (self.training.nodes - 1)), np.int8
+        )
         for number, order in enumerate(orders):
             runs = np.flatnonzero(order_of.ravel() == number)
             outputs[runs] = self._selection(-order)(data, len(runs), rng=rng)

@@ -24,7 +24,9 @@ def propagation(adjacency: Tensor) -> Tensor:
         raise MechanismError(
             f"propagation: expected adjacency matrices of shape (..., nodes, nodes), got {tuple(adjacency.shape)}"
         )
-    looped = adjacency + torch.eye(adjacency.shape[-1], dtype=adjacency.dtype, device=adjacency.device)
+    looped = adjacency + torch.eye(
+        adjacency.shape[-1], dtype=adjacency.dtype, device=adjacency.device
+    )
     scale = looped.sum(dim=-1).rsqrt()
     return scale[..., :, None] * looped * scale[..., None, :]
 

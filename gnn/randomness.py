@@ -22,14 +22,20 @@ def device_of(device: str | torch.device) -> torch.device:
     try:
         found = torch.device(device)
     except RuntimeError as error:
-        raise ConfigurationError(f"no device {device!r}: {str(error).splitlines()[0]}; use 'cpu' or 'cuda'") from None
+        raise ConfigurationError(
+            f"no device {device!r}: {str(error).splitlines()[0]}; use 'cpu' or 'cuda'"
+        ) from None
     if found.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigurationError(f"device {device!r}: torch finds no CUDA device on this machine; use device='cpu'")
+        raise ConfigurationError(
+            f"device {device!r}: torch finds no CUDA device on this machine; use device='cpu'"
+        )
     return found
 
 
 @contextmanager
-def seeded(generator: torch.Generator, device: str | torch.device = "cpu") -> Iterator[None]:
+def seeded(
+    generator: torch.Generator, device: str | torch.device = "cpu"
+) -> Iterator[None]:
     """Seed torch's global generators of the CPU and of ``device`` from ``generator``; afterwards they are as they were.
 
     Args:
@@ -38,7 +44,11 @@ def seeded(generator: torch.Generator, device: str | torch.device = "cpu") -> It
     """
     seed = int(torch.randint(2**63 - 1, (), generator=generator))
     place = device_of(device)
-    devices = [place.index if place.index is not None else torch.cuda.current_device()] if place.type == "cuda" else []
+    devices = (
+        [place.index if place.index is not None else torch.cuda.current_device()]
+        if place.type == "cuda"
+        else []
+    )
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         yield

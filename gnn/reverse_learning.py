@@ -20,7 +20,9 @@ def projected(matrix: Tensor) -> Tensor:
     a parabola about (m_ij + m_ji)/2, so the best a in [0, 1] is that mean, cut to the interval.
     """
     mean = (matrix + matrix.mT) / 2
-    return mean.clamp(0, 1) * (1 - torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device))
+    return mean.clamp(0, 1) * (
+        1 - torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    )
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,24 @@ class ReverseLearning:
                 f"ReverseLearning: expected alpha in [0, 1] and beta >= 0, got {self.alpha!r} and {self.beta!r}"
             )
 
-    def objective(self, adjacency: Tensor, model: GCN, features: Tensor, predictions: Tensor, labels: Tensor) -> Tensor:
+    def objective(
+        self,
+        adjacency: Tensor,
+        model: GCN,
+        features: Tensor,
+        predictions: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         """Return what is minimised, for each model, shape (size,); arguments as in ``learned``."""
         logits = model.logits(propagation(adjacency), features)
-        agreement = self.alpha * cross_entropy(logits, predictions) + (1 - self.alpha) * cross_entropy(logits, labels)
+        agreement = self.alpha * cross_entropy(logits, predictions) + (
+            1 - self.alpha
+        ) * cross_entropy(logits, labels)
         return agreement + self.beta * torch.linalg.matrix_norm(adjacency)
 
-    def learned(self, model: GCN, features: Tensor, predictions: Tensor, labels: Tensor) -> Tensor:
+    def learned(
+        self, model: GCN, features: Tensor, predictions: Tensor, labels: Tensor
+    ) -> Tensor:
         """Return A_s of each model, shape (size, nodes, nodes): symmetric, entries in [0, 1], zeros on the diagonal.
 
         Args:
@@ -73,7 +86,9 @@ class ReverseLearning:
             labels: Classes, int64, shape (nodes,).
         """
         size, nodes = len(model.first), len(features)
-        adjacency = torch.zeros(size, nodes, nodes, dtype=features.dtype, device=features.device)
+        adjacency = torch.zeros(
+            size, nodes, nodes, dtype=features.dtype, device=features.device
+        )
         for _ in range(self.steps):
             adjacency.requires_grad_()
             loss = self.objective(adjacency, model, features, predictions, labels).sum()

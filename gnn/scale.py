@@ -19,7 +19,11 @@ from gnn.datasets import load, paper_split
 from gnn.pipelines.dpar import DPARParameters, fit_dpar
 from gnn.pipelines.lpgnn import Parameters, lpgnn
 from gnn.pipelines.lpgnn.features import reports
-from gnn.pipelines.lpgnn.propagation import PropagatedFeatures, k_prop, normalised_adjacency
+from gnn.pipelines.lpgnn.propagation import (
+    PropagatedFeatures,
+    k_prop,
+    normalised_adjacency,
+)
 from gnn.pipelines.parts import part
 from gnn.randomness import device_of
 from gnn.training import evaluate
@@ -47,10 +51,20 @@ def lpgnn_facebook(device: str, epochs: int) -> Measured:
     """LPGNN on Facebook at ε_x = ε_y = 1 with the published settings, from raw data in memory to test accuracy."""
     data, generator = load("facebook"), torch.Generator().manual_seed(0)
     split = paper_split("lpgnn", data.y, generator=generator)
-    parameters = Parameters(steps_features=2, steps_labels=4, learning_rate=0.001, weight_decay=0.01, epochs=epochs)
+    parameters = Parameters(
+        steps_features=2,
+        steps_labels=4,
+        learning_rate=0.001,
+        weight_decay=0.01,
+        epochs=epochs,
+    )
     started = time.perf_counter()
     _, record = lpgnn(data, parameters, split=split, generator=generator, device=device)
-    return {"seconds": time.perf_counter() - started, "accuracy": record.test_accuracy, "nodes": float(len(data.y))}
+    return {
+        "seconds": time.perf_counter() - started,
+        "accuracy": record.test_accuracy,
+        "nodes": float(len(data.y)),
+    }
 
 
 def dpar_physics(device: str, epochs: int) -> Measured:
@@ -60,9 +74,19 @@ def dpar_physics(device: str, epochs: int) -> Measured:
     started = time.perf_counter()
     training, test = part(data, split.training), part(data, split.test)
     parameters = DPARParameters(epsilon=8.0, delta=1e-4, method="EM0", epochs=epochs)
-    model, _ = fit_dpar(training, parameters, classes=int(data.num_classes), generator=generator, device=device)
+    model, _ = fit_dpar(
+        training,
+        parameters,
+        classes=int(data.num_classes),
+        generator=generator,
+        device=device,
+    )
     accuracy = evaluate(model, test, torch.arange(len(split.test)), device=device)
-    return {"seconds": time.perf_counter() - started, "accuracy": accuracy, "nodes": float(len(data.y))}
+    return {
+        "seconds": time.perf_counter() - started,
+        "accuracy": accuracy,
+        "nodes": float(len(data.y)),
+    }
 
 
 def features_physics(device: str, epochs: int) -> Measured:
@@ -70,12 +94,20 @@ def features_physics(device: str, epochs: int) -> Measured:
     data, generator = load("coauthor_physics"), torch.Generator().manual_seed(0)
     nodes, width = data.x.shape
     started = time.perf_counter()
-    sent = reports(data, Parameters(epsilon_features=1.0, scaling="clip"), generator=generator)
+    sent = reports(
+        data, Parameters(epsilon_features=1.0, scaling="clip"), generator=generator
+    )
     operator = normalised_adjacency(data.edge_index, nodes)
-    features = PropagatedFeatures(sent.encoded, operator, 2, scale=sent.scale, shift=sent.shift)
+    features = PropagatedFeatures(
+        sent.encoded, operator, 2, scale=sent.scale, shift=sent.shift
+    )
     features.product(torch.randn(32, width, generator=generator))
     k_prop(operator, sent.encoded.to_dense().mul_(sent.scale).add_(sent.shift), 2)
-    return {"seconds": time.perf_counter() - started, "nodes": float(nodes), "features": float(width)}
+    return {
+        "seconds": time.perf_counter() - started,
+        "nodes": float(nodes),
+        "features": float(width),
+    }
 
 
 def kprop_bandwidth(device: str, epochs: int) -> Measured:
@@ -133,7 +165,11 @@ def main() -> None:
     measure, epochs = MEASUREMENTS[given.name]
     started = time.process_time()
     found = measure(given.device, given.epochs or epochs)
-    found |= {"epochs": given.epochs or epochs, "threads": given.threads, "cpu seconds": time.process_time() - started}
+    found |= {
+        "epochs": given.epochs or epochs,
+        "threads": given.threads,
+        "cpu seconds": time.process_time() - started,
+    }
     print(json.dumps(found | {"peak memory": peak_memory(device_of(given.device))}))
 
 

@@ -16,16 +16,26 @@ warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta 
 
 
 def csr(
-    values: NDArray[np.generic], indices: NDArray[np.generic], pointers: NDArray[np.generic], shape: tuple[int, int]
+    values: NDArray[np.generic],
+    indices: NDArray[np.generic],
+    pointers: NDArray[np.generic],
+    shape: tuple[int, int],
 ) -> Tensor:
     """Return a sparse matrix as a float32 tensor of torch's CSR layout, after a check of its indices.
 
     Raises:
         RuntimeError: If these are not the parts of a CSR matrix of this shape.
     """
-    parts = (pointers.astype(np.int64), indices.astype(np.int64), values.astype(np.float32))
+    parts = (
+        pointers.astype(np.int64),
+        indices.astype(np.int64),
+        values.astype(np.float32),
+    )
     # An empty array has stride 0, which some versions of torch refuse as not contiguous; a copy in this format has stride 1.
-    copies = (torch.from_numpy(part).clone(memory_format=torch.contiguous_format) for part in parts)
+    copies = (
+        torch.from_numpy(part).clone(memory_format=torch.contiguous_format)
+        for part in parts
+    )
     return torch.sparse_csr_tensor(*copies, size=shape, check_invariants=True)
 
 
@@ -36,7 +46,9 @@ def is_sparse(x: Tensor) -> bool:
 
 def with_values(x: Tensor, values: Tensor) -> Tensor:
     """Return a sparse matrix with the places of x and other values."""
-    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, size=x.shape, check_invariants=False)
+    return torch.sparse_csr_tensor(
+        x.crow_indices(), x.col_indices(), values, size=x.shape, check_invariants=False
+    )
 
 
 def rows(x: Tensor, index: Tensor) -> Tensor:
@@ -52,10 +64,16 @@ def rows(x: Tensor, index: Tensor) -> Tensor:
     counts = pointers.diff()[index]
     ends = counts.cumsum(0)
     shift = pointers[index] - (ends - counts)
-    places = torch.repeat_interleave(shift, counts) + torch.arange(int(counts.sum()), device=x.device)
+    places = torch.repeat_interleave(shift, counts) + torch.arange(
+        int(counts.sum()), device=x.device
+    )
     starts = torch.cat([ends.new_zeros(1), ends])
     return torch.sparse_csr_tensor(
-        starts, x.col_indices()[places], x.values()[places], size=(len(index), x.shape[1]), check_invariants=False
+        starts,
+        x.col_indices()[places],
+        x.values()[places],
+        size=(len(index), x.shape[1]),
+        check_invariants=False,
     )
 
 

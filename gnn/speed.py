@@ -56,7 +56,9 @@ def plain(data: Data, epochs: int, dropout: float, device: str) -> float:
         model.train()
         optimiser.zero_grad()
         out = model(given.x, given.edge_index)
-        functional.cross_entropy(out[given.train_mask], given.y[given.train_mask]).backward()  # type: ignore[no-untyped-call]
+        functional.cross_entropy(
+            out[given.train_mask], given.y[given.train_mask]
+        ).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         model.eval()
         with torch.no_grad():
@@ -69,15 +71,27 @@ def plain(data: Data, epochs: int, dropout: float, device: str) -> float:
 def ours(data: Data, epochs: int, dropout: float, device: str) -> float:
     """Return seconds per epoch of the trainer."""
     generator = torch.Generator().manual_seed(0)
-    model = GCN(data.x.shape[1], data.num_classes, input_dropout=dropout, generator=generator)
+    model = GCN(
+        data.x.shape[1], data.num_classes, input_dropout=dropout, generator=generator
+    )
     settings = Settings(epochs=epochs, weight_decay=5e-4, decayed="first")
     split = public_split(data)
     start = time.process_time()
-    fit(model, data, split=split, generator=generator, settings=settings, better=higher_score, device=device)
+    fit(
+        model,
+        data,
+        split=split,
+        generator=generator,
+        settings=settings,
+        better=higher_score,
+        device=device,
+    )
     return (time.process_time() - start) / epochs
 
 
-def in_turns(loops: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+def in_turns(
+    loops: Mapping[str, Callable[[], float]], rounds: int
+) -> dict[str, list[float]]:
     """Return the seconds of each loop and round; rounds alternate."""
     found: dict[str, list[float]] = {name: [] for name in loops}
     for _ in range(rounds):
@@ -98,16 +112,26 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--input-dropout", type=float, default=0.5)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--json", action="store_true", help="the seconds per epoch of every round, as JSON")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="the seconds per epoch of every round, as JSON",
+    )
     given = parser.parse_args()
     sparse = load("cora")
     sparse.x = rows_normalised(sparse.x)
     dense = sparse.clone()
     dense.x = sparse.x.to_dense()
     loops: dict[str, Callable[[], float]] = {
-        "plain loop, dense features": lambda: plain(dense, given.epochs, given.input_dropout, given.device),
-        "trainer, dense features": lambda: ours(dense, given.epochs, given.input_dropout, given.device),
-        "trainer, sparse features": lambda: ours(sparse, given.epochs, given.input_dropout, given.device),
+        "plain loop, dense features": lambda: plain(
+            dense, given.epochs, given.input_dropout, given.device
+        ),
+        "trainer, dense features": lambda: ours(
+            dense, given.epochs, given.input_dropout, given.device
+        ),
+        "trainer, sparse features": lambda: ours(
+            sparse, given.epochs, given.input_dropout, given.device
+        ),
     }
     times = in_turns(loops, given.rounds)
     if given.json:

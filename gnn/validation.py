@@ -18,22 +18,40 @@ class TrainingError(AuditError, RuntimeError):
 def check_count(owner: str, name: str, value: int, least: int = 1) -> None:
     """Raise unless ``value`` is an integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigurationError(f"{owner}: expected {name}, an integer >= {least}, got {value!r}")
+        raise ConfigurationError(
+            f"{owner}: expected {name}, an integer >= {least}, got {value!r}"
+        )
 
 
-def check_number(owner: str, name: str, value: float, *, least: float = 0.0, below: float = math.inf) -> None:
+def check_number(
+    owner: str, name: str, value: float, *, least: float = 0.0, below: float = math.inf
+) -> None:
     """Raise unless ``least`` <= ``value`` < ``below``."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < below:
-        raise ConfigurationError(f"{owner}: expected {name} in [{least:g}, {below:g}), got {value!r}")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not least <= value < below
+    ):
+        raise ConfigurationError(
+            f"{owner}: expected {name} in [{least:g}, {below:g}), got {value!r}"
+        )
 
 
 def check_positive(owner: str, name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number > 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ConfigurationError(f"{owner}: expected {name}, a finite number > 0, got {value!r}")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 < value < math.inf
+    ):
+        raise ConfigurationError(
+            f"{owner}: expected {name}, a finite number > 0, got {value!r}"
+        )
 
 
 def check_choice(owner: str, name: str, value: str, known: tuple[str, ...]) -> None:
     """Raise unless ``value`` is one of ``known``."""
     if value not in known:
-        raise ConfigurationError(f"{owner}: no {name} {value!r}; {did_you_mean(str(value), known)}")
+        raise ConfigurationError(
+            f"{owner}: no {name} {value!r}; {did_you_mean(str(value), known)}"
+        )

@@ -32,19 +32,30 @@ class Randomised:
 @audit(source=SOURCE + "Laplace", reading="Laplace")
 def laplace(epsilon=1.0):
     """Laplace noise from four uniform numbers."""
-    return Audit(Randomised("Laplace", epsilon=epsilon, sensitivity=1), PureDP(epsilon), APART)
+    return Audit(
+        Randomised("Laplace", epsilon=epsilon, sensitivity=1), PureDP(epsilon), APART
+    )
 
 
-@audit(source=SOURCE + "Laplace: 'support for (relaxed) (ε, δ)-differential privacy'", reading="Laplace, δ")
+@audit(
+    source=SOURCE + "Laplace: 'support for (relaxed) (ε, δ)-differential privacy'",
+    reading="Laplace, δ",
+)
 def laplace_relaxed(epsilon=1.0, delta=0.1):
     """Laplace noise of scale sensitivity/(ε − ln(1 − δ))."""
-    return Audit(Randomised("Laplace", epsilon=epsilon, delta=delta, sensitivity=1), ApproxDP(epsilon, delta), APART)
+    return Audit(
+        Randomised("Laplace", epsilon=epsilon, delta=delta, sensitivity=1),
+        ApproxDP(epsilon, delta),
+        APART,
+    )
 
 
 @audit(source=SOURCE + "LaplaceTruncated", reading="LaplaceTruncated")
 def laplace_truncated(epsilon=1.0):
     """Laplace noise; what falls out of the domain is put on its ends."""
-    made = Randomised("LaplaceTruncated", epsilon=epsilon, sensitivity=1, lower=0, upper=3)
+    made = Randomised(
+        "LaplaceTruncated", epsilon=epsilon, sensitivity=1, lower=0, upper=3
+    )
     return Audit(made, PureDP(epsilon), [(0.0, 1.0), (2.0, 1.0)])
 
 
@@ -58,21 +69,27 @@ def laplace_folded(epsilon=1.0):
 @audit(source=SOURCE + "LaplaceBoundedDomain", reading="LaplaceBoundedDomain")
 def laplace_bounded(epsilon=1.0):
     """Laplace noise, drawn until it falls into the domain, of a scale that pays for that."""
-    made = Randomised("LaplaceBoundedDomain", epsilon=epsilon, sensitivity=1, lower=0, upper=3)
+    made = Randomised(
+        "LaplaceBoundedDomain", epsilon=epsilon, sensitivity=1, lower=0, upper=3
+    )
     return Audit(made, PureDP(epsilon), [(0.0, 1.0), (2.0, 1.0)])
 
 
 @audit(source=SOURCE + "LaplaceBoundedNoise", reading="LaplaceBoundedNoise")
 def laplace_bounded_noise(epsilon=1.0, delta=0.1):
     """Laplace noise of bounded size."""
-    made = Randomised("LaplaceBoundedNoise", epsilon=epsilon, delta=delta, sensitivity=1)
+    made = Randomised(
+        "LaplaceBoundedNoise", epsilon=epsilon, delta=delta, sensitivity=1
+    )
     return Audit(made, ApproxDP(epsilon, delta), APART)
 
 
 @audit(source=SOURCE + "Staircase", reading="Staircase")
 def staircase(epsilon=1.0):
     """The staircase mechanism at its default γ."""
-    return Audit(Randomised("Staircase", epsilon=epsilon, sensitivity=1), PureDP(epsilon), APART)
+    return Audit(
+        Randomised("Staircase", epsilon=epsilon, sensitivity=1), PureDP(epsilon), APART
+    )
 
 
 @audit(source=SOURCE + "Snapping", reading="Snapping")
@@ -85,13 +102,19 @@ def snapping(epsilon=1.0):
 @audit(source=SOURCE + "Uniform: (0, δ)", reading="Uniform")
 def uniform(delta=0.1):
     """Uniform noise, claimed at ε = 0; a claim needs ε > 0, so it is audited at 1e-6."""
-    return Audit(Randomised("Uniform", delta=delta, sensitivity=1), ApproxDP(1e-6, delta), APART)
+    return Audit(
+        Randomised("Uniform", delta=delta, sensitivity=1), ApproxDP(1e-6, delta), APART
+    )
 
 
 @audit(source=SOURCE + "Gaussian", reading="Gaussian")
 def gaussian(epsilon=1.0, delta=0.01):
     """Gaussian noise by the classic formula."""
-    return Audit(Randomised("Gaussian", epsilon=epsilon, delta=delta, sensitivity=1), ApproxDP(epsilon, delta), APART)
+    return Audit(
+        Randomised("Gaussian", epsilon=epsilon, delta=delta, sensitivity=1),
+        ApproxDP(epsilon, delta),
+        APART,
+    )
 
 
 @audit(source=SOURCE + "GaussianAnalytic", reading="GaussianAnalytic")
@@ -117,20 +140,30 @@ def geometric(epsilon=1.0):
 @audit(source=SOURCE + "Geometric, sensitivity 2", reading="Geometric, sensitivity 2")
 def geometric_of_two(epsilon=1.0):
     """Two-sided geometric noise for a sensitivity of 2."""
-    return Audit(Randomised("Geometric", epsilon=epsilon, sensitivity=2), PureDP(epsilon), [(0, 2), (0, 1)])
+    return Audit(
+        Randomised("Geometric", epsilon=epsilon, sensitivity=2),
+        PureDP(epsilon),
+        [(0, 2), (0, 1)],
+    )
 
 
 @audit(source=SOURCE + "GeometricTruncated", reading="GeometricTruncated")
 def geometric_truncated(epsilon=1.0):
     """Geometric noise; what falls out of the domain is put on its ends."""
-    return Audit(Randomised("GeometricTruncated", epsilon=epsilon, lower=0, upper=5), PureDP(epsilon), WHOLE)
+    return Audit(
+        Randomised("GeometricTruncated", epsilon=epsilon, lower=0, upper=5),
+        PureDP(epsilon),
+        WHOLE,
+    )
 
 
 @audit(source=SOURCE + "GeometricFolded", reading="GeometricFolded")
 def geometric_folded(epsilon=1.0):
     """Geometric noise; what falls out of the domain is folded back into it."""
     return Audit(
-        Randomised("GeometricFolded", epsilon=epsilon, lower=0.5, upper=5.5), PureDP(epsilon), [(1, 2), (5, 4)]
+        Randomised("GeometricFolded", epsilon=epsilon, lower=0.5, upper=5.5),
+        PureDP(epsilon),
+        [(1, 2), (5, 4)],
     )
 
 
@@ -146,7 +179,9 @@ def exponential_categorical(epsilon=1.0):
     """The exponential mechanism that answers a value with one that is near."""
     near = [("child", "adult", 1), ("adult", "senior", 1), ("child", "senior", 2)]
     return Audit(
-        Randomised("ExponentialCategorical", epsilon=epsilon, utility_list=near), PureDP(epsilon), AnyValues(AGES)
+        Randomised("ExponentialCategorical", epsilon=epsilon, utility_list=near),
+        PureDP(epsilon),
+        AnyValues(AGES),
     )
 
 
@@ -154,7 +189,12 @@ def selected(name, **parameters):
     """Return a mechanism that selects one of some candidates by the utilities that it is given."""
 
     def select(utilities, size, *, rng):
-        made = getattr(dp, name)(utility=list(utilities), sensitivity=1, random_state=state(rng), **parameters)
+        made = getattr(dp, name)(
+            utility=list(utilities),
+            sensitivity=1,
+            random_state=state(rng),
+            **parameters,
+        )
         return np.array([made.randomise() for _ in range(size)])
 
     return select
@@ -173,17 +213,28 @@ def exponential(epsilon=1.0):
 @audit(source=SOURCE + "Exponential, monotonic", reading="Exponential, monotonic")
 def exponential_monotonic(epsilon=1.0):
     """The exponential mechanism with half of the noise, where utilities only grow with a record."""
-    return Audit(selected("Exponential", epsilon=epsilon, monotonic=True), PureDP(epsilon), MONOTONIC)
+    return Audit(
+        selected("Exponential", epsilon=epsilon, monotonic=True),
+        PureDP(epsilon),
+        MONOTONIC,
+    )
 
 
 @audit(source=SOURCE + "PermuteAndFlip", reading="PermuteAndFlip")
 def permute_and_flip(epsilon=1.0):
     """Permute and flip."""
-    return Audit(selected("PermuteAndFlip", epsilon=epsilon), PureDP(epsilon), UTILITIES)
+    return Audit(
+        selected("PermuteAndFlip", epsilon=epsilon), PureDP(epsilon), UTILITIES
+    )
 
 
 @audit(source=SOURCE + "Bingham", reading="Bingham, 2 dimensions")
 def bingham(epsilon=1.0):
     """An eigenvector of a matrix; the quadratic form of the difference of two neighbours is at most 1 on unit vectors."""
-    pairs = [(np.diag([5.0, 4.0]), np.diag([4.0, 5.0])), (np.diag([5.0, 1.0]), np.diag([6.0, 0.0]))]
-    return Audit(Randomised("Bingham", epsilon=epsilon), PureDP(epsilon), pairs, calls=1_000)
+    pairs = [
+        (np.diag([5.0, 4.0]), np.diag([4.0, 5.0])),
+        (np.diag([5.0, 1.0]), np.diag([6.0, 0.0])),
+    ]
+    return Audit(
+        Randomised("Bingham", epsilon=epsilon), PureDP(epsilon), pairs, calls=1_000
+    )

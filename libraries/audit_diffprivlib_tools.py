@@ -32,13 +32,25 @@ class Statistic:
         """Return ``size`` releases for one array."""
         values, random_state = np.ravel(data), state(rng)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of numpy, about arrays without a number
-            return np.array([self.function(values, **self.parameters, random_state=random_state) for _ in range(size)])
+            warnings.simplefilter(
+                "ignore", RuntimeWarning
+            )  # of numpy, about arrays without a number
+            return np.array(
+                [
+                    self.function(values, **self.parameters, random_state=random_state)
+                    for _ in range(size)
+                ]
+            )
 
 
 def replaced(name, claim, calls=10_000, **parameters):
     """Return the audit of a statistic of four numbers of [0, 1] of which one is replaced."""
-    return Audit(Statistic(name, epsilon=claim, bounds=(0, 1), **parameters), PureDP(claim), REPLACED, calls=calls)
+    return Audit(
+        Statistic(name, epsilon=claim, bounds=(0, 1), **parameters),
+        PureDP(claim),
+        REPLACED,
+        calls=calls,
+    )
 
 
 @audit(source=SOURCE + "mean", reading="mean")
@@ -69,13 +81,20 @@ def total(epsilon=1.0):
 def total_of_integers(epsilon=1.0):
     """The sum of four integers of 0..3, of which one is replaced."""
     summed = Statistic("sum", epsilon=epsilon, bounds=(0, 3), dtype=int)
-    return Audit(summed, PureDP(epsilon), Records(4, [0.0, 1.0, 2.0, 3.0]), calls=10_000)
+    return Audit(
+        summed, PureDP(epsilon), Records(4, [0.0, 1.0, 2.0, 3.0]), calls=10_000
+    )
 
 
 @audit(source=SOURCE + "count_nonzero", reading="count_nonzero")
 def count(epsilon=1.0):
     """How many of four entries are not zero; one is replaced."""
-    return Audit(Statistic("count_nonzero", epsilon=epsilon), PureDP(epsilon), Records(4, [0.0, 1.0]), calls=10_000)
+    return Audit(
+        Statistic("count_nonzero", epsilon=epsilon),
+        PureDP(epsilon),
+        Records(4, [0.0, 1.0]),
+        calls=10_000,
+    )
 
 
 @audit(source=SOURCE + "median", reading="median")
@@ -96,7 +115,12 @@ class Histogram(Statistic):
     def __call__(self, data, size, *, rng):
         """Return ``size`` histograms of one array, flat."""
         random_state = state(rng)
-        made = [self.function(*self.read(data), **self.parameters, random_state=random_state)[0] for _ in range(size)]
+        made = [
+            self.function(
+                *self.read(data), **self.parameters, random_state=random_state
+            )[0]
+            for _ in range(size)
+        ]
         return np.array(made).reshape(size, -1)
 
     def read(self, data):
@@ -107,7 +131,12 @@ class Histogram(Statistic):
 @audit(source=SOURCE + "histogram", reading="histogram")
 def histogram(epsilon=1.0):
     """Counts of numbers of [0, 1] in three bins; one number is added or removed."""
-    return Audit(Histogram("histogram", epsilon=epsilon, bins=3, range=(0, 1)), PureDP(epsilon), ADDED, calls=10_000)
+    return Audit(
+        Histogram("histogram", epsilon=epsilon, bins=3, range=(0, 1)),
+        PureDP(epsilon),
+        ADDED,
+        calls=10_000,
+    )
 
 
 @audit(source=SOURCE + "histogram with density=True", reading="histogram, density")
@@ -137,7 +166,9 @@ def histogram_of_two(epsilon=1.0):
 # What follows is refuted.
 
 
-@audit(source=SOURCE + "nanmean: 'ignoring NaNs'", reading="nanmean", expect="violation")
+@audit(
+    source=SOURCE + "nanmean: 'ignoring NaNs'", reading="nanmean", expect="violation"
+)
 def mean_without_missing(epsilon=1.0):
     """The mean of the numbers among four entries of [0, 1] or NaN, of which one is replaced.
 
@@ -168,17 +199,31 @@ def missing(name, claim, entries=10):
     """Return the audit of a statistic of arrays of which all entries but one or two are NaN."""
     rest = [np.nan] * (entries - 2)
     pairs = [(np.array([*rest, 0.0, 1.0]), np.array([*rest, 0.0, 0.0]))]
-    return Audit(Statistic(name, epsilon=claim, bounds=(0, 1)), PureDP(claim), pairs, calls=10_000)
+    return Audit(
+        Statistic(name, epsilon=claim, bounds=(0, 1)),
+        PureDP(claim),
+        pairs,
+        calls=10_000,
+    )
 
 
-@audit(source=SOURCE + "nansum: 'ignoring NaNs'", reading="nansum, bounds without 0", expect="violation")
+@audit(
+    source=SOURCE + "nansum: 'ignoring NaNs'",
+    reading="nansum, bounds without 0",
+    expect="violation",
+)
 def sum_without_missing(epsilon=1.0):
     """The sum of the numbers among three entries of [10, 11] or NaN, of which one is replaced.
 
     False: the noise is calibrated to upper − lower = 1, and a number instead of a NaN moves the sum by 10 or more.
     """
     pairs = [(np.array([10.0, 10.0, 11.0]), np.array([10.0, 10.0, np.nan]))]
-    return Audit(Statistic("nansum", epsilon=epsilon, bounds=(10, 11)), PureDP(epsilon), pairs, calls=10_000)
+    return Audit(
+        Statistic("nansum", epsilon=epsilon, bounds=(10, 11)),
+        PureDP(epsilon),
+        pairs,
+        calls=10_000,
+    )
 
 
 class Weighted(Histogram):
@@ -190,17 +235,27 @@ class Weighted(Histogram):
         return [[number for number, _ in data]]
 
 
-@audit(source=SOURCE + "histogram, parameter weights", reading="histogram, weights", expect="violation")
+@audit(
+    source=SOURCE + "histogram, parameter weights",
+    reading="histogram, weights",
+    expect="violation",
+)
 def weighted_histogram(epsilon=1.0):
     """Weighted counts in two bins; one number of weight 5 is added or removed.
 
     False: the noise is calibrated to a sensitivity of 1 whatever the weights are.
     """
     made = Weighted("histogram", epsilon=epsilon, bins=2, range=(0, 1))
-    return Audit(made, PureDP(epsilon), [([(0.2, 1.0), (0.3, 5.0)], [(0.2, 1.0)])], calls=10_000)
+    return Audit(
+        made, PureDP(epsilon), [([(0.2, 1.0), (0.3, 5.0)], [(0.2, 1.0)])], calls=10_000
+    )
 
 
-@audit(source=SOURCE + "quantile, 'Privacy parameter epsilon'", reading="quantile, long array", expect="violation")
+@audit(
+    source=SOURCE + "quantile, 'Privacy parameter epsilon'",
+    reading="quantile, long array",
+    expect="violation",
+)
 def quantile_of_ties(epsilon=1.0):
     """The median of 2,982 entries that are all 0, or of which one is 1.
 
@@ -230,6 +285,9 @@ def rounded_sum(epsilon=1.0):
     rounded to 2⁵⁴ and 2⁵⁴ + 4.
     """
     low = 2.0**52
-    numbers, other = low + np.array([1.0, 1.0, 1.0, 0.0]), low + np.array([1.0, 1.0, 0.0, 0.0])
+    numbers, other = (
+        low + np.array([1.0, 1.0, 1.0, 0.0]),
+        low + np.array([1.0, 1.0, 0.0, 0.0]),
+    )
     made = Statistic("sum", epsilon=epsilon, bounds=(low, low + 1))
     return Audit(made, PureDP(epsilon), [(numbers, other)], calls=10_000)

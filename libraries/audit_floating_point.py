@@ -27,36 +27,58 @@ def bits(mechanism, claim, pairs=APART, calls=20_000):
     return Audit(mechanism, claim, pairs, evidence=["support"], calls=calls)
 
 
-@DIFFPRIVLIB(source="diffprivlib 0.6.6, Laplace", reading="bits of Laplace", expect="violation")
+@DIFFPRIVLIB(
+    source="diffprivlib 0.6.6, Laplace", reading="bits of Laplace", expect="violation"
+)
 def diffprivlib_laplace(epsilon=1.0):
     """Laplace noise of diffprivlib hides its input in all bits. False."""
     return bits(Randomised("Laplace", epsilon=epsilon, sensitivity=1), PureDP(epsilon))
 
 
-@DIFFPRIVLIB(source="diffprivlib 0.6.6, LaplaceTruncated", reading="bits of LaplaceTruncated", expect="violation")
+@DIFFPRIVLIB(
+    source="diffprivlib 0.6.6, LaplaceTruncated",
+    reading="bits of LaplaceTruncated",
+    expect="violation",
+)
 def diffprivlib_truncated(epsilon=1.0):
     """Truncated Laplace noise of diffprivlib, by which its means and sums are released. False."""
     return bits(
-        Randomised("LaplaceTruncated", epsilon=epsilon, sensitivity=1, lower=0, upper=3), PureDP(epsilon), INSIDE
+        Randomised(
+            "LaplaceTruncated", epsilon=epsilon, sensitivity=1, lower=0, upper=3
+        ),
+        PureDP(epsilon),
+        INSIDE,
     )
 
 
 @DIFFPRIVLIB(
-    source="diffprivlib 0.6.6, LaplaceBoundedDomain", reading="bits of LaplaceBoundedDomain", expect="violation"
+    source="diffprivlib 0.6.6, LaplaceBoundedDomain",
+    reading="bits of LaplaceBoundedDomain",
+    expect="violation",
 )
 def diffprivlib_bounded(epsilon=1.0):
     """Laplace noise on a bounded domain. False."""
-    made = Randomised("LaplaceBoundedDomain", epsilon=epsilon, sensitivity=1, lower=0, upper=3)
+    made = Randomised(
+        "LaplaceBoundedDomain", epsilon=epsilon, sensitivity=1, lower=0, upper=3
+    )
     return bits(made, PureDP(epsilon), [(0.0, 1.0), (0.0, 1 / 3)], 10_000)
 
 
-@DIFFPRIVLIB(source="diffprivlib 0.6.6, Staircase", reading="bits of Staircase", expect="violation")
+@DIFFPRIVLIB(
+    source="diffprivlib 0.6.6, Staircase",
+    reading="bits of Staircase",
+    expect="violation",
+)
 def diffprivlib_staircase(epsilon=1.0):
     """The staircase mechanism of diffprivlib. False."""
-    return bits(Randomised("Staircase", epsilon=epsilon, sensitivity=1), PureDP(epsilon))
+    return bits(
+        Randomised("Staircase", epsilon=epsilon, sensitivity=1), PureDP(epsilon)
+    )
 
 
-@DIFFPRIVLIB(source="diffprivlib 0.6.6, Gaussian", reading="bits of Gaussian", expect="violation")
+@DIFFPRIVLIB(
+    source="diffprivlib 0.6.6, Gaussian", reading="bits of Gaussian", expect="violation"
+)
 def diffprivlib_gaussian(epsilon=1.0, delta=1e-2):
     """Gaussian noise of diffprivlib. False."""
     made = Randomised("Gaussian", epsilon=epsilon, delta=delta, sensitivity=1)
@@ -66,7 +88,10 @@ def diffprivlib_gaussian(epsilon=1.0, delta=1e-2):
 @DIFFPRIVLIB(source="diffprivlib 0.6.6, Snapping", reading="bits of Snapping")
 def diffprivlib_snapping(epsilon=1.0):
     """Mironov's remedy: what is added is rounded to a lattice that does not depend on the input."""
-    return bits(Randomised("Snapping", epsilon=epsilon, sensitivity=1, lower=-10, upper=10), PureDP(epsilon))
+    return bits(
+        Randomised("Snapping", epsilon=epsilon, sensitivity=1, lower=-10, upper=10),
+        PureDP(epsilon),
+    )
 
 
 @OPENDP(source="OpenDP 0.16.0, make_laplace", reading="bits of make_laplace")
@@ -89,13 +114,19 @@ def pydp_laplace(epsilon=1.0):
     return bits(each(LaplaceMechanism(epsilon, 1.0).add_noise), PureDP(epsilon))
 
 
-@PYDP(source="PyDP 1.1.5, GaussianMechanism", reading="bits of GaussianMechanism", expect="violation")
+@PYDP(
+    source="PyDP 1.1.5, GaussianMechanism",
+    reading="bits of GaussianMechanism",
+    expect="violation",
+)
 def pydp_gaussian(epsilon=1.0, delta=1e-5):
     """Gaussian noise of Google's library hides its input in all bits.
 
     False: the noise is a multiple of a granularity of about σ/2⁵⁶, which doubles beyond about σ/8 do not resolve.
     """
-    return bits(each(GaussianMechanism(epsilon, delta, 1.0).add_noise), ApproxDP(epsilon, delta))
+    return bits(
+        each(GaussianMechanism(epsilon, delta, 1.0).add_noise), ApproxDP(epsilon, delta)
+    )
 
 
 @PYDP(source="PyDP 1.1.5, laplacian.BoundedSum", reading="bits of BoundedSum")
@@ -103,7 +134,9 @@ def pydp_sum(epsilon=1.0):
     """The sum of floats of [0, 1] of Google's library; one is added or removed."""
 
     def release(data):
-        made = laplacian.BoundedSum(epsilon=epsilon, lower_bound=0.0, upper_bound=1.0, dtype="float")
+        made = laplacian.BoundedSum(
+            epsilon=epsilon, lower_bound=0.0, upper_bound=1.0, dtype="float"
+        )
         return made.quick_result(list(data))
 
     return bits(each(release), PureDP(epsilon), [((0.1, 1 / 3), (0.1,))])
@@ -114,7 +147,9 @@ def pydp_mean(epsilon=1.0):
     """The mean of floats of [0, 1] of Google's library; one is added or removed."""
 
     def release(data):
-        made = laplacian.BoundedMean(epsilon=epsilon, lower_bound=0.0, upper_bound=1.0, dtype="float")
+        made = laplacian.BoundedMean(
+            epsilon=epsilon, lower_bound=0.0, upper_bound=1.0, dtype="float"
+        )
         return made.quick_result(list(data))
 
     return bits(each(release), PureDP(epsilon), [((0.1, 1 / 3), (0.1,))])

@@ -21,10 +21,19 @@ EXTRACTORS = dp.DataExtractors(
 )
 REST = [(unit, "a", 0.5) for unit in range(3)]
 MANY = [("new", "a", 1.0), ("new", "a", 1.0), ("new", "b", 1.0)]
-ADDED = Neighbours([([*REST, *MANY], REST)], label="one unit with three rows added or removed")
+ADDED = Neighbours(
+    [([*REST, *MANY], REST)], label="one unit with three rows added or removed"
+)
 
 
-def aggregated(*metrics, epsilon=1.0, delta=0.0, noise=dp.NoiseKind.LAPLACE, calls=1_000, **parameters):
+def aggregated(
+    *metrics,
+    epsilon=1.0,
+    delta=0.0,
+    noise=dp.NoiseKind.LAPLACE,
+    calls=1_000,
+    **parameters,
+):
     """Return the audit of an aggregation with public partitions a and b; a unit with three rows is added or removed."""
     given = {
         "max_partitions_contributed": 2,
@@ -37,11 +46,18 @@ def aggregated(*metrics, epsilon=1.0, delta=0.0, noise=dp.NoiseKind.LAPLACE, cal
         accountant = dp.NaiveBudgetAccountant(epsilon, delta)
         engine = dp.DPEngine(accountant, dp.LocalBackend())
         asked = dp.AggregateParams(noise_kind=noise, metrics=list(metrics), **given)
-        result = engine.aggregate(list(data), asked, EXTRACTORS, public_partitions=["a", "b"])
+        result = engine.aggregate(
+            list(data), asked, EXTRACTORS, public_partitions=["a", "b"]
+        )
         accountant.compute_budgets()
         return [value for _, found in sorted(result) for value in found]
 
-    return Audit(each(release), ApproxDP(epsilon, delta) if delta else PureDP(epsilon), ADDED, calls=calls)
+    return Audit(
+        each(release),
+        ApproxDP(epsilon, delta) if delta else PureDP(epsilon),
+        ADDED,
+        calls=calls,
+    )
 
 
 @audit(source=SOURCE + "Metrics.COUNT", reading="count")
@@ -92,7 +108,9 @@ def percentiles():
     return aggregated(dp.Metrics.PERCENTILE(50))
 
 
-@audit(source="PipelineDP 0.3.1, DPEngine.select_partitions", reading="select_partitions")
+@audit(
+    source="PipelineDP 0.3.1, DPEngine.select_partitions", reading="select_partitions"
+)
 def partitions(epsilon=1.0, delta=0.05):
     """The keys of partitions that are selected; a unit with rows in two partitions is added or removed."""
 
@@ -111,7 +129,11 @@ def partitions(epsilon=1.0, delta=0.05):
 # What follows is refuted.
 
 
-@audit(source="PipelineDP 0.3.1, docstring of ExponentialMechanism", reading="ExponentialMechanism", expect="violation")
+@audit(
+    source="PipelineDP 0.3.1, docstring of ExponentialMechanism",
+    reading="ExponentialMechanism",
+    expect="violation",
+)
 def exponential(epsilon=1.0):
     """One of two candidates by scores of sensitivity 1; neighbours are scores that move by 1.
 
@@ -134,4 +156,6 @@ def exponential(epsilon=1.0):
             return int(ExponentialMechanism(Scored(scores)).apply(epsilon, [0, 1]))
 
     high, low = -1490.0 / epsilon, -1491.0 / epsilon
-    return Audit(unseeded(select), PureDP(epsilon), [((low, low), (high, high))], calls=500)
+    return Audit(
+        unseeded(select), PureDP(epsilon), [((low, low), (high, high))], calls=500
+    )

@@ -49,7 +49,9 @@ def laplace_of_integers(epsilon=1.0):
 def gaussian(epsilon=1.0, delta=1e-2):
     """Gaussian noise on a float; neighbours are 1 apart."""
     made = GaussianMechanism(epsilon, delta, 1.0)
-    return Audit(each(made.add_noise), ApproxDP(epsilon, delta), [(0.0, 1.0), (0.3, -0.7)])
+    return Audit(
+        each(made.add_noise), ApproxDP(epsilon, delta), [(0.0, 1.0), (0.3, -0.7)]
+    )
 
 
 @audit(source=SOURCE + "laplacian.Count", reading="Count")
@@ -82,34 +84,52 @@ def variance():
     return computed("BoundedVariance", lower_bound=0.0, upper_bound=1.0, dtype="float")
 
 
-@audit(source=SOURCE + "laplacian.BoundedStandardDeviation", reading="BoundedStandardDeviation")
+@audit(
+    source=SOURCE + "laplacian.BoundedStandardDeviation",
+    reading="BoundedStandardDeviation",
+)
 def deviation():
     """The standard deviation of floats of [0, 1]; one is added or removed."""
-    return computed("BoundedStandardDeviation", lower_bound=0.0, upper_bound=1.0, dtype="float")
+    return computed(
+        "BoundedStandardDeviation", lower_bound=0.0, upper_bound=1.0, dtype="float"
+    )
 
 
 @audit(source=SOURCE + "laplacian.Max", reading="Max")
 def largest():
     """The largest of floats of [0, 1]; one is added or removed."""
-    return computed("Max", calls=10_000, lower_bound=0.0, upper_bound=1.0, dtype="float")
+    return computed(
+        "Max", calls=10_000, lower_bound=0.0, upper_bound=1.0, dtype="float"
+    )
 
 
 @audit(source=SOURCE + "laplacian.Min", reading="Min")
 def least():
     """The least of floats of [0, 1]; one is added or removed."""
-    return computed("Min", calls=10_000, lower_bound=0.0, upper_bound=1.0, dtype="float")
+    return computed(
+        "Min", calls=10_000, lower_bound=0.0, upper_bound=1.0, dtype="float"
+    )
 
 
 @audit(source=SOURCE + "laplacian.Median", reading="Median")
 def median():
     """The median of floats of [0, 1]; one is added or removed."""
-    return computed("Median", calls=10_000, lower_bound=0.0, upper_bound=1.0, dtype="float")
+    return computed(
+        "Median", calls=10_000, lower_bound=0.0, upper_bound=1.0, dtype="float"
+    )
 
 
 @audit(source=SOURCE + "laplacian.Percentile", reading="Percentile")
 def percentile():
     """The first quartile of floats of [0, 1]; one is added or removed."""
-    return computed("Percentile", calls=10_000, percentile=0.25, lower_bound=0.0, upper_bound=1.0, dtype="float")
+    return computed(
+        "Percentile",
+        calls=10_000,
+        percentile=0.25,
+        lower_bound=0.0,
+        upper_bound=1.0,
+        dtype="float",
+    )
 
 
 @audit(source=SOURCE + "quantile_tree.QuantileTree", reading="QuantileTree")
@@ -131,19 +151,28 @@ def selection(strategy, epsilon=1.0, delta=0.05):
     return Audit(each(made.should_keep), ApproxDP(epsilon, delta), COUNTS)
 
 
-@audit(source=SOURCE + "create_partition_strategy('truncated_geometric')", reading="partition selection, geometric")
+@audit(
+    source=SOURCE + "create_partition_strategy('truncated_geometric')",
+    reading="partition selection, geometric",
+)
 def selection_geometric():
     """Whether a partition is kept, by the truncated geometric mechanism."""
     return selection("truncated_geometric")
 
 
-@audit(source=SOURCE + "create_partition_strategy('laplace')", reading="partition selection, Laplace")
+@audit(
+    source=SOURCE + "create_partition_strategy('laplace')",
+    reading="partition selection, Laplace",
+)
 def selection_laplace():
     """Whether a partition is kept, by Laplace noise."""
     return selection("laplace")
 
 
-@audit(source=SOURCE + "create_partition_strategy('gaussian')", reading="partition selection, Gaussian")
+@audit(
+    source=SOURCE + "create_partition_strategy('gaussian')",
+    reading="partition selection, Gaussian",
+)
 def selection_gaussian():
     """Whether a partition is kept, by Gaussian noise."""
     return selection("gaussian")

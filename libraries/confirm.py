@@ -20,21 +20,44 @@ FOUND = 1
 def drawn(record):
     """Return the violations of a record that rest on calls."""
     return [
-        result for result in record.results if result.verdict is Verdict.VIOLATED and result.log_e_value is not None
+        result
+        for result in record.results
+        if result.verdict is Verdict.VIOLATED and result.log_e_value is not None
     ]
 
 
 def confirm(path, result, alpha, seed):
     """Return whether a finding of a record is found again at a level, on the randomness of a seed."""
-    command = [sys.executable, "-m", "auditdp", "confirm", result.id, "--run", str(path), "--budget", "standard"]
-    ended = subprocess.run([*command, "--alpha", repr(alpha), "--seed", str(seed)], check=False, capture_output=True)
+    command = [
+        sys.executable,
+        "-m",
+        "auditdp",
+        "confirm",
+        result.id,
+        "--run",
+        str(path),
+        "--budget",
+        "standard",
+    ]
+    ended = subprocess.run(
+        [*command, "--alpha", repr(alpha), "--seed", str(seed)],
+        check=False,
+        capture_output=True,
+    )
     return ended.returncode == FOUND
 
 
 def main():
     """Read records, confirm their violations one by one, and write a line for each."""
-    parser = argparse.ArgumentParser(prog="python -m libraries.confirm", description=main.__doc__)
-    parser.add_argument("records", nargs="+", type=Path, help="records written by auditdp run --report json=PATH")
+    parser = argparse.ArgumentParser(
+        prog="python -m libraries.confirm", description=main.__doc__
+    )
+    parser.add_argument(
+        "records",
+        nargs="+",
+        type=Path,
+        help="records written by auditdp run --report json=PATH",
+    )
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
     with given.out.open("w", encoding="utf-8") as file:
@@ -44,9 +67,17 @@ def main():
             for result in drawn(record):
                 seed = secrets.randbelow(2**32)
                 found = confirm(path, result, alpha, seed)
-                line = {"audit": result.id, "alpha": alpha, "seed": seed, "confirmed": found}
+                line = {
+                    "audit": result.id,
+                    "alpha": alpha,
+                    "seed": seed,
+                    "confirmed": found,
+                }
                 file.write(json.dumps(line) + "\n")
-                print(f"{result.id}: {'found again' if found else 'not found again'}", flush=True)
+                print(
+                    f"{result.id}: {'found again' if found else 'not found again'}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

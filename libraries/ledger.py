@@ -17,7 +17,13 @@ from auditdp.report.plain_text import markdown, table
 from audits.ledger.command import merged
 from libraries.written import LEFT_OUT, WRITTEN
 
-SHOWN = (Verdict.VIOLATED, Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.ERROR)
+SHOWN = (
+    Verdict.VIOLATED,
+    Verdict.CERTIFIED,
+    Verdict.NOT_REFUTED,
+    Verdict.INCONCLUSIVE,
+    Verdict.ERROR,
+)
 LISTED = "pairs as given"
 """What the adjacency of listed pairs is called."""
 SHORT = 40
@@ -29,7 +35,11 @@ def kind(result):
     """Return which table a result belongs to: that of accountants, of old versions, or of a library."""
     if result.id.startswith("libraries/old/"):
         return "old"
-    return "accountant" if all(evidence.kind == "accounting" for evidence in result.evidence) else "mechanism"
+    return (
+        "accountant"
+        if all(evidence.kind == "accounting" for evidence in result.evidence)
+        else "mechanism"
+    )
 
 
 def library(result):
@@ -49,7 +59,11 @@ def ratio(result):
 def name(result):
     """Return the name of a mechanism, with a link where its violation is written up."""
     text = markdown(result.published.reading if result.published else result.id)
-    page = WRITTEN.get(result.id.partition("::")[2], "") if result.verdict is Verdict.VIOLATED else ""
+    page = (
+        WRITTEN.get(result.id.partition("::")[2], "")
+        if result.verdict is Verdict.VIOLATED
+        else ""
+    )
     return f"[{text}](libraries/{page}.md)" if page else text
 
 
@@ -62,30 +76,57 @@ def neighbours(result):
         r"[;,] (?:of which )?([^;,]*\b(?:replaced|removed|apart|neighbours|move)\b[^;,]*)\.$",
         result.description.partition("\n")[0],
     )
-    played = next((game.pairs[0].pair for game in details(result.evidence, GameDetails) if game.pairs), "")
-    return markdown(said.group(1) if said else played if 0 < len(played) <= SHORT else adjacency)
+    played = next(
+        (
+            game.pairs[0].pair
+            for game in details(result.evidence, GameDetails)
+            if game.pairs
+        ),
+        "",
+    )
+    return markdown(
+        said.group(1) if said else played if 0 < len(played) <= SHORT else adjacency
+    )
 
 
 def verdict(result, confirmed):
     """Return the verdict, and whether it was found again."""
     if result.verdict is not Verdict.VIOLATED or result.id not in confirmed:
         return str(result.verdict)
-    return f"{result.verdict}, {'confirmed' if confirmed[result.id] else 'not confirmed'}"
+    return (
+        f"{result.verdict}, {'confirmed' if confirmed[result.id] else 'not confirmed'}"
+    )
 
 
 def row(result, confirmed):
     """Return the cells of a mechanism."""
     claim = markdown(result.claim.text) if result.claim else "–"
-    shown = [name(result), claim, neighbours(result), verdict(result, confirmed), ratio(result)]
-    return [*shown, number(result.calls) if result.calls else "–", f"{result.cpu_seconds:.1f}"]
+    shown = [
+        name(result),
+        claim,
+        neighbours(result),
+        verdict(result, confirmed),
+        ratio(result),
+    ]
+    return [
+        *shown,
+        number(result.calls) if result.calls else "–",
+        f"{result.cpu_seconds:.1f}",
+    ]
 
 
 def accountant_row(result, confirmed):
     """Return the cells of an accountant: its claim, and what is proved of the truth."""
     del confirmed
     proved = f"{bound(result.epsilon_lower, up=False)} ≤ ε ≤ {bound(result.epsilon_upper, up=True)}"
-    findings = "; ".join(text for found in details(result.evidence, AccountingDetails) for text in found.findings)
-    shown = result.published.reading.removeprefix("accountant: ").removeprefix("noise: ")
+    findings = "; ".join(
+        text
+        for found in details(result.evidence, AccountingDetails)
+        for text in found.findings
+    )
+    shown = result.published.reading.removeprefix("accountant: ").removeprefix(
+        "noise: "
+    )
     return [
         markdown(f"{library(result)}, {shown}"),
         markdown(result.claim.text),
@@ -121,24 +162,57 @@ def ledger(record, confirmed):
         "",
         *table(
             ("library", "mechanisms", "ended"),
-            ([markdown(one), str(len(of := [r for r in mechanisms if library(r) == one])), tally(of)] for one in names),
+            (
+                [
+                    markdown(one),
+                    str(len(of := [r for r in mechanisms if library(r) == one])),
+                    tally(of),
+                ]
+                for one in names
+            ),
         ),
     ]
     for one in names:
         lines += ["", f"## {one}", ""]
-        lines += table(COLUMNS, (row(result, confirmed) for result in mechanisms if library(result) == one))
+        lines += table(
+            COLUMNS,
+            (row(result, confirmed) for result in mechanisms if library(result) == one),
+        )
     accountants = [result for result in record.results if kind(result) == "accountant"]
-    lines += ["", "## Accountants", "", "The claim is the library's number for the same noise and δ.", ""]
+    lines += [
+        "",
+        "## Accountants",
+        "",
+        "The claim is the library's number for the same noise and δ.",
+        "",
+    ]
     lines += table(
-        ("accountant", "claim", "verdict", "what is proved of the truth", "findings about accountants"),
+        (
+            "accountant",
+            "claim",
+            "verdict",
+            "what is proved of the truth",
+            "findings about accountants",
+        ),
         (accountant_row(result, confirmed) for result in accountants),
     )
     old = [result for result in record.results if kind(result) == "old"]
-    lines += ["", "## Old versions with known defects", "", "Whether the tool finds them, and in how many calls.", ""]
+    lines += [
+        "",
+        "## Old versions with known defects",
+        "",
+        "Whether the tool finds them, and in how many calls.",
+        "",
+    ]
     lines += table(
         ("version", "known from", *COLUMNS[:2], *COLUMNS[3:]),
         (
-            [markdown(library(r)), markdown(r.claim.source), *row(r, confirmed)[:2], *row(r, confirmed)[3:]]
+            [
+                markdown(library(r)),
+                markdown(r.claim.source),
+                *row(r, confirmed)[:2],
+                *row(r, confirmed)[3:],
+            ]
             if r.evidence[0].kind != "accounting"
             else [
                 markdown(library(r)),
@@ -154,19 +228,35 @@ def ledger(record, confirmed):
         ),
     )
     lines += ["", "## Not audited", ""]
-    lines += table(("library", "why"), ([markdown(library), markdown(why)] for library, why in LEFT_OUT.items()))
+    lines += table(
+        ("library", "why"),
+        ([markdown(library), markdown(why)] for library, why in LEFT_OUT.items()),
+    )
     return "\n".join(lines) + "\n"
 
 
 def main():
     """Read a record and write the ledger, libraries.md."""
-    parser = argparse.ArgumentParser(prog="python -m libraries.ledger", description=main.__doc__)
-    parser.add_argument("records", nargs="+", type=Path, help="records written by auditdp run --report json=PATH")
-    parser.add_argument("--confirmed", type=Path, help="file written by python -m libraries.confirm")
+    parser = argparse.ArgumentParser(
+        prog="python -m libraries.ledger", description=main.__doc__
+    )
+    parser.add_argument(
+        "records",
+        nargs="+",
+        type=Path,
+        help="records written by auditdp run --report json=PATH",
+    )
+    parser.add_argument(
+        "--confirmed", type=Path, help="file written by python -m libraries.confirm"
+    )
     parser.add_argument("-o", "--out", type=Path, default=Path("reports"))
     given = parser.parse_args()
     record = merged(given.records)
-    lines = given.confirmed.read_text(encoding="utf-8").splitlines() if given.confirmed else []
+    lines = (
+        given.confirmed.read_text(encoding="utf-8").splitlines()
+        if given.confirmed
+        else []
+    )
     confirmed = {entry["audit"]: entry["confirmed"] for entry in map(json.loads, lines)}
     (given.out / "libraries.md").write_text(ledger(record, confirmed), encoding="utf-8")
 

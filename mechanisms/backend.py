@@ -77,7 +77,9 @@ class NumpyBackend:
 
     def subsets(self, rows: int, dimension: int, size: int) -> Values:
         """Return shuffled rows of ``size`` ones."""
-        return self.rng.permuted(np.tile(np.arange(dimension) < size, (rows, 1)), axis=1)
+        return self.rng.permuted(
+            np.tile(np.arange(dimension) < size, (rows, 1)), axis=1
+        )
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,15 @@ class TorchBackend:
 
     def normal(self, *shape: int) -> Values:
         """Return standard normal numbers."""
-        return self.xp.randn(shape, generator=self.rng, dtype=self.xp.float64, device=self.rng.device)
+        return self.xp.randn(
+            shape, generator=self.rng, dtype=self.xp.float64, device=self.rng.device
+        )
 
     def laplace(self, *shape: int) -> Values:
         """Return exponential numbers with a random sign."""
-        size = self.xp.empty(shape, dtype=self.xp.float64, device=self.rng.device).exponential_(generator=self.rng)
+        size = self.xp.empty(
+            shape, dtype=self.xp.float64, device=self.rng.device
+        ).exponential_(generator=self.rng)
         return size * (2 * self.integers(2, *shape) - 1)
 
     def integers(self, high: int, *shape: int) -> Values:
@@ -127,13 +133,21 @@ class TorchBackend:
 
         ``torch.randint`` with a small range takes the remainder of 32 bits, which is uniform within high 2^-32 only.
         """
-        bits = self.xp.randint(2**62, shape, generator=self.rng, dtype=self.xp.int64, device=self.rng.device)
+        bits = self.xp.randint(
+            2**62,
+            shape,
+            generator=self.rng,
+            dtype=self.xp.int64,
+            device=self.rng.device,
+        )
         return bits % high
 
     def subsets(self, rows: int, dimension: int, size: int) -> Values:
         """Return the places of the ``size`` smallest of ``dimension`` uniform numbers (ties: fewer than d² 2^-54)."""
         chosen = self.uniform(rows, dimension).argsort(dim=1)[:, :size]
-        empty = self.xp.zeros((rows, dimension), dtype=self.xp.bool, device=self.rng.device)
+        empty = self.xp.zeros(
+            (rows, dimension), dtype=self.xp.bool, device=self.rng.device
+        )
         return empty.scatter(1, chosen, True)
 
 

@@ -66,7 +66,11 @@ def distinct(values: Array) -> Array:
     np.unique hashes integers since numpy 2.3: of 4 million it takes 2 CPU seconds, and sorting them .1.
     """
     ordered = np.sort(values)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+    return (
+        ordered[np.append(True, ordered[1:] != ordered[:-1])]
+        if len(ordered)
+        else ordered
+    )
 
 
 def bernoulli_cells(count: int, probability: float, rng: Rng) -> Array:
@@ -80,14 +84,19 @@ def bernoulli_cells(count: int, probability: float, rng: Rng) -> Array:
     while probability > 0 and last < count - 1:
         expected = (count - 1 - last) * probability
         # A gap beyond the end is as good as one just beyond it; without the cap, tiny probabilities overflow the sum.
-        gaps = np.minimum(rng.geometric(probability, int(expected + 4 * expected**0.5) + 16), count + 1)
+        gaps = np.minimum(
+            rng.geometric(probability, int(expected + 4 * expected**0.5) + 16),
+            count + 1,
+        )
         cells = last + np.cumsum(gaps)
         found.append(cells[cells < count])
         last = int(cells[-1])
     return np.concatenate(found)
 
 
-def distinct_cells(sizes: Array, capacity: int, rng: Rng, *, taken: Array | None = None) -> Array:
+def distinct_cells(
+    sizes: Array, capacity: int, rng: Rng, *, taken: Array | None = None
+) -> Array:
     """Return for each row r a uniformly random set of sizes[r] of its free cells, as ascending keys r·capacity + cell.
 
     Cells are drawn uniformly with replacement, those taken or drawn before are dropped, and what is missing is drawn
@@ -107,12 +116,21 @@ def distinct_cells(sizes: Array, capacity: int, rng: Rng, *, taken: Array | None
     sizes = np.asarray(sizes, np.int64)
     taken = np.empty(0, np.int64) if taken is None else taken
     rows = len(sizes)
-    used = np.bincount(taken // capacity, minlength=rows) if len(taken) else np.zeros(rows, np.int64)
+    used = (
+        np.bincount(taken // capacity, minlength=rows)
+        if len(taken)
+        else np.zeros(rows, np.int64)
+    )
     if (sizes > capacity - used).any():
         row = int(np.argmax(sizes - capacity + used))
-        raise MechanismError(f"distinct_cells: row {row} has {capacity - used[row]} free cells, asked for {sizes[row]}")
+        raise MechanismError(
+            f"distinct_cells: row {row} has {capacity - used[row]} free cells, asked for {sizes[row]}"
+        )
     full = (sizes > 0) & (2 * (sizes + used) > capacity)
-    parts = [_from_full_row(int(r), int(sizes[r]), capacity, taken, rng) for r in np.flatnonzero(full)]
+    parts = [
+        _from_full_row(int(r), int(sizes[r]), capacity, taken, rng)
+        for r in np.flatnonzero(full)
+    ]
     goal = np.where(full, 0, sizes)
     chosen = np.empty(0, np.int64)
     missing = goal
@@ -129,4 +147,6 @@ def _from_full_row(row: int, size: int, capacity: int, taken: Array, rng: Rng) -
     free = np.ones(capacity, bool)
     low, high = np.searchsorted(taken, [row * capacity, (row + 1) * capacity])
     free[taken[low:high] - row * capacity] = False
-    return row * capacity + rng.choice(np.flatnonzero(free), size, replace=False, shuffle=False)
+    return row * capacity + rng.choice(
+        np.flatnonzero(free), size, replace=False, shuffle=False
+    )

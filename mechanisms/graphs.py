@@ -20,7 +20,11 @@ def _checked_ids(owner: str, nodes: int, ids: Any) -> Array:
     """The two rows of node ids as read-only int64, or an error."""
     check_integer(owner, "nodes", nodes, 0)
     array = np.asarray(ids)
-    if array.ndim != 2 or len(array) != 2 or (array.size and array.dtype.kind not in "iu"):
+    if (
+        array.ndim != 2
+        or len(array) != 2
+        or (array.size and array.dtype.kind not in "iu")
+    ):
         raise MechanismError(
             f"{owner}: expected an integer array of shape (2, count), got {array.dtype} of shape {array.shape}"
         )
@@ -108,14 +112,20 @@ class DirectedGraph:
     def __post_init__(self) -> None:
         arcs = _checked_ids("DirectedGraph", self.nodes, self.arcs)
         source, target = arcs
-        if (source == target).any() or (np.diff(source * self.nodes + target) <= 0).any():
-            raise MechanismError("DirectedGraph: expected each arc once, ascending, without loops")
+        if (source == target).any() or (
+            np.diff(source * self.nodes + target) <= 0
+        ).any():
+            raise MechanismError(
+                "DirectedGraph: expected each arc once, ascending, without loops"
+            )
         object.__setattr__(self, "arcs", arcs)
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> DirectedGraph:
         """Return the directed graph of a 0/1 matrix, row = source, zero diagonal."""
-        checked = bit_matrix("DirectedGraph.from_matrix", matrix, len(matrix), symmetric=False)
+        checked = bit_matrix(
+            "DirectedGraph.from_matrix", matrix, len(matrix), symmetric=False
+        )
         return cls(len(checked), np.stack(np.nonzero(checked)))
 
     def to_matrix(self) -> Array:
@@ -135,13 +145,23 @@ def _open(path: Path | str, kind: str, other: str) -> Any:
         archive = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise MechanismError(f"{path}: no such file; check the data folder") from None
-    missing = [key for key in ("kind", "edge_index", "edges_stored") if key not in archive.files]
+    missing = [
+        key
+        for key in ("kind", "edge_index", "edges_stored")
+        if key not in archive.files
+    ]
     if missing:
-        raise MechanismError(f"{path}: not a data set of the expected schema, it lacks {', '.join(missing)}")
+        raise MechanismError(
+            f"{path}: not a data set of the expected schema, it lacks {', '.join(missing)}"
+        )
     if str(archive["kind"]) != kind:
-        raise MechanismError(f"{path}: holds kind {str(archive['kind'])!r}, expected {kind!r}; use {other}")
+        raise MechanismError(
+            f"{path}: holds kind {str(archive['kind'])!r}, expected {kind!r}; use {other}"
+        )
     if str(archive["edges_stored"]) != "once_u_lt_v":
-        raise MechanismError(f"{path}: expected edges_stored 'once_u_lt_v', got {str(archive['edges_stored'])!r}")
+        raise MechanismError(
+            f"{path}: expected edges_stored 'once_u_lt_v', got {str(archive['edges_stored'])!r}"
+        )
     return archive
 
 
@@ -162,17 +182,24 @@ def load_graphs(path: Path | str) -> list[Graph]:
         MechanismError: If the file does not exist or does not follow the schema.
     """
     with _open(path, "graphs", "load_graph") as archive:
-        edges, node_ptr, edge_ptr = (archive[k] for k in ("edge_index", "graph_ptr_nodes", "graph_ptr_edges"))
+        edges, node_ptr, edge_ptr = (
+            archive[k] for k in ("edge_index", "graph_ptr_nodes", "graph_ptr_edges")
+        )
     sizes = np.diff(node_ptr)
     ends: Sequence[Any] = edge_ptr[1:]
-    return [Graph(int(n), edges[:, a:b]) for n, a, b in zip(sizes, edge_ptr[:-1], ends, strict=True)]
+    return [
+        Graph(int(n), edges[:, a:b])
+        for n, a, b in zip(sizes, edge_ptr[:-1], ends, strict=True)
+    ]
 
 
 def erdos_renyi(nodes: int, p: float, rng: Rng) -> Graph:
     """Return a graph in which every pair is an edge independently with probability p, in O(nodes + edges)."""
     check_integer("erdos_renyi", "nodes", nodes, 1)
     if not 0 <= p <= 1:
-        raise MechanismError(f"erdos_renyi: expected a probability p in [0, 1], got {p!r}")
+        raise MechanismError(
+            f"erdos_renyi: expected a probability p in [0, 1], got {p!r}"
+        )
     return Graph(nodes, pairs_at(bernoulli_cells(pair_count(nodes), p, rng), nodes))
 
 
@@ -189,7 +216,9 @@ def barabasi_albert(nodes: int, m: int, rng: Rng) -> Graph:
     filled = m
     for node in range(m + 1, nodes):
         chosen: set[int] = set()
-        while len(chosen) < m:  # a uniform end of a uniform edge is a node drawn in proportion to its degree
+        while (
+            len(chosen) < m
+        ):  # a uniform end of a uniform edge is a node drawn in proportion to its degree
             chosen.add(int(edges[rng.integers(2), rng.integers(filled)]))
         edges[0, filled : filled + m] = sorted(chosen)
         edges[1, filled : filled + m] = node

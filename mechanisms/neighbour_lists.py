@@ -29,7 +29,11 @@ class PackedLists:
     targets: Array
 
     def __post_init__(self) -> None:
-        if not (len(self.starts) and self.starts[0] == 0 and self.starts[-1] == len(self.targets)):
+        if not (
+            len(self.starts)
+            and self.starts[0] == 0
+            and self.starts[-1] == len(self.targets)
+        ):
             raise MechanismError(
                 f"PackedLists: expected starts from 0 to the number of targets, {len(self.targets)}, got {self.starts!r}"
             )
@@ -45,14 +49,20 @@ class PackedLists:
         if isinstance(graph, DirectedGraph):
             return cls(_starts(graph.out_degrees), graph.arcs[1].astype(kind))
         first, second = graph.edges.astype(kind)
-        earlier = csr_array((np.ones(len(first), bool), (second, first)), shape=(nodes, nodes))
+        earlier = csr_array(
+            (np.ones(len(first), bool), (second, first)), shape=(nodes, nodes)
+        )
         before, after = np.diff(earlier.indptr), np.bincount(first, minlength=nodes)
         starts = _starts(before + after)
         targets = np.empty(starts[-1], kind)
         # Where each entry goes: as far from the start of its part of the list as it is from the start of its part here.
         places = np.arange(len(first), dtype=np.int64)
-        targets[places + np.repeat(starts[:-1] - earlier.indptr[:-1], before)] = earlier.indices
-        targets[places + np.repeat(starts[:-1] + before - _starts(after)[:-1], after)] = second
+        targets[places + np.repeat(starts[:-1] - earlier.indptr[:-1], before)] = (
+            earlier.indices
+        )
+        targets[
+            places + np.repeat(starts[:-1] + before - _starts(after)[:-1], after)
+        ] = second
         return cls(starts, targets)
 
     @property
@@ -75,7 +85,9 @@ class PackedLists:
         """Return the ones of some users' lists as ascending keys row·(nodes − 1) + place, row = position in ``users``."""
         sizes = self.starts[users + 1] - self.starts[users]
         row = np.repeat(np.arange(len(users), dtype=np.int64), sizes)
-        at = np.arange(len(row)) + np.repeat(self.starts[users] - _starts(sizes)[:-1], sizes)
+        at = np.arange(len(row)) + np.repeat(
+            self.starts[users] - _starts(sizes)[:-1], sizes
+        )
         targets = self.targets[at]
         return row * (self.nodes - 1) + targets - (targets > users[row])
 

@@ -38,7 +38,9 @@ def keep_probability(epsilon: float) -> float:
         MechanismError: If epsilon is negative or not finite.
     """
     if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise MechanismError(f"keep_probability: expected a finite epsilon >= 0, got {epsilon!r}")
+        raise MechanismError(
+            f"keep_probability: expected a finite epsilon >= 0, got {epsilon!r}"
+        )
     return places(epsilon) / GRID if epsilon else 0.5
 
 
@@ -70,7 +72,9 @@ def floor(value: Callable[[], arb]) -> int:
             whole = value().floor().unique_fmpz()
         if whole is not None:
             return int(whole)
-    raise MechanismError(f"floor: {value()} straddles an integer; give an irrational number")
+    raise MechanismError(
+        f"floor: {value()} straddles an integer; give an irrational number"
+    )
 
 
 def multiple(value: arb, unit: Any) -> int:
@@ -95,7 +99,12 @@ def laplace_scale(sensitivity: float | Fraction, epsilon: float) -> float:
     Raises:
         MechanismError: If either is not positive and finite, or the scale is too large for a double.
     """
-    if not (math.isfinite(epsilon) and epsilon > 0 and math.isfinite(sensitivity) and sensitivity > 0):
+    if not (
+        math.isfinite(epsilon)
+        and epsilon > 0
+        and math.isfinite(sensitivity)
+        and sensitivity > 0
+    ):
         raise MechanismError(
             f"laplace_scale: expected sensitivity and epsilon, finite and > 0, got {sensitivity!r} and {epsilon!r}"
         )
@@ -103,7 +112,9 @@ def laplace_scale(sensitivity: float | Fraction, epsilon: float) -> float:
     try:
         scale = float(exact)
     except OverflowError:
-        raise MechanismError(f"laplace_scale: {sensitivity!r}/{epsilon!r} overflows; use a larger epsilon") from None
+        raise MechanismError(
+            f"laplace_scale: {sensitivity!r}/{epsilon!r} overflows; use a larger epsilon"
+        ) from None
     return scale if Fraction(scale) >= exact else math.nextafter(scale, math.inf)
 
 
@@ -139,7 +150,9 @@ def portion(epsilon: float, share: float | Fraction) -> float:
         MechanismError: If share is not strictly between 0 and 1.
     """
     if not 0 < share < 1:
-        raise MechanismError(f"portion: expected a share strictly between 0 and 1, got {share!r}")
+        raise MechanismError(
+            f"portion: expected a share strictly between 0 and 1, got {share!r}"
+        )
     return _round_down(Fraction(share) * Fraction(epsilon))
 
 

@@ -74,9 +74,18 @@ def unordered_top_k(log_weights: Sequence[Any], count: int) -> FiniteLaw:
         total = sum(weights, arb(0))
         law: _Law = {(): arb(1)}
         for size in range(1, count + 1):
-            rates = {chosen: p / (total - sum((weights[i] for i in chosen), arb(0))) for chosen, p in law.items()}
+            rates = {
+                chosen: p / (total - sum((weights[i] for i in chosen), arb(0)))
+                for chosen, p in law.items()
+            }
             law = {
-                chosen: sum((rates[chosen[:j] + chosen[j + 1 :]] * weights[i] for j, i in enumerate(chosen)), arb(0))
+                chosen: sum(
+                    (
+                        rates[chosen[:j] + chosen[j + 1 :]] * weights[i]
+                        for j, i in enumerate(chosen)
+                    ),
+                    arb(0),
+                )
                 for chosen in combinations(range(len(weights)), size)
             }
         return _finite(law)
@@ -106,13 +115,17 @@ def set_epsilon(candidates: int, count: int, eta: float) -> float:
     others = candidates - count
     with precision():
         up = (arb(eta) / 2).exp()
-        ratios = (up * (j + others * up) / (j * up + others) for j in range(1, count + 1))
+        ratios = (
+            up * (j + others * up) / (j * up + others) for j in range(1, count + 1)
+        )
         return above(sum((ratio.log() for ratio in ratios), arb(0)))
 
 
 def _check(candidates: int, count: int, outcomes: Callable[[int, int], int]) -> None:
     if not 0 <= count <= candidates:
-        raise MechanismError(f"expected count in 0..{candidates}, the number of scores, got count={count!r}")
+        raise MechanismError(
+            f"expected count in 0..{candidates}, the number of scores, got count={count!r}"
+        )
     if outcomes(candidates, count) > MOST_OUTCOMES:
         raise MechanismError(
             f"{count} of {candidates} scores have {outcomes(candidates, count):,} outcomes, at most {MOST_OUTCOMES:,}; use "

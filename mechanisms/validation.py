@@ -13,7 +13,11 @@ from auditdp.mechanism.protocol import Array, brief
 
 def check_positive(owner: str, name: str, value: float) -> None:
     """Raise unless ``value`` is a finite number > 0."""
-    if not (isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value) and value > 0):
+    if not (
+        isinstance(value, int | float | np.integer | np.floating)
+        and math.isfinite(value)
+        and value > 0
+    ):
         raise MechanismError(
             f"{owner}: expected {name}, a finite number > 0, got {value!r}; for no privacy at all publish the data"
         )
@@ -21,8 +25,14 @@ def check_positive(owner: str, name: str, value: float) -> None:
 
 def check_integer(owner: str, name: str, value: int, least: int) -> None:
     """Raise unless ``value`` is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise MechanismError(f"{owner}: expected {name}, an integer >= {least}, got {value!r}")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | np.integer)
+        or value < least
+    ):
+        raise MechanismError(
+            f"{owner}: expected {name}, an integer >= {least}, got {value!r}"
+        )
 
 
 def bit_list(owner: str, data: Any) -> Array:
@@ -39,11 +49,17 @@ def bit_matrix(owner: str, data: Any, nodes: int, *, symmetric: bool = True) -> 
     """Return an adjacency matrix as int8 of shape (nodes, nodes) with a zero diagonal."""
     array = np.asarray(data)
     if array.shape != (nodes, nodes):
-        raise MechanismError(f"{owner}: expected an adjacency matrix of shape ({nodes}, {nodes}), got {array.shape}")
+        raise MechanismError(
+            f"{owner}: expected an adjacency matrix of shape ({nodes}, {nodes}), got {array.shape}"
+        )
     if not np.isin(array, (0, 1)).all() or array.diagonal().any():
-        raise MechanismError(f"{owner}: expected zeros and ones with a zero diagonal, got {brief(array)}")
+        raise MechanismError(
+            f"{owner}: expected zeros and ones with a zero diagonal, got {brief(array)}"
+        )
     if symmetric and (array != array.T).any():
-        raise MechanismError(f"{owner}: expected a symmetric matrix (an undirected graph), got {brief(array)}")
+        raise MechanismError(
+            f"{owner}: expected a symmetric matrix (an undirected graph), got {brief(array)}"
+        )
     return array.astype(np.int8)
 
 

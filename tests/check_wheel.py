@@ -22,7 +22,9 @@ else:
 """
 
 
-def follow(document: str, folder: Path, binaries: Path, wheel: Path, install: list[str]) -> None:
+def follow(
+    document: str, folder: Path, binaries: Path, wheel: Path, install: list[str]
+) -> None:
     """Do what CI.md says, in a folder with nothing in it; print all of it.
 
     Args:
@@ -33,19 +35,30 @@ def follow(document: str, folder: Path, binaries: Path, wheel: Path, install: li
         install: The command that installs it, for the document's own.
     """
     source = folder / "counts.py"
-    source.write_text(re.findall(r"```python\n(.*?)```", document, flags=re.S)[0], encoding="utf-8")
+    source.write_text(
+        re.findall(r"```python\n(.*?)```", document, flags=re.S)[0], encoding="utf-8"
+    )
     console = "".join(re.findall(r"```console\n(.*?)```", document, flags=re.S)[:2])
     pip, init, run, update, check = re.findall(r"^\$ (.*)$", console, flags=re.M)
 
     def expect(code: int, command: str) -> None:
-        words = install if command is pip else [str(binaries / shlex.split(command)[0]), *shlex.split(command)[1:]]
+        words = (
+            install
+            if command is pip
+            else [str(binaries / shlex.split(command)[0]), *shlex.split(command)[1:]]
+        )
         print(f"$ {command}", flush=True)
-        ended = subprocess.run([*words, str(wheel)] if command is pip else words, cwd=folder, check=False).returncode
+        ended = subprocess.run(
+            [*words, str(wheel)] if command is pip else words, cwd=folder, check=False
+        ).returncode
         if ended != code:
             sys.exit(f"{command}: expected exit code {code}, got {ended}")
 
     def noise(scale: str) -> None:
-        source.write_text(re.sub(r"scale=[\d.]+", f"scale={scale}", source.read_text()), encoding="utf-8")
+        source.write_text(
+            re.sub(r"scale=[\d.]+", f"scale={scale}", source.read_text()),
+            encoding="utf-8",
+        )
 
     expect(0, pip)
     expect(0, init)
@@ -63,24 +76,50 @@ def main(folder: str) -> None:
     (wheel,) = Path(folder).glob("*.whl")
     files = zipfile.ZipFile(wheel).namelist()
     if "auditdp/py.typed" not in files:
-        sys.exit(f"{wheel.name}: no auditdp/py.typed, without which type checkers ignore its annotations")
+        sys.exit(
+            f"{wheel.name}: no auditdp/py.typed, without which type checkers ignore its annotations"
+        )
     names = {name.partition("/")[0] for name in files}
-    extra = {name for name in names if name != "auditdp" and not name.endswith(".dist-info")}
+    extra = {
+        name for name in names if name != "auditdp" and not name.endswith(".dist-info")
+    }
     if extra or "auditdp" not in names:
-        sys.exit(f"{wheel.name}: expected auditdp as the only top-level name, found {sorted(names)}")
+        sys.exit(
+            f"{wheel.name}: expected auditdp as the only top-level name, found {sorted(names)}"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         venv.create(scratch)
         python = str(Path(scratch) / "bin" / "python")
         constraints = Path(__file__).parents[1] / "constraints.txt"
-        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
-        install = [*pip, "--no-compile", "-c", str(constraints)]  # a few runs compile no more than they import
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]
+        install = [
+            *pip,
+            "--no-compile",
+            "-c",
+            str(constraints),
+        ]  # a few runs compile no more than they import
         repository = Path(scratch) / "repository"
         repository.mkdir()
         document = (Path(__file__).parents[1] / "CI.md").read_text(encoding="utf-8")
         follow(document, repository, Path(python).parent, wheel.resolve(), install)
         subprocess.run([python, "-c", TRY], check=True, cwd=scratch)
-        subprocess.run([str(Path(scratch) / "bin" / "auditdp"), "--version"], check=True, cwd=scratch)
-    print(f"{wheel.name}: top-level name auditdp, and CI.md's commands work with it alone")
+        subprocess.run(
+            [str(Path(scratch) / "bin" / "auditdp"), "--version"],
+            check=True,
+            cwd=scratch,
+        )
+    print(
+        f"{wheel.name}: top-level name auditdp, and CI.md's commands work with it alone"
+    )
 
 
 if __name__ == "__main__":

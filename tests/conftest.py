@@ -21,8 +21,16 @@ FALSE_FAILURE = 1e-6
 
 
 def pytest_addoption(parser):
-    parser.addoption("--write-faults", action="store_true", help="write reports/faults.md from the faults injected")
-    parser.addoption("--full", action="store_true", help="repeat what is random in full, as `make statistics` does")
+    parser.addoption(
+        "--write-faults",
+        action="store_true",
+        help="write reports/faults.md from the faults injected",
+    )
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="repeat what is random in full, as `make statistics` does",
+    )
 
 
 def pytest_configure(config):
@@ -40,7 +48,9 @@ def pytest_collection_modifyitems(config, items):
             cases[item.nodeid.partition("[")[0]].append(item)
     left_out = {*long, *(case for each in cases.values() for case in each[1:])}
     if left_out:
-        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        config.hook.pytest_deselected(
+            items=[item for item in items if item in left_out]
+        )
         items[:] = [item for item in items if item not in left_out]
 
 
@@ -69,7 +79,9 @@ class Repetitions:
     def fewest(repeats: int, rate: float) -> int:
         """Fewer than this have a probability below FALSE_FAILURE where each has probability ``rate`` at least."""
         least = int(binom.ppf(FALSE_FAILURE, repeats, rate))
-        assert least > 0, f"of {repeats} repetitions at a rate of {rate} none may be seen: the assertion could not fail"
+        assert least > 0, (
+            f"of {repeats} repetitions at a rate of {rate} none may be seen: the assertion could not fail"
+        )
         return least
 
 

@@ -128,7 +128,9 @@ def least(
     def gap(x: float) -> float:
         value = function(x)
         logs = math.log(max(value, 5e-324)) - math.log(target)
-        return max(logs, 5e-324) if value > target else min(logs, 0.0)  # the sign is that of the inequality itself
+        return (
+            max(logs, 5e-324) if value > target else min(logs, 0.0)
+        )  # the sign is that of the inequality itself
 
     return crossing(gap, a, b)
 
@@ -172,11 +174,17 @@ def greatest(function: Callable[[float], float], target: float) -> float:
         if x < 1e-300:
             return 0.0
     # function(x) <= target, and twice that x is too large: as a function of 1/x it falls.
-    return 1 / least(lambda inverse: function(1 / inverse), target, low=0.5 / x, high=1 / x)
+    return 1 / least(
+        lambda inverse: function(1 / inverse), target, low=0.5 / x, high=1 / x
+    )
 
 
 def epsilon_from(
-    delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf, near: tuple[float, float] | None = None
+    delta_at: Callable[[float], float],
+    delta: float,
+    *,
+    pure: float = math.inf,
+    near: tuple[float, float] | None = None,
 ) -> float:
     """Return the smallest ε with ``delta_at(ε) <= delta``, rounded up: what every ``epsilon_at`` is made of.
 
@@ -216,7 +224,11 @@ class Inverted:
 
 
 def epsilon_below(
-    delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf, near: tuple[float, float] | None = None
+    delta_at: Callable[[float], float],
+    delta: float,
+    *,
+    pure: float = math.inf,
+    near: tuple[float, float] | None = None,
 ) -> float:
     """Return an ε at which ``delta_at`` was seen to exceed ``delta``, just below the crossing: for lower bounds.
 
@@ -238,7 +250,9 @@ def settle(value: Callable[[], arb], *, bits: int = 60) -> arb:
     for doublings in range(7):
         with precision(96 << doublings):
             found = value()
-        if found.is_exact() or (found.is_finite() and found.rel_accuracy_bits() >= bits):
+        if found.is_exact() or (
+            found.is_finite() and found.rel_accuracy_bits() >= bits
+        ):
             return found
     raise AccountantError(
         f"expected a number that {96 << doublings:,} bits tell from zero, got {found}; use parameters nearer to 1"
@@ -250,9 +264,15 @@ def failure(error: Exception) -> str:
     if isinstance(error, MissingExtraError):
         return str(error)
     if isinstance(error, MemoryError):
-        reason, remedy = "ran out of memory", "use fewer uses of the data, more noise, or a machine with more memory"
+        reason, remedy = (
+            "ran out of memory",
+            "use fewer uses of the data, more noise, or a machine with more memory",
+        )
     else:
-        reason, remedy = f"raised {type(error).__name__}: {error}", "use another accountant or other parameters"
+        reason, remedy = (
+            f"raised {type(error).__name__}: {error}",
+            "use another accountant or other parameters",
+        )
     return f"{reason}; it gave no answer: {remedy}"
 
 
@@ -260,7 +280,9 @@ def check_positive(kind: str, **values: float) -> None:
     """Raise unless every value is finite and > 0."""
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0):
-            raise AccountantError(f"{kind}: expected finite {name} > 0, got {name}={value!r}")
+            raise AccountantError(
+                f"{kind}: expected finite {name} > 0, got {name}={value!r}"
+            )
 
 
 def check_delta(kind: str, delta: float) -> None:
@@ -285,4 +307,6 @@ def check_count(kind: str, **counts: int) -> None:
     """Raise unless every count is an integer >= 1."""
     for name, count in counts.items():
         if isinstance(count, bool) or not float(count).is_integer() or count < 1:
-            raise AccountantError(f"{kind}: expected an integer {name} >= 1, got {name}={count!r}")
+            raise AccountantError(
+                f"{kind}: expected an integer {name} >= 1, got {name}={count!r}"
+            )

@@ -113,7 +113,11 @@ class GaussianShaped(Inverted):
 def curve_of(square: Fraction, epsilon: float) -> arb:
     """Return δ(ε) of μ-Gaussian DP from μ², enclosed."""
     with precision():
-        return gaussian_delta(ball(square).sqrt(), arb(epsilon)) if epsilon < math.inf else arb(0)
+        return (
+            gaussian_delta(ball(square).sqrt(), arb(epsilon))
+            if epsilon < math.inf
+            else arb(0)
+        )
 
 
 @dataclass(frozen=True)
@@ -133,11 +137,16 @@ class GaussianCurve(GaussianShaped, GaussianNoise):
     source: ClassVar[str] = "Balle & Wang (2018), arXiv:1805.06530v2, Theorem 8"
 
     @classmethod
-    def sigma_for(cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1) -> float:
+    def sigma_for(
+        cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1
+    ) -> float:
         """Return the smallest σ, rounded up, with which ``count`` releases are (epsilon, delta)-DP."""
         check_positive("sigma_for", delta=delta, sensitivity=sensitivity)
         check_epsilon("sigma_for", epsilon)
-        return 1 / greatest(lambda inverse: cls(1 / inverse, sensitivity, count).delta_at(epsilon), delta)
+        return 1 / greatest(
+            lambda inverse: cls(1 / inverse, sensitivity, count).delta_at(epsilon),
+            delta,
+        )
 
 
 @dataclass(frozen=True)
@@ -173,23 +182,41 @@ class ClassicGaussian(GaussianNoise, Inverted):
         if math.isinf(used):
             return 0.0
         with precision():
-            return min(1.0, above(arb(1.25) * (-(arb(used) ** 2) / (2 * ball(self.gaussian))).exp()))
+            return min(
+                1.0,
+                above(
+                    arb(1.25) * (-(arb(used) ** 2) / (2 * ball(self.gaussian))).exp()
+                ),
+            )
 
     @classmethod
-    def sigma_for(cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, everywhere: bool = False) -> float:
+    def sigma_for(
+        cls,
+        epsilon: float,
+        delta: float,
+        *,
+        sensitivity: float = 1.0,
+        everywhere: bool = False,
+    ) -> float:
         """Return Δ√(2 ln(1.25/δ))/ε, rounded up.
 
         Raises:
             AccountantError: If ``epsilon`` > 1 and not ``everywhere``.
         """
-        check_positive("sigma_for", epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+        check_positive(
+            "sigma_for", epsilon=epsilon, delta=delta, sensitivity=sensitivity
+        )
         if epsilon > 1 and not everywhere:
             raise AccountantError(
                 f"ClassicGaussian: the formula is proved for epsilon <= 1, got epsilon={epsilon!r}; use GaussianCurve, "
                 "or everywhere=True for what is deployed without a proof"
             )
         with precision():
-            return above(arb(sensitivity) * (2 * (arb(1.25) / arb(delta)).log()).sqrt() / arb(epsilon))
+            return above(
+                arb(sensitivity)
+                * (2 * (arb(1.25) / arb(delta)).log()).sqrt()
+                / arb(epsilon)
+            )
 
 
 SOURCE = "the attained pair (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 10)"
@@ -230,7 +257,9 @@ class LaplaceNoise(Description):
     @property
     def epsilon(self) -> float:
         """ε₀ of one release, rounded up."""
-        return double_above(lambda read: Fraction(read(self.sensitivity)) / Fraction(read(self.scale)))
+        return double_above(
+            lambda read: Fraction(read(self.sensitivity)) / Fraction(read(self.scale))
+        )
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
         """Return D_α/α, which is attained by numbers that are Δ apart; as the supremum, that of α = 1."""
@@ -240,7 +269,10 @@ class LaplaceNoise(Description):
             if order is None:
                 return epsilon + (-epsilon).expm1()
             alpha = arb(order)
-            moment = alpha * ((alpha - 1) * epsilon).expm1() + (alpha - 1) * (-alpha * epsilon).expm1()
+            moment = (
+                alpha * ((alpha - 1) * epsilon).expm1()
+                + (alpha - 1) * (-alpha * epsilon).expm1()
+            )
             return (moment / (2 * alpha - 1)).log1p() / ((alpha - 1) * alpha)
 
         with precision():
@@ -278,7 +310,10 @@ class LaplaceNoise(Description):
 
     def _atom(self, reach: float, way: int) -> float:
         """A bound on the probability of the least loss under P, which is that of the largest under Q."""
-        return max(math.exp(-reach) / 2 * (1 + way * 2.0**-50 * (8 + reach)) + way * 1e-300, 0.0)
+        return max(
+            math.exp(-reach) / 2 * (1 + way * 2.0**-50 * (8 + reach)) + way * 1e-300,
+            0.0,
+        )
 
     def _steps(self, interval: float, way: int) -> tuple[int, float]:
         """How many steps there are to ε₀, no longer than the interval, and how long they are, off to one side."""
@@ -303,7 +338,10 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
         steps, interval = self._steps(interval, 1)
         low, high = self._cells(np.arange(-steps, steps + 1.0), interval, steps)
         reach = steps * interval
-        first, second = np.concatenate([[self._atom(reach, 1)], high, [0.0]]), np.concatenate([[0.5], low[::-1], [0.0]])
+        first, second = (
+            np.concatenate([[self._atom(reach, 1)], high, [0.0]]),
+            np.concatenate([[0.5], low[::-1], [0.0]]),
+        )
         # The largest loss is the last point of the last cell, where the polygon leaves it.
         first[-2] = (first[-2] + 0.5) * (1 + 2.0**-52)
         second[-2] = (second[-2] + self._atom(reach, -1)) * (1 - 2.0**-52)
@@ -320,7 +358,13 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
 
     @property
     def _pure(self) -> float:
-        return double_above(lambda read: self.count * Fraction(read(self.sensitivity)) / Fraction(read(self.scale)))
+        return double_above(
+            lambda read: (
+                self.count
+                * Fraction(read(self.sensitivity))
+                / Fraction(read(self.scale))
+            )
+        )
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,9 @@ class Composition(Description):
     delta: float
     count: int
     adjacency: ClassVar[str] = "as for the parts"
-    words: ClassVar[str] = "any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
+    words: ClassVar[str] = (
+        "any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
+    )
 
     @property
     def zcdp(self) -> Fraction | None:
@@ -64,17 +66,27 @@ class Composition(Description):
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
         """Return what k randomised responses have; ∞ where a part may reveal its input."""
-        return responses([(self.epsilon, self.count)], order) if not self.delta else (arb.pos_inf(), arb.pos_inf())
+        return (
+            responses([(self.epsilon, self.count)], order)
+            if not self.delta
+            else (arb.pos_inf(), arb.pos_inf())
+        )
 
     @property
     def part(self) -> CompositionPart:
         """One of the parts."""
-        return CompositionPart(self.count, OptimalComposition(self.epsilon, self.delta, 1))
+        return CompositionPart(
+            self.count, OptimalComposition(self.epsilon, self.delta, 1)
+        )
 
     def includes(self, other: Description) -> bool:
         """Return whether the other class is a composition of no more parts, each of which is (ε, δ)-DP."""
         part = other.part
-        return part is not None and part.count <= self.count and part.curve.delta_at(self.epsilon) <= self.delta
+        return (
+            part is not None
+            and part.count <= self.count
+            and part.curve.delta_at(self.epsilon) <= self.delta
+        )
 
     @property
     def largest_loss(self) -> float:
@@ -90,7 +102,11 @@ class Composition(Description):
 
     def any_failure(self) -> arb:
         """Return 1 − (1−δ)^k: how likely any of the parts reveals its input."""
-        return -(self.count * (-arb(self.delta)).log1p()).expm1() if self.delta < 1 else arb(1)
+        return (
+            -(self.count * (-arb(self.delta)).log1p()).expm1()
+            if self.delta < 1
+            else arb(1)
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +133,9 @@ class OptimalComposition(Composition, Inverted):
     """
 
     soundness: ClassVar[Soundness] = Soundness.EXACT
-    source: ClassVar[str] = "Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.3"
+    source: ClassVar[str] = (
+        "Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.3"
+    )
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
@@ -129,7 +147,9 @@ class OptimalComposition(Composition, Inverted):
     def _delta(self, epsilon: float) -> arb:
         """1 − (1−δ)^k (1 − D) below kε, in terms that are >= 0."""
         own = self.any_failure()
-        most_against = ceil((self.count - Fraction(epsilon) / Fraction(self.epsilon)) / 2) - 1
+        most_against = (
+            ceil((self.count - Fraction(epsilon) / Fraction(self.epsilon)) / 2) - 1
+        )
         return own + (1 - own) * self._excess(arb(epsilon), most_against)
 
     def _excess(self, epsilon: arb, most_against: int) -> arb:
@@ -137,18 +157,24 @@ class OptimalComposition(Composition, Inverted):
         if most_against < 0:
             return arb(0)
         against = 1 / (1 + arb(self.epsilon).exp())
-        likely, unlikely = (at_most(self.count, most_against, p) for p in (against, 1 - against))
+        likely, unlikely = (
+            at_most(self.count, most_against, p) for p in (against, 1 - against)
+        )
         return likely - epsilon.exp() * unlikely
 
     @classmethod
-    def largest_epsilon(cls, epsilon: float, delta: float, count: int, *, delta_each: float = 0.0) -> float:
+    def largest_epsilon(
+        cls, epsilon: float, delta: float, count: int, *, delta_each: float = 0.0
+    ) -> float:
         """Return the largest ε per mechanism with which k of them, each with ``delta_each``, are (epsilon, delta)-DP.
 
         Raises:
             AccountantError: If the parts' own δ exceed ``delta`` already.
         """
         check_positive("largest_epsilon", epsilon=epsilon, delta=delta)
-        found = greatest(lambda each: cls(each, delta_each, count).delta_at(epsilon), delta)
+        found = greatest(
+            lambda each: cls(each, delta_each, count).delta_at(epsilon), delta
+        )
         if not found:
             raise AccountantError(
                 f"largest_epsilon: {count} mechanisms with delta={delta_each!r} each exceed delta={delta!r} whatever "
@@ -184,7 +210,9 @@ def randomised_response(most: arb, epsilon: arb) -> arb:
     return (1 - (epsilon - most).exp()) / (1 + (-most).exp())
 
 
-def responses(parts: Iterable[tuple[float, int]], order: float | None) -> tuple[arb, arb]:
+def responses(
+    parts: Iterable[tuple[float, int]], order: float | None
+) -> tuple[arb, arb]:
     """Return the largest D_α/α of adaptive ε-DP mechanisms, each ε so many times: that of randomised responses.
 
     A Rényi divergence falls under post-processing and adds up over independent parts, and no adaptive composition has more
@@ -203,7 +231,9 @@ def responses(parts: Iterable[tuple[float, int]], order: float | None) -> tuple[
                 total += count * epsilon * (epsilon / 2).tanh()
             else:
                 alpha = arb(order)
-                moment = ((alpha * epsilon).exp() + ((1 - alpha) * epsilon).exp()) / (1 + epsilon.exp())
+                moment = ((alpha * epsilon).exp() + ((1 - alpha) * epsilon).exp()) / (
+                    1 + epsilon.exp()
+                )
                 total += count * moment.log() / ((alpha - 1) * alpha)
         return total, total
 
@@ -234,7 +264,13 @@ class AdvancedComposition(Inverted, Composition):
             beyond = arb(epsilon) - self.count * each * each.expm1()
             if not beyond > 0:
                 return 1.0
-            return min(1.0, above(self.count * arb(self.delta) + (-((beyond / each) ** 2) / (2 * self.count)).exp()))
+            return min(
+                1.0,
+                above(
+                    self.count * arb(self.delta)
+                    + (-((beyond / each) ** 2) / (2 * self.count)).exp()
+                ),
+            )
 
     @property
     def largest_loss(self) -> float:
@@ -255,7 +291,9 @@ class KairouzCorollary(Composition, Inverted):
     """
 
     soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = "Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.4"
+    source: ClassVar[str] = (
+        "Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.4"
+    )
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up; 1 below m, about which the theorem is silent.
@@ -294,4 +332,6 @@ def corollary_budget(epsilon: float, delta: float, count: int) -> tuple[float, f
     check_positive("corollary_budget", epsilon=epsilon, delta=delta)
     check_delta("corollary_budget", delta)
     check_count("corollary_budget", count=count)
-    return epsilon / (2 * math.sqrt(count * math.log(math.e + epsilon / delta))), delta / (2 * count)
+    return epsilon / (
+        2 * math.sqrt(count * math.log(math.e + epsilon / delta))
+    ), delta / (2 * count)

@@ -15,7 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 from flint import arb
 
-from auditdp.accountants.accountant import Inverted, Soundness, check_delta, check_epsilon, crossing
+from auditdp.accountants.accountant import (
+    Inverted,
+    Soundness,
+    check_delta,
+    check_epsilon,
+    crossing,
+)
 from auditdp.accountants.description import Description, Repeated
 from auditdp.errors import MissingExtraError
 from auditdp.mechanism.laws import precision
@@ -58,26 +64,39 @@ class RenyiCurve(Repeated):
     @cached_property
     def _composed(self) -> tuple[Any, Any]:
         absl = logging.getLogger("absl")
-        disabled, absl.disabled = absl.disabled, True  # dp-accounting names every order that it leaves out
+        disabled, absl.disabled = (
+            absl.disabled,
+            True,
+        )  # dp-accounting names every order that it leaves out
         try:
             orders, each = self.divergences()
         finally:
             absl.disabled = disabled
-        return orders, self.uses * (np.maximum(each, 0.0) + LOG_MOMENT_ERROR / (orders - 1))
+        return orders, self.uses * (
+            np.maximum(each, 0.0) + LOG_MOMENT_ERROR / (orders - 1)
+        )
 
     def delta_at(self, epsilon: float) -> float:
         """Return the least δ over the orders."""
         check_epsilon(type(self).__name__, epsilon)
         if epsilon == math.inf:
             return 0.0
-        return float(dp_accounting().rdp.rdp_privacy_accountant.compute_delta(*self._composed, epsilon)[0])
+        return float(
+            dp_accounting().rdp.rdp_privacy_accountant.compute_delta(
+                *self._composed, epsilon
+            )[0]
+        )
 
     def epsilon_at(self, delta: float) -> float:
         """Return the least ε over the orders; ``inf`` for δ = 0."""
         check_delta(type(self).__name__, delta)
         if delta == 0:
             return math.inf
-        return float(dp_accounting().rdp.rdp_privacy_accountant.compute_epsilon(*self._composed, delta)[0])
+        return float(
+            dp_accounting().rdp.rdp_privacy_accountant.compute_epsilon(
+                *self._composed, delta
+            )[0]
+        )
 
 
 @dataclass(frozen=True)
@@ -99,7 +118,9 @@ class ZCDP(Description, Inverted):
     rho: float
     soundness: ClassVar[Soundness] = Soundness.UPPER
     adjacency: ClassVar[str] = "any with that rho"
-    source: ClassVar[str] = "Canonne, Kamath & Steinke (2020), arXiv:2004.00010v3, Proposition 12"
+    source: ClassVar[str] = (
+        "Canonne, Kamath & Steinke (2020), arXiv:2004.00010v3, Proposition 12"
+    )
     words: ClassVar[str] = "any mechanism of {self.rho:.6g}-zCDP"
 
     @property
@@ -124,7 +145,9 @@ class ZCDP(Description, Inverted):
         with precision():
             less = arb(math.exp(self._log_order(epsilon)))  # α − 1
             exponent = (
-                less * ((less + 1) * arb(self.rho) - arb(epsilon)) + less * less.log() - (less + 1) * less.log1p()
+                less * ((less + 1) * arb(self.rho) - arb(epsilon))
+                + less * less.log()
+                - (less + 1) * less.log1p()
             )
             return min(1.0, above(exponent.exp()))
 
@@ -132,7 +155,11 @@ class ZCDP(Description, Inverted):
         """ln(α − 1) of the best order α, to double precision, between -700 and 700."""
 
         def falling(u: float) -> float:
-            return math.log(epsilon + math.log1p(math.exp(-u))) - math.log(self.rho) - math.log1p(2 * math.exp(u))
+            return (
+                math.log(epsilon + math.log1p(math.exp(-u)))
+                - math.log(self.rho)
+                - math.log1p(2 * math.exp(u))
+            )
 
         if falling(-700.0) <= 0 or falling(700.0) >= 0:
             return math.copysign(700.0, falling(0.0))

@@ -46,7 +46,9 @@ from auditdp.accountants.accountant import AccountantError
 from auditdp.accountants.normal_quantiles import sum_above
 from auditdp.mechanism.protocol import Array
 
-EXTENDED: type[np.floating] = np.longdouble if np.finfo(np.longdouble).nmant in (63, 112) else np.float64
+EXTENDED: type[np.floating] = (
+    np.longdouble if np.finfo(np.longdouble).nmant in (63, 112) else np.float64
+)
 """The widest arithmetic that rounds to nearest: x87's or IEEE's, but no pair of doubles."""
 LOG_OUTSIDE = -42.0
 """Logarithm of how much tilted mass may lie below the window, and above it, where nothing else is asked for: 6e-19."""
@@ -92,7 +94,9 @@ class Sum:
 
     def exponent(self, sums: Array) -> NDArray[np.float64]:
         """Return E(s), cut off at 700: beyond that masses are taken to be smaller than they are, and errors infinite."""
-        return np.asarray(np.minimum(self.log_total - self.tilt * (sums - self.origin), 700.0))
+        return np.asarray(
+            np.minimum(self.log_total - self.tilt * (sums - self.origin), 700.0)
+        )
 
 
 class Tilt(NamedTuple):
@@ -111,7 +115,11 @@ class Tilt(NamedTuple):
 
     def on(self, finer: float) -> Tilt:
         """Return the tilt for a grid whose steps are so many times as long."""
-        orders = None if self.orders is None else (self.orders[0] * finer, self.orders[1] * finer)
+        orders = (
+            None
+            if self.orders is None
+            else (self.orders[0] * finer, self.orders[1] * finer)
+        )
         return self._replace(slope=self.slope * finer, orders=orders)
 
     @property
@@ -130,9 +138,17 @@ class Tilt(NamedTuple):
             return cls()
         index, mass, mean, deviation = _moments(masses, times)
         reach, order = _least_reach(index - mean, mass, times, log_tail, deviation)
-        return cls(min(order, -3 * log_tail / max(reach, 1e-9), EXPONENTS[1] / max(float(index[-1]) - mean, 1.0)))
+        return cls(
+            min(
+                order,
+                -3 * log_tail / max(reach, 1e-9),
+                EXPONENTS[1] / max(float(index[-1]) - mean, 1.0),
+            )
+        )
 
-    def towards(self, masses: Array, times: int, log_tail: float, threshold: float) -> Tilt:
+    def towards(
+        self, masses: Array, times: int, log_tail: float, threshold: float
+    ) -> Tilt:
         """Return a tilt for the sums beyond a threshold, which have about a given probability.
 
         This one, or a part of it: where single uses may be as large as the sum, an index that is rare and large has most of
@@ -142,7 +158,11 @@ class Tilt(NamedTuple):
         few = FEW_DEVIATIONS * _moments(masses, times)[3]
         best = math.inf, self
         for part in PARTS:
-            best = min(best, self._cheapest(masses, times, log_tail, threshold, self.slope * part), key=itemgetter(0))
+            best = min(
+                best,
+                self._cheapest(masses, times, log_tail, threshold, self.slope * part),
+                key=itemgetter(0),
+            )
             if best[0] <= few or self.slope == 0:
                 break
         return best[1]
@@ -159,12 +179,23 @@ class Tilt(NamedTuple):
         tilt = Tilt(slope, log_outside, orders, end - first + 1)
         # What ``Sum.each`` is, about, for each of the sums that are as likely as the threshold or less by a factor e.
         largest = np.abs(_transform(tilted, tilt)[0])
-        each = 500 * times * float(np.mean(np.exp(times * np.log(np.maximum(largest, 1e-300)))))
-        lost = each * min(tilt.length, 1 / max(slope, 1e-300)) * math.exp(min(exponent - log_tail, 600.0))
+        each = (
+            500
+            * times
+            * float(np.mean(np.exp(times * np.log(np.maximum(largest, 1e-300)))))
+        )
+        lost = (
+            each
+            * min(tilt.length, 1 / max(slope, 1e-300))
+            * math.exp(min(exponent - log_tail, 600.0))
+        )
         # By its root, since windows that are ten times longer cost more of ε on a grid of so many points at most.
         return min(
             (
-                (tilt.length * time * max(1.0, lost * precise.unit / LOST) ** 0.5, precise)
+                (
+                    tilt.length * time * max(1.0, lost * precise.unit / LOST) ** 0.5,
+                    precise,
+                )
                 for precise, time in ((tilt, 1), (tilt._replace(extended=True), SLOWER))
             ),
             key=itemgetter(0),
@@ -195,7 +226,16 @@ def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
         raise AccountantError(
             f"expected uses that floating point can take, got {times:,} of them; use fewer, or more noise"
         )
-    return Sum(first, found, each, outside, tilt.slope, times * centre, times * log_sum, relative)
+    return Sum(
+        first,
+        found,
+        each,
+        outside,
+        tilt.slope,
+        times * centre,
+        times * log_sum,
+        relative,
+    )
 
 
 def _centre(masses: Array) -> int:
@@ -203,11 +243,15 @@ def _centre(masses: Array) -> int:
     return round(float(np.dot(np.arange(len(masses)), masses) / masses.sum()))
 
 
-def _tilted(masses: Array, tilt: float, centre: int) -> tuple[NDArray[np.float64], float, float]:
+def _tilted(
+    masses: Array, tilt: float, centre: int
+) -> tuple[NDArray[np.float64], float, float]:
     """The tilted masses, the logarithm L, and by how much they are off relatively."""
     exponents = tilt * (np.arange(len(masses)) - float(centre))
     largest = float(exponents[np.flatnonzero(masses)].max())
-    log_sum = largest + math.log(float((masses * np.exp(np.minimum(exponents - largest, 0.0))).sum()))
+    log_sum = largest + math.log(
+        float((masses * np.exp(np.minimum(exponents - largest, 0.0))).sum())
+    )
     scaled = exponents - log_sum
     kept = (masses > 0) & (scaled > EXPONENTS[0])
     tilted = np.zeros(len(masses))
@@ -216,7 +260,9 @@ def _tilted(masses: Array, tilt: float, centre: int) -> tuple[NDArray[np.float64
     return tilted, log_sum, off
 
 
-def _transform(masses: Array, tilt: Tilt) -> tuple[NDArray[np.complexfloating], int, int]:
+def _transform(
+    masses: Array, tilt: Tilt
+) -> tuple[NDArray[np.complexfloating], int, int]:
     """The transform of masses that are folded to a power of two, that length, and how often they are folded."""
     n = 2 ** math.ceil(math.log2(max(tilt.length, 2)))
     folds = -(-len(masses) // n)
@@ -242,7 +288,9 @@ def _sums(masses: Array, times: int, tilt: Tilt) -> tuple[NDArray[np.float64], f
     return np.asarray(fft.irfft(product, n), np.float64), 1.001 * mean
 
 
-def _power(values: NDArray[np.complexfloating], times: int) -> NDArray[np.complexfloating]:
+def _power(
+    values: NDArray[np.complexfloating], times: int
+) -> NDArray[np.complexfloating]:
     """values**times by repeated squaring, of which the error is known."""
     found = None
     while times:
@@ -256,7 +304,11 @@ def _power(values: NDArray[np.complexfloating], times: int) -> NDArray[np.comple
 
 
 def _window(
-    masses: Array, tilted: Array, times: int, log_outside: float, orders: tuple[float, float] | None
+    masses: Array,
+    tilted: Array,
+    times: int,
+    log_outside: float,
+    orders: tuple[float, float] | None,
 ) -> tuple[int, int, int, tuple[float, float]]:
     """The sums between which all but so much to either side lies when tilted, and at how many sides there is any such.
 
@@ -266,26 +318,49 @@ def _window(
     index, mass, mean, deviation = _moments(tilted, times)
     (below, under), (above, over) = (
         _least_reach(
-            s * (index - mean), mass, times, log_outside, deviation, order=None if orders is None else orders[k]
+            s * (index - mean),
+            mass,
+            times,
+            log_outside,
+            deviation,
+            order=None if orders is None else orders[k],
         )
         for k, s in enumerate((-1.0, 1.0))
     )
-    middle, (smallest, largest) = times * mean, (times * int(k) for k in np.flatnonzero(masses)[[0, -1]])
+    middle, (smallest, largest) = (
+        times * mean,
+        (times * int(k) for k in np.flatnonzero(masses)[[0, -1]]),
+    )
     first = max(smallest, math.floor(middle - below - 1 - 1e-12 * middle))
     end = min(largest, math.ceil(middle + above + 1 + 1e-12 * middle))
     return first, end, (first > smallest) + (end < largest), (under, over)
 
 
-def _moments(masses: Array, times: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+def _moments(
+    masses: Array, times: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
     """The indices that have a mass, their masses, the mean, and the standard deviation of the sum."""
     kept = np.flatnonzero(masses)
     index, mass = kept.astype(np.float64), masses[kept]
     mean = float(np.dot(index, mass) / mass.sum())
-    return index, mass, mean, math.sqrt(max(float(np.dot((index - mean) ** 2, mass) / mass.sum()), 1e-12) * times)
+    return (
+        index,
+        mass,
+        mean,
+        math.sqrt(
+            max(float(np.dot((index - mean) ** 2, mass) / mass.sum()), 1e-12) * times
+        ),
+    )
 
 
 def _least_reach(
-    beyond: Array, mass: Array, times: int, log_tail: float, deviation: float, *, order: float | None = None
+    beyond: Array,
+    mass: Array,
+    times: int,
+    log_tail: float,
+    deviation: float,
+    *,
+    order: float | None = None,
 ) -> tuple[float, float]:
     """How far beyond its mean a sum lies with a probability of e^``log_tail`` at most, and the order that shows it.
 
@@ -297,8 +372,12 @@ def _least_reach(
     largest = max(farthest, -nearest)
 
     def reach(order: float) -> float:
-        log_moment = order * farthest + math.log(float(np.dot(mass, np.exp(order * (beyond - farthest)))))
-        return (times * (log_moment + 1e-9 + 1e-15 * order * largest) - log_tail) / order
+        log_moment = order * farthest + math.log(
+            float(np.dot(mass, np.exp(order * (beyond - farthest))))
+        )
+        return (
+            times * (log_moment + 1e-9 + 1e-15 * order * largest) - log_tail
+        ) / order
 
     if order is not None:
         return reach(order), order

@@ -20,7 +20,13 @@ from dataclasses import dataclass, replace
 from flint import arb
 
 from auditdp.accountants import provable
-from auditdp.accountants.accountant import ROUNDED_UP, Accountant, AccountantError, Soundness, failure
+from auditdp.accountants.accountant import (
+    ROUNDED_UP,
+    Accountant,
+    AccountantError,
+    Soundness,
+    failure,
+)
 from auditdp.accountants.description import Description, narrowest, within
 from auditdp.claims.claim import Claim
 from auditdp.claims.curves import AccountedDP
@@ -100,16 +106,28 @@ class CrossCheck:
     @property
     def findings(self) -> list[str]:
         """What was found out about accountants."""
-        return [f"{answer.name}: {answer.finding}" for answer in self.answers if answer.finding]
+        return [
+            f"{answer.name}: {answer.finding}"
+            for answer in self.answers
+            if answer.finding
+        ]
 
     @property
     def failures(self) -> list[str]:
         """Which accountants gave no answer, and why."""
-        return [f"{answer.name}: {answer.failed}" for answer in self.answers if answer.failed]
+        return [
+            f"{answer.name}: {answer.failed}"
+            for answer in self.answers
+            if answer.failed
+        ]
 
 
 def cross_check(
-    claim: Claim, accountants: Iterable[Accountant], *, about: Description | None = None, attained: bool = True
+    claim: Claim,
+    accountants: Iterable[Accountant],
+    *,
+    about: Description | None = None,
+    attained: bool = True,
 ) -> CrossCheck:
     """Compare a claim with what accountants say of the mechanisms that it is about.
 
@@ -129,16 +147,25 @@ def cross_check(
     """
     listed = list(accountants)
     if not listed:
-        raise AccountantError(f"cross_check: expected at least one accountant for {claim}, got none")
-    subject = about.describes if about is not None else _common([a.describes for a in listed])
+        raise AccountantError(
+            f"cross_check: expected at least one accountant for {claim}, got none"
+        )
+    subject = (
+        about.describes if about is not None else _common([a.describes for a in listed])
+    )
     if claim.is_point:
         check = _at(claim.level, claim.delta or 0.0, listed, subject, attained)
-        low, high = (None if answer is None else answer.value for answer in (check.lower, check.upper))
+        low, high = (
+            None if answer is None else answer.value
+            for answer in (check.lower, check.upper)
+        )
         return replace(check, level=(low, high))
     return _of_curve(claim, listed, subject, attained)
 
 
-def _of_curve(claim: Claim, listed: list[Accountant], about: Description, attained: bool) -> CrossCheck:
+def _of_curve(
+    claim: Claim, listed: list[Accountant], about: Description, attained: bool
+) -> CrossCheck:
     """Judge a claim that says more than one (ε, δ): by bounds on its parameter, else by points of its curve."""
     points = provable.statements(claim)
     which = f", which {claim} {'contains' if isinstance(claim, AccountedDP) else 'implies'},"
@@ -149,7 +176,10 @@ def _of_curve(claim: Claim, listed: list[Accountant], about: Description, attain
         known, broken = _between(least, most), bool(low > arb(claim.level) * arb(TIE))
     needs = f"the worst of {about.text} has {provable.measure(claim)} {known}"
     if broken or high <= arb(claim.level):
-        verdict, statement = Verdict.VIOLATED if broken else Verdict.CERTIFIED, f"{claim} is claimed, and {needs}"
+        verdict, statement = (
+            Verdict.VIOLATED if broken else Verdict.CERTIFIED,
+            f"{claim} is claimed, and {needs}",
+        )
     else:
         check = _of_points(claim, points, listed, check, attained, which)
         verdict, statement = check.verdict, check.statement
@@ -160,33 +190,61 @@ def _of_curve(claim: Claim, listed: list[Accountant], about: Description, attain
 
 
 def _of_points(
-    claim: Claim, points: list[Point], listed: list[Accountant], check: CrossCheck, attained: bool, which: str
+    claim: Claim,
+    points: list[Point],
+    listed: list[Accountant],
+    check: CrossCheck,
+    attained: bool,
+    which: str,
 ) -> CrossCheck:
     """Judge a claim by all points that it implies, given what was said of one of them."""
     about = check.about
-    counting = [one for one, answer in zip(listed, check.answers, strict=True) if answer.counts]
+    counting = [
+        one for one, answer in zip(listed, check.answers, strict=True) if answer.counts
+    ]
     proof = provable.own_proof(claim, about)
-    standing = [_standing(*point, counting + ([proof] if proof else []), about, attained) for point in points]
+    standing = [
+        _standing(*point, counting + ([proof] if proof else []), about, attained)
+        for point in points
+    ]
     for way in (Verdict.VIOLATED, Verdict.NOT_REFUTED):
         if way in standing:
             shown = _at(*points[standing.index(way)], listed, about, attained, which)
             if shown.verdict is way:
                 return shown
-    if all(one is Verdict.CERTIFIED for one in standing) and (proof or claim.is_its_points):
-        text = f"at each of its {len(points):,} points {claim} is proved of {about.text}"
+    if all(one is Verdict.CERTIFIED for one in standing) and (
+        proof or claim.is_its_points
+    ):
+        text = (
+            f"at each of its {len(points):,} points {claim} is proved of {about.text}"
+        )
         return replace(check, verdict=Verdict.CERTIFIED, statement=text)
     text = f"{claim} is not decided: {len(points):,} statements that it implies were compared, and do not imply it"
     return replace(check, verdict=Verdict.NOT_REFUTED, statement=text)
 
 
-def _standing(epsilon: float, delta: float, counting: list[Accountant], about: Description, attained: bool) -> Verdict:
+def _standing(
+    epsilon: float,
+    delta: float,
+    counting: list[Accountant],
+    about: Description,
+    attained: bool,
+) -> Verdict:
     """Return how one statement stands; NOT_REFUTED where nothing, or a proof and its contrary, is known."""
     holds = any(_proves(one, epsilon, delta, about) for one in counting)
     broken = any(_refutes(one, epsilon, delta, about, attained) for one in counting)
-    return Verdict.NOT_REFUTED if holds is broken else Verdict.CERTIFIED if holds else Verdict.VIOLATED
+    return (
+        Verdict.NOT_REFUTED
+        if holds is broken
+        else Verdict.CERTIFIED
+        if holds
+        else Verdict.VIOLATED
+    )
 
 
-def _bounds(claim: Claim, listed: list[Accountant], about: Description, attained: bool) -> tuple[arb, arb]:
+def _bounds(
+    claim: Claim, listed: list[Accountant], about: Description, attained: bool
+) -> tuple[arb, arb]:
     """Return bounds on the claim's parameter: the largest that is attained within the class, the least of what is around."""
     described = [about, *(one.describes for one in listed)]
     found = [(one, *provable.bounds(claim, one)) for one in described]
@@ -199,7 +257,9 @@ def _between(least: float, most: float) -> str:
     """Say which bounds are known, if any."""
     if least > 0 and most <= least * TIE:
         return f"{most:.9g}" if math.isfinite(most) else "∞"
-    text = [f"no less than {least:.9g}"] * (least > 0) + [f"no more than {most:.9g}"] * math.isfinite(most)
+    text = [f"no less than {least:.9g}"] * (least > 0) + [
+        f"no more than {most:.9g}"
+    ] * math.isfinite(most)
     return " and ".join(text)
 
 
@@ -215,14 +275,23 @@ def _common(descriptions: Sequence[Description]) -> Description:
 
 
 def _at(
-    epsilon: float, delta: float, accountants: list[Accountant], about: Description, attained: bool, which: str = ""
+    epsilon: float,
+    delta: float,
+    accountants: list[Accountant],
+    about: Description,
+    attained: bool,
+    which: str = "",
 ) -> CrossCheck:
     """Compare one (ε, δ) statement, which the claim is, or which a curve contains or implies."""
-    answers = _contradictions([_ask(one, epsilon, delta, about, attained) for one in accountants])
+    answers = _contradictions(
+        [_ask(one, epsilon, delta, about, attained) for one in accountants]
+    )
     upper = min((a for a in answers if a.is_upper), key=_rank, default=None)
     lower = max((a for a in answers if a.is_lower), key=_rank, default=None)
     stated = f"the claimed ε = {epsilon:.9g} at δ = {delta:.3g}{which}"
-    shown = max((a for a in answers if a.is_lower and a.refutes), key=_rank, default=None)
+    shown = max(
+        (a for a in answers if a.is_lower and a.refutes), key=_rank, default=None
+    )
     if shown is not None:
         verdict = Verdict.VIOLATED
         lost = f"which {shown.name} shows to be lost by the worst of {about.text}"
@@ -234,7 +303,16 @@ def _at(
     else:
         verdict = Verdict.NOT_REFUTED
         statement = _undecided(stated, epsilon, answers, lower, upper)
-    return CrossCheck(verdict, _capital(statement), about, epsilon, delta, tuple(answers), lower, upper)
+    return CrossCheck(
+        verdict,
+        _capital(statement),
+        about,
+        epsilon,
+        delta,
+        tuple(answers),
+        lower,
+        upper,
+    )
 
 
 def _undecided(
@@ -252,23 +330,44 @@ def _undecided(
         if answer is not None
     ]
     unproved = min(
-        (a for a in answers if a.counts and a.from_above and a.soundness is Soundness.UNPROVED), key=_rank, default=None
+        (
+            a
+            for a in answers
+            if a.counts and a.from_above and a.soundness is Soundness.UNPROVED
+        ),
+        key=_rank,
+        default=None,
     )
-    text = f"{stated} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
+    text = (
+        f"{stated} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
+    )
     if unproved is not None and _epsilon(unproved) <= epsilon:
         text += f"; {unproved.name} has {_epsilon(unproved):.9g}, with rounding errors that are not bounded"
     return text
 
 
-def _ask(accountant: Accountant, epsilon: float, delta: float, about: Description, attained: bool) -> AccountantReply:
+def _ask(
+    accountant: Accountant,
+    epsilon: float,
+    delta: float,
+    about: Description,
+    attained: bool,
+) -> AccountantReply:
     described, soundness = accountant.describes, accountant.soundness
-    from_above, from_below = within(about, described), attained and within(described, about)
+    from_above, from_below = (
+        within(about, described),
+        attained and within(described, about),
+    )
     found: float | None = None
     refutes = certifies = False
     finding = failed = ""
     try:
         found = float(accountant.epsilon_at(delta))
-        certifies = from_above and soundness.is_proof and (found <= epsilon or accountant.delta_at(epsilon) <= delta)
+        certifies = (
+            from_above
+            and soundness.is_proof
+            and (found <= epsilon or accountant.delta_at(epsilon) <= delta)
+        )
         refutes = _refutes(accountant, epsilon, delta, about, attained)
     except Exception as error:  # an accountant is other people's code
         found, failed = None, failure(error)
@@ -289,14 +388,28 @@ def _ask(accountant: Accountant, epsilon: float, delta: float, about: Descriptio
 
 def reply(one: Accountant, value: float | None, failed: str = "") -> AccountantReply:
     """Return the answer of an accountant that was asked for a number."""
-    return AccountantReply(one.name, one.soundness, one.adjacency, one.sampling, one.source, value, failed=failed)
+    return AccountantReply(
+        one.name,
+        one.soundness,
+        one.adjacency,
+        one.sampling,
+        one.source,
+        value,
+        failed=failed,
+    )
 
 
 def _proves(one: Accountant, epsilon: float, delta: float, about: Description) -> bool:
-    return one.soundness.is_proof and within(about, one.describes) and one.delta_at(epsilon) <= delta
+    return (
+        one.soundness.is_proof
+        and within(about, one.describes)
+        and one.delta_at(epsilon) <= delta
+    )
 
 
-def _refutes(one: Accountant, epsilon: float, delta: float, about: Description, attained: bool) -> bool:
+def _refutes(
+    one: Accountant, epsilon: float, delta: float, about: Description, attained: bool
+) -> bool:
     if not (attained and one.soundness.is_attained and within(one.describes, about)):
         return False
     # An exact curve is rounded up, by no more than this.
@@ -309,15 +422,26 @@ def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
     found: dict[str, str] = {}
     for low in (answer for answer in answers if answer.is_lower):
         for high in answers:
-            if not high.counts or not high.from_above or not _epsilon(high) < _epsilon(low) * (1 - TOLERANCE):
+            if (
+                not high.counts
+                or not high.from_above
+                or not _epsilon(high) < _epsilon(low) * (1 - TOLERANCE)
+            ):
                 continue
             least, most = apart(_epsilon(low), _epsilon(high), digits=6)
             if high.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
-                found[high.name] = f"underestimates: ε = {_epsilon(high):.6g}, but {low.name} shows at least {least}"
+                found[high.name] = (
+                    f"underestimates: ε = {_epsilon(high):.6g}, but {low.name} shows at least {least}"
+                )
             elif high.soundness.is_proof:
                 text = f"at most {most} ({high.name}) and at least {least} ({low.name})"
-                found[low.name] = found[high.name] = f"contradiction: ε is {text}; neither counts"
-    return [replace(answer, finding=answer.finding or found.get(answer.name, "")) for answer in answers]
+                found[low.name] = found[high.name] = (
+                    f"contradiction: ε is {text}; neither counts"
+                )
+    return [
+        replace(answer, finding=answer.finding or found.get(answer.name, ""))
+        for answer in answers
+    ]
 
 
 def _rank(answer: AccountantReply) -> tuple[float, str]:
@@ -326,7 +450,9 @@ def _rank(answer: AccountantReply) -> tuple[float, str]:
 
 
 def _epsilon(answer: AccountantReply) -> float:
-    assert answer.value is not None  # an answer without is a finding, and does not count
+    assert (
+        answer.value is not None
+    )  # an answer without is a finding, and does not count
     return answer.value
 
 

@@ -15,7 +15,13 @@ from typing import Any, ClassVar
 
 from flint import arb
 
-from auditdp.accountants.accountant import Accountant, check_count, check_delta, check_positive, check_rate
+from auditdp.accountants.accountant import (
+    Accountant,
+    check_count,
+    check_delta,
+    check_positive,
+    check_rate,
+)
 from auditdp.numerics.balls import ball
 
 CHECKS = {"delta": check_delta, "rate": check_rate}
@@ -59,19 +65,30 @@ class Description:
     def _types(self) -> dict[str, Any]:
         """The parameters with the names of their types."""
         of_self = fields(self)  # type: ignore[arg-type]  # whoever derives is a dataclass
-        return {field.name: getattr(field.type, "__name__", field.type) for field in of_self}
+        return {
+            field.name: getattr(field.type, "__name__", field.type) for field in of_self
+        }
 
     @property
     def name(self) -> str:
         """The class or the analysis, and its parameters, floats to six digits."""
-        given = (f"{key}={format(getattr(self, key), '' if of == 'int' else 'g')}" for key, of in self._types.items())
+        given = (
+            f"{key}={format(getattr(self, key), '' if of == 'int' else 'g')}"
+            for key, of in self._types.items()
+        )
         return f"{type(self).__name__}({', '.join(given)})"
 
     @property
     def describes(self) -> Description:
         """The class of mechanisms: the parameters without an analysis of them."""
-        family: Any = next(kind for kind in type(self).__mro__ if Description in kind.__bases__)
-        return self if type(self) is family else family(*(getattr(self, field.name) for field in fields(family)))
+        family: Any = next(
+            kind for kind in type(self).__mro__ if Description in kind.__bases__
+        )
+        return (
+            self
+            if type(self) is family
+            else family(*(getattr(self, field.name) for field in fields(family)))
+        )
 
     @property
     def text(self) -> str:
@@ -147,4 +164,11 @@ def around(description: Description) -> Iterator[Description]:
 
 def narrowest(descriptions: Sequence[Description]) -> Description | None:
     """Return the class that lies within all of them; None where there is none, so that they speak of different things."""
-    return next((one for one in descriptions if all(within(one, other) for other in descriptions)), None)
+    return next(
+        (
+            one
+            for one in descriptions
+            if all(within(one, other) for other in descriptions)
+        ),
+        None,
+    )

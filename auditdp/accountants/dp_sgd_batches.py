@@ -17,7 +17,12 @@ from typing import ClassVar
 import numpy as np
 
 from auditdp.accountants import dp_sgd_poisson
-from auditdp.accountants.accountant import Accountant, AccountantError, Inverted, Soundness
+from auditdp.accountants.accountant import (
+    Accountant,
+    AccountantError,
+    Inverted,
+    Soundness,
+)
 from auditdp.accountants.additive_noise import GaussianCurve, GaussianNoise
 from auditdp.accountants.concentrated import RenyiCurve, dp_accounting
 from auditdp.accountants.description import Description
@@ -57,7 +62,9 @@ class FixedSize(Description):
         super().__post_init__()
         if self.batch > self.records:
             kind = type(self).__name__
-            raise AccountantError(f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}")
+            raise AccountantError(
+                f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}"
+            )
 
     def wider(self) -> tuple[Description, ...]:
         """Return the steps without sampling, in each of which a record that is replaced moves the sum by 2C at most."""
@@ -70,7 +77,9 @@ class FixedSize(Description):
 
     def largest_loss(self, negligible: float) -> float:
         """Return the largest loss of Poisson's pair with half the noise that is likelier than ``negligible``."""
-        return dp_sgd_poisson.largest_loss(self.noise_multiplier / 2, self.rate, negligible)
+        return dp_sgd_poisson.largest_loss(
+            self.noise_multiplier / 2, self.rate, negligible
+        )
 
 
 @dataclass(frozen=True)
@@ -103,13 +112,25 @@ class FixedSizeUpper(FixedSize, GridCurve):
         ends = np.arange(last + 1) * interval
         # The first cell has the losses below zero, whose mass is that of the other order above zero.
         (low, high), (low_second, high_second) = (
-            [side[1:] for side in both] for both in dp_sgd_poisson.cells(noise, rate, ends)
+            [side[1:] for side in both]
+            for both in dp_sgd_poisson.cells(noise, rate, ends)
         )
-        first, second = np.concatenate([high_second[::-1], high]), np.concatenate([low[::-1], low_second])
+        first, second = (
+            np.concatenate([high_second[::-1], high]),
+            np.concatenate([low[::-1], low_second]),
+        )
         # Sums are off by less than 200u.
         first[last] += 1 - low.sum() - low_second.sum() + 2.0**-44
         second[last] += max(0.0, 1 - high_second.sum() - high.sum() - 2.0**-44)
-        return [from_above(first, second, -last, interval, rounding=dp_sgd_poisson.rounding(noise, rate, ends))]
+        return [
+            from_above(
+                first,
+                second,
+                -last,
+                interval,
+                rounding=dp_sgd_poisson.rounding(noise, rate, ends),
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -125,11 +146,15 @@ class FixedSizeLower(FixedSize, GridCurve):
     """
 
     soundness: ClassVar[Soundness] = Soundness.LOWER
-    source: ClassVar[str] = "an attained pair (Lebeda, Regehr, Kamath & Steinke 2024, arXiv:2405.20769)"
+    source: ClassVar[str] = (
+        "an attained pair (Lebeda, Regehr, Kamath & Steinke 2024, arXiv:2405.20769)"
+    )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step in both orders."""
-        return removed_and_added(self.noise_multiplier / 2, self.rate, negligible, interval)
+        return removed_and_added(
+            self.noise_multiplier / 2, self.rate, negligible, interval
+        )
 
 
 @dataclass(frozen=True)
@@ -149,14 +174,23 @@ class FixedSizeRDP(FixedSize, RenyiCurve):
         """Return dp-accounting's orders and the divergence of a step for each."""
         library = dp_accounting()
         noise = library.GaussianDpEvent(self.noise_multiplier / 2)
-        accountant = library.rdp.RdpAccountant(neighboring_relation=library.NeighboringRelation.REPLACE_ONE)
-        accountant.compose(library.SampledWithoutReplacementDpEvent(self.records, self.batch, noise))
+        accountant = library.rdp.RdpAccountant(
+            neighboring_relation=library.NeighboringRelation.REPLACE_ONE
+        )
+        accountant.compose(
+            library.SampledWithoutReplacementDpEvent(self.records, self.batch, noise)
+        )
         return accountant.orders, accountant.rdp
 
 
-def fixed_size_accountants(noise_multiplier: float, records: int, batch: int, steps: int) -> list[Accountant]:
+def fixed_size_accountants(
+    noise_multiplier: float, records: int, batch: int, steps: int
+) -> list[Accountant]:
     """Return every accountant of DP-SGD with batches of a fixed size without replacement."""
-    return [kind(noise_multiplier, records, batch, steps) for kind in (FixedSizeUpper, FixedSizeLower, FixedSizeRDP)]
+    return [
+        kind(noise_multiplier, records, batch, steps)
+        for kind in (FixedSizeUpper, FixedSizeLower, FixedSizeRDP)
+    ]
 
 
 @dataclass(frozen=True)
@@ -204,30 +238,51 @@ class ShuffledLower(Shuffled, GridCurve):
     """
 
     soundness: ClassVar[Soundness] = Soundness.LOWER
-    source: ClassVar[str] = "the largest output of an attained pair (Chua et al. 2024, arXiv:2403.17673v2)"
+    source: ClassVar[str] = (
+        "the largest output of an attained pair (Chua et al. 2024, arXiv:2403.17673v2)"
+    )
 
     def largest_loss(self, negligible: float) -> float:
         """Return the loss of one release with the record in its batch."""
-        return 0.5 / self.noise_multiplier**2 + dp_sgd_poisson.deviations(negligible) / self.noise_multiplier
+        return (
+            0.5 / self.noise_multiplier**2
+            + dp_sgd_poisson.deviations(negligible) / self.noise_multiplier
+        )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of an epoch in both orders."""
         (low, high), (low_other, high_other) = _attained(self, negligible)
-        return [from_below(low, high_other, interval), from_below(low_other, high, interval)]
+        return [
+            from_below(low, high_other, interval),
+            from_below(low_other, high, interval),
+        ]
 
     def cells(self, edges: Array, mean: float, sigma: float) -> Enclosed:
         """Return bounds on the probabilities that the maximum lies between two edges, or beyond the last."""
         own, others = log_at_most((edges - mean) / sigma), log_at_most(edges / sigma)
         low, high = (
-            (a + (self.batches - 1) * b) * (1 + way * 2.0**-50) for a, b, way in zip(own, others, (1, -1), strict=True)
+            (a + (self.batches - 1) * b) * (1 + way * 2.0**-50)
+            for a, b, way in zip(own, others, (1, -1), strict=True)
         )
         # By differences of the upper tail where it is the smaller one, so that small probabilities keep their digits.
-        tails = np.append(-np.expm1(high), 0.0) * (1 - 2.0**-50), np.append(-np.expm1(low), 0.0) * (1 + 2.0**-50)
-        below = np.append(np.exp(low), 1.0) * (1 - 2.0**-50), np.append(np.exp(high) * (1 + 2.0**-50), 1.0)
+        tails = (
+            np.append(-np.expm1(high), 0.0) * (1 - 2.0**-50),
+            np.append(-np.expm1(low), 0.0) * (1 + 2.0**-50),
+        )
+        below = (
+            np.append(np.exp(low), 1.0) * (1 - 2.0**-50),
+            np.append(np.exp(high) * (1 + 2.0**-50), 1.0),
+        )
         upper = tails[1][:-1] < 0.5
-        least = np.where(upper, tails[0][:-1] - tails[1][1:], below[0][1:] - below[1][:-1])
-        most = np.where(upper, tails[1][:-1] - tails[0][1:], below[1][1:] - below[0][:-1])
-        return np.maximum(least * (1 - 2.0**-52), 0.0), np.maximum(most * (1 + 2.0**-52), 0.0)
+        least = np.where(
+            upper, tails[0][:-1] - tails[1][1:], below[0][1:] - below[1][:-1]
+        )
+        most = np.where(
+            upper, tails[1][:-1] - tails[0][1:], below[1][1:] - below[0][:-1]
+        )
+        return np.maximum(least * (1 - 2.0**-52), 0.0), np.maximum(
+            most * (1 + 2.0**-52), 0.0
+        )
 
 
 @lru_cache(maxsize=1)
@@ -249,13 +304,20 @@ class ShuffledUpper(Shuffled, Inverted):
     """
 
     soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = "each record is in one batch of each epoch (Dong, Roth & Su 2022, arXiv:1905.02383v3)"
+    source: ClassVar[str] = (
+        "each record is in one batch of each epoch (Dong, Roth & Su 2022, arXiv:1905.02383v3)"
+    )
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε) of the Gaussian curve."""
         return GaussianCurve(self.noise_multiplier, count=self.epochs).delta_at(epsilon)
 
 
-def shuffled_accountants(noise_multiplier: float, batches: int, epochs: int = 1) -> list[Accountant]:
+def shuffled_accountants(
+    noise_multiplier: float, batches: int, epochs: int = 1
+) -> list[Accountant]:
     """Return every accountant of DP-SGD with batches shuffled for each epoch."""
-    return [kind(noise_multiplier, batches, epochs) for kind in (ShuffledUpper, ShuffledLower)]
+    return [
+        kind(noise_multiplier, batches, epochs)
+        for kind in (ShuffledUpper, ShuffledLower)
+    ]

@@ -20,7 +20,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from auditdp.accountants.accountant import Accountant, AccountantError, Soundness, check_count
+from auditdp.accountants.accountant import (
+    Accountant,
+    AccountantError,
+    Soundness,
+    check_count,
+)
 from auditdp.accountants.additive_noise import GaussianNoise
 from auditdp.accountants.concentrated import RenyiCurve
 from auditdp.accountants.description import Description
@@ -30,7 +35,9 @@ from auditdp.accountants.normal_quantiles import Enclosed, gaussian_cells
 from auditdp.mechanism.protocol import Array
 
 ADD_OR_REMOVE_NODE = "add or remove one node"
-ORDERS = np.concatenate([1 + np.arange(1, 100) / 10, np.arange(11.0, 64.0), 2.0 ** np.arange(6, 11)])
+ORDERS = np.concatenate(
+    [1 + np.arange(1, 100) / 10, np.arange(11.0, 64.0), 2.0 ** np.arange(6, 11)]
+)
 
 
 def reached_nodes(out_degree: int, layers: int) -> int:
@@ -78,31 +85,48 @@ class NodeLevel(Description):
         super().__post_init__()
         for name in ("reached", "batch"):
             if (value := getattr(self, name)) > self.nodes:
-                raise AccountantError(f"{type(self).__name__}: expected {name} <= nodes={self.nodes}, got {value!r}")
+                raise AccountantError(
+                    f"{type(self).__name__}: expected {name} <= nodes={self.nodes}, got {value!r}"
+                )
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""
-        return (GaussianNoise(self.noise, 2.0 * min(self.reached, self.batch), self.steps),)
+        return (
+            GaussianNoise(self.noise, 2.0 * min(self.reached, self.batch), self.steps),
+        )
 
     @cached_property
     def affected(self) -> tuple[Array, Array]:
         """How many gradients of a batch can change, and the probability of each number, off by u at most."""
-        counts = np.arange(max(0, self.reached + self.batch - self.nodes), min(self.reached, self.batch) + 1)
+        counts = np.arange(
+            max(0, self.reached + self.batch - self.nodes),
+            min(self.reached, self.batch) + 1,
+        )
         ways, total = [], math.comb(self.nodes, self.batch)
         others = self.nodes - self.reached
         first = int(counts[0])
         way = math.comb(self.reached, first) * math.comb(others, self.batch - first)
         for k in counts.tolist():
             ways.append(way)
-            way = way * (self.reached - k) * (self.batch - k) // ((k + 1) * (others - self.batch + k + 1))
+            way = (
+                way
+                * (self.reached - k)
+                * (self.batch - k)
+                // ((k + 1) * (others - self.batch + k + 1))
+            )
         return counts, np.array([float(Fraction(way, total)) for way in ways])
 
     def largest_loss(self, negligible: float) -> float:
         """Return the most that one ρ can lose, as far as its probability allows it to matter."""
         counts, weights = self.affected
-        mu, weights = 2 * counts[weights > negligible] / self.noise, weights[weights > negligible]
+        mu, weights = (
+            2 * counts[weights > negligible] / self.noise,
+            weights[weights > negligible],
+        )
         reach = np.sqrt(2 * np.log(weights / negligible))
-        return float(np.max(mu**2 / 2 + mu * reach)) or 1.0  # any grid does where only batches without the node matter
+        return (
+            float(np.max(mu**2 / 2 + mu * reach)) or 1.0
+        )  # any grid does where only batches without the node matter
 
 
 @dataclass(frozen=True)
@@ -112,14 +136,18 @@ class NodeLevelRDP(NodeLevel, RenyiCurve):
     exp((α−1) D_α) is jointly convex, so that exp((α−1) D_α) <= E_ρ exp(α(α−1) 2ρ²C²/σ²).
     """
 
-    source: ClassVar[str] = "Daigavane et al. (2021), arXiv:2111.15521, Theorem 1 (r layers)"
+    source: ClassVar[str] = (
+        "Daigavane et al. (2021), arXiv:2111.15521, Theorem 1 (r layers)"
+    )
 
     def divergences(self) -> tuple[Array, Array]:
         """Return orders and the bound on the divergence of a step for each."""
         counts, weights = self.affected
         with np.errstate(divide="ignore"):
             log_weights = np.log(weights)
-        exponents = ORDERS[:, None] * (ORDERS[:, None] - 1) * 2 * (counts / self.noise) ** 2
+        exponents = (
+            ORDERS[:, None] * (ORDERS[:, None] - 1) * 2 * (counts / self.noise) ** 2
+        )
         return ORDERS, logsumexp(log_weights + exponents, axis=1) / (ORDERS - 1)
 
 
@@ -128,7 +156,9 @@ class NodeLevelUpper(NodeLevel, GridCurve):
     """The curve of the same pair that reveals ρ, E_ρ δ_Gauss(ε; 2ρC/σ), composed without a detour by Rényi divergences."""
 
     soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = "the pair that reveals ρ (Daigavane et al. 2021, arXiv:2111.15521), by connecting the dots"
+    source: ClassVar[str] = (
+        "the pair that reveals ρ (Daigavane et al. 2021, arXiv:2111.15521), by connecting the dots"
+    )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss whose curve is that of the pair, which is the same in both orders."""
@@ -149,8 +179,18 @@ class NodeLevelUpper(NodeLevel, GridCurve):
         first[-1] += float(weights[~seen & (mu > 0)].sum())
         # Weights and sums of so many terms are off by u each; the loss of an edge x is μx − μ²/2.
         off = (len(mu) + 4) * 2.0**-52
-        rounding = 2.0**-49 * (high + interval + float(np.max(mu[seen], initial=0.0)) ** 2)
-        return [from_above(first * (1 + off), second * (1 - off), -last, interval, rounding=rounding)]
+        rounding = 2.0**-49 * (
+            high + interval + float(np.max(mu[seen], initial=0.0)) ** 2
+        )
+        return [
+            from_above(
+                first * (1 + off),
+                second * (1 - off),
+                -last,
+                interval,
+                rounding=rounding,
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -166,7 +206,10 @@ class NodeLevelLower(NodeLevel, GridCurve):
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step in both orders."""
         (low, high), (other_low, other_high) = _attained(self, negligible)
-        return [from_below(low, other_high, interval), from_below(other_low, high, interval)]
+        return [
+            from_below(low, other_high, interval),
+            from_below(other_low, high, interval),
+        ]
 
 
 @lru_cache(maxsize=1)
@@ -177,7 +220,10 @@ def _attained(pair: NodeLevelLower, negligible: float) -> tuple[Enclosed, Enclos
     seen = weights > negligible / len(means)
     reach = deviations(negligible) * pair.noise
     edges = np.linspace(-reach, float(means[seen].max()) + reach, 100_001)
-    low, high = np.zeros(len(edges) + 1), np.full(len(edges) + 1, float(weights[~seen].sum()))
+    low, high = (
+        np.zeros(len(edges) + 1),
+        np.full(len(edges) + 1, float(weights[~seen].sum())),
+    )
     for weight, mean in zip(weights[seen], means[seen], strict=True):
         cell_low, cell_high = gaussian_cells(edges, float(mean), pair.noise)
         low, high = low + weight * cell_low, high + weight * cell_high
@@ -185,6 +231,11 @@ def _attained(pair: NodeLevelLower, negligible: float) -> tuple[Enclosed, Enclos
     return (low * (1 - off), high * (1 + off)), gaussian_cells(edges, 0.0, pair.noise)
 
 
-def node_level_accountants(noise: float, nodes: int, reached: int, batch: int, steps: int) -> list[Accountant]:
+def node_level_accountants(
+    noise: float, nodes: int, reached: int, batch: int, steps: int
+) -> list[Accountant]:
     """Return every node-level accountant of such a training."""
-    return [kind(noise, nodes, reached, batch, steps) for kind in (NodeLevelUpper, NodeLevelLower, NodeLevelRDP)]
+    return [
+        kind(noise, nodes, reached, batch, steps)
+        for kind in (NodeLevelUpper, NodeLevelLower, NodeLevelRDP)
+    ]

@@ -61,7 +61,11 @@ class Poisson(Description):
         least, most = math.floor(order), math.ceil(order)
         with precision():
             low = self._divergence(least) / arb(order) if least > 1 else arb(0)
-            high = self._divergence(most) / arb(order) if most <= MOST_ORDER else arb.pos_inf()
+            high = (
+                self._divergence(most) / arb(order)
+                if most <= MOST_ORDER
+                else arb.pos_inf()
+            )
             return low, high
 
     def _divergence(self, order: int) -> arb:
@@ -70,7 +74,10 @@ class Poisson(Description):
             return arb(0)
         rate, twice = ball(Fraction(self.rate)), 2 * arb(self.noise_multiplier) ** 2
         terms = (
-            math.comb(order, k) * (1 - rate) ** (order - k) * rate**k * (arb(k * (k - 1)) / twice).exp()
+            math.comb(order, k)
+            * (1 - rate) ** (order - k)
+            * rate**k
+            * (arb(k * (k - 1)) / twice).exp()
             for k in range(order + 1)
         )
         return self.steps * sum(terms, arb(0)).log() / (order - 1)

@@ -29,7 +29,13 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, logit, ndtri
 
-from auditdp.accountants.accountant import Accountant, Soundness, check_delta, check_epsilon, crossing
+from auditdp.accountants.accountant import (
+    Accountant,
+    Soundness,
+    check_delta,
+    check_epsilon,
+    crossing,
+)
 from auditdp.accountants.concentrated import RenyiCurve, dp_accounting
 from auditdp.accountants.dp_sgd_parameters import Poisson
 from auditdp.accountants.loss_grid import GridCurve, OnGrid, from_above, from_below
@@ -66,10 +72,17 @@ class PLDUpper(_StepOnGrid):
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step when the record is removed, and when it is added."""
         at = points(self.noise_multiplier, self.rate, negligible, interval)
-        (low_with, high_with), (low, high) = cells(self.noise_multiplier, self.rate, at * interval)
+        (low_with, high_with), (low, high) = cells(
+            self.noise_multiplier, self.rate, at * interval
+        )
         off = rounding(self.noise_multiplier, self.rate, at * interval)
         removed = from_above(high_with, low, int(at[0]), interval, rounding=off)
-        return [removed, from_above(high[::-1], low_with[::-1], -int(at[-1]), interval, rounding=off)]
+        return [
+            removed,
+            from_above(
+                high[::-1], low_with[::-1], -int(at[-1]), interval, rounding=off
+            ),
+        ]
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,9 @@ class PLDLower(_StepOnGrid):
     """
 
     soundness: ClassVar[Soundness] = Soundness.LOWER
-    source: ClassVar[str] = "the attained pair (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11)"
+    source: ClassVar[str] = (
+        "the attained pair (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11)"
+    )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step when the record is removed, and when it is added."""
@@ -93,28 +108,41 @@ class PLDLower(_StepOnGrid):
 class RDP(Poisson, RenyiCurve):
     """dp-accounting's Rényi accountant: sound in real numbers, and loose; its series and their rounding are not bounded."""
 
-    source: ClassVar[str] = "dp-accounting 0.6, RDP (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Section 3.3)"
+    source: ClassVar[str] = (
+        "dp-accounting 0.6, RDP (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Section 3.3)"
+    )
 
     def divergences(self) -> tuple[Array, Array]:
         """Return dp-accounting's orders and the divergence of a step for each."""
         library = dp_accounting()
-        step = library.PoissonSampledDpEvent(self.rate, library.GaussianDpEvent(self.noise_multiplier))
+        step = library.PoissonSampledDpEvent(
+            self.rate, library.GaussianDpEvent(self.noise_multiplier)
+        )
         accountant = library.rdp.RdpAccountant().compose(step)
         return accountant.orders, accountant.rdp
 
 
-def removed_and_added(noise_multiplier: float, rate: float, negligible: float, interval: float) -> list[OnGrid]:
+def removed_and_added(
+    noise_multiplier: float, rate: float, negligible: float, interval: float
+) -> list[OnGrid]:
     """Return lower bounds on the loss of the attained pair in both orders."""
     ends = half_way(noise_multiplier, rate, negligible, interval)
-    (low_with, high_with), (low_without, high_without) = cells(noise_multiplier, rate, ends)
+    (low_with, high_with), (low_without, high_without) = cells(
+        noise_multiplier, rate, ends
+    )
     point = float(ends[0]) - interval / 2
     return [
         from_below(one, other, interval, -sign * point % interval)
-        for one, other, sign in ((low_with, high_without, 1), (low_without, high_with, -1))
+        for one, other, sign in (
+            (low_with, high_without, 1),
+            (low_without, high_with, -1),
+        )
     ]
 
 
-def poisson_accountants(noise_multiplier: float, rate: float, steps: int) -> list[Accountant]:
+def poisson_accountants(
+    noise_multiplier: float, rate: float, steps: int
+) -> list[Accountant]:
     """Return every accountant of DP-SGD with Poisson batches, Opacus' among them, tightest first."""
     kinds = (PLDUpper, PLDLower, RDP, OpacusPRV, OpacusRDP, OpacusGDP)
     return [kind(noise_multiplier, rate, steps) for kind in kinds]
@@ -128,31 +156,45 @@ def deviations(negligible: float) -> float:
 def loss(output: Any, noise_multiplier: float, rate: float) -> Any:
     """Return the privacy loss of outputs, in nats, when the record is removed."""
     exponent = (2 * output - 1) / (2 * noise_multiplier**2)
-    return np.logaddexp(math.log1p(-rate), math.log(rate) + exponent) if rate < 1 else exponent
+    return (
+        np.logaddexp(math.log1p(-rate), math.log(rate) + exponent)
+        if rate < 1
+        else exponent
+    )
 
 
-def output_of(losses: Array, noise_multiplier: float, rate: float) -> NDArray[np.float64]:
+def output_of(
+    losses: Array, noise_multiplier: float, rate: float
+) -> NDArray[np.float64]:
     """Return the outputs that have these losses, all of them above ln(1−q)."""
     if rate == 1:
         return np.asarray(0.5 + noise_multiplier**2 * losses)
     beyond = losses - math.log1p(-rate)
     # 1 + (e^loss − 1)/q = (e^beyond − 1)(1−q)/q, in which nothing cancels.
-    return np.asarray(0.5 + noise_multiplier**2 * (beyond + np.log(-np.expm1(-beyond)) - logit(rate)))
+    return np.asarray(
+        0.5 + noise_multiplier**2 * (beyond + np.log(-np.expm1(-beyond)) - logit(rate))
+    )
 
 
 def largest_loss(noise_multiplier: float, rate: float, negligible: float) -> float:
     """Return the loss that is exceeded with the probability ``negligible`` under the larger mean."""
-    return float(loss(1 + deviations(negligible) * noise_multiplier, noise_multiplier, rate))
+    return float(
+        loss(1 + deviations(negligible) * noise_multiplier, noise_multiplier, rate)
+    )
 
 
-def points(noise_multiplier: float, rate: float, negligible: float, interval: float) -> NDArray[np.int64]:
+def points(
+    noise_multiplier: float, rate: float, negligible: float, interval: float
+) -> NDArray[np.int64]:
     """Return the numbers of the points of a grid from the least loss, or so far out, to the largest."""
     reach = deviations(negligible) * noise_multiplier
     low, high = loss(np.array([-reach, 1 + reach]), noise_multiplier, rate) / interval
     return np.arange(math.floor(low), math.ceil(high) + 1)
 
 
-def half_way(noise_multiplier: float, rate: float, negligible: float, interval: float) -> NDArray[np.float64]:
+def half_way(
+    noise_multiplier: float, rate: float, negligible: float, interval: float
+) -> NDArray[np.float64]:
     """Return ends of cells, half-way between points of a grid, of which the lowest is the loss of the first cell as a whole.
 
     Losses end at ln(1−q), and a good part of them lies just above: no cell below the first one could make its loss smaller.
@@ -160,8 +202,15 @@ def half_way(noise_multiplier: float, rate: float, negligible: float, interval: 
     reach = deviations(negligible) * noise_multiplier
 
     def gap(output: float) -> float:
-        share = math.exp(log_ndtr((output - 1) / noise_multiplier) - log_ndtr(output / noise_multiplier))
-        return interval / 2 - float(loss(output, noise_multiplier, rate)) + math.log1p(rate * (share - 1))
+        share = math.exp(
+            log_ndtr((output - 1) / noise_multiplier)
+            - log_ndtr(output / noise_multiplier)
+        )
+        return (
+            interval / 2
+            - float(loss(output, noise_multiplier, rate))
+            + math.log1p(rate * (share - 1))
+        )
 
     numbers = points(noise_multiplier, rate, negligible, interval)
     first = (float(numbers[0]) + 0.5) * interval
@@ -170,7 +219,9 @@ def half_way(noise_multiplier: float, rate: float, negligible: float, interval: 
     return np.asarray(first + np.arange(len(numbers)) * interval, np.float64)
 
 
-def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Enclosed, Enclosed]:
+def cells(
+    noise_multiplier: float, rate: float, ends: Array
+) -> tuple[Enclosed, Enclosed]:
     """Return bounds on the probabilities, with the record and without it, of the cells of losses between ends.
 
     The losses at their ends ascend, shape (n,): the first of n + 1 cells has the losses below them, the last those above.
@@ -185,7 +236,9 @@ def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Enclosed, 
 
 def mixture(rate: float, without: Enclosed, shifted: Enclosed) -> Enclosed:
     """Return bounds on the probabilities of cells where the second law is drawn with probability q, the first otherwise."""
-    low, high = ((1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True))
+    low, high = (
+        (1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True)
+    )
     # A rate that is a quotient of counts is off by u, and so is the share of the law without the record.
     off = 2.0**-52 * rate * without[1]
     return np.maximum(low * (1 - 2.0**-50) - off, 0.0), high * (1 + 2.0**-50) + off
@@ -200,9 +253,17 @@ def rounding(noise_multiplier: float, rate: float, ends: Array) -> float:
     ends = ends[ends > math.log1p(-rate)] if rate < 1 else ends
     edges = output_of(ends, noise_multiplier, rate)
     exponents = (2 * edges - 1) / (2 * noise_multiplier**2)
-    largest = 1 + float(np.abs(exponents).max()) + abs(math.log(rate)) + float(np.abs(ends).max())
+    largest = (
+        1
+        + float(np.abs(exponents).max())
+        + abs(math.log(rate))
+        + float(np.abs(ends).max())
+    )
     largest += abs(math.log1p(-rate)) if rate < 1 else 0.0
-    return float(np.abs(loss(edges, noise_multiplier, rate) - ends).max()) + 2.0**-48 * largest
+    return (
+        float(np.abs(loss(edges, noise_multiplier, rate) - ends).max())
+        + 2.0**-48 * largest
+    )
 
 
 MOST_POINTS = 2**22
@@ -255,7 +316,10 @@ class Opacus(Poisson):
             return -1.0
         try:
             return self.epsilon_at(math.exp(log_delta)) - epsilon
-        except (ValueError, RuntimeError):  # Opacus refuses some δ that it takes for too small
+        except (
+            ValueError,
+            RuntimeError,
+        ):  # Opacus refuses some δ that it takes for too small
             return 1.0
 
 
@@ -265,7 +329,9 @@ class OpacusRDP(Opacus):
 
     mechanism: ClassVar[str] = "rdp"
     soundness: ClassVar[Soundness] = Soundness.UNPROVED
-    source: ClassVar[str] = "Opacus, RDPAccountant (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1)"
+    source: ClassVar[str] = (
+        "Opacus, RDPAccountant (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1)"
+    )
 
 
 @dataclass(frozen=True)
@@ -279,7 +345,9 @@ class OpacusPRV(Opacus):
 
     mechanism: ClassVar[str] = "prv"
     soundness: ClassVar[Soundness] = Soundness.APPROXIMATION
-    source: ClassVar[str] = "Opacus, PRVAccountant (Gopi, Lee & Wutschitz 2021, arXiv:2106.02848)"
+    source: ClassVar[str] = (
+        "Opacus, PRVAccountant (Gopi, Lee & Wutschitz 2021, arXiv:2106.02848)"
+    )
 
     def limit(self, accountant: Any) -> None:
         """Make it raise a ``StoppedError`` where its grid would have more than ``MOST_POINTS``."""
@@ -306,7 +374,9 @@ class OpacusGDP(Opacus):
 
     mechanism: ClassVar[str] = "gdp"
     soundness: ClassVar[Soundness] = Soundness.APPROXIMATION
-    source: ClassVar[str] = "Opacus, GaussianAccountant (Bu, Dong, Long & Su 2020, arXiv:1911.11607)"
+    source: ClassVar[str] = (
+        "Opacus, GaussianAccountant (Bu, Dong, Long & Su 2020, arXiv:1911.11607)"
+    )
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε) of the same central limit, in closed form."""

@@ -35,7 +35,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.accountants.accountant import Soundness, check_delta, check_epsilon, epsilon_below, epsilon_from
+from auditdp.accountants.accountant import (
+    Soundness,
+    check_delta,
+    check_epsilon,
+    epsilon_below,
+    epsilon_from,
+)
 from auditdp.accountants.convolution import Sum, Tilt, repeated
 from auditdp.accountants.description import Repeated
 from auditdp.mechanism.protocol import Array
@@ -97,7 +103,9 @@ class OnGrid(NamedTuple):
         """The standard deviation of the loss, in nats."""
         numbers, total = np.arange(len(self.masses)), float(self.masses.sum())
         mean = float(np.dot(numbers, self.masses)) / total
-        return self.interval * math.sqrt(float(np.dot((numbers - mean) ** 2, self.masses)) / total)
+        return self.interval * math.sqrt(
+            float(np.dot((numbers - mean) ** 2, self.masses)) / total
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +135,22 @@ class Composed:
         mass, beyond, loss = self._from(first)
         found = mass * -math.expm1(at - loss) + beyond * math.exp(at - loss)
         found *= 1 + self.sign * (self.sums.relative + SUMMING)
-        return found + self.sign * float(self._outside(at)) + (self.rest + 1e-300 if self.sign > 0 else 0.0)
+        return (
+            found
+            + self.sign * float(self._outside(at))
+            + (self.rest + 1e-300 if self.sign > 0 else 0.0)
+        )
 
     def _from(self, first: int) -> tuple[float, float, float]:
         """The mass from a point on, δ at that point, and its loss l: δ at l − x is (1 − e^−x) mass + e^−x δ."""
         if first not in self._known:
             masses, losses = self._masses[first:], self._losses[first:]
             loss = float(losses[0]) if len(losses) else math.inf
-            self._known[first] = float(masses.sum()), float((masses * -np.expm1(loss - losses)).sum()), loss
+            self._known[first] = (
+                float(masses.sum()),
+                float((masses * -np.expm1(loss - losses)).sum()),
+                loss,
+            )
         return self._known[first]
 
     @cached_property
@@ -143,12 +159,18 @@ class Composed:
 
     @cached_property
     def _losses(self) -> NDArray[np.float64]:
-        return np.asarray((self.lowest + self.sums.first + np.arange(len(self.sums.masses))) * self.interval)
+        return np.asarray(
+            (self.lowest + self.sums.first + np.arange(len(self.sums.masses)))
+            * self.interval
+        )
 
     @cached_property
     def _rounding(self) -> float:
         """Losses and ε are off by a unit or two in the last place."""
-        return 2.0**-51 * (max(abs(float(self._losses[0])), abs(float(self._losses[-1]))) + abs(self.shift))
+        return 2.0**-51 * (
+            max(abs(float(self._losses[0])), abs(float(self._losses[-1])))
+            + abs(self.shift)
+        )
 
     @cached_property
     def _masses(self) -> NDArray[np.float64]:
@@ -159,13 +181,22 @@ class Composed:
 
     def _outside(self, at: Any) -> Any:
         """What lies outside, or has wrapped around and lies inside: no likelier than the first sum beyond would be."""
-        return 1.01 * self.sums.outside * np.exp(self.sums.exponent(np.floor(at / self.interval) - self.lowest))
+        return (
+            1.01
+            * self.sums.outside
+            * np.exp(self.sums.exponent(np.floor(at / self.interval) - self.lowest))
+        )
 
     @cached_property
     def _best(self) -> float:
         """The loss at which a lower bound is the largest, about: what lies outside costs more before it."""
-        masses, lowered = self._masses, np.exp(np.maximum(self._losses[0] - self._losses, -700.0))
-        above, weighted = (np.cumsum(each[::-1])[::-1] for each in (masses, masses * lowered))
+        masses, lowered = (
+            self._masses,
+            np.exp(np.maximum(self._losses[0] - self._losses, -700.0)),
+        )
+        above, weighted = (
+            np.cumsum(each[::-1])[::-1] for each in (masses, masses * lowered)
+        )
         outside, slope = self._outside(self._losses), self.sums.tilt / self.interval
         best = int(np.argmax(above - weighted / lowered - outside))
         if best > 0:
@@ -173,10 +204,14 @@ class Composed:
         # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the distance from it.
         if slope * outside[0] == 0 or weighted[0] == 0:
             return -math.inf
-        return float(self._losses[0]) + min(0.0, math.log(slope * outside[0] / weighted[0]) / (1 + slope))
+        return float(self._losses[0]) + min(
+            0.0, math.log(slope * outside[0] / weighted[0]) / (1 + slope)
+        )
 
 
-def from_above(first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0.0) -> OnGrid:
+def from_above(
+    first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0.0
+) -> OnGrid:
     """Return a loss on the grid whose curve, shifted, lies above that of two laws.
 
     Args:
@@ -193,13 +228,26 @@ def from_above(first: Array, second: Array, lowest: int, interval: float, *, rou
         log_second = np.log(second[1:-1])
     excess = p - np.exp(at + log_second - rounding)
     # The exponent is off by 3u of its parts, what it is the exponent of is below p.
-    excess += np.where(second[1:-1] > 0, 2.0**-50 * (8 + np.abs(at) + np.abs(np.maximum(log_second, -750.0))), 0.0) * p
+    excess += (
+        np.where(
+            second[1:-1] > 0,
+            2.0**-50 * (8 + np.abs(at) + np.abs(np.maximum(log_second, -750.0))),
+            0.0,
+        )
+        * p
+    )
     up = np.clip(excess / -math.expm1(-interval) * (1 + 2.0**-50), 0.0, p)
-    masses = (np.concatenate([first[:1], up]) + np.concatenate([p - up, [0.0]])) * (1 + 2.0**-50)
-    return OnGrid(np.asarray(masses, np.float64), lowest, interval, float(first[-1]), -rounding)
+    masses = (np.concatenate([first[:1], up]) + np.concatenate([p - up, [0.0]])) * (
+        1 + 2.0**-50
+    )
+    return OnGrid(
+        np.asarray(masses, np.float64), lowest, interval, float(first[-1]), -rounding
+    )
 
 
-def from_below(first: Array, second: Array, interval: float, offset: float = 0.0) -> OnGrid:
+def from_below(
+    first: Array, second: Array, interval: float, offset: float = 0.0
+) -> OnGrid:
     """Return a loss on the grid whose curve, shifted, lies below that of two laws.
 
     Args:
@@ -209,14 +257,19 @@ def from_below(first: Array, second: Array, interval: float, offset: float = 0.0
         offset: The points that cells are meant for are multiples of w minus this, >= 0.
     """
     kept = (first > 1e-300) & (second > 1e-300)
-    nearest = np.rint((np.log(first[kept] / second[kept]) + offset) / interval).astype(np.int64)
+    nearest = np.rint((np.log(first[kept] / second[kept]) + offset) / interval).astype(
+        np.int64
+    )
     # Cells that are nearest to the same point are joined, so that their mean loss is nearer still. N terms lose Nu.
     index = nearest - nearest.min()
     lost = 2.0**-52 * float(np.bincount(index).max())
     one, two = (
-        np.bincount(index, weights=masses[kept]) * (1 + way * lost) for masses, way in ((first, -1), (second, 1))
+        np.bincount(index, weights=masses[kept]) * (1 + way * lost)
+        for masses, way in ((first, -1), (second, 1))
     )
-    joined = centred(one, two, (nearest.min() + np.arange(len(one))) * interval - offset)
+    joined = centred(
+        one, two, (nearest.min() + np.arange(len(one))) * interval - offset
+    )
     positive = one > 0
     mean = float(np.dot(one[positive], np.log(one[positive] / two[positive])))
     mass, other = (masses[joined[0] > 0] for masses in joined)
@@ -226,15 +279,23 @@ def from_below(first: Array, second: Array, interval: float, offset: float = 0.0
     stepping_down = mass.sum() - np.cumsum(mass[order])
     shifts = np.maximum(above_it[order], 0.0)
     # The mean loss falls by s, and by w for each cell whose nearest point lies higher than s above it.
-    shift = float(shifts[np.argmin(shifts + interval * stepping_down)]) + 1e-6 * interval  # so that ties stay in place
+    shift = (
+        float(shifts[np.argmin(shifts + interval * stepping_down)]) + 1e-6 * interval
+    )  # so that ties stay in place
     points = np.floor((loss + shift) / interval).astype(np.int64)
     lowest = int(points.min())
     # Joined again, off by as little; losses and points are off by a few units in the last place.
     index = points - lowest
-    masses = np.bincount(index, weights=mass) * (1 - 2.0**-52 * float(np.bincount(index).max()))
+    masses = np.bincount(index, weights=mass) * (
+        1 - 2.0**-52 * float(np.bincount(index).max())
+    )
     shift += offset + 2.0**-48 * (1 + float(np.abs(loss).max()) + shift)
-    remains = float(np.dot(lowest + np.arange(len(masses)), masses)) * interval - shift * float(masses.sum())
-    return OnGrid(np.asarray(masses, np.float64), lowest, interval, 0.0, shift, mean - remains)
+    remains = float(
+        np.dot(lowest + np.arange(len(masses)), masses)
+    ) * interval - shift * float(masses.sum())
+    return OnGrid(
+        np.asarray(masses, np.float64), lowest, interval, 0.0, shift, mean - remains
+    )
 
 
 def centred(first: Array, second: Array, points: Array) -> list[NDArray[np.float64]]:
@@ -253,12 +314,16 @@ def centred(first: Array, second: Array, points: Array) -> list[NDArray[np.float
     share = np.where((share > 0) & (share < 0.4) & (first > 0), share, 0.0)
     taken = share
     for _ in range(MOST_ROUNDS):
-        before, taken = taken, share * (1 - np.bincount(giver, weights=taken, minlength=size))
+        before, taken = (
+            taken,
+            share * (1 - np.bincount(giver, weights=taken, minlength=size)),
+        )
         if np.abs(taken - before).max() < 1e-12:
             break
     left = (1 - np.bincount(giver, weights=taken, minlength=size)) * (1 - 2.0**-50)
     return [
-        (left * masses + taken * masses[giver]) * (1 + way * 2.0**-51) for masses, way in ((first, -1), (second, 1))
+        (left * masses + taken * masses[giver]) * (1 + way * 2.0**-51)
+        for masses, way in ((first, -1), (second, 1))
     ]
 
 
@@ -296,7 +361,12 @@ class GridCurve(Repeated):
         check_epsilon(type(self).__name__, epsilon)
         # The estimates are good to much less than a factor of ten.
         start = next(
-            (k for k, level in enumerate(self._levels) if level.rough(epsilon) >= level.least / 10), LEVELS - 1
+            (
+                k
+                for k, level in enumerate(self._levels)
+                if level.rough(epsilon) >= level.least / 10
+            ),
+            LEVELS - 1,
         )
         most, found = 1.0, 0.0
         for level in self._levels[start:]:
@@ -309,11 +379,19 @@ class GridCurve(Repeated):
     def epsilon_at(self, delta: float) -> float:
         """Return ε(δ), the largest over the pairs."""
         check_delta(type(self).__name__, delta)
-        level = next((level for level in self._levels if level.least <= delta), self._levels[-1])
+        level = next(
+            (level for level in self._levels if level.least <= delta), self._levels[-1]
+        )
         near = level.near(delta)
         if self.soundness is Soundness.LOWER:
-            return epsilon_below(level.fine, max(delta, 1e-300), near=near)  # all that the curve has beyond is zero
-        return math.inf if level.fine(math.inf) > delta else epsilon_from(level.fine, delta, near=near)
+            return epsilon_below(
+                level.fine, max(delta, 1e-300), near=near
+            )  # all that the curve has beyond is zero
+        return (
+            math.inf
+            if level.fine(math.inf) > delta
+            else epsilon_from(level.fine, delta, near=near)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +412,11 @@ class _Level:
     def near(self, delta: float) -> tuple[float, float] | None:
         """Return between which two ε(δ) lies most likely."""
         estimate = epsilon_from(self.rough, delta) if delta > 0 else 0.0
-        return (estimate * (1 - NEAR), estimate * (1 + NEAR)) if 0 < estimate < math.inf else None
+        return (
+            (estimate * (1 - NEAR), estimate * (1 + NEAR))
+            if 0 < estimate < math.inf
+            else None
+        )
 
     def _largest(self, composed: list[Composed], epsilon: float) -> float:
         return min(1.0, max(0.0, *(loss.delta_at(epsilon) for loss in composed)))
@@ -351,16 +433,34 @@ class _Level:
     def _seen(self) -> tuple[list[OnGrid], list[Composed], list[Tilt]]:
         """The losses on a rough grid, which is refined as long as it shows nothing of such a size, and composed."""
         uses, largest = self.curve.uses, self.curve.largest_loss(self._negligible)
-        deviation = max(loss.deviation for loss in self.curve.losses(self._negligible, largest / PROBED))
-        interval = max(largest / ROUGH, deviation * min(0.25, math.sqrt(uses) / ROUGH_PER_DEVIATION))
+        deviation = max(
+            loss.deviation
+            for loss in self.curve.losses(self._negligible, largest / PROBED)
+        )
+        interval = max(
+            largest / ROUGH,
+            deviation * min(0.25, math.sqrt(uses) / ROUGH_PER_DEVIATION),
+        )
         before = 0.0
         for _ in range(REFINED):
             losses = self.curve.losses(self._negligible, interval)
-            tilts = [Tilt.of(loss.masses, uses, math.log(self._typical)) for loss in losses]
-            composed = [self._composed(*each, sign=0) for each in zip(losses, tilts, strict=True)]
-            longest = max(*(len(loss.masses) for loss in losses), *(len(loss.sums.masses) for loss in composed))
+            tilts = [
+                Tilt.of(loss.masses, uses, math.log(self._typical)) for loss in losses
+            ]
+            composed = [
+                self._composed(*each, sign=0)
+                for each in zip(losses, tilts, strict=True)
+            ]
+            longest = max(
+                *(len(loss.masses) for loss in losses),
+                *(len(loss.sums.masses) for loss in composed),
+            )
             shown = self._largest(composed, 0.0)
-            if shown >= self.least or 0 < shown <= 2 * before or longest > MOST_POINTS / 8:
+            if (
+                shown >= self.least
+                or 0 < shown <= 2 * before
+                or longest > MOST_POINTS / 8
+            ):
                 break
             interval, before = interval / 8, shown
         return losses, composed, tilts
@@ -372,15 +472,37 @@ class _Level:
         Points w apart add at most w²/4 to the variance of a use, or take as much away. Where ln δ falls by λ per nat that
         moves ln δ by λ²Tw²/8, and ε by λTw²/8.
         """
-        uses, log_tail, (rough, _, steepest) = self.curve.uses, math.log(self._typical), self._seen
-        epsilon = min(max(epsilon_from(self.rough, self._typical), epsilon_from(self.rough, self.least) / 2), 1e300)
-        interval, sign = rough[0].interval, 1 if self.curve.soundness is Soundness.UPPER else -1
+        uses, log_tail, (rough, _, steepest) = (
+            self.curve.uses,
+            math.log(self._typical),
+            self._seen,
+        )
+        epsilon = min(
+            max(
+                epsilon_from(self.rough, self._typical),
+                epsilon_from(self.rough, self.least) / 2,
+            ),
+            1e300,
+        )
+        interval, sign = (
+            rough[0].interval,
+            1 if self.curve.soundness is Soundness.UPPER else -1,
+        )
         tilts = [
-            tilt.towards(loss.masses, uses, log_tail, (epsilon + uses * loss.right) / interval - loss.lowest * uses)
+            tilt.towards(
+                loss.masses,
+                uses,
+                log_tail,
+                (epsilon + uses * loss.right) / interval - loss.lowest * uses,
+            )
             for loss, tilt in zip(rough, steepest, strict=True)
         ]
-        longest = max(*(len(loss.masses) for loss in rough), *(tilt.length for tilt in tilts))
-        before, after = (max(self.rough(epsilon * factor), 1e-300) for factor in (1 - NEAR, 1 + NEAR))
+        longest = max(
+            *(len(loss.masses) for loss in rough), *(tilt.length for tilt in tilts)
+        )
+        before, after = (
+            max(self.rough(epsilon * factor), 1e-300) for factor in (1 - NEAR, 1 + NEAR)
+        )
         epsilon = epsilon or math.inf  # where there is nothing to see, any grid does
         slope = max(math.log(before / after) / (2 * NEAR * epsilon), 1e-300)
         # Losses of negligible probability take room while they are computed, and are left out of a lower bound later.
@@ -390,15 +512,27 @@ class _Level:
         finer = max(min(finer, longest / FEWEST_POINTS, 1.0), finest)
         losses = self.curve.losses(self._negligible, interval * finer)
         for _ in range(REFINED):
-            if finer == finest or uses * max(loss.lost for loss in losses) <= 2 * MOVED * epsilon:
+            if (
+                finer == finest
+                or uses * max(loss.lost for loss in losses) <= 2 * MOVED * epsilon
+            ):
                 break
             finer = max(finer / 2, finest)
             losses = self.curve.losses(self._negligible, interval * finer)
-        return [self._composed(loss, tilt.on(finer), sign=sign) for loss, tilt in zip(losses, tilts, strict=True)]
+        return [
+            self._composed(loss, tilt.on(finer), sign=sign)
+            for loss, tilt in zip(losses, tilts, strict=True)
+        ]
 
     def _composed(self, loss: OnGrid, tilt: Tilt, *, sign: int) -> Composed:
         uses = self.curve.uses
-        rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING) if loss.unbounded < 1 else 1.0
+        rest = (
+            -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING)
+            if loss.unbounded < 1
+            else 1.0
+        )
         sums = repeated(loss.masses, uses, tilt)
         shift = loss.shift if sign else loss.right
-        return Composed(sums, loss.lowest * uses, loss.interval, rest, uses * shift, sign)
+        return Composed(
+            sums, loss.lowest * uses, loss.interval, rest, uses * shift, sign
+        )

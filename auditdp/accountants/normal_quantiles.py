@@ -72,7 +72,10 @@ def at_most(z: Array) -> Enclosed:
     z = np.asarray(z, dtype=np.float64)
     low, high = upper_tail(np.abs(z))
     below = z <= 0
-    other_low, other_high = (1 - high) * (1 - 2.0**-52), np.minimum(1.0, (1 - low) * (1 + 2.0**-52))
+    other_low, other_high = (
+        (1 - high) * (1 - 2.0**-52),
+        np.minimum(1.0, (1 - low) * (1 + 2.0**-52)),
+    )
     return np.where(below, low, other_low), np.where(below, high, other_high)
 
 
@@ -83,7 +86,8 @@ def log_at_most(z: Array) -> Enclosed:
     below = z <= 0
     with np.errstate(divide="ignore"):
         low, high = (
-            np.where(below, np.log(tail), np.log1p(-np.minimum(other, 0.5))) for tail, other in (tails, tails[::-1])
+            np.where(below, np.log(tail), np.log1p(-np.minimum(other, 0.5)))
+            for tail, other in (tails, tails[::-1])
         )
     return low * (1 + 2.0**-50), high * (1 - 2.0**-50)
 
@@ -102,7 +106,9 @@ def gaussian_cells(edges: Array, mean: float, sigma: float) -> Enclosed:
     far_low, far_high = (np.where(right, tail[1:], tail[:-1]) for tail in (low, high))
     # The nearer tail of a cell with the mean in it is more than a half.
     near_low = np.where(across, (1 - near_high) * (1 - 2.0**-52), near_low)
-    near_high = np.where(across, np.minimum(1.0, (1 - low[1:]) * (1 + 2.0**-52)), near_high)
+    near_high = np.where(
+        across, np.minimum(1.0, (1 - low[1:]) * (1 + 2.0**-52)), near_high
+    )
     return np.maximum((near_low - far_high) * (1 - 2.0**-52), 0.0), np.maximum(
         (near_high - far_low) * (1 + 2.0**-52), 0.0
     )

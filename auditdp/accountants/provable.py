@@ -58,14 +58,22 @@ def _implied(claim: GaussianDP | ZeroConcentratedDP | RenyiDP, epsilon: float) -
         return above(curve_of(Fraction(claim.level) ** 2, epsilon))
     with precision():
         order = arb(claim.order)
-        log = (order - 1) * (arb(claim.level) - arb(epsilon)) + order * (1 - 1 / order).log() - (order - 1).log()
+        log = (
+            (order - 1) * (arb(claim.level) - arb(epsilon))
+            + order * (1 - 1 / order).log()
+            - (order - 1).log()
+        )
         return min(1.0, above(log.exp()))
 
 
 def own_proof(claim: Claim, about: Description) -> Accountant | None:
     """Return the accountant whose curve is claimed, where it is a proof for a class around the claim's; else None."""
     curve = claim.curve if isinstance(claim, AccountedDP) else None
-    proves = isinstance(curve, Accountant) and curve.soundness.is_proof and within(about, curve.describes)
+    proves = (
+        isinstance(curve, Accountant)
+        and curve.soundness.is_proof
+        and within(about, curve.describes)
+    )
     return curve if proves else None
 
 
@@ -76,16 +84,28 @@ def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
     """
     with precision():
         if isinstance(claim, GaussianDP):
-            own, squares = described.gaussian, [one.gaussian for one in around(described)]
-            least = min((square for square in squares if square is not None), default=None)
-            return arb(0) if own is None else ball(own).sqrt(), arb.pos_inf() if least is None else ball(least).sqrt()
+            own, squares = (
+                described.gaussian,
+                [one.gaussian for one in around(described)],
+            )
+            least = min(
+                (square for square in squares if square is not None), default=None
+            )
+            return arb(0) if own is None else ball(
+                own
+            ).sqrt(), arb.pos_inf() if least is None else ball(least).sqrt()
         if not isinstance(claim, RenyiDP | ZeroConcentratedDP):
             return arb(0), arb.pos_inf()
         order = claim.order if isinstance(claim, RenyiDP) else None
         found = [one.concentrated(order) for one in around(described)]
         low, high = found[0][0], reduce(arb.min, (most for _, most in found))
-        times = arb(1) if order is None else arb(order)  # ∞ times a number would be any number
-        return low * times if low.is_finite() else low, high * times if high.is_finite() else high
+        times = (
+            arb(1) if order is None else arb(order)
+        )  # ∞ times a number would be any number
+        return (
+            low * times if low.is_finite() else low,
+            high * times if high.is_finite() else high,
+        )
 
 
 def measure(claim: Claim) -> str:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from auditdp.accountants.accountant import Accountant, AccountantError, check_epsilon, failure
+from auditdp.accountants.accountant import (
+    Accountant,
+    AccountantError,
+    check_epsilon,
+    failure,
+)
 from auditdp.errors import StoppedError
 
 DIGITS = 5
@@ -26,7 +31,11 @@ class Solution:
 
 
 def solve(
-    model: Callable[[float], Iterable[Accountant]], epsilon: float, delta: float, *, larger_is_safer: bool
+    model: Callable[[float], Iterable[Accountant]],
+    epsilon: float,
+    delta: float,
+    *,
+    larger_is_safer: bool,
 ) -> Solution:
     """Return the least private decimal of a parameter for which some proof says (epsilon, delta)-DP.
 
@@ -46,7 +55,9 @@ def solve(
     """
     check_epsilon("solve", epsilon)
     if not 0 < delta < 1:
-        raise AccountantError(f"solve: expected a target delta in (0, 1), got delta={delta!r}")
+        raise AccountantError(
+            f"solve: expected a target delta in (0, 1), got delta={delta!r}"
+        )
     sign = 1 if larger_is_safer else -1
 
     def proof(place: int) -> Accountant | None:
@@ -54,17 +65,26 @@ def solve(
         failures = []
         for accountant in model(_decimal(sign * place)):
             try:
-                if accountant.soundness.is_proof and accountant.delta_at(epsilon) <= delta:
+                if (
+                    accountant.soundness.is_proof
+                    and accountant.delta_at(epsilon) <= delta
+                ):
                     return accountant
             except AccountantError:
                 raise
-            except Exception as error:  # an accountant may run out of memory where others do not
+            except (
+                Exception
+            ) as error:  # an accountant may run out of memory where others do not
                 failures.append(f"{accountant.name}: {failure(error)}")
         if failures:
-            raise StoppedError(f"solve: whether a value meets the target is not known: {'; '.join(failures)}")
+            raise StoppedError(
+                f"solve: whether a value meets the target is not known: {'; '.join(failures)}"
+            )
         return None
 
-    misses, meets = _bracket(lambda place: proof(place) is not None, epsilon, delta, sign)
+    misses, meets = _bracket(
+        lambda place: proof(place) is not None, epsilon, delta, sign
+    )
     while meets - misses > 1:
         middle = (misses + meets) // 2
         misses, meets = (misses, middle) if proof(middle) else (middle, meets)
@@ -73,7 +93,9 @@ def solve(
     return Solution(_decimal(sign * meets), found)
 
 
-def _bracket(meets: Callable[[int], bool], epsilon: float, delta: float, sign: int) -> tuple[int, int]:
+def _bracket(
+    meets: Callable[[int], bool], epsilon: float, delta: float, sign: int
+) -> tuple[int, int]:
     """Return two places, of which the first misses the target and the second meets it, a third of a decade apart.
 
     Begins at 1, since accountants of extreme parameters may be slow.

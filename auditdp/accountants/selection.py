@@ -23,8 +23,20 @@ import numpy as np
 from flint import arb
 from scipy.special import bdtr
 
-from auditdp.accountants.accountant import Inverted, Soundness, check_epsilon, check_positive, epsilon_below, settle
-from auditdp.accountants.composition import BasicComposition, Composition, OptimalComposition, at_most
+from auditdp.accountants.accountant import (
+    Inverted,
+    Soundness,
+    check_epsilon,
+    check_positive,
+    epsilon_below,
+    settle,
+)
+from auditdp.accountants.composition import (
+    BasicComposition,
+    Composition,
+    OptimalComposition,
+    at_most,
+)
 from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.description import Description
 from auditdp.mechanism.laws import precision
@@ -34,7 +46,9 @@ MOST_TRIED = 512
 """How many t the lower bound tries: all that may be optimal for k up to so many, evenly spread ones of them above."""
 
 
-def bounded_range(scale: float, *, sensitivity: float = 1.0, monotone: bool = False) -> float:
+def bounded_range(
+    scale: float, *, sensitivity: float = 1.0, monotone: bool = False
+) -> float:
     """Return η of one selection with Gumbel(scale) noise, rounded up: 2Δ/scale, or Δ/scale where scores are monotone.
 
     Args:
@@ -59,7 +73,9 @@ class TopK(Description):
     count: int
     eta: float
     adjacency: ClassVar[str] = "any with that sensitivity of the scores"
-    words: ClassVar[str] = "any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
+    words: ClassVar[str] = (
+        "any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
+    )
 
     @property
     def zcdp(self) -> Fraction:
@@ -119,7 +135,9 @@ class TopKZCDP(TopK, Inverted):
     """
 
     soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = "Cesar & Rogers (2021), arXiv:2004.07223; Canonne, Kamath & Steinke (2020), Proposition 12"
+    source: ClassVar[str] = (
+        "Cesar & Rogers (2021), arXiv:2004.07223; Canonne, Kamath & Steinke (2020), Proposition 12"
+    )
 
     @property
     def rho(self) -> float:
@@ -241,13 +259,17 @@ class TopKNonAdaptive(TopK):
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
             return 0.0
-        which = np.unique(np.linspace(1, self.count, num=MOST_TRIED, dtype=int))  # l + 1; any of them gives a bound
+        which = np.unique(
+            np.linspace(1, self.count, num=MOST_TRIED, dtype=int)
+        )  # l + 1; any of them gives a bound
         t = (epsilon + which * self.eta) / (self.count + 1)
         t = t[(t > 0) & (t < self.eta)]
         kept = np.expm1(t - self.eta) / math.expm1(-self.eta)  # p e^t
         most = np.ceil((self.count * t - epsilon) / self.eta) - 1
         t, kept, most = (values[most >= 0] for values in (t, kept, most))
-        with np.errstate(over="ignore", invalid="ignore"):  # e^ε may overflow, times a chance of 0
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # e^ε may overflow, times a chance of 0
             unlikely = np.exp(epsilon) * bdtr(most, self.count, 1 - kept * np.exp(-t))
         curves = bdtr(most, self.count, 1 - kept) - np.nan_to_num(unlikely)
         return self._delta(float(t[np.argmax(curves)]), epsilon) if len(t) else 0.0
@@ -258,13 +280,18 @@ class TopKNonAdaptive(TopK):
 
     def _delta(self, t: float, epsilon: float) -> float:
         """The δ of one t, rounded down."""
-        most = ceil((self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta)) - 1
+        most = (
+            ceil((self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta))
+            - 1
+        )
         if most < 0:
             return 0.0
 
         def curve() -> arb:
             kept = (arb(t) - arb(self.eta)).expm1() / (-arb(self.eta)).expm1()
             p = kept * (-arb(t)).exp()
-            return at_most(self.count, most, 1 - kept) - arb(epsilon).exp() * at_most(self.count, most, 1 - p)
+            return at_most(self.count, most, 1 - kept) - arb(epsilon).exp() * at_most(
+                self.count, most, 1 - p
+            )
 
         return max(0.0, below(settle(curve)))

@@ -68,7 +68,15 @@ class Subsampled(Description, Inverted):
             return self.own_delta
         with precision():
             rate = arb(self.rate)
-            return min(1.0, above(rate * worst_delta(arb(self.epsilon), arb(self.delta), arb(epsilon), rate)))
+            return min(
+                1.0,
+                above(
+                    rate
+                    * worst_delta(
+                        arb(self.epsilon), arb(self.delta), arb(epsilon), rate
+                    )
+                ),
+            )
 
     @property
     def largest_loss(self) -> float:
@@ -91,12 +99,15 @@ class PoissonSubsampled(Subsampled):
         return (
             isinstance(other, Poisson)
             and (other.rate, other.steps) == (self.rate, 1)
-            and GaussianCurve(other.noise_multiplier).delta_at(self.epsilon) <= self.delta
+            and GaussianCurve(other.noise_multiplier).delta_at(self.epsilon)
+            <= self.delta
         )
 
     adjacency: ClassVar[str] = ADD_OR_REMOVE
     sampling: ClassVar[str] = "Poisson"
-    source: ClassVar[str] = "Balle, Barthe & Gaboardi (2018), arXiv:1807.01647v2, Theorem 8"
+    source: ClassVar[str] = (
+        "Balle, Barthe & Gaboardi (2018), arXiv:1807.01647v2, Theorem 8"
+    )
 
 
 @dataclass(frozen=True)
@@ -105,7 +116,9 @@ class FixedSizeSubsampled(Subsampled):
 
     adjacency: ClassVar[str] = REPLACE
     sampling: ClassVar[str] = "fixed size without replacement"
-    source: ClassVar[str] = "Balle, Barthe & Gaboardi (2018), arXiv:1807.01647v2, Theorem 9"
+    source: ClassVar[str] = (
+        "Balle, Barthe & Gaboardi (2018), arXiv:1807.01647v2, Theorem 9"
+    )
 
 
 @dataclass(frozen=True)
@@ -129,7 +142,9 @@ class WithReplacementSubsampled(Description, Inverted):
     soundness: ClassVar[Soundness] = Soundness.UPPER
     adjacency: ClassVar[str] = REPLACE
     sampling: ClassVar[str] = "fixed size with replacement"
-    source: ClassVar[str] = "Balle, Barthe & Gaboardi (2018), arXiv:1807.01647v2, Theorem 10"
+    source: ClassVar[str] = (
+        "Balle, Barthe & Gaboardi (2018), arXiv:1807.01647v2, Theorem 10"
+    )
     words: ClassVar[str] = (
         "any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on {self.batch:,} records drawn with replacement "
         "among {self.records:,}"
@@ -138,7 +153,11 @@ class WithReplacementSubsampled(Description, Inverted):
     @property
     def rate(self) -> float:
         """Probability that a record is drawn at all."""
-        return -math.expm1(self.batch * math.log1p(-1 / self.records)) if self.records > 1 else 1.0
+        return (
+            -math.expm1(self.batch * math.log1p(-1 / self.records))
+            if self.records > 1
+            else 1.0
+        )
 
     def delta_at(self, epsilon: float) -> float:
         """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q), rounded up; what it leaves out counts as revealed."""
@@ -148,12 +167,21 @@ class WithReplacementSubsampled(Description, Inverted):
         with precision():
             each = 1 / arb(self.records)
             not_drawn = (1 - each) ** self.batch if self.records > 1 else arb(0)
-            drawn, odds = 1 - not_drawn, each / (1 - each) if self.records > 1 else arb(0)
+            drawn, odds = (
+                1 - not_drawn,
+                each / (1 - each) if self.records > 1 else arb(0),
+            )
             mass, left, total = not_drawn, drawn, arb(0)
             for times in range(1, self.batch + 1):
-                mass = mass * odds * (self.batch - times + 1) / times if self.records > 1 else arb(times == self.batch)
+                mass = (
+                    mass * odds * (self.batch - times + 1) / times
+                    if self.records > 1
+                    else arb(times == self.batch)
+                )
                 group = arb(self.epsilon) * times
-                revealed = (arb(self.delta) * group.expm1() / arb(self.epsilon).expm1()).min(arb(1))
+                revealed = (
+                    arb(self.delta) * group.expm1() / arb(self.epsilon).expm1()
+                ).min(arb(1))
                 total += mass * worst_delta(group, revealed, arb(epsilon), drawn)
                 left -= mass
                 if left < LEFT_OUT:
@@ -170,7 +198,9 @@ def amplified(epsilon: float, rate: float) -> float:
     if epsilon < 30:
         return math.log1p(rate * math.expm1(epsilon))
     return (
-        epsilon + math.log(rate) + math.log1p((1 - rate) / rate * math.exp(-epsilon)) if epsilon < math.inf else epsilon
+        epsilon + math.log(rate) + math.log1p((1 - rate) / rate * math.exp(-epsilon))
+        if epsilon < math.inf
+        else epsilon
     )
 
 
@@ -178,7 +208,11 @@ def unamplified(epsilon: float, rate: float) -> float:
     """Return ln(1 + (e^ε − 1)/q), the inverse of ``amplified``."""
     if epsilon < 30:
         return math.log1p(math.expm1(epsilon) / rate)
-    return epsilon - math.log(rate) + math.log1p(-(1 - rate) * math.exp(-epsilon)) if epsilon < math.inf else epsilon
+    return (
+        epsilon - math.log(rate) + math.log1p(-(1 - rate) * math.exp(-epsilon))
+        if epsilon < math.inf
+        else epsilon
+    )
 
 
 def worst_delta(epsilon: arb, delta: arb, at: arb, rate: arb) -> arb:

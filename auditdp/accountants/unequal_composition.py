@@ -105,25 +105,42 @@ class HeterogeneousComposition(Description, Inverted):
     @property
     def zcdp(self) -> Fraction | None:
         """ρ = Σ ε_i²/2 of parts with δ = 0."""
-        return None if any(self.deltas) else sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
+        return (
+            None
+            if any(self.deltas)
+            else sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
+        )
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
         """Return what the randomised responses have; ∞ where a part may reveal its input."""
-        return responses(self._groups, order) if not any(self.deltas) else (arb.pos_inf(), arb.pos_inf())
+        return (
+            responses(self._groups, order)
+            if not any(self.deltas)
+            else (arb.pos_inf(), arb.pos_inf())
+        )
 
     @property
     def part(self) -> CompositionPart:
         """A curve that holds for each of the parts."""
-        return CompositionPart(len(self.epsilons), OptimalComposition(max(self.epsilons), max(self.deltas), 1))
+        return CompositionPart(
+            len(self.epsilons),
+            OptimalComposition(max(self.epsilons), max(self.deltas), 1),
+        )
 
     def includes(self, other: Description) -> bool:
         """Return whether the other class is a composition of no more parts, each as private as the most private here."""
-        return Composition(min(self.epsilons), min(self.deltas), len(self.epsilons)).includes(other)
+        return Composition(
+            min(self.epsilons), min(self.deltas), len(self.epsilons)
+        ).includes(other)
 
     @property
     def soundness(self) -> Soundness:
         """Exact where the losses can be listed."""
-        return Soundness.EXACT if len(self._groups) == 1 or self._halves else Soundness.UPPER
+        return (
+            Soundness.EXACT
+            if len(self._groups) == 1 or self._halves
+            else Soundness.UPPER
+        )
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
@@ -132,7 +149,11 @@ class HeterogeneousComposition(Description, Inverted):
             return max(self.deltas)
         with precision(self._bits):
             # 1 − ∏(1−δ_i) (1 − D), in terms that are >= 0.
-            own = -sum(((-arb(d)).log1p() for d in self.deltas), arb(0)).expm1() if max(self.deltas) < 1 else arb(1)
+            own = (
+                -sum(((-arb(d)).log1p() for d in self.deltas), arb(0)).expm1()
+                if max(self.deltas) < 1
+                else arb(1)
+            )
             excess = self._excess(epsilon) if epsilon < self.largest_loss else arb(0)
             return min(1.0, above(own + (1 - own) * excess))
 
@@ -144,13 +165,19 @@ class HeterogeneousComposition(Description, Inverted):
     def _excess(self, epsilon: float) -> arb:
         """D, or on the grid something that is at least D."""
         if len(self._groups) == 1:
-            return arb(OptimalComposition(self.epsilons[0], 0.0, len(self.epsilons)).delta_at(epsilon))
+            return arb(
+                OptimalComposition(self.epsilons[0], 0.0, len(self.epsilons)).delta_at(
+                    epsilon
+                )
+            )
         if self._halves is None:
             return arb(min(1.0, self._grid.delta_at(epsilon)))
         ours, theirs = self._halves
         p = q = arb(0)
         for loss, mass, other in zip(ours.losses, ours.p, ours.q, strict=True):
-            above_it = bisect_right(theirs.losses, math.floor(Fraction(epsilon) * self._unit) - loss)
+            above_it = bisect_right(
+                theirs.losses, math.floor(Fraction(epsilon) * self._unit) - loss
+            )
             p += mass * theirs.tails_p[above_it]
             q += other * theirs.tails_q[above_it]
         return p - arb(epsilon).exp() * q
@@ -181,7 +208,9 @@ class HeterogeneousComposition(Description, Inverted):
             sizes[smaller] *= group[1] + 1
         if max(sizes) > MOST_LOSSES:
             return None
-        return _Half.of(halves[0], self._unit, self._bits), _Half.of(halves[1], self._unit, self._bits)
+        return _Half.of(halves[0], self._unit, self._bits), _Half.of(
+            halves[1], self._unit, self._bits
+        )
 
     @cached_property
     def _grid(self) -> _Grid:
@@ -203,15 +232,23 @@ class _Half:
         with precision(bits):
             found = [(0, arb(1), arb(1))]
             for epsilon, count in groups:
-                step, keep = int(Fraction(epsilon) * unit), 1 / (1 + (-arb(epsilon)).exp())
+                step, keep = (
+                    int(Fraction(epsilon) * unit),
+                    1 / (1 + (-arb(epsilon)).exp()),
+                )
                 flip = keep * (-arb(epsilon)).exp()
-                one = [(m, math.comb(count, m) * keep ** (count - m) * flip**m) for m in range(count + 1)]
+                one = [
+                    (m, math.comb(count, m) * keep ** (count - m) * flip**m)
+                    for m in range(count + 1)
+                ]
                 found = [
                     (loss + (count - 2 * m) * step, p * mass, q * one[count - m][1])
                     for loss, p, q in found
                     for m, mass in one
                 ]
-            losses, ps, qs = map(list, zip(*sorted(found, key=itemgetter(0)), strict=True))
+            losses, ps, qs = map(
+                list, zip(*sorted(found, key=itemgetter(0)), strict=True)
+            )
             return cls(losses, ps, qs, _tails(ps), _tails(qs))
 
 
@@ -247,19 +284,38 @@ class _Grid:
             fresh = np.zeros(CELLS)
             for loss, mass in ((epsilon, expit(epsilon)), (-epsilon, expit(-epsilon))):
                 cell = math.floor(loss / step)
-                upper = math.expm1(-(loss - cell * step)) / math.expm1(-step)  # keeps the mass under both inputs
-                for offset, part in ((cell, mass * (1 - upper)), (cell + 1, mass * upper)):
+                upper = math.expm1(-(loss - cell * step)) / math.expm1(
+                    -step
+                )  # keeps the mass under both inputs
+                for offset, part in (
+                    (cell, mass * (1 - upper)),
+                    (cell + 1, mass * upper),
+                ):
                     beyond += _add_shifted(fresh, part * masses, offset)
             masses = fresh
-        return cls(origin, step, masses, beyond, (1e-13 + 1e-17 * len(each)) * largest, 1 + 1e-14 * (len(each) + 1000))
+        return cls(
+            origin,
+            step,
+            masses,
+            beyond,
+            (1e-13 + 1e-17 * len(each)) * largest,
+            1 + 1e-14 * (len(each) + 1000),
+        )
 
     def delta_at(self, epsilon: float) -> float:
         """Return at least δ(ε)."""
         beyond = (np.arange(CELLS) - self.origin) * self.step - (epsilon - self.slack)
-        return float((self.masses * -np.expm1(-np.maximum(beyond, 0.0))).sum() + self.beyond) * self.factor
+        return (
+            float(
+                (self.masses * -np.expm1(-np.maximum(beyond, 0.0))).sum() + self.beyond
+            )
+            * self.factor
+        )
 
 
-def _add_shifted(fresh: NDArray[np.float64], masses: NDArray[np.float64], offset: int) -> float:
+def _add_shifted(
+    fresh: NDArray[np.float64], masses: NDArray[np.float64], offset: int
+) -> float:
     """Add masses moved by some cells; what falls off below stays in the lowest cell, what falls off above is returned."""
     offset = max(min(offset, CELLS), -CELLS)
     if offset >= 0:

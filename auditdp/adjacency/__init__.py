@@ -72,7 +72,10 @@ def _is_one_pair(first: Any, second: Any) -> bool:
         return False
     if not all(isinstance(item, tuple) and len(item) == 2 for item in (first, second)):
         return True
-    if any(identity_key(data) == identity_key(neighbour) for data, neighbour in (first, second)):
+    if any(
+        identity_key(data) == identity_key(neighbour)
+        for data, neighbour in (first, second)
+    ):
         return True  # as two pairs, one of them would have no change
     one, two = Pair(first, second), f"{Pair(*first)} and {Pair(*second)}"
     raise AdjacencyError(

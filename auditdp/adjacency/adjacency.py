@@ -24,7 +24,13 @@ import numpy as np
 from auditdp.adjacency import strategies as st
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls.inputs import PLAIN, difference, first_difference
-from auditdp.mechanism.protocol import brief, columns_of, identity_key, is_table, rows_of
+from auditdp.mechanism.protocol import (
+    brief,
+    columns_of,
+    identity_key,
+    is_table,
+    rows_of,
+)
 
 LONGEST = 4_000
 """Characters beyond which a pair is not written out."""
@@ -41,7 +47,10 @@ def as_python(data: Any, neighbour: Any) -> str:
     data = [{'age': 40, 'city': 'Ulm'}] * 2 + [{'age': 7, 'city': 'Bonn'}]
     neighbour = [{'age': 40, 'city': 'Ulm'}] * 2  # without data[2], which is {'age': 7, 'city': 'Bonn'}
     """
-    if not any("..." in brief(each) or brief(each) != brief(each, WHOLE) for each in (data, neighbour)):
+    if not any(
+        "..." in brief(each) or brief(each) != brief(each, WHOLE)
+        for each in (data, neighbour)
+    ):
         return ""
     try:
         one, other = _written(data), _written(neighbour)
@@ -58,7 +67,10 @@ def is_data(text: str) -> bool:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError):
         return False
-    names = [ast.unparse(each.targets[0]) if isinstance(each, ast.Assign) else "" for each in body]
+    names = [
+        ast.unparse(each.targets[0]) if isinstance(each, ast.Assign) else ""
+        for each in body
+    ]
     return names == ["data", "neighbour"] and all(_is_data(each.value) for each in body)  # type: ignore[attr-defined]
 
 
@@ -66,15 +78,30 @@ def _is_data(node: ast.AST) -> bool:
     match node:
         case ast.Constant():
             return True
-        case ast.Call(func=ast.Name() | ast.Attribute() as called, args=arguments, keywords=keywords):
+        case ast.Call(
+            func=ast.Name() | ast.Attribute() as called,
+            args=arguments,
+            keywords=keywords,
+        ):
             name = ast.unparse(called)
-            return (name in CALLED or (name.isidentifier() and name[:1].isupper())) and all(
+            return (
+                name in CALLED or (name.isidentifier() and name[:1].isupper())
+            ) and all(
                 map(_is_data, [*arguments, *(keyword.value for keyword in keywords)])
             )
-        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict() | ast.UnaryOp() | ast.BinOp():
+        case (
+            ast.List()
+            | ast.Tuple()
+            | ast.Set()
+            | ast.Dict()
+            | ast.UnaryOp()
+            | ast.BinOp()
+        ):
             inner = (each for each in ast.iter_child_nodes(node))
             return all(
-                isinstance(each, ast.expr_context | ast.operator | ast.unaryop) or _is_data(each) for each in inner
+                isinstance(each, ast.expr_context | ast.operator | ast.unaryop)
+                or _is_data(each)
+                for each in inner
             )
     return False
 
@@ -94,21 +121,30 @@ def _written(value: Any) -> str:
     if type(value) in (set, frozenset):
         inner = ", ".join(map(_written, sorted(value, key=repr)))
         return (
-            f"{{{inner}}}" if inner and type(value) is set else f"{type(value).__name__}({f'[{inner}]' * bool(inner)})"
+            f"{{{inner}}}"
+            if inner and type(value) is set
+            else f"{type(value).__name__}({f'[{inner}]' * bool(inner)})"
         )
     if isinstance(value, np.ndarray):
         return f"np.array({_written(value.tolist())}, dtype={_written(np.lib.format.dtype_to_descr(value.dtype))})"
     if is_table(value):
         return f"{'pd' if hasattr(value, 'iloc') else 'pl'}.DataFrame({_written(columns_of(value))})"
     if dataclasses.is_dataclass(value):
-        fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init)
+        fields = (
+            (field.name, getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.init
+        )
         return f"{type(value).__name__}({', '.join(f'{name}={_written(item)}' for name, item in fields)})"
     raise TypeError(f"no Python of {type(value).__name__}")
 
 
 def _sequence(value: list[Any] | tuple[Any, ...]) -> str:
     """Return a list or a tuple, what follows itself as often as it does."""
-    runs = [(text, len(list(same))) for text, same in itertools.groupby(map(_written, value))]
+    runs = [
+        (text, len(list(same)))
+        for text, same in itertools.groupby(map(_written, value))
+    ]
     start, end, comma = ("[", "]", "") if type(value) is list else ("(", ")", ",")
     parts: list[str] = []
     for repeated, some in itertools.groupby(runs, key=lambda run: run[1] > 1):
@@ -116,7 +152,9 @@ def _sequence(value: list[Any] | tuple[Any, ...]) -> str:
             parts += [f"{start}{text}{comma}{end} * {count}" for text, count in some]
         else:
             texts = [text for text, _ in some]
-            parts.append(f"{start}{', '.join(texts)}{comma if len(texts) == 1 else ''}{end}")
+            parts.append(
+                f"{start}{', '.join(texts)}{comma if len(texts) == 1 else ''}{end}"
+            )
     return " + ".join(parts) or start + end
 
 
@@ -128,15 +166,29 @@ def _rows(value: Any) -> Any:
 
 def _marks(data: Any, neighbour: Any) -> tuple[str, str]:
     """Return the comments of both lines, of which one is empty."""
-    if isinstance(data, dict) and isinstance(neighbour, dict) and data.keys() != neighbour.keys():
+    if (
+        isinstance(data, dict)
+        and isinstance(neighbour, dict)
+        and data.keys() != neighbour.keys()
+    ):
         lacking = [key for key in data if key not in neighbour]
         if lacking:
             return "", f"  # without data[{lacking[0]!r}]"
-        return f"  # without neighbour[{next(key for key in neighbour if key not in data)!r}]", ""
-    if isinstance(data, list | tuple) and isinstance(neighbour, list | tuple) and len(data) != len(neighbour):
+        return (
+            f"  # without neighbour[{next(key for key in neighbour if key not in data)!r}]",
+            "",
+        )
+    if (
+        isinstance(data, list | tuple)
+        and isinstance(neighbour, list | tuple)
+        and len(data) != len(neighbour)
+    ):
         longer, shorter = sorted((data, neighbour), key=len, reverse=True)
         pairs = zip(longer, shorter, strict=False)
-        place = next((k for k, (a, b) in enumerate(pairs) if identity_key(a) != identity_key(b)), len(shorter))
+        place = next(
+            (k for k, (a, b) in enumerate(pairs) if identity_key(a) != identity_key(b)),
+            len(shorter),
+        )
         name = "data" if longer is data else "neighbour"
         mark = f"  # without {name}[{place}], which is {brief(longer[place])}"
         return ("", mark) if longer is data else (mark, "")
@@ -162,7 +214,11 @@ class Pair:
 
     def __str__(self) -> str:
         one, other = brief(self.data), brief(self.neighbour)
-        where = _where(self.data, self.neighbour) if one == other or " of shape (" in one else ""
+        where = (
+            _where(self.data, self.neighbour)
+            if one == other or " of shape (" in one
+            else ""
+        )
         text = f"{one} | {other}{f' ({where})' if where else ''}"
         return f"{self.name}: {text}" if self.name else text
 
@@ -182,7 +238,10 @@ def _where(data: Any, neighbour: Any) -> str:
     if found is None:
         return ""
     at, one, other = found
-    if all(getattr(each, "shape", ()) and not isinstance(each, np.generic) for each in (one, other)):
+    if all(
+        getattr(each, "shape", ()) and not isinstance(each, np.generic)
+        for each in (one, other)
+    ):
         return _in_row(np.asarray(one), np.asarray(other), at)
     if isinstance(one, str) and isinstance(other, str):
         letters = enumerate(zip(one, other, strict=False))
@@ -193,14 +252,22 @@ def _where(data: Any, neighbour: Any) -> str:
 
 def _in_row(one: Any, other: Any, at: str) -> str:
     """Say the same of two arrays that differ in a row, or of which one has a row more; else nothing."""
-    if one.ndim == 0 or one.shape[1:] != other.shape[1:] or abs(len(one) - len(other)) > 1 or one.dtype == object:
+    if (
+        one.ndim == 0
+        or one.shape[1:] != other.shape[1:]
+        or abs(len(one) - len(other)) > 1
+        or one.dtype == object
+    ):
         return ""
     few = min(len(one), len(other))
     differ = (one[:few] != other[:few]).reshape(few, -1).any(axis=1)
     row = int(np.argmax(differ)) if differ.any() else few
     if row == max(len(one), len(other)):
         return ""
-    sides = [brief(side[row]) if len(side) >= max(len(one), len(other)) else "absent" for side in (one, other)]
+    sides = [
+        brief(side[row]) if len(side) >= max(len(one), len(other)) else "absent"
+        for side in (one, other)
+    ]
     return f"{at}[{row}] is {' | '.join(sides)}"
 
 
@@ -267,13 +334,17 @@ class GivenPairs:
         """The change by which other pairs are made: the narrowest unless another was named."""
         if self.change is not None and self.change not in self.readings:
             names = " or ".join(map(repr, self.readings))
-            raise AdjacencyError(f"{type(self).__name__}: expected change, {names}, got change={self.change!r}")
+            raise AdjacencyError(
+                f"{type(self).__name__}: expected change, {names}, got change={self.change!r}"
+            )
         return self.change or next(iter(self.readings))
 
     @property
     def searched(self) -> str:
         """The change in a sentence, and how another one is named."""
-        others = " or ".join(repr(name) for name in self.readings if name != self.reading)
+        others = " or ".join(
+            repr(name) for name in self.readings if name != self.reading
+        )
         another = (
             f"; search= of audit_training, or change= of {type(self).__name__}, may name another: {others}"
             if others
@@ -309,7 +380,11 @@ def places(count: int) -> list[tuple[int, str]]:
     [(1, 'last'), (0, 'first')]
     """
     named = {count - 1: "last"} | {0: "first"} | {count // 2: "middle"}
-    return list(named.items()) if count > 2 else [(count - 1, "last"), (0, "first")][:count]
+    return (
+        list(named.items())
+        if count > 2
+        else [(count - 1, "last"), (0, "first")][:count]
+    )
 
 
 def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
@@ -341,7 +416,9 @@ class Offers:
     def corner_cases(self) -> Sequence[Pair] | None:
         """Pairs at which code is known to break; None where the adjacency does not say."""
         found = self._asked("corner_cases")
-        if found is not None and not (isinstance(found, list | tuple) and all(isinstance(p, Pair) for p in found)):
+        if found is not None and not (
+            isinstance(found, list | tuple) and all(isinstance(p, Pair) for p in found)
+        ):
             raise self._refused("corner_cases() to return a list of Pair", found)
         return found
 
@@ -358,7 +435,9 @@ class Offers:
     def _strategy(self, name: str) -> st.SearchStrategy[Pair] | None:
         found = self._asked(name)
         if found is not None and not isinstance(found, st.SearchStrategy):
-            raise self._refused(f"{name}() to return a Hypothesis strategy of Pair", found)
+            raise self._refused(
+                f"{name}() to return a Hypothesis strategy of Pair", found
+            )
         return found
 
     def _asked(self, name: str) -> Any:
@@ -372,7 +451,9 @@ class Offers:
         return method
 
     def _refused(self, expected: str, found: Any) -> AdjacencyError:
-        return AdjacencyError(f"{self.adjacency.name}: expected {expected}, got {brief(found)}; correct or rename it")
+        return AdjacencyError(
+            f"{self.adjacency.name}: expected {expected}, got {brief(found)}; correct or rename it"
+        )
 
 
 def offers(adjacency: Adjacency) -> Offers:
@@ -392,7 +473,11 @@ def is_adjacency(given: Any) -> bool:
         AdjacencyError: If it has a part of that, and so is meant to be one.
     """
     missing = [name for name in REQUIRED if not hasattr(given, name)]
-    if missing and callable(getattr(given, "check", None)) and callable(getattr(given, "pairs", None)):
+    if (
+        missing
+        and callable(getattr(given, "check", None))
+        and callable(getattr(given, "pairs", None))
+    ):
         raise AdjacencyError(
             f"{type(given).__name__}: has check() and pairs(), but no {' and no '.join(missing)}, which every adjacency has "
             "(exhaustive() may return None)"

@@ -66,13 +66,28 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     ends: list[Any] = [0 if low in (None, -math.inf) and most >= 0 else least, most]
     step = 1 if whole else (most - least) / 2**10
     middle = (least + most) // 2 if whole else least / 2 + most / 2
-    near = [c + d for c in LIMITS for d in (-1, 0, 1)] + [root + d for root in ROOTS for d in (0, 1)]
-    powers = sorted({0, 1, 2, *near, *(-x for x in (1, 2, *near))}, key=lambda x: (abs(x), x < 0))
+    near = [c + d for c in LIMITS for d in (-1, 0, 1)] + [
+        root + d for root in ROOTS for d in (0, 1)
+    ]
+    powers = sorted(
+        {0, 1, 2, *near, *(-x for x in (1, 2, *near))}, key=lambda x: (abs(x), x < 0)
+    )
     special = [] if whole else [x for x in (low, high) if x in (math.inf, -math.inf)]
-    special += [] if whole else [0.0, -0.0, *TINY, *(-x for x in TINY), 0.5, 1e300, -1e300]
-    found: list[Any] = [*ends, *special, ends[0] + step, ends[1] - step, middle, *powers]
+    special += (
+        [] if whole else [0.0, -0.0, *TINY, *(-x for x in TINY), 0.5, 1e300, -1e300]
+    )
+    found: list[Any] = [
+        *ends,
+        *special,
+        ends[0] + step,
+        ends[1] - step,
+        middle,
+        *powers,
+    ]
     found = found if whole else [float(x) for x in found]
-    inside = [x for x in found if (low is None or low <= x) and (high is None or x <= high)]
+    inside = [
+        x for x in found if (low is None or low <= x) and (high is None or x <= high)
+    ]
     return list({repr(x): x for x in inside}.values())
 
 
@@ -101,39 +116,66 @@ def _telling(part: StrategyPart) -> Iterator[Any]:
             yield from _crossed([values(each) for each in parts], tuple)
         case FixedKeys(fields=fields):
             yield from _crossed(
-                [values(each) for each in fields.values()], lambda row: dict(zip(fields, row, strict=True))
+                [values(each) for each in fields.values()],
+                lambda row: dict(zip(fields, row, strict=True)),
             )
         case Built(target=target, arguments=arguments, named=named):
             count = len(arguments)
             each = [values(part) for part in (*arguments, *named.values())]
-            yield from _crossed(each, lambda row: target(*row[:count], **dict(zip(named, row[count:], strict=True))))
+            yield from _crossed(
+                each,
+                lambda row: target(
+                    *row[:count], **dict(zip(named, row[count:], strict=True))
+                ),
+            )
         case Choice(parts=parts):
             each = [values(part) for part in parts]
             yield from each[0][:1]
-            yield from (x for k in range(1, max(map(len, each))) for of in each for x in of[k : k + 1])
+            yield from (
+                x
+                for k in range(1, max(map(len, each)))
+                for of in each
+                for x in of[k : k + 1]
+            )
             yield from (x for of in each[1:] for x in of[:1])
         case Mapped(inner=inner, function=function):
             yield from _made(function, values(inner))
         case Filtered(inner=inner, conditions=conditions):
-            yield from (x for x in values(inner) if all(any(_made(condition, [x])) for condition in conditions))
+            yield from (
+                x
+                for x in values(inner)
+                if all(any(_made(condition, [x])) for condition in conditions)
+            )
         case Lists():
             yield from _lists(part)
         case _:
             yield from values_of(part)
 
 
-def _crossed(parts: Sequence[list[Any]], made: Callable[[list[Any]], Any]) -> Iterator[Any]:
+def _crossed(
+    parts: Sequence[list[Any]], made: Callable[[list[Any]], Any]
+) -> Iterator[Any]:
     """Yield what is made of a value of each part, which may refuse some."""
     if not all(parts):
         return
-    low, high = [part[0] for part in parts], [part[min(1, len(part) - 1)] for part in parts]
+    low, high = (
+        [part[0] for part in parts],
+        [part[min(1, len(part) - 1)] for part in parts],
+    )
     places, longest = range(len(parts)), max(map(len, parts), default=0)
     rows = [low, high]
     rows += [
-        [*one[:k], other[k], *one[k + 1 :]] for k in places[:MOST_CROSSED] for one, other in ((low, high), (high, low))
+        [*one[:k], other[k], *one[k + 1 :]]
+        for k in places[:MOST_CROSSED]
+        for one, other in ((low, high), (high, low))
     ]
     rows += [[part[k % len(part)] for part in parts] for k in range(2, longest)]
-    rows += [[*low[:i], parts[i][k], *low[i + 1 :]] for k in range(2, longest) for i in places if k < len(parts[i])]
+    rows += [
+        [*low[:i], parts[i][k], *low[i + 1 :]]
+        for k in range(2, longest)
+        for i in places
+        if k < len(parts[i])
+    ]
     yield from _made(made, rows)
 
 
@@ -151,11 +193,18 @@ def _lists(part: Lists) -> Iterator[list[Any]]:
     if part.least == part.most <= MOST_CROSSED and not part.keys:
         yield from _crossed([each] * part.least, list)
         return
-    different = _unlike([*each, *(first_values(part.element, long) if len(each) < long else [])], part.keys)
+    different = _unlike(
+        [*each, *(first_values(part.element, long) if len(each) < long else [])],
+        part.keys,
+    )
     equal = [[x] * long for x in each[:2]] if not part.keys else []
     yield from ([], different[:long]) if not part.least else equal
     if part.least:
-        yield from (different[: part.least], different[:long]) if len(different) >= part.least else ()
+        yield from (
+            (different[: part.least], different[:long])
+            if len(different) >= part.least
+            else ()
+        )
     else:
         yield from equal
     yield from ([x] for x in each if part.least <= 1 <= long)
@@ -184,32 +233,63 @@ def values_of(part: StrategyPart) -> list[Any]:
         case Integers(low=low, high=high):
             return numbers(low, high, whole=True)
         case Floats(low=low, high=high, smallest=smallest, allow_nan=allow_nan):
-            normal = [x for x in numbers(low, high, whole=False) if x == 0 or abs(x) >= smallest]
+            normal = [
+                x
+                for x in numbers(low, high, whole=False)
+                if x == 0 or abs(x) >= smallest
+            ]
             return [*normal[:2], *[math.nan] * allow_nan, *normal[2:]]
         case Booleans():
             return [False, True]
         case ListedValues(elements=elements):
-            return _distinct([elements[0], elements[-1], *at_limits(elements), *elements[:MOST_ELEMENTS]])
+            return _distinct(
+                [
+                    elements[0],
+                    elements[-1],
+                    *at_limits(elements),
+                    *elements[:MOST_ELEMENTS],
+                ]
+            )
         case Characters(allowed=allowed):
             return [odd for odd in ODD if ord(odd) in allowed]
         case Texts(characters=characters, least=least, most=most):
-            some, long = [*values(characters), *first_values(characters, FIRST)], int(min(most, max(least, LONGEST)))
+            some, long = (
+                [*values(characters), *first_values(characters, FIRST)],
+                int(min(most, max(least, LONGEST))),
+            )
             letter = next((one for one in some if not one.isspace()), some[0])
-            words = [((letter + space) * long)[:long] for space in some if space.isspace()]  # as many as fit
-            return [letter * least, *words[:1], letter * long, *(one * max(least, 1) for one in some if long)]
+            words = [
+                ((letter + space) * long)[:long] for space in some if space.isspace()
+            ]  # as many as fit
+            return [
+                letter * least,
+                *words[:1],
+                letter * long,
+                *(one * max(least, 1) for one in some if long),
+            ]
     return []
 
 
 def _part_of(strategy: st.SearchStrategy[Any]) -> StrategyPart:
-    from auditdp.adjacency.hypothesis_internals import part_of  # and Hypothesis, when there is a strategy to look at
+    from auditdp.adjacency.hypothesis_internals import (
+        part_of,
+    )  # and Hypothesis, when there is a strategy to look at
 
     return part_of(strategy)
 
 
 def at_limits(values: Sequence[Any]) -> list[Any]:
     """Return those of some values that are numbers at which code breaks."""
-    listed = [x for x in values if isinstance(x, int | float | np.number) and not isinstance(x, bool)]
-    wanted = set(numbers(float(min(listed)), float(max(listed)), whole=True)) if listed else set()
+    listed = [
+        x
+        for x in values
+        if isinstance(x, int | float | np.number) and not isinstance(x, bool)
+    ]
+    wanted = (
+        set(numbers(float(min(listed)), float(max(listed)), whole=True))
+        if listed
+        else set()
+    )
     return [x for x in listed if x in wanted]
 
 
@@ -219,11 +299,17 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         case Tuples(parts=parts):
             return st.tuples(*map(with_extremes, parts))
         case FixedKeys(fields=fields):
-            return st.fixed_dictionaries({name: with_extremes(part) for name, part in fields.items()})
+            return st.fixed_dictionaries(
+                {name: with_extremes(part) for name, part in fields.items()}
+            )
         case Choice(parts=parts):
             return st.one_of(list(map(with_extremes, parts)))
         case Built(target=target, arguments=arguments, named=named):
-            return st.builds(target, *map(with_extremes, arguments), **{k: with_extremes(v) for k, v in named.items()})
+            return st.builds(
+                target,
+                *map(with_extremes, arguments),
+                **{k: with_extremes(v) for k, v in named.items()},
+            )
         case Mapped(inner=inner, function=function):
             return with_extremes(inner).map(function)
         case Filtered(inner=inner, conditions=conditions):
@@ -233,11 +319,24 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             return kept
         case Lists(element=element, least=least, most=most, keys=keys):
             longest = None if most == math.inf else int(most)
-            strategy = st.lists(with_extremes(element), min_size=least, max_size=longest, unique_by=tuple(keys) or None)
-            return st.one_of(strategy, st.sampled_from(found)) if (found := values(strategy)) else strategy
+            strategy = st.lists(
+                with_extremes(element),
+                min_size=least,
+                max_size=longest,
+                unique_by=tuple(keys) or None,
+            )
+            return (
+                st.one_of(strategy, st.sampled_from(found))
+                if (found := values(strategy))
+                else strategy
+            )
         case part:
             found = values_of(part)
-            return st.one_of(strategy, st.sampled_from(found), st.sampled_from(found[:2])) if found else strategy
+            return (
+                st.one_of(strategy, st.sampled_from(found), st.sampled_from(found[:2]))
+                if found
+                else strategy
+            )
 
 
 def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
@@ -246,7 +345,9 @@ def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
     if len(found) < 2:
         found += first_values(strategy, 4)[::-1]
     if not found:
-        raise AdjacencyError(f"expected a strategy that generates something, got {strategy!r}")
+        raise AdjacencyError(
+            f"expected a strategy that generates something, got {strategy!r}"
+        )
     return found[0], found[1]
 
 
@@ -274,7 +375,10 @@ class Domain:
     def listing(cls, values: Iterable[Any]) -> Domain | None:
         """Return the numbers that are listed, or None where there are others than numbers."""
         values = list(values)
-        if not all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in values):
+        if not all(
+            isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+            for x in values
+        ):
             return None
         return cls(min(values), max(values), listed=tuple(sorted(values)))
 
@@ -289,7 +393,9 @@ class Domain:
     def limits(self, count: int) -> list[int]:
         """Return the limits that a sum of so many numbers may cross."""
         both = [*LIMITS, *(-limit for limit in LIMITS)]
-        return [limit for limit in both if count * self.low < limit <= count * self.high]
+        return [
+            limit for limit in both if count * self.low < limit <= count * self.high
+        ]
 
     def summing(self, total: float, count: int) -> list[float]:
         """Return so many numbers, the largest first, whose sum is as near below a total as the domain allows."""

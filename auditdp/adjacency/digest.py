@@ -51,7 +51,9 @@ def digest_of(*declared: Any) -> str:
         whole = ""
         text.opaque.add(f"a content that can be read ({type(error).__name__})")
     digest = hashlib.sha256(whole.encode()).hexdigest()[:HEXADECIMALS]
-    return f"{digest} without {', '.join(sorted(text.opaque))}" if text.opaque else digest
+    return (
+        f"{digest} without {', '.join(sorted(text.opaque))}" if text.opaque else digest
+    )
 
 
 class _StableText:
@@ -90,17 +92,24 @@ class _StableText:
             case list() | tuple():
                 yield from map(self.of, value)
             case Mapping():
-                yield from sorted(f"{self.of(key)}: {self.of(item)}" for key, item in value.items())
+                yield from sorted(
+                    f"{self.of(key)}: {self.of(item)}" for key, item in value.items()
+                )
             case set() | frozenset():
                 yield from sorted(map(self.of, value))
             case ModuleType():
                 yield value.__name__
             case type() | FunctionType():
                 yield from self._code(value)
-            case _ if any(kind.__name__ == "SearchStrategy" for kind in type(value).__mro__):  # without an import
+            case _ if any(
+                kind.__name__ == "SearchStrategy" for kind in type(value).__mro__
+            ):  # without an import
                 yield from self._strategy(value)
             case _ if is_table(value):
-                yield from (f"{name}: {self.of(value[name].to_numpy())}" for name in value.columns)
+                yield from (
+                    f"{name}: {self.of(value[name].to_numpy())}"
+                    for name in value.columns
+                )
             case _:
                 yield from self._object(value)
 
@@ -108,19 +117,33 @@ class _StableText:
         """Yield the class of an object and its attributes that are not its defaults, and the pairs that it lists."""
         kind = type(value)
         yield from self._code(kind)
-        fields = {each.name: each for each in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else {}
+        fields = (
+            {each.name: each for each in dataclasses.fields(value)}
+            if dataclasses.is_dataclass(value)
+            else {}
+        )
         held = attributes(value)
         for name in sorted(held):
             field = fields.get(name)
-            derived = isinstance(getattr(kind, name, None), cached_property) or (field is not None and not field.init)
+            derived = isinstance(getattr(kind, name, None), cached_property) or (
+                field is not None and not field.init
+            )
             text = "" if derived else self.of(held[name])
-            if text and (field is None or field.default is dataclasses.MISSING or text != self.of(field.default)):
+            if text and (
+                field is None
+                or field.default is dataclasses.MISSING
+                or text != self.of(field.default)
+            ):
                 yield f"{name}={text}"
         if not held:
             try:
-                stored = value.__reduce_ex__(2)  # of an object of C, such as a partial function
+                stored = value.__reduce_ex__(
+                    2
+                )  # of an object of C, such as a partial function
                 yield self.of(
-                    stored if isinstance(stored, str) else [*stored[:3], *map(list, filter(None, stored[3:]))]
+                    stored
+                    if isinstance(stored, str)
+                    else [*stored[:3], *map(list, filter(None, stored[3:]))]
                 )
             except TypeError:
                 yield self._repr(value, kind.__name__)
@@ -134,7 +157,11 @@ class _StableText:
         part = part_of(strategy)
         if type(part) not in (StrategyPart, Characters):
             yield type(part).__name__
-            yield from (self.of(getattr(part, f.name)) for f in dataclasses.fields(part) if f.name != "strategy")
+            yield from (
+                self.of(getattr(part, f.name))
+                for f in dataclasses.fields(part)
+                if f.name != "strategy"
+            )
             return
         yield self._repr(strategy, "a strategy")
 
@@ -149,7 +176,9 @@ class _StableText:
         """Yield the name of a function or class and of its library; of the user's own, its source and what that reads."""
         yield thing.__qualname__
         if not _is_own(thing):
-            yield str(thing.__module__).partition(".")[0]  # a library may move its files, and the claim stays
+            yield str(thing.__module__).partition(".")[
+                0
+            ]  # a library may move its files, and the claim stays
             return
         source = self._source(thing)
         yield source
@@ -188,9 +217,17 @@ def _source(thing: Any) -> str:
     except (OSError, TypeError, SyntaxError, ValueError):
         return ""
     code = thing.__code__
-    begun = (node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno)
+    begun = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
+    )
     names = list(code.co_varnames[: code.co_argcount])
-    found = [node for node in begun if [each.arg for each in (*node.args.posonlyargs, *node.args.args)] == names]
+    found = [
+        node
+        for node in begun
+        if [each.arg for each in (*node.args.posonlyargs, *node.args.args)] == names
+    ]
     return "\n".join(map(ast.unparse, found))
 
 
@@ -201,5 +238,9 @@ def _globals(function: FunctionType) -> dict[str, Any]:
     while waiting:
         code = waiting.pop()
         names.update(code.co_names)
-        waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return {name: value for name, value in function.__globals__.items() if name in names}
+        waiting += [
+            constant for constant in code.co_consts if isinstance(constant, CodeType)
+        ]
+    return {
+        name: value for name, value in function.__globals__.items() if name in names
+    }

@@ -16,18 +16,26 @@ from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief
 
 
-def _check_bits(name: str, which: str, data: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def _check_bits(
+    name: str, which: str, data: Any, shape: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
     array = np.asarray(data)
     if array.shape != shape:
-        raise AdjacencyError(f"{name}: {which} has shape {array.shape}, expected {shape}")
+        raise AdjacencyError(
+            f"{name}: {which} has shape {array.shape}, expected {shape}"
+        )
     if not np.isin(array, (0, 1)).all():
-        raise AdjacencyError(f"{name}: {which} holds values other than 0 and 1: {brief(array)}")
+        raise AdjacencyError(
+            f"{name}: {which} holds values other than 0 and 1: {brief(array)}"
+        )
     return array.astype(np.int8)
 
 
 def _check_nodes(kind: str, nodes: int, least: int) -> None:
     if not isinstance(nodes, int | np.integer) or nodes < least:
-        raise AdjacencyError(f"{kind}: expected nodes, an integer >= {least}, got {nodes!r}")
+        raise AdjacencyError(
+            f"{kind}: expected nodes, an integer >= {least}, got {nodes!r}"
+        )
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,14 @@ class NeighbourList:
 
     def check(self, pair: Pair) -> None:
         """Raise unless the lists have nodes - 1 bits and differ in exactly one."""
-        a, b = (_check_bits(self.name, which, x, (self.nodes - 1,)) for which, x in sides(pair))
+        a, b = (
+            _check_bits(self.name, which, x, (self.nodes - 1,))
+            for which, x in sides(pair)
+        )
         if (differ := int((a != b).sum())) != 1:
-            raise AdjacencyError(f"{self.name}: the lists differ in {differ} bits, expected exactly 1: {pair}")
+            raise AdjacencyError(
+                f"{self.name}: the lists differ in {differ} bits, expected exactly 1: {pair}"
+            )
 
     def _pair(self, degree: int) -> Pair:
         low = np.zeros(self.nodes - 1, np.int8)
@@ -95,7 +108,11 @@ class NeighbourList:
             data[j] ^= 1
             return Pair(data, neighbour)
 
-        return st.builds(build, st.lists(st.integers(0, 1), min_size=bits, max_size=bits), st.integers(0, bits - 1))
+        return st.builds(
+            build,
+            st.lists(st.integers(0, 1), min_size=bits, max_size=bits),
+            st.integers(0, bits - 1),
+        )
 
     def wide(self) -> st.SearchStrategy[Pair]:
         """Return pairs of every degree alike."""
@@ -108,7 +125,12 @@ class NeighbourList:
             data[flipped] ^= 1
             return Pair(data, neighbour)
 
-        return st.builds(build, st.integers(0, bits), st.integers(0, bits - 1), st.integers(0, bits - 1))
+        return st.builds(
+            build,
+            st.integers(0, bits),
+            st.integers(0, bits - 1),
+            st.integers(0, bits - 1),
+        )
 
 
 @dataclass(frozen=True)
@@ -141,15 +163,29 @@ class NeighbourLists:
     @property
     def name(self) -> str:
         """The adjacency, its size, and who is protected."""
-        whose = "any user" if self.protected is None else f"user {', '.join(map(str, self.protected))}"
+        whose = (
+            "any user"
+            if self.protected is None
+            else f"user {', '.join(map(str, self.protected))}"
+        )
         return f"edge LDP (one bit of the list of {whose}), {self.nodes} nodes"
 
     def check(self, pair: Pair) -> None:
         """Raise unless the lists differ in exactly one bit, off the diagonal, of a protected user."""
-        a, b = (_check_bits(self.name, which, x, (self.nodes,) * 2) for which, x in sides(pair))
+        a, b = (
+            _check_bits(self.name, which, x, (self.nodes,) * 2)
+            for which, x in sides(pair)
+        )
         rows, columns = np.nonzero(a != b)
-        if len(rows) != 1 or rows[0] == columns[0] or a.diagonal().any() or b.diagonal().any():
-            raise AdjacencyError(f"{self.name}: the lists differ in {len(rows)} bits, not in one off-diagonal: {pair}")
+        if (
+            len(rows) != 1
+            or rows[0] == columns[0]
+            or a.diagonal().any()
+            or b.diagonal().any()
+        ):
+            raise AdjacencyError(
+                f"{self.name}: the lists differ in {len(rows)} bits, not in one off-diagonal: {pair}"
+            )
         if rows[0] not in self.users:
             raise AdjacencyError(
                 f"{self.name}: the bit that differs is in the list of user {rows[0]}, not a protected one"
@@ -158,14 +194,22 @@ class NeighbourLists:
     @property
     def _flips(self) -> Flips:
         cells = list(permutations(range(self.nodes), 2))
-        return Flips(self.nodes, cells, [cell for cell in cells if cell[0] in self.users], symmetric=False)
+        return Flips(
+            self.nodes,
+            cells,
+            [cell for cell in cells if cell[0] in self.users],
+            symmetric=False,
+        )
 
     def pairs(self) -> list[Pair]:
         """Return empty lists and full lists, each with and without one bit of the first protected user."""
         flips = self._flips
         own = next(cell for cell in flips.changing if cell[0] == self.users[0])
         full = [cell for cell in flips.places if cell != own]
-        return [flips.pair([], own, "empty lists + 1 bit"), flips.pair(full, own, "full lists - 1 bit")]
+        return [
+            flips.pair([], own, "empty lists + 1 bit"),
+            flips.pair(full, own, "full lists - 1 bit"),
+        ]
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every pair of lists that differ in one protected bit, or None above the limit."""
@@ -207,7 +251,9 @@ class Edges:
 
     def __post_init__(self) -> None:
         _check_nodes("Edges", self.nodes, 2)
-        if self.among is not None and (len(set(self.among)) < 2 or not set(self.among) <= set(range(self.nodes))):
+        if self.among is not None and (
+            len(set(self.among)) < 2 or not set(self.among) <= set(range(self.nodes))
+        ):
             raise AdjacencyError(
                 f"Edges: expected among, two or more of the nodes 0..{self.nodes - 1}, got {self.among!r}"
             )
@@ -215,25 +261,44 @@ class Edges:
     @property
     def name(self) -> str:
         """The adjacency and its size."""
-        where = "" if self.among is None else f", between nodes {', '.join(map(str, self.among))}"
+        where = (
+            ""
+            if self.among is None
+            else f", between nodes {', '.join(map(str, self.among))}"
+        )
         return f"{self.label}{where}, {self.nodes} nodes{' up to their order' if self.unlabelled else ''}"
 
     @property
     def _flips(self) -> Flips:
         edges = list(combinations(range(self.nodes), 2))
-        return Flips(self.nodes, edges, edges if self.among is None else list(combinations(sorted(set(self.among)), 2)))
+        return Flips(
+            self.nodes,
+            edges,
+            edges
+            if self.among is None
+            else list(combinations(sorted(set(self.among)), 2)),
+        )
 
     def check(self, pair: Pair) -> None:
         """Raise unless both matrices are simple undirected graphs that differ in one edge."""
-        a, b = (_check_bits(self.name, which, x, (self.nodes,) * 2) for which, x in sides(pair))
+        a, b = (
+            _check_bits(self.name, which, x, (self.nodes,) * 2)
+            for which, x in sides(pair)
+        )
         for which, matrix in (("data", a), ("neighbour", b)):
             if (matrix != matrix.T).any() or matrix.diagonal().any():
-                raise AdjacencyError(f"{self.name}: {which} is not symmetric with a zero diagonal: {brief(matrix)}")
+                raise AdjacencyError(
+                    f"{self.name}: {which} is not symmetric with a zero diagonal: {brief(matrix)}"
+                )
         if (differ := int((a != b).sum()) // 2) != 1:
-            raise AdjacencyError(f"{self.name}: the graphs differ in {differ} edges, expected exactly 1: {pair}")
+            raise AdjacencyError(
+                f"{self.name}: the graphs differ in {differ} edges, expected exactly 1: {pair}"
+            )
         i, j = (int(k) for k in np.argwhere(np.triu(a != b))[0])
         if self.among is not None and not {i, j} <= set(self.among):
-            raise AdjacencyError(f"{self.name}: edge ({i}, {j}) differs, which is not between these nodes: {pair}")
+            raise AdjacencyError(
+                f"{self.name}: edge ({i}, {j}) differs, which is not between these nodes: {pair}"
+            )
 
     def pairs(self) -> list[Pair]:
         """Return the empty graph, the star and the clique, each with and without one edge."""
@@ -247,11 +312,21 @@ class Edges:
             flips.pair(star, (centre, leaf), "star ± 1 leaf"),
             flips.pair(clique, last, "clique - 1 edge"),
         ]
-        return candidates if self.nodes > 3 else candidates[:1] if self.nodes == 2 else [candidates[0], candidates[2]]
+        return (
+            candidates
+            if self.nodes > 3
+            else candidates[:1]
+            if self.nodes == 2
+            else [candidates[0], candidates[2]]
+        )
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every pair of graphs that differ in one edge, labelled unless declared otherwise; None above the limit."""
-        return self._flips.unlabelled("edges") if self.unlabelled else self._flips.exhaustive("edges")
+        return (
+            self._flips.unlabelled("edges")
+            if self.unlabelled
+            else self._flips.exhaustive("edges")
+        )
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return the pair with its nodes in another order: the ``number``-th edge that may change is the one that does.
@@ -269,7 +344,10 @@ class Edges:
             rest, places = (np.setdiff1d(nodes, ends) for ends in (source, target))
             place[rest] = rng.permutation(places)
         order = np.argsort(place)
-        data, neighbour = (np.asarray(matrix)[np.ix_(order, order)] for matrix in (pair.data, pair.neighbour))
+        data, neighbour = (
+            np.asarray(matrix)[np.ix_(order, order)]
+            for matrix in (pair.data, pair.neighbour)
+        )
         return Pair(data, neighbour, pair.name)
 
     def strategy(self) -> st.SearchStrategy[Pair]:
@@ -283,4 +361,6 @@ class Edges:
 
 def Relationship(nodes: int, among: tuple[int, ...] | None = None) -> Edges:  # noqa: N802 - reads as what it returns
     """Return relationship DP: one undirected edge, that is, one bit in each of two users' neighbour lists."""
-    return Edges(nodes, label="relationship DP (one edge, in both users' lists)", among=among)
+    return Edges(
+        nodes, label="relationship DP (one edge, in both users' lists)", among=among
+    )

@@ -77,7 +77,13 @@ def _read(inner: Any) -> StrategyPart:
         case "IntegersStrategy":
             return Integers(inner, inner.start, inner.end)
         case "FloatStrategy":
-            return Floats(inner, inner.min_value, inner.max_value, inner.smallest_nonzero_magnitude, inner.allow_nan)
+            return Floats(
+                inner,
+                inner.min_value,
+                inner.max_value,
+                inner.smallest_nonzero_magnitude,
+                inner.allow_nan,
+            )
         case "BooleansStrategy":
             return Booleans(inner)
         case "SampledFromStrategy" | "JustStrategy":
@@ -87,18 +93,32 @@ def _read(inner: Any) -> StrategyPart:
         case "TextStrategy":
             return Texts(inner, inner.element_strategy, inner.min_size, inner.max_size)
         case "ListStrategy":
-            return Lists(inner, inner.element_strategy, inner.min_size, inner.max_size, ())
+            return Lists(
+                inner, inner.element_strategy, inner.min_size, inner.max_size, ()
+            )
         case "UniqueListStrategy" | "UniqueSampledListStrategy":
             element, keys = inner.element_strategy, inner.keys
             if inner.tuple_suffixes is not None:  # the items of a dictionary
-                element, keys = st.tuples(element, *inner.tuple_suffixes.element_strategies), (itemgetter(0),)
+                element, keys = (
+                    st.tuples(element, *inner.tuple_suffixes.element_strategies),
+                    (itemgetter(0),),
+                )
             return Lists(inner, element, inner.min_size, inner.max_size, keys)
         case "TupleStrategy":
             return Tuples(inner, inner.element_strategies)
         case "FixedDictStrategy" if not inner.optional:
             return FixedKeys(inner, inner.mapping)
         case "FixedKeysDictStrategy":  # the same of older versions
-            return FixedKeys(inner, dict(zip(inner.keys, inner.mapped_strategy.element_strategies, strict=True)))
+            return FixedKeys(
+                inner,
+                dict(
+                    zip(
+                        inner.keys,
+                        inner.mapped_strategy.element_strategies,
+                        strict=True,
+                    )
+                ),
+            )
         case "OneOfStrategy":
             return Choice(inner, inner.original_strategies)
         case "BuildsStrategy":
@@ -126,16 +146,23 @@ def changed_by(
     return drawn_by(strategy, random, (*other[1][: place + 1], *choices[place + 1 :]))
 
 
-def drawn_by(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
+def drawn_by(
+    strategy: Strategy, random: Random, prefix: Sequence[Any]
+) -> tuple[Any, tuple[Any, ...]] | None:
     """Return a value of which the first choices are given, and all its choices; None where the strategy refuses it."""
-    return (_drawn_by_choices if knows_choices() else _drawn_by_bytes)(strategy, random, prefix)
+    return (_drawn_by_choices if knows_choices() else _drawn_by_bytes)(
+        strategy, random, prefix
+    )
 
 
 @cache
 def knows_choices() -> bool:
     """Return whether this version of Hypothesis draws by choices as ``_drawn_by_choices`` has it do."""
     with suppress(Exception):
-        kept, anew = (_drawn_by_choices(st.integers(0, 999), Random(0), (7,), place) for place in (None, 0))
+        kept, anew = (
+            _drawn_by_choices(st.integers(0, 999), Random(0), (7,), place)
+            for place in (None, 0)
+        )
         return kept == (7, (7,)) != anew
     return False
 
@@ -149,7 +176,9 @@ class _ChoicesAlone(_Data):  # type: ignore[misc]
     anew: tuple[int, Callable[[], None]] | None = None
     """The place of a choice that is drawn although it is given, and what is called after that."""
 
-    def draw(self, strategy: Strategy, label: Any = None, observe_as: Any = None) -> Any:
+    def draw(
+        self, strategy: Strategy, label: Any = None, observe_as: Any = None
+    ) -> Any:
         """Return a value of a strategy."""
         del label, observe_as
         strategy.validate()
@@ -188,14 +217,19 @@ def _drawn_by_choices(
     if anew is not None:
         data.anew = anew, partial(own.seed, random.getrandbits(64))
     try:
-        with undisturbed(settings()), build_context(data, is_final=False, wrapped_test=drawn_by):
+        with (
+            undisturbed(settings()),
+            build_context(data, is_final=False, wrapped_test=drawn_by),
+        ):
             value = data.draw(strategy)
     except (StopTest, UnsatisfiedAssumption):
         return None
     return value, tuple(data.choices)
 
 
-def _drawn_by_bytes(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
+def _drawn_by_bytes(
+    strategy: Strategy, random: Random, prefix: Sequence[Any]
+) -> tuple[Any, tuple[Any, ...]] | None:
     """Return the same, of choices that are bytes."""
     with undisturbed(_quiet()):
         draw, drawn = _by_bytes(strategy)
@@ -205,7 +239,11 @@ def _drawn_by_bytes(strategy: Strategy, random: Random, prefix: Sequence[Any]) -
 
 @cache
 def _quiet() -> settings:
-    return settings(database=None, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck))
+    return settings(
+        database=None,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 @lru_cache(maxsize=16)
@@ -227,7 +265,9 @@ def undisturbed(quiet: settings) -> Iterator[None]:
     if len(_constants) > MOST_CONSTANTS:
         _constants.clear()
     without = {"_get_local_constants": lambda: nothing, "CONSTANTS_CACHE": _constants}
-    before = {name: getattr(providers, name) for name in without if hasattr(providers, name)}
+    before = {
+        name: getattr(providers, name) for name in without if hasattr(providers, name)
+    }
     for name in before:
         setattr(providers, name, without[name])
     try:

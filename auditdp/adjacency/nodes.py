@@ -53,15 +53,23 @@ class Nodes:
 
     def __post_init__(self) -> None:
         if self.change not in ("replaced", "removed"):
-            raise AdjacencyError(f"Nodes: expected change='replaced' or 'removed', got {self.change!r}")
+            raise AdjacencyError(
+                f"Nodes: expected change='replaced' or 'removed', got {self.change!r}"
+            )
         least = 1 if self.loops and self.change == "removed" else 2
         if not isinstance(self.nodes, int | np.integer) or self.nodes < least:
-            raise AdjacencyError(f"Nodes: expected nodes, an integer >= {least}, got {self.nodes!r}")
+            raise AdjacencyError(
+                f"Nodes: expected nodes, an integer >= {least}, got {self.nodes!r}"
+            )
 
     @property
     def name(self) -> str:
         """The adjacency, its size, and what the diagonal says."""
-        what = "the edges of one node replaced" if self.change == "replaced" else "one node added or removed"
+        what = (
+            "the edges of one node replaced"
+            if self.change == "replaced"
+            else "one node added or removed"
+        )
         ids = "1 id" if self.nodes == 1 else f"{self.nodes} ids"
         return f"node DP ({what}), {ids}{', self-loops' if self.loops else ''}"
 
@@ -73,26 +81,40 @@ class Nodes:
             raise AdjacencyError(f"{self.name}: the two graphs are equal: {brief(a)}")
         changed = [v for v in range(self.nodes) if ((rows == v) | (columns == v)).all()]
         if not changed:
-            raise AdjacencyError(f"{self.name}: the graphs differ in edges that share no node: {pair}")
-        if self.change == "removed" and not any(not a[v].any() or not b[v].any() for v in changed):
+            raise AdjacencyError(
+                f"{self.name}: the graphs differ in edges that share no node: {pair}"
+            )
+        if self.change == "removed" and not any(
+            not a[v].any() or not b[v].any() for v in changed
+        ):
             raise AdjacencyError(
                 f"{self.name}: node {changed[0]} has edges in both graphs, so it is not removed: {pair}"
             )
 
     def _graph(self, which: str, data: Any) -> Array:
         graph = np.asarray(data)
-        if graph.shape != (self.nodes,) * 2 or not np.isin(graph, (0, 1)).all() or (graph != graph.T).any():
+        if (
+            graph.shape != (self.nodes,) * 2
+            or not np.isin(graph, (0, 1)).all()
+            or (graph != graph.T).any()
+        ):
             raise AdjacencyError(
                 f"{self.name}: {which} is not a symmetric matrix of zeros and ones of shape ({self.nodes}, {self.nodes}): "
                 f"{brief(graph)}"
             )
         there = np.diagonal(graph) == 1
         if not self.loops and there.any():
-            raise AdjacencyError(f"{self.name}: {which} has ones on the diagonal; give loops=True for self-loops")
+            raise AdjacencyError(
+                f"{self.name}: {which} has ones on the diagonal; give loops=True for self-loops"
+            )
         if self.loops and self.change == "replaced" and not there.all():
-            raise AdjacencyError(f"{self.name}: {which} has zeros on the diagonal; with 'replaced' all nodes are there")
+            raise AdjacencyError(
+                f"{self.name}: {which} has zeros on the diagonal; with 'replaced' all nodes are there"
+            )
         if self.loops and graph[~there].any():
-            raise AdjacencyError(f"{self.name}: {which} has edges of a node that is not there: {brief(graph)}")
+            raise AdjacencyError(
+                f"{self.name}: {which} has edges of a node that is not there: {brief(graph)}"
+            )
         return graph
 
     def _matrix(self, edges: EdgeList, there: set[int]) -> Array:
@@ -104,11 +126,20 @@ class Nodes:
         return matrix
 
     def _pair(
-        self, rest: EdgeList, node: int, first: set[int], second: set[int] | None, there: set[int], name: str
+        self,
+        rest: EdgeList,
+        node: int,
+        first: set[int],
+        second: set[int] | None,
+        there: set[int],
+        name: str,
     ) -> Pair:
         """The pair in which a node has the first neighbours, or the second; with None it is not there."""
         a = self._matrix([*rest, *((node, j) for j in first)], there | {node})
-        b = self._matrix([*rest, *((node, j) for j in second or ())], there if second is None else there | {node})
+        b = self._matrix(
+            [*rest, *((node, j) for j in second or ())],
+            there if second is None else there | {node},
+        )
         return Pair(a, b, name)
 
     def pairs(self) -> list[Pair]:
@@ -120,17 +151,33 @@ class Nodes:
         gone: set[int] | None = set() if self.change == "replaced" else None
         found = [self._pair([], last, rest, gone, rest, "hub | no hub")]
         if self.loops and self.change == "removed" and self.nodes > 1:
-            found.append(self._pair([], last, set(), None, rest, "isolated node | no node"))
+            found.append(
+                self._pair([], last, set(), None, rest, "isolated node | no node")
+            )
         if self.nodes > 2:
-            clique, star = list(combinations(range(last), 2)), [(0, j) for j in range(1, last)]
+            clique, star = (
+                list(combinations(range(last), 2)),
+                [(0, j) for j in range(1, last)],
+            )
             found += [
                 self._pair(clique, last, rest, gone, rest, "clique ± 1 node"),
-                self._pair(star, last, rest - {0}, gone, rest, "two hubs share all leaves | one hub"),
+                self._pair(
+                    star,
+                    last,
+                    rest - {0},
+                    gone,
+                    rest,
+                    "two hubs share all leaves | one hub",
+                ),
                 self._pair(star, last, {0}, gone, rest, "star ± 1 leaf"),
             ]
         if self.nodes > 2 and self.change == "replaced":
             hubs = [(1 + j % 2, j) for j in range(3, self.nodes)]
-            found.append(self._pair(hubs, 0, {1}, {2}, rest | {last}, "leaf of one hub | of another"))
+            found.append(
+                self._pair(
+                    hubs, 0, {1}, {2}, rest | {last}, "leaf of one hub | of another"
+                )
+            )
         return found
 
     def exhaustive(self) -> list[Pair] | None:
@@ -138,7 +185,9 @@ class Nodes:
         if self.nodes > (MOST_REPLACED if self.change == "replaced" else MOST_REMOVED):
             return None
         found = list(self._replaced() if self.change == "replaced" else self._removed())
-        return sorted(found, key=lambda pair: int(pair.data.sum() + pair.neighbour.sum()))
+        return sorted(
+            found, key=lambda pair: int(pair.data.sum() + pair.neighbour.sum())
+        )
 
     def _replaced(self) -> Iterator[Pair]:
         everybody = set(range(self.nodes))
@@ -147,7 +196,9 @@ class Nodes:
                 if len(first ^ second) == 1 and min(first ^ second) < node:
                     continue  # one edge differs: the pair is listed with its other end
                 for rest in _graphs(everybody - {node}):
-                    yield self._pair(rest, node, second, first, everybody, f"node {node} rewired")
+                    yield self._pair(
+                        rest, node, second, first, everybody, f"node {node} rewired"
+                    )
 
     def _removed(self) -> Iterator[Pair]:
         for node in range(self.nodes):
@@ -156,9 +207,22 @@ class Nodes:
                 for rest in _graphs(there):
                     ends = {end for edge in rest for end in edge}
                     for neighbours in _subsets(there):
-                        alone = len(neighbours) == 1 and min(neighbours) < node and not neighbours & ends
-                        if self.loops or (neighbours and not alone):  # an edge by itself is listed with its other end
-                            yield self._pair(rest, node, neighbours, None, there, f"node {node} removed")
+                        alone = (
+                            len(neighbours) == 1
+                            and min(neighbours) < node
+                            and not neighbours & ends
+                        )
+                        if self.loops or (
+                            neighbours and not alone
+                        ):  # an edge by itself is listed with its other end
+                            yield self._pair(
+                                rest,
+                                node,
+                                neighbours,
+                                None,
+                                there,
+                                f"node {node} removed",
+                            )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with any graph and any node changed; the simplest have few edges, and node 0 changes."""
@@ -171,10 +235,19 @@ class Nodes:
             there = set(others)
             if self.loops and self.change == "removed":
                 there = {j for j in others if not draw(st.booleans())}
-            rest = [edge for edge in combinations(sorted(there), 2) if draw(st.booleans())]
+            rest = [
+                edge for edge in combinations(sorted(there), 2) if draw(st.booleans())
+            ]
             first = {j for j in sorted(there) if draw(st.booleans())}
             if self.change == "removed":
-                pair = self._pair(rest, node, first or (set() if self.loops else {others[0]}), None, there, "")
+                pair = self._pair(
+                    rest,
+                    node,
+                    first or (set() if self.loops else {others[0]}),
+                    None,
+                    there,
+                    "",
+                )
                 return pair.swapped() if draw(st.booleans()) else pair
             second = {j for j in others if draw(st.booleans())}
             if first == second:
@@ -224,23 +297,39 @@ class Canaries:
     count: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, int | np.integer) or self.count < 1:
-            raise AdjacencyError(f"Canaries: expected count, an integer >= 1, got {self.count!r}")
+        if (
+            isinstance(self.count, bool)
+            or not isinstance(self.count, int | np.integer)
+            or self.count < 1
+        ):
+            raise AdjacencyError(
+                f"Canaries: expected count, an integer >= 1, got {self.count!r}"
+            )
 
     @property
     def name(self) -> str:
         """The adjacency and how many there are."""
-        return "1 canary, in or out" if self.count == 1 else f"one of {self.count:,} canaries added or removed"
+        return (
+            "1 canary, in or out"
+            if self.count == 1
+            else f"one of {self.count:,} canaries added or removed"
+        )
 
     def check(self, pair: Pair) -> None:
         """Raise unless both say which canaries are in, and differ in one."""
         for which, data in sides(pair):
             if np.shape(data) != (self.count,) or np.asarray(data).dtype != bool:
-                raise AdjacencyError(f"{self.name}: expected {which}, bool of shape ({self.count},), got {brief(data)}")
+                raise AdjacencyError(
+                    f"{self.name}: expected {which}, bool of shape ({self.count},), got {brief(data)}"
+                )
         if (differ := int(np.sum(pair.data != pair.neighbour))) != 1:
-            raise AdjacencyError(f"{self.name}: the inputs differ in {differ} canaries, expected exactly one: {pair}")
+            raise AdjacencyError(
+                f"{self.name}: the inputs differ in {differ} canaries, expected exactly one: {pair}"
+            )
 
-    def _pair(self, rest: Sequence[bool] | Included, place: int, name: str = "") -> Pair:
+    def _pair(
+        self, rest: Sequence[bool] | Included, place: int, name: str = ""
+    ) -> Pair:
         included, excluded = np.array(rest, bool), np.array(rest, bool)
         included[place], excluded[place] = True, False
         return Pair(included, excluded, name)
@@ -248,14 +337,23 @@ class Canaries:
     def pairs(self) -> list[Pair]:
         """Return the last, the first and the middle canary in or out, without any other and with all of them."""
         rests = [False, True] if self.count > 1 else [False]
-        return [self._pair([rest] * self.count, place) for rest in rests for place, _ in places(self.count)]
+        return [
+            self._pair([rest] * self.count, place)
+            for rest in rests
+            for place, _ in places(self.count)
+        ]
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair, or None where there are too many."""
         if self.count > 20 or self.count * 2 ** (self.count - 1) > MAX_EXHAUSTIVE:
             return None
         everything = product((False, True), repeat=self.count)
-        return [self._pair(rest, place) for rest in everything for place in range(self.count) if not rest[place]]
+        return [
+            self._pair(rest, place)
+            for rest in everything
+            for place in range(self.count)
+            if not rest[place]
+        ]
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs of any canaries; the simplest has one."""

@@ -65,17 +65,29 @@ def draws(strategy: st.SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Va
             yield drawn
 
 
-def changed(strategy: st.SearchStrategy[Value], drawn: Drawn[Value], *, seed: int) -> Drawn[Value] | None:
+def changed(
+    strategy: st.SearchStrategy[Value], drawn: Drawn[Value], *, seed: int
+) -> Drawn[Value] | None:
     """Return what a strategy makes of the choices of a value of which one, chosen at random, is made anew."""
     from auditdp.adjacency.hypothesis_internals import changed_by
 
     random = Random(seed)
     if not drawn.choices:
         return None
-    return _made(partial(changed_by, strategy, random, drawn.choices, random.randrange(len(drawn.choices))))
+    return _made(
+        partial(
+            changed_by,
+            strategy,
+            random,
+            drawn.choices,
+            random.randrange(len(drawn.choices)),
+        )
+    )
 
 
-def _made(draw: Callable[[], tuple[Value, tuple[Any, ...]] | None]) -> Drawn[Value] | None:
+def _made(
+    draw: Callable[[], tuple[Value, tuple[Any, ...]] | None],
+) -> Drawn[Value] | None:
     """Return a value, or None where the strategy refuses it or its code raises."""
     try:
         found = draw()
@@ -105,7 +117,12 @@ def aim(score: float) -> None:
 
 
 def walk(
-    strategy: st.SearchStrategy[Any], visit: Callable[[Any], bool], *, examples: int, visits: int, seed: int
+    strategy: st.SearchStrategy[Any],
+    visit: Callable[[Any], bool],
+    *,
+    examples: int,
+    visits: int,
+    seed: int,
 ) -> None:
     """Show ``visit`` generated values until it says True, and shrink that one; stop after so many visits."""
     from hypothesis import HealthCheck, Phase, Verbosity, find, settings
@@ -132,7 +149,9 @@ def walk(
         made += 1
         try:
             return visit(value)
-        except Exception as error:  # the caller's own error, which Hypothesis would shrink and explain
+        except (
+            Exception
+        ) as error:  # the caller's own error, which Hypothesis would shrink and explain
             raise _Stop from error
 
     quiet = settings(
@@ -156,7 +175,11 @@ def walk(
 
 
 def maximise(
-    strategy: SearchStrategy[Value], score: Callable[[Value], float], *, examples: int, seed: int
+    strategy: SearchStrategy[Value],
+    score: Callable[[Value], float],
+    *,
+    examples: int,
+    seed: int,
 ) -> list[tuple[float, Value]]:
     """Return the distinct values that a search for a large score came across, best first.
 

@@ -11,7 +11,12 @@ from pydantic.dataclasses import dataclass
 
 from auditdp.adjacency.adjacency import Pair, is_data
 from auditdp.mechanism.calls.channel import Channel, shaped
-from auditdp.mechanism.calls.remote_mechanism import CallsElsewhere, Count, HeldInput, Text
+from auditdp.mechanism.calls.remote_mechanism import (
+    CallsElsewhere,
+    Count,
+    HeldInput,
+    Text,
+)
 
 MOST_PROMISED = 16.0
 """What a call of a found pair promises to gain, at most, relative to the listed one that differs most."""
@@ -19,7 +24,10 @@ MOST_COUNTED = 1 << 20
 """Pairs that are counted, where there are so many or more."""
 PairHeld = tuple[Count, Text]
 """The number of a pair there, and how reports write it."""
-PromisedHeld = Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]], Field(max_length=64)]
+PromisedHeld = Annotated[
+    list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]],
+    Field(max_length=64),
+]
 """Pairs, each with what it promises."""
 
 
@@ -77,13 +85,21 @@ def promised(channel: Channel, pairs: PromisedHeld) -> list[tuple[Pair, float]]:
 
 def _named(channel: Channel, held: PairHeld) -> Pair:
     number, text = held
-    return PairElsewhere(HeldInput(channel, number, 0), HeldInput(channel, number, 1), text=text)
+    return PairElsewhere(
+        HeldInput(channel, number, 0), HeldInput(channel, number, 1), text=text
+    )
 
 
-_PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(Annotated[list[PairHeld], Field(min_length=1)])
-_PROPOSED: TypeAdapter[tuple[PromisedHeld, int]] = TypeAdapter(tuple[PromisedHeld, Count])
+_PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(
+    Annotated[list[PairHeld], Field(min_length=1)]
+)
+_PROPOSED: TypeAdapter[tuple[PromisedHeld, int]] = TypeAdapter(
+    tuple[PromisedHeld, Count]
+)
 _SMALLER: TypeAdapter[PairHeld | None] = TypeAdapter(PairHeld | None)
-_EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None)
+_EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(
+    Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None
+)
 _TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
 _TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
@@ -105,7 +121,9 @@ class AdjacencyElsewhere:
         Raises:
             AdjacencyError: If one of them is none, or there are none.
         """
-        return [self._pair(held) for held in shaped(_PAIRS, self._channel.ask("pairs")[0])]
+        return [
+            self._pair(held) for held in shaped(_PAIRS, self._channel.ask("pairs")[0])
+        ]
 
     def exhaustive(self) -> list[Pair] | None:
         """Return as many pairs as there are, of which nothing is known; None where there are too many."""
@@ -116,10 +134,18 @@ class AdjacencyElsewhere:
         """Return whether it generates pairs that it does not list."""
         return shaped(_TRUTH, self._channel.ask("can_search")[0])
 
-    def traced(self, calls: Any, played: Sequence[Pair], most: int, seed: int, *, search: bool) -> TraceElsewhere:
+    def traced(
+        self, calls: Any, played: Sequence[Pair], most: int, seed: int, *, search: bool
+    ) -> TraceElsewhere:
         """Have the code traced, on the pairs that are played and, in a search, on others."""
         assert isinstance(calls, CallsElsewhere)
-        asked = calls.mechanism.number, [pair.data.pair for pair in played], most, seed, search
+        asked = (
+            calls.mechanism.number,
+            [pair.data.pair for pair in played],
+            most,
+            seed,
+            search,
+        )
         found = shaped(_TRACE, self._channel.ask("trace", *asked)[0])
         return TraceElsewhere(calls, promised(self._channel, found.pairs))
 
@@ -131,11 +157,19 @@ class AdjacencyElsewhere:
         Return them, each with what it promises, and how many were looked at.
         """
         assert isinstance(calls, CallsElsewhere)
-        asked = calls.mechanism.number, calls.number, [pair.data.pair for pair in played], first, most
+        asked = (
+            calls.mechanism.number,
+            calls.number,
+            [pair.data.pair for pair in played],
+            first,
+            most,
+        )
         found, looked_at = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
         return promised(self._channel, found), looked_at
 
-    def smaller(self, calls: Any, pair: Pair, refuted_at: int, alpha: float) -> Pair | None:
+    def smaller(
+        self, calls: Any, pair: Pair, refuted_at: int, alpha: float
+    ) -> Pair | None:
         """Have the smallest pair looked for that refutes the claim as one did, and return it, if there is any."""
         assert isinstance(calls, CallsElsewhere)
         asked = calls.mechanism.number, calls.number, pair.data.pair, refuted_at, alpha

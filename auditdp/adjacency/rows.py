@@ -69,14 +69,20 @@ class Rows:
                 f"{brief(self.row)}"
             )
         if self.change not in ("add/remove", "replace"):
-            raise AdjacencyError(f"Rows: expected change='add/remove' or 'replace', got {self.change!r}")
+            raise AdjacencyError(
+                f"Rows: expected change='add/remove' or 'replace', got {self.change!r}"
+            )
         if not 0 <= self.least <= self.most or self._fewest > self.most:
             raise AdjacencyError(
                 f"Rows: expected 0 <= least <= most with room for a change, got {self.least!r} and {self.most!r}"
             )
         if self.into not in CONTAINERS:
-            names = ", ".join(kind if isinstance(kind, str) else kind.__name__ for kind in CONTAINERS)
-            raise AdjacencyError(f"Rows: expected into, one of {names}, got {self.into!r}")
+            names = ", ".join(
+                kind if isinstance(kind, str) else kind.__name__ for kind in CONTAINERS
+            )
+            raise AdjacencyError(
+                f"Rows: expected into, one of {names}, got {self.into!r}"
+            )
 
     @property
     def _fewest(self) -> int:
@@ -86,7 +92,11 @@ class Rows:
     @property
     def name(self) -> str:
         """The convention, the sizes and what a row is."""
-        what = f"one {self.called} added or removed" if self.change == "add/remove" else f"one {self.called} replaced"
+        what = (
+            f"one {self.called} added or removed"
+            if self.change == "add/remove"
+            else f"one {self.called} replaced"
+        )
         fewest = self.least if self.change == "add/remove" else self._fewest
         sizes = f"{fewest} to {self.most}" if fewest < self.most else f"{self.most}"
         return f"{what} ({sizes} {self.called}s{self._described}, {self._container})"
@@ -98,11 +108,18 @@ class Rows:
     @property
     def _described(self) -> str:
         text = repr(self.row)
-        return "" if " at 0x" in text else f" of {text if len(text) <= 60 else text[:59] + '…'}"
+        return (
+            ""
+            if " at 0x" in text
+            else f" of {text if len(text) <= 60 else text[:59] + '…'}"
+        )
 
     def check(self, pair: Pair) -> None:
         """Raise unless both are such collections and differ in one row; that rows are of a strategy is not checked."""
-        a, b = ([(key, identity_key(row)) for key, row in self._items(which, data)] for which, data in sides(pair))
+        a, b = (
+            [(key, identity_key(row)) for key, row in self._items(which, data)]
+            for which, data in sides(pair)
+        )
         if self.change == "add/remove" and abs(len(a) - len(b)) != 1:
             raise AdjacencyError(
                 f"{self.name}: the inputs have {len(a)} and {len(b)} {self.called}s, expected one more or less: {pair}"
@@ -112,7 +129,9 @@ class Rows:
                 f"{self.name}: the inputs have {len(a)} and {len(b)} {self.called}s, expected equally many: {pair}"
             )
         if (differ := self._changes(a, b)) != 1:
-            raise AdjacencyError(f"{self.name}: the inputs differ in {differ} {self.called}s, expected one: {pair}")
+            raise AdjacencyError(
+                f"{self.name}: the inputs differ in {differ} {self.called}s, expected one: {pair}"
+            )
 
     def _changes(self, a: list[Item], b: list[Item]) -> int:
         """Return how many rows are to be added, removed or replaced, one after the other, to get from a to b."""
@@ -121,12 +140,19 @@ class Rows:
         one, two = sorted(([row for _, row in a], [row for _, row in b]), key=len)
         if self.change == "replace":
             return int(sum(x != y for x, y in zip(one, two, strict=True)))
-        place = next((k for k, (x, y) in enumerate(zip(one, two, strict=False)) if x != y), len(one))
-        return 1 + int(sum(x != y for x, y in zip(one[place:], two[place + 1 :], strict=True)))
+        place = next(
+            (k for k, (x, y) in enumerate(zip(one, two, strict=False)) if x != y),
+            len(one),
+        )
+        return 1 + int(
+            sum(x != y for x, y in zip(one[place:], two[place + 1 :], strict=True))
+        )
 
     def _items(self, which: str, data: Any) -> list[Item]:
         if not self._holds(data) or not self.least <= len(data) <= self.most:
-            raise AdjacencyError(f"{self.name}: {which} is not such a {self._container}: {brief(data)}")
+            raise AdjacencyError(
+                f"{self.name}: {which} is not such a {self._container}: {brief(data)}"
+            )
         if isinstance(data, dict):
             return list(data.items())
         if self.into in TABLES:
@@ -135,10 +161,14 @@ class Rows:
 
     def _holds(self, data: Any) -> bool:
         if self.into in TABLES:
-            return is_table(data) and type(data).__module__.partition(".")[0] == self.into
+            return (
+                is_table(data) and type(data).__module__.partition(".")[0] == self.into
+            )
         if self.into in ("table", np.ndarray):
             return (
-                isinstance(data, np.ndarray) and data.ndim > 0 and (data.dtype.names is None) is (self.into != "table")
+                isinstance(data, np.ndarray)
+                and data.ndim > 0
+                and (data.dtype.names is None) is (self.into != "table")
             )
         return isinstance(data, self.into)  # type: ignore[arg-type]
 
@@ -151,35 +181,60 @@ class Rows:
             return "".join(rows)
         if self.into not in (np.ndarray, "table", *TABLES):
             return self.into(rows)  # type: ignore[operator]
-        like = self._ends[0]  # it comes last and goes, so that an input without rows has their type and shape
+        like = self._ends[
+            0
+        ]  # it comes last and goes, so that an input without rows has their type and shape
         try:
             if self.into is np.ndarray:
                 return np.array([*rows, like], self._dtype)[:-1]
-            if not all(isinstance(row, dict) and row.keys() == like.keys() for row in rows):
+            if not all(
+                isinstance(row, dict) and row.keys() == like.keys() for row in rows
+            ):
                 raise TypeError("rows are not dicts of the same keys")
             if self.into in TABLES:
                 columns = {name: [row[name] for row in (*rows, like)] for name in like}
-                return importlib.import_module(str(self.into)).DataFrame(columns).head(-1)
-            return np.array([tuple(row[name] for name in like) for row in rows], self._dtype)
+                return (
+                    importlib.import_module(str(self.into)).DataFrame(columns).head(-1)
+                )
+            return np.array(
+                [tuple(row[name] for name in like) for row in rows], self._dtype
+            )
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise AdjacencyError(f"Rows: cannot make a {self._container} of {brief(rows)}: {error}") from error
+            raise AdjacencyError(
+                f"Rows: cannot make a {self._container} of {brief(rows)}: {error}"
+            ) from error
         except ModuleNotFoundError as error:
-            raise AdjacencyError(f"Rows: into='{self.into}' needs it: pip install {self.into}") from error
+            raise AdjacencyError(
+                f"Rows: into='{self.into}' needs it: pip install {self.into}"
+            ) from error
 
     @cached_property
     def _dtype(self) -> np.dtype[Any] | None:
         """The type of an array, or of the columns of a table: numbers and booleans as they are, anything else as objects."""
         low, high = self._ends
         if self.into == "table":
-            return np.dtype([(name, _number_type([low[name], high[name]]) or np.dtype(object)) for name in low])
+            return np.dtype(
+                [
+                    (name, _number_type([low[name], high[name]]) or np.dtype(object))
+                    for name in low
+                ]
+            )
         return _number_type([low, high])
 
-    def _pair(self, rows: Sequence[Any], place: int, other: Any, name: str = "") -> Pair:
+    def _pair(
+        self, rows: Sequence[Any], place: int, other: Any, name: str = ""
+    ) -> Pair:
         """Return the pair in which the row at a place is there or not; with "replace", is the other one or the given one."""
         items = list(enumerate(rows))
         if self.change == "add/remove":
-            return Pair(self._made(items), self._made(items[:place] + items[place + 1 :]), name)
-        return Pair(self._made([*items[:place], (place, other), *items[place + 1 :]]), self._made(items), name)
+            return Pair(
+                self._made(items), self._made(items[:place] + items[place + 1 :]), name
+            )
+        return Pair(
+            self._made([*items[:place], (place, other), *items[place + 1 :]]),
+            self._made(items),
+            name,
+        )
 
     @cached_property
     def _ends(self) -> tuple[Any, Any]:
@@ -188,7 +243,9 @@ class Rows:
     @cached_property
     def _distinct(self) -> list[Any]:
         """A few rows that differ from each other, the simplest first; of arrays, those that fit into their type."""
-        return [row for row in first_values(self.row, 2 * DISTINCT) if self._fits(row)][:DISTINCT] or [self._ends[0]]
+        return [row for row in first_values(self.row, 2 * DISTINCT) if self._fits(row)][
+            :DISTINCT
+        ] or [self._ends[0]]
 
     def _fits(self, row: Any) -> bool:
         with suppress(AdjacencyError):
@@ -208,15 +265,32 @@ class Rows:
         few = min(max(self._fewest, 3), self.most)
         several = self._several
         found = [
-            self._pair([low] * (self._fewest - 1) + [self._kept(high, low)], self._fewest - 1, high, "fewest"),
+            self._pair(
+                [low] * (self._fewest - 1) + [self._kept(high, low)],
+                self._fewest - 1,
+                high,
+                "fewest",
+            ),
             self._pair([high] * few, few - 1, low, "duplicates"),
-            self._pair([low] * (few - 1) + [self._kept(high, low)], few - 1, high, "unlike the others"),
+            self._pair(
+                [low] * (few - 1) + [self._kept(high, low)],
+                few - 1,
+                high,
+                "unlike the others",
+            ),
         ]
         for place, name in places(len(several)):
             rows = list(several)
             if self.change == "add/remove":
                 rows[place] = high
-            found.append(self._pair(rows, place, high if differ(rows[place], high) else low, f"{name} of {len(rows)}"))
+            found.append(
+                self._pair(
+                    rows,
+                    place,
+                    high if differ(rows[place], high) else low,
+                    f"{name} of {len(rows)}",
+                )
+            )
         return different(found)
 
     def _kept(self, added: Any, replaced: Any) -> Any:
@@ -237,10 +311,21 @@ class Rows:
     @cached_property
     def _corner_cases(self) -> list[Pair]:
         found = []
-        corners = RowCorners(self.row, self._ends, self._several, self.change == "add/remove", self._fewest, self.most)
-        for corner in filter(None, chain.from_iterable(zip_longest(*corners.of_each_kind()))):
+        corners = RowCorners(
+            self.row,
+            self._ends,
+            self._several,
+            self.change == "add/remove",
+            self._fewest,
+            self.most,
+        )
+        for corner in filter(
+            None, chain.from_iterable(zip_longest(*corners.of_each_kind()))
+        ):
             rows, place, other = corner
-            with suppress(AdjacencyError):  # rows that do not fit into the type of an array
+            with suppress(
+                AdjacencyError
+            ):  # rows that do not fit into the type of an array
                 found.append(self._pair(rows, place, other, "corner case"))
         return different(found)
 
@@ -256,7 +341,9 @@ class Rows:
         sizes, either = st.integers(self._fewest, self.most), st.booleans()
 
         @lru_cache  # Hypothesis looks at a strategy that is made anew as long as it draws from it
-        def parts(size: int, fewest: int) -> tuple[st.SearchStrategy[list[Any]], st.SearchStrategy[int]]:
+        def parts(
+            size: int, fewest: int
+        ) -> tuple[st.SearchStrategy[list[Any]], st.SearchStrategy[int]]:
             named = st.sampled_from([k for k, _ in places(size)])
             some = st.lists(row, min_size=fewest, max_size=min(size, MOST_DRAWN))
             return some, st.one_of(named, st.integers(0, size - 1))
@@ -346,7 +433,11 @@ class RowCorners:
             if self.fewest <= count + 1 <= self.most:
                 for k, (one, other) in enumerate(permutations(telling, 2)):
                     kept, place = self.kept(one, other), count * (k % 2 == 0)
-                    yield [other] * place + [kept] + [other] * (count - place), place, one
+                    yield (
+                        [other] * place + [kept] + [other] * (count - place),
+                        place,
+                        one,
+                    )
 
     def _in_all_sizes(self) -> Iterator[Corner]:
         low, high = self.ends
@@ -359,20 +450,36 @@ class RowCorners:
         for count in range(self.fewest, min(len(telling) - 1, self.most, DISTINCT) + 1):
             for place in (0, count - 1):
                 kept = self.kept(telling[count - 1], telling[count])
-                yield [*telling[:place], kept, *telling[place : count - 1]], place, telling[count - 1]
+                yield (
+                    [*telling[:place], kept, *telling[place : count - 1]],
+                    place,
+                    telling[count - 1],
+                )
 
     def _ties(self, telling: Sequence[Any]) -> Iterator[Corner]:
         """The row that breaks a tie of two kinds of rows."""
         for count in dict.fromkeys(((self.most - 1) // 2, 1, 2, self.most // 4)):
             if count and self.fewest <= 2 * count + 1 <= self.most:
                 for one, other in permutations(telling[:2], 2):
-                    yield [one] * count + [other] * count + [self.kept(other, one)], 2 * count, other
+                    yield (
+                        [one] * count + [other] * count + [self.kept(other, one)],
+                        2 * count,
+                        other,
+                    )
 
     def _with_all_elements(self, telling: Sequence[Any]) -> Iterator[Corner]:
         """A row that has the elements of all others, which have one each, after and before them."""
-        containers = [row for row in telling if isinstance(row, Collection) and not isinstance(row, str)]
+        containers = [
+            row
+            for row in telling
+            if isinstance(row, Collection) and not isinstance(row, str)
+        ]
         for row in sorted(containers, key=len, reverse=True)[:2]:
-            others = [single for single in containers if len(single) == 1 and all(x in row for x in single)]
+            others = [
+                single
+                for single in containers
+                if len(single) == 1 and all(x in row for x in single)
+            ]
             for count in dict.fromkeys((min(len(others), self.most - 1), 1)):
                 if others and self.fewest <= count + 1 <= self.most:
                     yield [*others[:count], self.kept(row, others[0])], count, row
@@ -396,14 +503,29 @@ class RowCorners:
     @property
     def _sizes(self) -> list[int]:
         """Numbers of rows of the larger input: few, many, and those that do not fit into a byte."""
-        some = [self.fewest, self.fewest + 1, 2, 3, (self.fewest + self.most) // 2, self.most - 1, self.most]
+        some = [
+            self.fewest,
+            self.fewest + 1,
+            2,
+            3,
+            (self.fewest + self.most) // 2,
+            self.most - 1,
+            self.most,
+        ]
         some += [limit + d for limit in (128, 256, 32768, 65536) for d in (0, 1)]
         return sorted({size for size in some if self.fewest <= size <= self.most})
 
     def _sums(self, domain: Domain) -> Iterator[Corner]:
         """Rows whose sum is just below a limit, and one that takes it across."""
         for limit in domain.limits(self.most):
-            enough = next((n for n in range(self.fewest, self.most + 1) if limit <= n * domain.high), self.most)
+            enough = next(
+                (
+                    n
+                    for n in range(self.fewest, self.most + 1)
+                    if limit <= n * domain.high
+                ),
+                self.most,
+            )
             for count in dict.fromkeys((min(enough + 1, self.most), self.most)):
                 if self.added:
                     rows = domain.summing(limit - 1, count - 1)

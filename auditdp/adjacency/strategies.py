@@ -25,5 +25,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     import hypothesis
 
-    found = globals()[name] = getattr(hypothesis if name in ("assume", "reject") else hypothesis.strategies, name)
+    found = globals()[name] = getattr(
+        hypothesis if name in ("assume", "reject") else hypothesis.strategies, name
+    )
     return found

@@ -41,7 +41,11 @@ FEW_VALUES = 10
 """Whole numbers of which a column has no more are taken for labels."""
 UP_TO = 1e-9
 """Rounding of lengths, relative."""
-ADDED, ABSENT, REPLACED = "one record added or removed", "one record put to {:g}", "one record replaced"
+ADDED, ABSENT, REPLACED = (
+    "one record added or removed",
+    "one record put to {:g}",
+    "one record replaced",
+)
 FREE = np.zeros(1, bool)
 """What stays of a record that may become any other one."""
 
@@ -83,14 +87,18 @@ class Alike(GivenPairs):
 
     def __post_init__(self) -> None:
         if not self.wider >= 1:
-            raise AdjacencyError(f"Alike: expected wider >= 1, got wider={self.wider!r}")
+            raise AdjacencyError(
+                f"Alike: expected wider >= 1, got wider={self.wider!r}"
+            )
         _ = self._change
 
     @property
     def name(self) -> str:
         """How neighbours differ, and where others are looked for."""
         wider = "" if self.wider == 1 else f" {self.wider:g} times"
-        searched = f"neighbours searched: {self.reading}, within{wider} the data's ranges"
+        searched = (
+            f"neighbours searched: {self.reading}, within{wider} the data's ranges"
+        )
         return f"pairs as given (adjacency not checked); {searched}"
 
     @cached_property
@@ -119,15 +127,30 @@ class Alike(GivenPairs):
         first, second = (side.rows for side in self._sides)
         if first.shape[1:] == second.shape[1:]:
             if abs(len(first) - len(second)) == 1:
-                longer, shorter = (first, second) if len(first) > len(second) else (second, first)
-                place = next((k for k in range(len(shorter)) if not _same(longer[k], shorter[k])), len(shorter))
+                longer, shorter = (
+                    (first, second) if len(first) > len(second) else (second, first)
+                )
+                place = next(
+                    (
+                        k
+                        for k in range(len(shorter))
+                        if not _same(longer[k], shorter[k])
+                    ),
+                    len(shorter),
+                )
                 if _same(np.delete(longer, place, axis=0), shorter):
                     return {ADDED: _Change(place, FREE)}
             elif len(first) == len(second):
-                places = [k for k in range(len(first)) if not _same(first[k], second[k])]
+                places = [
+                    k for k in range(len(first)) if not _same(first[k], second[k])
+                ]
                 if len(places) == 1:
-                    return self._replaced(places[0], second[places[0]], first[places[0]])
-        raise AdjacencyError(f"Alike: the inputs do not differ in one record: {self.given[0]}")
+                    return self._replaced(
+                        places[0], second[places[0]], first[places[0]]
+                    )
+        raise AdjacencyError(
+            f"Alike: the inputs do not differ in one record: {self.given[0]}"
+        )
 
     def _replaced(self, place: int, one: Floats, other: Floats) -> dict[str, _Change]:
         """Return the readings of a record in place of another: absent, another in some parts, and another one."""
@@ -135,7 +158,11 @@ class Alike(GivenPairs):
         stays, equal = self._sides[0].stays(one, other), same_entries(one, other)
         # Features alone may be put to 0, so that a label which is the same in both belongs to no absent record.
         labels = equal & self._labels & (not self._labels.all())
-        absent = [row for row in (one, other) if not np.nan_to_num(np.where(labels, 0, row)).any()]
+        absent = [
+            row
+            for row in (one, other)
+            if not np.nan_to_num(np.where(labels, 0, row)).any()
+        ]
         if absent:
             named, zeros = ABSENT.format(absent[0].flat[0]), equal & ~labels
             if zeros.any():
@@ -143,7 +170,9 @@ class Alike(GivenPairs):
                 found[some] = _Change(place, labels, absent[0], zeros)
             found[named] = _Change(place, labels, absent[0])
         elif stays.any():
-            found[f"{(~stays).sum()} of {len(stays)} parts of {REPLACED}, the others unchanged"] = _Change(place, stays)
+            found[
+                f"{(~stays).sum()} of {len(stays)} parts of {REPLACED}, the others unchanged"
+            ] = _Change(place, stays)
         return found | {REPLACED: _Change(place, FREE)}
 
     @cached_property
@@ -161,26 +190,41 @@ class Alike(GivenPairs):
     @cached_property
     def _labels(self) -> Any:
         """Which columns hold whole numbers, of which the data has all that there are."""
-        few = np.array([len(np.unique(column)) <= FEW_VALUES for column in self._rows.T])
-        return self._sides[0].whole | (few & (self._rows == np.round(self._rows)).all(axis=0))
+        few = np.array(
+            [len(np.unique(column)) <= FEW_VALUES for column in self._rows.T]
+        )
+        return self._sides[0].whole | (
+            few & (self._rows == np.round(self._rows)).all(axis=0)
+        )
 
     @cached_property
     def _between(self) -> tuple[Floats, Floats]:
         """The shortest and the longest that each part of a record may be."""
         lengths = self._lengths(self._rows)
-        return lengths.min(axis=0) / self.wider * (1 - UP_TO), lengths.max(axis=0) * self.wider * (1 + UP_TO)
+        return lengths.min(axis=0) / self.wider * (1 - UP_TO), lengths.max(
+            axis=0
+        ) * self.wider * (1 + UP_TO)
 
     def _lengths(self, rows: Floats) -> Floats:
         """Return the length of each part of each row, shape (rows, parts)."""
-        return np.stack([np.linalg.norm(rows[:, part], axis=1) for part in self._sides[0].parts], axis=1)
+        return np.stack(
+            [np.linalg.norm(rows[:, part], axis=1) for part in self._sides[0].parts],
+            axis=1,
+        )
 
     def _within(self, row: Floats) -> Floats | None:
         """Return a row made no longer than the longest; None where it then leaves the ranges, or is too short."""
         row, longest = row.copy(), self._between[1] / (1 + UP_TO)
-        for part, length, most in zip(self._sides[0].parts, self._lengths(row[None])[0], longest, strict=True):
-            row[part] *= np.where(self._labels[part], 1.0, min(1.0, most / length if length else 1.0))
+        for part, length, most in zip(
+            self._sides[0].parts, self._lengths(row[None])[0], longest, strict=True
+        ):
+            row[part] *= np.where(
+                self._labels[part], 1.0, min(1.0, most / length if length else 1.0)
+            )
         low, high = self._ranges
-        inside = (row >= low - UP_TO * np.abs(low)).all() and (row <= high + UP_TO * np.abs(high)).all()
+        inside = (row >= low - UP_TO * np.abs(low)).all() and (
+            row <= high + UP_TO * np.abs(high)
+        ).all()
         return row if inside and self._is_between(row[None])[0] else None
 
     def _is_between(self, rows: Floats) -> Any:
@@ -193,26 +237,44 @@ class Alike(GivenPairs):
         """Records to change: the longest and shortest, corners of the ranges, one turned round, an unlikely last number."""
         rows, (low, high) = self._rows, self._ranges
         by_length = rows[np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")]
-        few = MOST_TRIED if rows.shape[1] == 1 and self._labels.all() else MOST_LONG  # of no others there are ranges
+        few = (
+            MOST_TRIED if rows.shape[1] == 1 and self._labels.all() else MOST_LONG
+        )  # of no others there are ranges
         found = [*by_length[:few], *by_length[-1:]]
         if self._stays_by_record:
             found += [side.rows[self._change.place] for side in self._sides]
         if 1 < rows.shape[1] <= MOST_FOLLOWED:
             known = np.column_stack([rows[:, :-1], np.ones(len(rows))])
-            odd = np.abs(known @ np.linalg.lstsq(known, rows[:, -1], rcond=None)[0] - rows[:, -1])
+            odd = np.abs(
+                known @ np.linalg.lstsq(known, rows[:, -1], rcond=None)[0] - rows[:, -1]
+            )
             found.append(rows[int(np.argmax(odd))])
-            found += [np.append(row[:-1], end) for row in found[:1] for end in (low[-1], high[-1])]
-        signs = list(product((1, 0), repeat=rows.shape[1])) if 2 ** rows.shape[1] <= MOST_CORNERS else self._signs()
+            found += [
+                np.append(row[:-1], end)
+                for row in found[:1]
+                for end in (low[-1], high[-1])
+            ]
+        signs = (
+            list(product((1, 0), repeat=rows.shape[1]))
+            if 2 ** rows.shape[1] <= MOST_CORNERS
+            else self._signs()
+        )
         found += [np.where(sign, high, low) for sign in signs]
         found += [np.where(self._labels, row, -row) for row in by_length[:1]]
         if self.wider > 1:
-            found += [np.where(self._labels, row, self.wider * row) for row in by_length[:1]]
+            found += [
+                np.where(self._labels, row, self.wider * row) for row in by_length[:1]
+            ]
         inside = [row for each in found if (row := self._within(each)) is not None]
-        return list({row.tobytes(): row for row in inside if self._is_changed(row)}.values())
+        return list(
+            {row.tobytes(): row for row in inside if self._is_changed(row)}.values()
+        )
 
     def _is_changed(self, row: Floats) -> bool:
         """Return whether there is another record to replace one, where it has to be one of the data with the same parts."""
-        return not self._stays_by_record or not _same(self.opposite(row, self._change.stays), row)
+        return not self._stays_by_record or not _same(
+            self.opposite(row, self._change.stays), row
+        )
 
     @property
     def _stays_by_record(self) -> bool:
@@ -223,29 +285,53 @@ class Alike(GivenPairs):
         columns = self._rows.shape[1]
         last, turns = np.arange(columns) < columns - 1, np.arange(columns) % 2 == 0
         drawn = np.random.default_rng(0).random((MOST_CORNERS - 4, columns)) < 0.5
-        return [np.ones(columns, bool), np.zeros(columns, bool), last, ~last, turns, *drawn][:MOST_CORNERS]
+        return [
+            np.ones(columns, bool),
+            np.zeros(columns, bool),
+            last,
+            ~last,
+            turns,
+            *drawn,
+        ][:MOST_CORNERS]
 
     def _rests(self, row: Floats) -> list[Floats]:
         """Return what others may be beside a record: as given, quiet, the same, against it by turns or all, or the opposite.
 
         A record whose last number, such as its label, is turned round has the opposite gradient where a model begins at 0.
         """
-        shown, place = max(self._sides, key=lambda side: len(side.rows)).rows, self._change.place
+        shown, place = (
+            max(self._sides, key=lambda side: len(side.rows)).rows,
+            self._change.place,
+        )
         rest = np.delete(shown, place, axis=0)
         against = self._against(row)
-        turns = np.where((np.arange(len(rest)) % 2 == 0)[:, None], against, row)  # with the record as many of each
-        others = (np.tile(other, (len(rest), 1)) for other in (self.quiet, row, against))
+        turns = np.where(
+            (np.arange(len(rest)) % 2 == 0)[:, None], against, row
+        )  # with the record as many of each
+        others = (
+            np.tile(other, (len(rest), 1)) for other in (self.quiet, row, against)
+        )
         return [rest, *others, turns, np.tile(self.opposite(row), (len(rest), 1))]
 
     def _against(self, row: Floats, stays: Any = FREE) -> Floats:
         """Return a record with its last number turned round, if that is no label and it is within; else its opposite."""
-        turned = None if self._labels[-1] or stays[-1] else self._within(np.append(row[:-1], -row[-1]))
-        return self.opposite(row, stays) if turned is None else np.where(stays, row, turned)
+        turned = (
+            None
+            if self._labels[-1] or stays[-1]
+            else self._within(np.append(row[:-1], -row[-1]))
+        )
+        return (
+            self.opposite(row, stays)
+            if turned is None
+            else np.where(stays, row, turned)
+        )
 
     @property
     def shortest(self) -> Floats:
         """The shortest record."""
-        shortest: Floats = self._rows[int(np.argmin(np.linalg.norm(self._rows, axis=1)))]
+        shortest: Floats = self._rows[
+            int(np.argmin(np.linalg.norm(self._rows, axis=1)))
+        ]
         return shortest
 
     @property
@@ -271,12 +357,19 @@ class Alike(GivenPairs):
             rows = mixed[self._is_between(mixed)]
         elif stays.any():
             kept = (like.stays(row, other) for other in rows)
-            rows = rows[[len(same) == len(stays) and bool((same | ~stays).all()) for same in kept]]
+            rows = rows[
+                [
+                    len(same) == len(stays) and bool((same | ~stays).all())
+                    for same in kept
+                ]
+            ]
         rows = np.concatenate([row[None], rows])
         farthest: Floats = rows[int(np.argmax(np.linalg.norm(rows - row, axis=1)))]
         return farthest
 
-    def _pair(self, row: Floats, rest: Floats, place: int, turn: int, name: str = "") -> Pair:
+    def _pair(
+        self, row: Floats, rest: Floats, place: int, turn: int, name: str = ""
+    ) -> Pair:
         """Return the pair of a record that is there or not, or is another one, among others; by turns, one of two."""
         like, (one, other) = self._sides[0], self.both(row, turn)
         full = like.made(np.insert(rest, place, one, axis=0))
@@ -302,7 +395,8 @@ class Alike(GivenPairs):
         ]
         ordered = sorted(both, key=lambda each: each[0])
         return different(
-            self._pair(row, rest, min(place, len(rest)), turn, "like the given") for _, turn, row, rest in ordered
+            self._pair(row, rest, min(place, len(rest)), turn, "like the given")
+            for _, turn, row, rest in ordered
         )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
@@ -310,7 +404,9 @@ class Alike(GivenPairs):
         low, high = self._ranges
         values = [np.unique(column).tolist() for column in self._rows.T]
         columns = [
-            st.sampled_from(known) if label else st.integers(0, GRID).map(partial(_between, a, b))
+            st.sampled_from(known)
+            if label
+            else st.integers(0, GRID).map(partial(_between, a, b))
             for known, label, a, b in zip(values, self._labels, low, high, strict=True)
         ]
         size = max(len(side.rows) for side in self._sides)
@@ -318,7 +414,11 @@ class Alike(GivenPairs):
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             row = self._within(np.array(draw(st.tuples(*columns)), float))
-            row = row if row is not None and self._is_changed(row) else draw(st.sampled_from(self.candidates))
+            row = (
+                row
+                if row is not None and self._is_changed(row)
+                else draw(st.sampled_from(self.candidates))
+            )
             turn, rest = draw(st.sampled_from([*enumerate(self._rests(row))]))
             made = self._pair(row, rest, draw(st.integers(0, size - 1)), turn)
             return made if different([made]) else st.reject()

@@ -65,7 +65,9 @@ def tabular(data: Any) -> Tabular:
             return _joined(parts, partial(remade, data))
         tensors = getattr(data, "tensors", None)
         if isinstance(tensors, tuple) and tensors:
-            return _joined([tabular(each) for each in tensors], lambda made: type(data)(*made))
+            return _joined(
+                [tabular(each) for each in tensors], lambda made: type(data)(*made)
+            )
         if (
             isinstance(data, tuple)
             and len(data) > 1
@@ -86,7 +88,9 @@ def number_of_records(data: Any) -> int | None:
     elif isinstance(tensors := getattr(data, "tensors", None), tuple):
         parts = [*tensors]
     else:
-        several = isinstance(data, tuple) and len(data) > 1 and all(map(_is_array, data))
+        several = (
+            isinstance(data, tuple) and len(data) > 1 and all(map(_is_array, data))
+        )
         parts = [*data] if several else [data]
     try:
         sizes = {len(part) for part in parts}
@@ -110,14 +114,28 @@ def by_number(*inputs: Any) -> list[Tabular]:
     """
     first = inputs[0]
     if all(_is_in_parts(data) and len(data) == len(first) for data in inputs):
-        parts = [[*zip(*(data.values() if isinstance(data, Mapping) else data), strict=True)] for data in inputs]
-        return [replace(each, made=partial(_in_parts, inputs, each.made)) for each in by_number(*parts)]
-    if not all(isinstance(data, list | tuple | np.ndarray) for data in inputs) or _is_mixed(first):
+        parts = [
+            [*zip(*(data.values() if isinstance(data, Mapping) else data), strict=True)]
+            for data in inputs
+        ]
+        return [
+            replace(each, made=partial(_in_parts, inputs, each.made))
+            for each in by_number(*parts)
+        ]
+    if not all(
+        isinstance(data, list | tuple | np.ndarray) for data in inputs
+    ) or _is_mixed(first):
         raise AdjacencyError(f"expected sequences of records, got {brief(first)}")
     try:
-        lengths = {identity_key(record): (_length(record), record) for data in inputs for record in data}
+        lengths = {
+            identity_key(record): (_length(record), record)
+            for data in inputs
+            for record in data
+        }
     except Exception as error:  # of a record that is no data
-        raise AdjacencyError(f"expected records of numbers and texts: {error}") from error
+        raise AdjacencyError(
+            f"expected records of numbers and texts: {error}"
+        ) from error
     known = sorted(lengths, key=lambda key: lengths[key][0])
     start = int(lengths[known[0]][0] > 0) if known else 0  # an empty one alone is 0
 
@@ -131,8 +149,15 @@ def by_number(*inputs: Any) -> list[Tabular]:
         return np.array(_same_parts(record(one), record(other)))
 
     places = {key: place for place, key in enumerate(known, start)}
-    numbers = [np.array([places[identity_key(record)] for record in data], float).reshape(-1, 1) for data in inputs]
-    return [Tabular(rows, [slice(0, 1)], np.array([True]), made, stays) for rows in numbers]
+    numbers = [
+        np.array([places[identity_key(record)] for record in data], float).reshape(
+            -1, 1
+        )
+        for data in inputs
+    ]
+    return [
+        Tabular(rows, [slice(0, 1)], np.array([True]), made, stays) for rows in numbers
+    ]
 
 
 def _same_parts(one: Any, other: Any) -> list[bool]:
@@ -143,12 +168,25 @@ def _same_parts(one: Any, other: Any) -> list[bool]:
     """
     if identity_key(one) == identity_key(other):
         return [True]
-    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
+    if (
+        isinstance(one, Mapping)
+        and isinstance(other, Mapping)
+        and one.keys() == other.keys()
+    ):
         return [same for key in one for same in _same_parts(one[key], other[key])]
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
-        return [same for both in zip(one, other, strict=True) for same in _same_parts(*both)]
+        return [
+            same for both in zip(one, other, strict=True) for same in _same_parts(*both)
+        ]
     long, short = sorted(map(_items, (one, other)), key=len, reverse=True)
-    differs = next((k for k, both in enumerate(zip(long, short, strict=False)) if both[0] != both[1]), len(short))
+    differs = next(
+        (
+            k
+            for k, both in enumerate(zip(long, short, strict=False))
+            if both[0] != both[1]
+        ),
+        len(short),
+    )
     rest = short[differs + (len(long) == len(short)) :]
     if len(long) > 1 and long[differs + 1 :] == rest:
         return [place != differs for place in range(len(long))]
@@ -160,14 +198,19 @@ def _items(record: Any) -> list[Any]:
     value = of_tensor(record)
     if isinstance(value, str):
         return value.split()
-    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
+    if isinstance(value, list | tuple) or (
+        isinstance(value, np.ndarray) and value.ndim
+    ):
         return [*map(identity_key, value)]
     return [identity_key(value)]
 
 
 def _is_mixed(data: Any) -> bool:
     """Return whether a tuple has arrays of several forms, such as features and edges, which are no records."""
-    forms = {(type(item), getattr(item, "dtype", None), getattr(item, "shape", ())[1:]) for item in data}
+    forms = {
+        (type(item), getattr(item, "dtype", None), getattr(item, "shape", ())[1:])
+        for item in data
+    }
     return isinstance(data, tuple) and any(map(_is_array, data)) and len(forms) > 1
 
 
@@ -180,10 +223,18 @@ def remade(like: Any, parts: Sequence[Any]) -> Any:
 
 def with_attributes(like: Any, **values: Any) -> Any:
     """Return a copy of an object in which those of the attributes that it has are others; it may be a frozen one."""
-    names = [field.name for field in dataclasses.fields(like) if field.init] if dataclasses.is_dataclass(like) else []
+    names = (
+        [field.name for field in dataclasses.fields(like) if field.init]
+        if dataclasses.is_dataclass(like)
+        else []
+    )
     names = [*getattr(like, "_fields", names)]
     if names:
-        anew = like._replace if hasattr(like, "_replace") else partial(dataclasses.replace, like)
+        anew = (
+            like._replace
+            if hasattr(like, "_replace")
+            else partial(dataclasses.replace, like)
+        )
         return anew(**{name: value for name, value in values.items() if name in names})
     made = copy.copy(like)
     for name, value in values.items():
@@ -193,15 +244,29 @@ def with_attributes(like: Any, **values: Any) -> Any:
 
 
 def _is_in_parts(data: Any) -> bool:
-    parts = [*data.values()] if isinstance(data, Mapping) else data if isinstance(data, tuple) else []
-    return len(parts) > 1 and all(isinstance(part, list | np.ndarray) and len(part) == len(parts[0]) for part in parts)
+    parts = (
+        [*data.values()]
+        if isinstance(data, Mapping)
+        else data
+        if isinstance(data, tuple)
+        else []
+    )
+    return len(parts) > 1 and all(
+        isinstance(part, list | np.ndarray) and len(part) == len(parts[0])
+        for part in parts
+    )
 
 
-def _in_parts(inputs: Sequence[Any], made: Callable[[Floats], Any], rows: Floats) -> Any:
+def _in_parts(
+    inputs: Sequence[Any], made: Callable[[Floats], Any], rows: Floats
+) -> Any:
     """Return records as inputs have them: in a tuple or a dict of their parts."""
     records = made(rows)
     both = [[*data.values()] if isinstance(data, Mapping) else data for data in inputs]
-    parts = [_like(part, [record[k] for record in records]) for k, part in enumerate(zip(*both, strict=True))]
+    parts = [
+        _like(part, [record[k] for record in records])
+        for k, part in enumerate(zip(*both, strict=True))
+    ]
     return remade(inputs[0], parts)
 
 
@@ -209,7 +274,11 @@ def _like(sequences: Sequence[Any], items: list[Any]) -> Any:
     """Return items as a sequence of the type that some others have."""
     if not isinstance(sequences[0], np.ndarray):
         return remade(sequences[0], items)
-    return np.fromiter(items, np.dtype((np.result_type(*sequences), sequences[0].shape[1:])), len(items))
+    return np.fromiter(
+        items,
+        np.dtype((np.result_type(*sequences), sequences[0].shape[1:])),
+        len(items),
+    )
 
 
 def _length(record: Any) -> float:
@@ -217,7 +286,13 @@ def _length(record: Any) -> float:
         return float(len(record))
     if isinstance(record, list | tuple | set | frozenset):
         return math.hypot(*map(_length, record))
-    parts = record if isinstance(record, Mapping) else {} if _is_array(record) else attributes(record)
+    parts = (
+        record
+        if isinstance(record, Mapping)
+        else {}
+        if _is_array(record)
+        else attributes(record)
+    )
     if parts or isinstance(record, Mapping):
         return math.hypot(*map(_length, parts.values()))
     return float(np.linalg.norm(np.nan_to_num(np.asarray(of_tensor(record), float))))
@@ -235,10 +310,17 @@ def _joined(parts: list[Tabular], together: Callable[[Any], Any]) -> Tabular:
     slices = [slice(start, end) for start, end in pairwise(ends)]
 
     def made(rows: Floats) -> Any:
-        return together([part.made(rows[:, columns]) for part, columns in zip(parts, slices, strict=True)])
+        return together(
+            [
+                part.made(rows[:, columns])
+                for part, columns in zip(parts, slices, strict=True)
+            ]
+        )
 
     whole = np.concatenate([part.whole for part in parts])
-    return Tabular(np.concatenate([part.rows for part in parts], axis=1), slices, whole, made)
+    return Tabular(
+        np.concatenate([part.rows for part in parts], axis=1), slices, whole, made
+    )
 
 
 def _of_array(data: Any) -> Tabular:
@@ -251,7 +333,12 @@ def _of_array(data: Any) -> Tabular:
         found = rows.reshape(-1, *array.shape[1:]).astype(array.dtype)
         return found if array is data else data.new_tensor(found)
 
-    return Tabular(rows, [slice(0, rows.shape[1])], np.full(rows.shape[1], array.dtype.kind in "biu"), made)
+    return Tabular(
+        rows,
+        [slice(0, rows.shape[1])],
+        np.full(rows.shape[1], array.dtype.kind in "biu"),
+        made,
+    )
 
 
 def _of_sequence(data: Any) -> Tabular:
@@ -260,7 +347,9 @@ def _of_sequence(data: Any) -> Tabular:
     if not data:
         raise ValueError("there are no records")
     first = data[0]
-    kinds = [type(value) for value in (first if isinstance(first, list | tuple) else [first])]
+    kinds = [
+        type(value) for value in (first if isinstance(first, list | tuple) else [first])
+    ]
     if not all(issubclass(kind, bool | int | float | np.number) for kind in kinds):
         raise TypeError(f"a record {brief(first)}")
     rows = np.array(data, float).reshape(len(data), -1)
@@ -270,7 +359,12 @@ def _of_sequence(data: Any) -> Tabular:
         values = [kind(value) for kind, value in zip(kinds, row.tolist(), strict=True)]
         return remade(first, values) if isinstance(first, list | tuple) else values[0]
 
-    return Tabular(rows, [slice(0, rows.shape[1])], whole, lambda rows: remade(data, [*map(record, rows)]))
+    return Tabular(
+        rows,
+        [slice(0, rows.shape[1])],
+        whole,
+        lambda rows: remade(data, [*map(record, rows)]),
+    )
 
 
 MOST_UNLABELLED = 7
@@ -307,7 +401,10 @@ class Flips:
 
     def exhaustive(self, ones: str) -> list[Pair] | None:
         """Return every pair, fewest ones first, or None above the limit; names of pairs count ``ones``, a plural."""
-        if len(self.places) > 20 or len(self.changing) * 2 ** (len(self.places) - 1) > MAX_EXHAUSTIVE:
+        if (
+            len(self.places) > 20
+            or len(self.changing) * 2 ** (len(self.places) - 1) > MAX_EXHAUSTIVE
+        ):
             return None
         return [
             self.pair(rest, place, f"{size + 1} | {size} {ones}")
@@ -325,9 +422,21 @@ class Flips:
         """
         if self.nodes > MOST_UNLABELLED:
             return None
-        inner, number = {node for edge in self.changing for node in edge}, {e: k for k, e in enumerate(self.places)}
-        orders = [p for p in permutations(range(self.nodes)) if {p[node] for node in inner} == inner]
-        moved = np.array([[number[min(p[i], p[j]), max(p[i], p[j])] for i, j in self.places] for p in orders])
+        inner, number = (
+            {node for edge in self.changing for node in edge},
+            {e: k for k, e in enumerate(self.places)},
+        )
+        orders = [
+            p
+            for p in permutations(range(self.nodes))
+            if {p[node] for node in inner} == inner
+        ]
+        moved = np.array(
+            [
+                [number[min(p[i], p[j]), max(p[i], p[j])] for i, j in self.places]
+                for p in orders
+            ]
+        )
         bits = np.int64(1) << moved
         found, graphs = [], {0}
         for size in range(len(self.places)):
@@ -341,7 +450,11 @@ class Flips:
                     if self.places[k] in self.changing and flipped not in seen:
                         seen.add(flipped)
                         edges = [self.places[r] for r in rest]
-                        found.append(self.pair(edges, self.places[k], f"{size + 1} | {size} {ones}"))
+                        found.append(
+                            self.pair(
+                                edges, self.places[k], f"{size + 1} | {size} {ones}"
+                            )
+                        )
             graphs = larger
         return found
 
@@ -349,21 +462,31 @@ class Flips:
         """Return pairs of any matrix and the same with any changing place flipped."""
 
         def build(present: list[bool], flipped: Place) -> Pair:
-            ones = [place for place, here in zip(self.places, present, strict=True) if here]
+            ones = [
+                place for place, here in zip(self.places, present, strict=True) if here
+            ]
             pair = self.pair([place for place in ones if place != flipped], flipped)
             return pair if flipped in ones else pair.swapped()
 
-        flags = st.lists(st.booleans(), min_size=len(self.places), max_size=len(self.places))
+        flags = st.lists(
+            st.booleans(), min_size=len(self.places), max_size=len(self.places)
+        )
         return st.builds(build, flags, st.sampled_from(self.changing))
 
     def wide(self) -> st.SearchStrategy[Pair]:
         """Return pairs of matrices with few ones, few zeros, or all ones of a few nodes, but for a few places."""
         few = st.lists(st.sampled_from(self.places), max_size=4, unique=True)
-        hubs = st.lists(st.integers(0, self.nodes - 1), max_size=self.nodes, unique=True)
+        hubs = st.lists(
+            st.integers(0, self.nodes - 1), max_size=self.nodes, unique=True
+        )
 
         def build(hubs: list[int], others: list[Place], flipped: Place) -> Pair:
             # A row of the matrix is a node's own, so that a place of a symmetric one belongs to two.
-            full = {place for place in self.places if place[0] in hubs or (self.symmetric and place[1] in hubs)}
+            full = {
+                place
+                for place in self.places
+                if place[0] in hubs or (self.symmetric and place[1] in hubs)
+            }
             ones = full ^ set(others)
             pair = self.pair(sorted(ones - {flipped}), flipped)
             return pair if flipped in ones else pair.swapped()

@@ -38,12 +38,16 @@ class AnyValues:
     values: Sequence[Any]
     finite: bool | None = None
     label: str = "value LDP (any two values)"
-    _by_key: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _by_key: dict[Any, Any] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         self._by_key.update({identity_key(value): value for value in self.values})
         if len(self._by_key) < 2:
-            raise AdjacencyError(f"AnyValues: expected at least two different values, got {list(self.values)!r}")
+            raise AdjacencyError(
+                f"AnyValues: expected at least two different values, got {list(self.values)!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -53,21 +57,33 @@ class AnyValues:
     @property
     def whole(self) -> bool:
         """Whether the values are the whole domain."""
-        return not any(map(_holds_floats, self.values)) if self.finite is None else self.finite
+        return (
+            not any(map(_holds_floats, self.values))
+            if self.finite is None
+            else self.finite
+        )
 
     @property
     def remedy(self) -> str:
         """What to declare so that all pairs can be enumerated; empty where they can be."""
-        return "" if self.whole else "give AnyValues(..., finite=True) if these values are the whole domain"
+        return (
+            ""
+            if self.whole
+            else "give AnyValues(..., finite=True) if these values are the whole domain"
+        )
 
     def check(self, pair: Pair) -> None:
         """Raise unless both are values of the domain and differ."""
         keys = [identity_key(value) for _, value in sides(pair)]
         for key, (_, value) in zip(keys, sides(pair), strict=True):
             if key not in self._by_key:
-                raise AdjacencyError(f"{self.name}: {brief(value)} is not one of its values")
+                raise AdjacencyError(
+                    f"{self.name}: {brief(value)} is not one of its values"
+                )
         if keys[0] == keys[1]:
-            raise AdjacencyError(f"{self.name}: the two values are equal: {brief(pair.data)}")
+            raise AdjacencyError(
+                f"{self.name}: the two values are equal: {brief(pair.data)}"
+            )
 
     def _all(self) -> list[Pair]:
         values = list(self._by_key.values())
@@ -77,7 +93,11 @@ class AnyValues:
         """Return the two ends first, then the other pairs, at most 16."""
         values = list(self._by_key.values())
         ends = Pair(values[-1], values[0])
-        rest = [p for p in self._all() if not (p.data is ends.data and p.neighbour is ends.neighbour)]
+        rest = [
+            p
+            for p in self._all()
+            if not (p.data is ends.data and p.neighbour is ends.neighbour)
+        ]
         return [ends, *rest][:16]
 
     def corner_cases(self) -> list[Pair]:
@@ -87,8 +107,14 @@ class AnyValues:
             return []
         ordered = sorted(numbers)
         places = {ordered.index(x) for x in at_limits(ordered)}
-        found = [Pair(ordered[k], ordered[k - 1], "corner case") for k in sorted(places) if k]
-        found += [Pair(ordered[k], end, "corner case") for k in sorted(places) for end in (ordered[0], ordered[-1])]
+        found = [
+            Pair(ordered[k], ordered[k - 1], "corner case") for k in sorted(places) if k
+        ]
+        found += [
+            Pair(ordered[k], end, "corner case")
+            for k in sorted(places)
+            for end in (ordered[0], ordered[-1])
+        ]
         return different(found)
 
     def exhaustive(self) -> list[Pair] | None:
@@ -98,14 +124,20 @@ class AnyValues:
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return any two different values."""
         values = list(self._by_key.values())
-        index = st.lists(st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True)
+        index = st.lists(
+            st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True
+        )
         return index.map(lambda ij: Pair(values[ij[0]], values[ij[1]]))
 
 
 def _holds_floats(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return any(map(_holds_floats, value))
-    return np.asarray(value).dtype.kind in "fc" if isinstance(value, np.ndarray | np.generic | float) else False
+    return (
+        np.asarray(value).dtype.kind in "fc"
+        if isinstance(value, np.ndarray | np.generic | float)
+        else False
+    )
 
 
 @dataclass(frozen=True)
@@ -132,7 +164,9 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         if not len(self.given):
-            raise AdjacencyError("Neighbours: expected at least one pair of neighbouring inputs, got none")
+            raise AdjacencyError(
+                "Neighbours: expected at least one pair of neighbouring inputs, got none"
+            )
         if self.search is not None and not isinstance(self.search, st.SearchStrategy):
             raise AdjacencyError(
                 f"Neighbours: expected search, a Hypothesis strategy of pairs (data, neighbour), got {brief(self.search)}"
@@ -142,12 +176,18 @@ class Neighbours:
     @property
     def name(self) -> str:
         """The label, and whether anybody checks it."""
-        return self.label if self.relation is not None else f"{self.label} (adjacency not checked)"
+        return (
+            self.label
+            if self.relation is not None
+            else f"{self.label} (adjacency not checked)"
+        )
 
     def check(self, pair: Pair) -> None:
         """Raise if the user's relation says no."""
         if self.relation is not None and not self.relation(pair.data, pair.neighbour):
-            raise AdjacencyError(f"{self.label}: not neighbours under the given relation: {pair}")
+            raise AdjacencyError(
+                f"{self.label}: not neighbours under the given relation: {pair}"
+            )
 
     def pairs(self) -> list[Pair]:
         """Return the pairs in the order given."""
@@ -160,20 +200,26 @@ class Neighbours:
         """Return the first pairs that the strategy of further pairs generates, where there is one."""
         if self.search is None:
             return []
-        return different(first_values(with_extremes(self.search).map(_as_pair), CORNERS))
+        return different(
+            first_values(with_extremes(self.search).map(_as_pair), CORNERS)
+        )
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return further pairs where a strategy gives them, else one of the given pairs in either order."""
         if self.search is not None:
             return self.search.map(_as_pair)
-        return st.sampled_from([p for pair in self.pairs() for p in (pair, pair.swapped())])
+        return st.sampled_from(
+            [p for pair in self.pairs() for p in (pair, pair.swapped())]
+        )
 
 
 def _as_pair(item: Any) -> Pair:
     if isinstance(item, Pair):
         return item
     if not (isinstance(item, tuple | list) and len(item) == 2):
-        raise AdjacencyError(f"Neighbours: expected pairs (data, neighbour), got {brief(item)}")
+        raise AdjacencyError(
+            f"Neighbours: expected pairs (data, neighbour), got {brief(item)}"
+        )
     return Pair(item[0], item[1])
 
 
@@ -186,7 +232,9 @@ def records(pair: Pair) -> int:
     try:
         return min(len(pair.data), len(pair.neighbour))
     except TypeError:
-        raise AdjacencyError(f"expected two inputs with a number of records, len(data), got {pair}") from None
+        raise AdjacencyError(
+            f"expected two inputs with a number of records, len(data), got {pair}"
+        ) from None
 
 
 def of_size(adjacency: Adjacency, size: int) -> Adjacency:
@@ -221,7 +269,9 @@ class OfSize:
         """Raise unless the pair is in the adjacency and has that size."""
         self.whole.check(pair)
         if records(pair) != self.size:
-            raise AdjacencyError(f"{self.name}: the smaller input has {records(pair):,} records: {brief(pair)}")
+            raise AdjacencyError(
+                f"{self.name}: the smaller input has {records(pair):,} records: {brief(pair)}"
+            )
 
     def pairs(self) -> list[Pair]:
         """Return the pairs that the game plays, smallest first."""

@@ -17,7 +17,12 @@ from auditdp.auditing.judging import run_audit
 from auditdp.betting.game import Watcher, watched
 from auditdp.claims.claim import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.errors import ControlSurvived, MiscalibrationWarning, NotConfirmed, PrivacyViolation
+from auditdp.errors import (
+    ControlSurvived,
+    MiscalibrationWarning,
+    NotConfirmed,
+    PrivacyViolation,
+)
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
 from auditdp.record.results import AuditResult, Counterexample, Verdict
 from auditdp.record.verdict import MISCALIBRATION, REMEDY
@@ -92,10 +97,14 @@ def check(
         trace=trace,
         observe=observe,
     )
-    return carried_out(built, Settings(alpha, CALLS, seed, name_of(mechanism)), progress)
+    return carried_out(
+        built, Settings(alpha, CALLS, seed, name_of(mechanism)), progress
+    )
 
 
-def carried_out(built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None) -> AuditResult:
+def carried_out(
+    built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None
+) -> AuditResult:
     """Return the result of an audit that can be watched and stopped."""
     with watched(Watcher(progress if progress is not None else _bar())) as watcher:
         result = run_audit(built, settings)
@@ -212,14 +221,18 @@ def asserted(built: Audit, settings: Settings) -> AuditResult:
     result = run_audit(built, settings)
     if result.verdict is Verdict.VIOLATED:
         assert result.counterexample is not None  # a violation always has one
-        raise PrivacyViolation(_spell_out(built, result, result.counterexample, settings), result)
+        raise PrivacyViolation(
+            _spell_out(built, result, result.counterexample, settings), result
+        )
     if result.surviving_controls:
         raise ControlSurvived(_survived(built, result, settings), result)
     if result.is_unconfirmed:
         raise NotConfirmed(_dropped(built, result, settings), result)
     if result.verdict is Verdict.MISCALIBRATED:
         assert result.counterexample is not None  # and so has a refuted calibration
-        warnings.warn(_warning(result, result.counterexample), MiscalibrationWarning, stacklevel=3)
+        warnings.warn(
+            _warning(result, result.counterexample), MiscalibrationWarning, stacklevel=3
+        )
     return result
 
 
@@ -235,7 +248,9 @@ def _again(built: Audit, settings: Settings) -> str:
 def _dropped(built: Audit, result: AuditResult, settings: Settings) -> str:
     from auditdp.report.sentences import unconfirmed
 
-    return "\n".join([*unconfirmed(result), f"  found: {result.summary}", _again(built, settings)])
+    return "\n".join(
+        [*unconfirmed(result), f"  found: {result.summary}", _again(built, settings)]
+    )
 
 
 def _survived(built: Audit, result: AuditResult, settings: Settings) -> str:
@@ -250,7 +265,12 @@ def _survived(built: Audit, result: AuditResult, settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def _spell_out(built: Audit, result: AuditResult, counterexample: Counterexample, settings: Settings) -> str:
+def _spell_out(
+    built: Audit,
+    result: AuditResult,
+    counterexample: Counterexample,
+    settings: Settings,
+) -> str:
     from auditdp.report.guesses import guessing
 
     assert result.claim is not None  # run_audit always states the claim

@@ -102,40 +102,62 @@ class Audit:
 
     def __post_init__(self) -> None:
         if isinstance(self.claim, type):
-            raise CollectionError(f"expected a claim such as PureDP(1.0), got the class {self.claim.__name__}")
+            raise CollectionError(
+                f"expected a claim such as PureDP(1.0), got the class {self.claim.__name__}"
+            )
         if callable(self.claim):
             claim, pairs = _of_one_size(self.claim, self.pairs, self.play)
             object.__setattr__(self, "claim", claim)
             object.__setattr__(self, "pairs", pairs)
         if self.is_promise and not self.inputs:
-            raise CollectionError(f"an audit of {self.claim} needs inputs={{class: [data, ...]}}, got {self.inputs!r}")
+            raise CollectionError(
+                f"an audit of {self.claim} needs inputs={{class: [data, ...]}}, got {self.inputs!r}"
+            )
         if self.inputs and not self.is_promise:
             raise CollectionError(
                 f"an audit of {self.claim} needs pairs=, and no inputs=, which promises about an estimate have"
             )
         if not self.is_promise and not hasattr(self.claim, "level"):
-            raise CollectionError(f"expected a claim such as PureDP(1.0), got claim={self.claim!r}")
+            raise CollectionError(
+                f"expected a claim such as PureDP(1.0), got claim={self.claim!r}"
+            )
         if self.about is not None and not self.accountants:
-            raise CollectionError(f"about={self.about!r} says what accountants are asked about, and there are none")
+            raise CollectionError(
+                f"about={self.about!r} says what accountants are asked about, and there are none"
+            )
         if self.is_formula and (self.is_promise or self.controls):
             raise CollectionError(
                 f"an audit of {self.claim} by accountants alone needs a claim of privacy and has no controls"
             )
         if not self.is_promise and self.pairs is None and not self.is_formula:
-            raise CollectionError(f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)")
+            raise CollectionError(
+                f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)"
+            )
         if self.pairs is not None:
-            _ = self.adjacency  # refused here, at the line of the audit, and not when it runs
+            _ = (
+                self.adjacency
+            )  # refused here, at the line of the audit, and not when it runs
         if self.evidence:
             _check_evidence(self.evidence)
         for stream in self.observe:
             if stream not in STREAMS:
-                raise CollectionError(f"observe={self.observe!r}: {did_you_mean(str(stream), STREAMS)}")
+                raise CollectionError(
+                    f"observe={self.observe!r}: {did_you_mean(str(stream), STREAMS)}"
+                )
         if self.observe and not self.is_formula:
-            object.__setattr__(self, "mechanism", _observed(self.mechanism, self.observe))
-            object.__setattr__(self, "controls", [_observed(twin, self.observe) for twin in self.controls])
+            object.__setattr__(
+                self, "mechanism", _observed(self.mechanism, self.observe)
+            )
+            object.__setattr__(
+                self,
+                "controls",
+                [_observed(twin, self.observe) for twin in self.controls],
+            )
         if self.calls is not None:
             if not 1 <= self.calls < math.inf:
-                raise ConfigurationError(f"expected calls >= 1, got calls={self.calls!r}")
+                raise ConfigurationError(
+                    f"expected calls >= 1, got calls={self.calls!r}"
+                )
             object.__setattr__(self, "calls", int(self.calls))  # of 1e5, too
         _ = self.fault
 
@@ -153,7 +175,9 @@ class Audit:
         """The digest of its neighbours, and of the pairs or inputs that are played; empty where there are none."""
         if self.pairs is None and not self.inputs:
             return ""
-        return digest_of(None if self.pairs is None else self.adjacency, self.play, self.inputs)
+        return digest_of(
+            None if self.pairs is None else self.adjacency, self.play, self.inputs
+        )
 
     @property
     def fault(self) -> Fault | None:
@@ -172,7 +196,10 @@ class Audit:
     @property
     def is_sensitivity(self) -> bool:
         """Whether all that is audited is the sensitivity that the noise is calibrated to, and not the claim itself."""
-        from auditdp.record.details import Subject, kind_of  # slow to load, and of no use to who only collects
+        from auditdp.record.details import (
+            Subject,
+            kind_of,
+        )  # slow to load, and of no use to who only collects
 
         subjects = {kind_of(kind).subject for kind in self.evidence or ()}
         return not self.is_promise and subjects == {Subject.CALIBRATION}
@@ -182,7 +209,11 @@ class Audit:
         """The kinds of evidence that are asked for, of a claim of privacy; not all of them may apply."""
         from auditdp.record.details import KINDS
 
-        return self.evidence if self.evidence is not None else [name for name, kind in KINDS.items() if kind.usual]
+        return (
+            self.evidence
+            if self.evidence is not None
+            else [name for name, kind in KINDS.items() if kind.usual]
+        )
 
     @property
     def is_promise(self) -> bool:
@@ -198,17 +229,25 @@ def _check_evidence(asked: Sequence[str]) -> None:
     """
     from auditdp.record.details import KINDS, Subject
 
-    choices = [name for name, kind in KINDS.items() if kind.subject is not Subject.ESTIMATES]
+    choices = [
+        name for name, kind in KINDS.items() if kind.subject is not Subject.ESTIMATES
+    ]
     for kind in asked:
         if kind not in choices:
-            raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, choices)}")
+            raise CollectionError(
+                f"unknown evidence {kind!r}; {did_you_mean(kind, choices)}"
+            )
 
 
 def _observed(mechanism: Any, observe: Sequence[str]) -> Observed:
-    return mechanism if isinstance(mechanism, Observed) else Observed(mechanism, observe)
+    return (
+        mechanism if isinstance(mechanism, Observed) else Observed(mechanism, observe)
+    )
 
 
-def _of_one_size(claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair] | None) -> tuple[Claim, Adjacency]:
+def _of_one_size(
+    claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair] | None
+) -> tuple[Claim, Adjacency]:
     """Return what a claim that depends on the number of records says of some pairs, and those that are of their size.
 
     Raises:
@@ -216,7 +255,9 @@ def _of_one_size(claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair]
         AdjacencyError: If there are no pairs of inputs with records.
     """
     if pairs is None:
-        raise CollectionError(f"a claim for each number of records needs pairs=, got pairs=None and claim={claim!r}")
+        raise CollectionError(
+            f"a claim for each number of records needs pairs=, got pairs=None and claim={claim!r}"
+        )
     adjacency = as_adjacency(pairs)
     sizes = sorted({records(pair) for pair in [*adjacency.pairs(), *(play or ())]})
     if len(sizes) != 1:
@@ -231,5 +272,7 @@ def _of_one_size(claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair]
     except AuditError:
         raise
     except Exception as error:
-        raise CollectionError(f"claim({size}), for {size} records, raised {type(error).__name__}: {error}") from error
+        raise CollectionError(
+            f"claim({size}), for {size} records, raised {type(error).__name__}: {error}"
+        ) from error
     return settled, of_size(adjacency, size)

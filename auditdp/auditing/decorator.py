@@ -19,7 +19,14 @@ from typing import Any, overload
 
 from auditdp.auditing.declaration import Audit
 from auditdp.configuration import DATA_VARIABLE, given_imports
-from auditdp.errors import AuditError, CollectionError, ConfigurationError, MissingExtraError, Skip, did_you_mean
+from auditdp.errors import (
+    AuditError,
+    CollectionError,
+    ConfigurationError,
+    MissingExtraError,
+    Skip,
+    did_you_mean,
+)
 from auditdp.record.budget import LONGEST
 
 
@@ -45,7 +52,10 @@ class Declared:
     @property
     def parameters(self) -> dict[str, Any]:
         """The factory's parameters and their defaults."""
-        return {name: p.default for name, p in inspect.signature(self.factory).parameters.items()}
+        return {
+            name: p.default
+            for name, p in inspect.signature(self.factory).parameters.items()
+        }
 
     @property
     def description(self) -> str:
@@ -60,12 +70,22 @@ class Declared:
         """
         if self.wrong:
             return {}
-        given = {name: text for name, text in overrides.items() if name in self.parameters}
-        return self.parameters | {name: _read(name, text, self.parameters[name]) for name, text in given.items()}
+        given = {
+            name: text for name, text in overrides.items() if name in self.parameters
+        }
+        return self.parameters | {
+            name: _read(name, text, self.parameters[name])
+            for name, text in given.items()
+        }
 
     def sizes(self, overrides: Mapping[str, str]) -> list[dict[str, str]]:
         """Return the overrides of every size that is tried for the smallest violation, ascending; one where none is."""
-        tried = [{name: str(size)} for name, sizes in self.smallest.items() if name not in overrides for size in sizes]
+        tried = [
+            {name: str(size)}
+            for name, sizes in self.smallest.items()
+            if name not in overrides
+            for size in sizes
+        ]
         return [dict(overrides) | size for size in tried] or [dict(overrides)]
 
     def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
@@ -84,9 +104,13 @@ class Declared:
             built = self.factory(**parameters)
         except AuditError as error:
             line = line_in(error, self.path)
-            raise CollectionError(f"line {line}: {error}" if line else str(error)) from error
+            raise CollectionError(
+                f"line {line}: {error}" if line else str(error)
+            ) from error
         if not isinstance(built, Audit):
-            raise CollectionError(f"{_place(self.factory)}returned {type(built).__name__}, expected an Audit")
+            raise CollectionError(
+                f"{_place(self.factory)}returned {type(built).__name__}, expected an Audit"
+            )
         return built, parameters
 
 
@@ -141,41 +165,63 @@ TEXTS = ("source", "expect", "row", "reading", "repairs")
 OPTIONS = (*TEXTS, "timeout", "smallest")
 
 
-def _declared(factory: Any, positional: Sequence[Any], options: Mapping[str, Any]) -> Declared:
+def _declared(
+    factory: Any, positional: Sequence[Any], options: Mapping[str, Any]
+) -> Declared:
     if not callable(factory):
-        raise CollectionError(f"@audit: expected a function that returns an Audit, got {factory!r}")
+        raise CollectionError(
+            f"@audit: expected a function that returns an Audit, got {factory!r}"
+        )
     if wrong := _wrong(factory, positional, options):
         return Declared(factory, wrong=f"{_place(factory)}{wrong}")
-    sizes = {name: list(tried) for name, tried in (options.get("smallest") or {}).items()}
+    sizes = {
+        name: list(tried) for name, tried in (options.get("smallest") or {}).items()
+    }
     return Declared(factory, **{**options, "smallest": sizes})
 
 
 def _undeclarable(expect: Any) -> str:
     from auditdp.record.results import DECLARABLE
 
-    wanted = f"expected expect='holds', {' or '.join(map(repr, DECLARABLE))}, got {expect!r}"
+    wanted = (
+        f"expected expect='holds', {' or '.join(map(repr, DECLARABLE))}, got {expect!r}"
+    )
     return "" if expect in DECLARABLE else wanted
 
 
-def _wrong(factory: Callable[..., Audit], positional: Sequence[Any], options: Mapping[str, Any]) -> str:
+def _wrong(
+    factory: Callable[..., Audit], positional: Sequence[Any], options: Mapping[str, Any]
+) -> str:
     """Return the first thing that is wrong with a declaration, or an empty text."""
     if positional:
         return f"@audit takes its options by name, such as @audit(source=...), got {', '.join(map(repr, positional))}"
     for name, value in options.items():
         if name not in OPTIONS:
-            return f"@audit has no option {name}={value!r}; {did_you_mean(name, OPTIONS)}"
+            return (
+                f"@audit has no option {name}={value!r}; {did_you_mean(name, OPTIONS)}"
+            )
         if name in TEXTS and not isinstance(value, str):
             return f"@audit: expected a text, got {name}={value!r}"
-    expect, timeout, smallest = options.get("expect", "holds"), options.get("timeout"), options.get("smallest") or {}
+    expect, timeout, smallest = (
+        options.get("expect", "holds"),
+        options.get("timeout"),
+        options.get("smallest") or {},
+    )
     if expect != "holds" and (problem := _undeclarable(expect)):
         return problem
-    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout <= LONGEST):
+    if timeout is not None and not (
+        isinstance(timeout, int | float) and 0 < timeout <= LONGEST
+    ):
         return f"expected timeout, a number of seconds > 0 and <= {LONGEST:g}, got {timeout!r}"
     parameters = inspect.signature(factory).parameters
     for name, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty:
             return f"parameter {name!r} needs a default"
-    if not isinstance(smallest, Mapping) or len(smallest) > 1 or not all(map(_ascending, smallest.values())):
+    if (
+        not isinstance(smallest, Mapping)
+        or len(smallest) > 1
+        or not all(map(_ascending, smallest.values()))
+    ):
         return f"expected smallest={{parameter: ascending sizes}}, got {smallest!r}"
     if unknown := smallest.keys() - parameters.keys():
         return f"expected smallest={{parameter: ascending sizes}}, and there is no parameter {', '.join(map(repr, unknown))}"
@@ -183,7 +229,9 @@ def _wrong(factory: Callable[..., Audit], positional: Sequence[Any], options: Ma
 
 
 def _ascending(sizes: Any) -> bool:
-    if not isinstance(sizes, Sequence) or not all(isinstance(size, int | float) for size in sizes):
+    if not isinstance(sizes, Sequence) or not all(
+        isinstance(size, int | float) for size in sizes
+    ):
         return False
     return len(sizes) > 0 and all(a < b for a, b in pairwise(sizes))
 
@@ -196,8 +244,16 @@ def _place(factory: Any) -> str:
 
 def line_in(error: BaseException, filename: str) -> int | None:
     """Return the line of a file from which an error came, the innermost one, or None where it came from elsewhere."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
-    if isinstance(error, SyntaxError) and error.lineno and error.filename in (None, filename):
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == filename
+    ]
+    if (
+        isinstance(error, SyntaxError)
+        and error.lineno
+        and error.filename in (None, filename)
+    ):
         lines.append(error.lineno)
     return lines[-1] if lines else None
 
@@ -245,8 +301,14 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
     """
     root = (root or Path.cwd()).resolve()
     resolved = path.resolve()
-    label = resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else resolved.as_posix()
-    spec = importlib.util.spec_from_file_location(f"_auditdp_{resolved.stem}_{abs(hash(str(resolved)))}", resolved)
+    label = (
+        resolved.relative_to(root).as_posix()
+        if resolved.is_relative_to(root)
+        else resolved.as_posix()
+    )
+    spec = importlib.util.spec_from_file_location(
+        f"_auditdp_{resolved.stem}_{abs(hash(str(resolved)))}", resolved
+    )
     if spec is None or spec.loader is None:
         raise CollectionError(f"{label}: not a Python file")
     module = importlib.util.module_from_spec(spec)
@@ -264,7 +326,9 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
             raise CollectionError(f"{place}: {error}") from error
         if (missing := MissingExtraError.of(error)) is not None:
             raise CollectionError(f"{label}: {missing}") from error
-        raise CollectionError(f"{place}: does not import: {type(error).__name__}: {error}") from error
+        raise CollectionError(
+            f"{place}: does not import: {type(error).__name__}: {error}"
+        ) from error
     lines = _lines_of_functions(resolved)
     found = []
     for name, value in vars(module).items():
@@ -273,7 +337,9 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
             if len(lines.get(name, ())) > 1:
                 first, last = lines[name][0], lines[name][-1]
                 wrong = f"line {last}: the file has another function of this name in line {first}, which is lost; rename one"
-            found.append(replace(value, id=f"{label}::{name}", path=str(resolved), wrong=wrong))
+            found.append(
+                replace(value, id=f"{label}::{name}", path=str(resolved), wrong=wrong)
+            )
     return found
 
 

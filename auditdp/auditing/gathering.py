@@ -33,16 +33,26 @@ COUNTING_ALPHA = 0.1
 
 
 def _gatherer(kind: str) -> Callable[[EvidenceRequest, float], Evidence | None]:
-    found: Callable[[EvidenceRequest, float], Evidence | None] = resolve_name(KINDS[kind].gatherer)
+    found: Callable[[EvidenceRequest, float], Evidence | None] = resolve_name(
+        KINDS[kind].gatherer
+    )
     return found
 
 
-for _kind in KINDS:  # imported with this module, before processes are forked from one that has it
+for _kind in (
+    KINDS
+):  # imported with this module, before processes are forked from one that has it
     _gatherer(_kind)
 
 
 def gather(
-    built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool = False, bounded: bool = True
+    built: Audit,
+    mechanism: Any,
+    settings: Settings,
+    purpose: str,
+    *,
+    control: bool = False,
+    bounded: bool = True,
 ) -> list[Evidence]:
     """Run every applicable kind of evidence on one mechanism.
 
@@ -51,11 +61,14 @@ def gather(
     """
     if isinstance(mechanism, MechanismElsewhere):
         mechanism.begin(settings, purpose, control, bounded)
-    request = request_for(built, mechanism, settings, purpose, control=control, bounded=bounded)
+    request = request_for(
+        built, mechanism, settings, purpose, control=control, bounded=bounded
+    )
     with (
         nullcontext() if built.is_formula else starting_untouched(request.adapted),
         allowing(
-            math.inf if built.is_promise else request.runs, share=1.0 if control else 1 / (1 + len(built.controls))
+            math.inf if built.is_promise else request.runs,
+            share=1.0 if control else 1 / (1 + len(built.controls)),
         ),
     ):
         found = _gathered(request, settings.alpha)
@@ -68,12 +81,20 @@ def gather(
 
 
 def request_for(
-    built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool, bounded: bool
+    built: Audit,
+    mechanism: Any,
+    settings: Settings,
+    purpose: str,
+    *,
+    control: bool,
+    bounded: bool,
 ) -> EvidenceRequest:
     """Return what evidence about one mechanism is asked for with; see ``gather``."""
     claim = built.claim
     assert isinstance(claim, Claim | Promise)  # settled when the audit was made
-    calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
+    calls = max(
+        built.calls if built.calls is not None else settings.calls, settings.least
+    )
     calls -= 0 if built.is_promise else settings.lacking(built.calls)
     find = settings.find or built.fault
     after = min(calls, (built.calls or math.inf) - calls) if settings.brief else 0
@@ -116,7 +137,9 @@ def kinds_of(built: Audit) -> Sequence[str]:
         return [kind for kind in dict.fromkeys(built.held.kinds) if kind in KINDS]
     claim = built.claim
     if isinstance(claim, Claim) and not built.is_formula:
-        return [kind for kind in built.asked if KINDS[kind].any_claim or not claim.of_curve]
+        return [
+            kind for kind in built.asked if KINDS[kind].any_claim or not claim.of_curve
+        ]
     subject = Subject.MODEL if built.is_formula else Subject.ESTIMATES
     return [name for name, kind in KINDS.items() if kind.subject is subject]
 
@@ -147,8 +170,14 @@ def _gathered(request: EvidenceRequest, alpha: float) -> list[Evidence]:
         made[kind] = None
         with allowing(share=ASIDE), suppress(ExhaustedError, Timeout):
             made[kind] = _evidence(kind, request, alpha * share)
-    left = alpha if all(evidence is None for evidence in made.values()) else alpha * (1 - share)
-    for kind in sorted((kind for kind in kinds if kind not in made), key=lambda kind: kind == "game"):
+    left = (
+        alpha
+        if all(evidence is None for evidence in made.values())
+        else alpha * (1 - share)
+    )
+    for kind in sorted(
+        (kind for kind in kinds if kind not in made), key=lambda kind: kind == "game"
+    ):
         try:
             made[kind] = _evidence(kind, request, left / max(len(bets), 1))
         except (Exception, SystemExit, Timeout) as error:
@@ -168,11 +197,20 @@ def kept_if_refuted(found: list[Evidence]) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit, Timeout) as error:
-        refuted = next((k for k, evidence in enumerate(found) if evidence.verdict is Verdict.VIOLATED), None)
+        refuted = next(
+            (
+                k
+                for k, evidence in enumerate(found)
+                if evidence.verdict is Verdict.VIOLATED
+            ),
+            None,
+        )
         if refuted is None:
             raise
         late = f"what came after it ended with {type(error).__name__}: {error}"
-        found[refuted] = replace(found[refuted], statement=f"{found[refuted].statement}; {late}")
+        found[refuted] = replace(
+            found[refuted], statement=f"{found[refuted].statement}; {late}"
+        )
 
 
 @dataclass(frozen=True)
@@ -214,7 +252,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
-            raise ConfigurationError(f"expected alpha strictly between 0 and 1, got alpha={self.alpha!r}")
+            raise ConfigurationError(
+                f"expected alpha strictly between 0 and 1, got alpha={self.alpha!r}"
+            )
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""

@@ -64,7 +64,9 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
             except Timeout as late:
                 if any(each.verdict is Verdict.VIOLATED for each in evidence):
                     raise
-                controls.append(ControlResult(name_of(twin), Verdict.INCONCLUSIVE, str(late), 0))
+                controls.append(
+                    ControlResult(name_of(twin), Verdict.INCONCLUSIVE, str(late), 0)
+                )
     verdict, summary = conclude(evidence, controls)
     lead = leading(evidence)
     lower, upper = bounds(evidence, verdict)
@@ -72,7 +74,9 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         id=settings.key,
         verdict=verdict,
         summary=summary,
-        mechanism=described(built).text if built.mechanism is None else name_of(built.mechanism),
+        mechanism=described(built).text
+        if built.mechanism is None
+        else name_of(built.mechanism),
         claim=claim_record(built),
         evidence=evidence,
         epsilon_lower=lower,
@@ -91,7 +95,9 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 def _cpu(built: Audit) -> float:
     """Return the seconds that this process has computed, and that of the mechanism, where that is another."""
-    return time.process_time() + (built.channel.cpu if isinstance(built, AuditElsewhere) else 0.0)
+    return time.process_time() + (
+        built.channel.cpu if isinstance(built, AuditElsewhere) else 0.0
+    )
 
 
 def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
@@ -108,7 +114,9 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     Evidence of sensitivity or of the support is blind to the size of the noise, so it has to refute a control only where
     nothing else was gathered; there a refuted calibration is enough.
     """
-    evidence = gather(built, twin, settings, f"control {number}", control=True, bounded=False)
+    evidence = gather(
+        built, twin, settings, f"control {number}", control=True, bounded=False
+    )
     judging = [e for e in evidence if e.known.sees_noise] or evidence
     blind = [e for e in judging if e.verdict not in REFUTATIONS]
     verdict = blind[0].verdict if blind else leading(judging).verdict
@@ -125,7 +133,9 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
 def described(built: Audit) -> Description:
     """Return what a formula is about: what is said, or the narrowest class that is described."""
     described = (
-        built.about.describes if built.about is not None else narrowest([a.describes for a in built.accountants])
+        built.about.describes
+        if built.about is not None
+        else narrowest([a.describes for a in built.accountants])
     )
     return described or built.accountants[0].describes
 
@@ -141,7 +151,13 @@ def claim_record(built: Audit) -> ClaimRecord:
         level = claim.margin if isinstance(claim, Unbiased) else claim.bound
         among = f"{classes} classes of inputs"
         return ClaimRecord(
-            claim.kind, str(claim), among, source=claim.source, parameter="", level=level, digest=built.digest
+            claim.kind,
+            str(claim),
+            among,
+            source=claim.source,
+            parameter="",
+            level=level,
+            digest=built.digest,
         )
     if built.is_sensitivity:
         able = capabilities(built.mechanism)
@@ -192,7 +208,11 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
             play=built.play,
         )
         then = confirmation.log_e_value
-        same = "as then" if same_number(wealth, then, near=SAME) else f"DIFFERENT: then {then:.6g}"
+        same = (
+            "as then"
+            if same_number(wealth, then, near=SAME)
+            else f"DIFFERENT: then {then:.6g}"
+        )
         lines.append(
             f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation.calls:,} "
             f"recorded outputs of the finding on {confirmation.pair} the bets gain {wealth:.6g} nats, {same}"

@@ -61,7 +61,9 @@ class Pairs:
         return [*self.played, *self.others]
 
 
-def mutation(built: Audit, settings: Settings, *, exact: Evidence | None = None) -> Mutation:
+def mutation(
+    built: Audit, settings: Settings, *, exact: Evidence | None = None
+) -> Mutation:
     """Audit the mutants of an audit's mechanism.
 
     The claim about the mechanism must not be refuted, or every mutant is refuted as well. ``exact`` is the exact evidence
@@ -76,7 +78,9 @@ def mutation(built: Audit, settings: Settings, *, exact: Evidence | None = None)
         found = _mutants(built, pairs)
         arguments = _arguments(built.equivalent_mutants, found)
         trial = _Trial(built, settings, exact, pairs)
-        return Mutation([trial.of(mutant, arguments.get(mutant.name, "")) for mutant in found])
+        return Mutation(
+            [trial.of(mutant, arguments.get(mutant.name, "")) for mutant in found]
+        )
 
 
 def _mutants(built: Audit, pairs: Pairs) -> list[Mutant]:
@@ -92,7 +96,11 @@ def _mutants(built: Audit, pairs: Pairs) -> list[Mutant]:
 def _pairs(built: Audit, settings: Settings) -> Pairs:
     """Return the played pairs, or the inputs of a promise, each as a pair with itself; and others of the adjacency."""
     if built.is_promise:
-        inputs = [Pair(data, data) for group in (built.inputs or {}).values() for data in group]
+        inputs = [
+            Pair(data, data)
+            for group in (built.inputs or {}).values()
+            for data in group
+        ]
         return Pairs(inputs, [])
     adjacency = built.adjacency
     played = list(built.play) if built.play is not None else adjacency.pairs()
@@ -107,7 +115,9 @@ def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
         generated = offers(adjacency).generated
         if generated is None:
             return []
-        found = maximise(generated, lambda _: 0.0, examples=COMPARED, seed=int(rng.integers(2**63)))
+        found = maximise(
+            generated, lambda _: 0.0, examples=COMPARED, seed=int(rng.integers(2**63))
+        )
         return [pair for _, pair in found]
     return [everything[k] for k in rng.permutation(len(everything))[:COMPARED]]
 
@@ -116,10 +126,14 @@ def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str
     """Return the audit's arguments by the names of the mutants that their shell patterns match."""
     arguments: dict[str, str] = {}
     for pattern, argument in declared.items():
-        matching = [mutant.name for mutant in found if fnmatchcase(mutant.name, pattern)]
+        matching = [
+            mutant.name for mutant in found if fnmatchcase(mutant.name, pattern)
+        ]
         if not matching:
             known = did_you_mean(pattern, [mutant.name for mutant in found])
-            raise CollectionError(f"equivalent_mutants: no mutant is called {pattern!r}; {known}")
+            raise CollectionError(
+                f"equivalent_mutants: no mutant is called {pattern!r}; {known}"
+            )
         arguments |= dict.fromkeys(matching, argument)
     return arguments
 
@@ -136,7 +150,9 @@ class _Trial:
     def of(self, mutant: Mutant, argued: str) -> MutantResult:
         """Return what became of a mutant; ``argued`` is the audit's argument that it is equivalent."""
         fate, statement, calls = self._fate(mutant, argued)
-        return MutantResult(mutant.name, mutant.operator, mutant.description, fate, statement, calls)
+        return MutantResult(
+            mutant.name, mutant.operator, mutant.description, fate, statement, calls
+        )
 
     def _fate(self, mutant: Mutant, argued: str) -> tuple[Fate, str, int]:
         """Return its fate, the reason, and how many calls were spent on it."""
@@ -154,13 +170,25 @@ class _Trial:
         try:
             evidence = self._evidence(mutant)
         except AuditError as error:
-            return (Fate.REJECTED if error.__cause__ is None else Fate.INVALID), str(error), 0
+            return (
+                (Fate.REJECTED if error.__cause__ is None else Fate.INVALID),
+                str(error),
+                0,
+            )
         calls = sum(e.calls for e in evidence)
         killer = next((e for e in evidence if e.verdict is Verdict.VIOLATED), None)
         if killer is not None:
-            wrong = f"; so the audit's argument that it is equivalent is wrong: {argued}" if argued else ""
+            wrong = (
+                f"; so the audit's argument that it is equivalent is wrong: {argued}"
+                if argued
+                else ""
+            )
             return Fate.KILLED, f"{killer.kind}: {killer.statement}{wrong}", calls
-        if (beyond := beyond_its_law([e for e in (self.exact, *evidence) if e is not None])) is not None:
+        if (
+            beyond := beyond_its_law(
+                [e for e in (self.exact, *evidence) if e is not None]
+            )
+        ) is not None:
             return Fate.KILLED, beyond, calls
         if argued:
             return Fate.EQUIVALENT, argued, calls
@@ -168,17 +196,25 @@ class _Trial:
         if not reasons:
             reasons.append("the audit gathers no evidence that runs the mechanism")
         if not any(telling is pair for pair in self.pairs.played):
-            reasons.append(f"no played pair tells it from the mechanism, but this one does: {telling}")
+            reasons.append(
+                f"no played pair tells it from the mechanism, but this one does: {telling}"
+            )
         return Fate.SURVIVED, "; ".join(reasons), calls
 
     def _evidence(self, mutant: Mutant) -> list[Evidence]:
         """Gather the audit's evidence that runs the mechanism, cheapest first, until one refutes the claim."""
         audits = [self.built]
         if not self.built.is_promise:
-            audits = [replace(self.built, evidence=(kind,)) for kind in RUNNING if kind in self.built.asked]
+            audits = [
+                replace(self.built, evidence=(kind,))
+                for kind in RUNNING
+                if kind in self.built.asked
+            ]
         found: list[Evidence] = []
         for audit in audits:
-            found += gather(audit, mutant, self.settings, f"mutant {mutant.name}", control=True)
+            found += gather(
+                audit, mutant, self.settings, f"mutant {mutant.name}", control=True
+            )
             if found[-1].verdict is Verdict.VIOLATED:
                 break
         return found
@@ -193,8 +229,13 @@ def _telling(mutant: Mutant, pairs: Sequence[Pair], *, promise: bool) -> Pair | 
     original = as_mechanism(mutant.original)
     for number, pair in enumerate(pairs, start=1):
         inputs = (pair.data, pair.neighbour)
-        stated = [Calls(original)(data, RUNS, np.random.default_rng(number)) for data in inputs]
-        broken = [Calls(mutant)(data, RUNS, np.random.default_rng(number)) for data in inputs]
+        stated = [
+            Calls(original)(data, RUNS, np.random.default_rng(number))
+            for data in inputs
+        ]
+        broken = [
+            Calls(mutant)(data, RUNS, np.random.default_rng(number)) for data in inputs
+        ]
         differs = not all(map(_same, stated, broken))
         if differs and (promise or not _same(*broken)):
             return pair

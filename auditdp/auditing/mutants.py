@@ -37,7 +37,11 @@ class Mutant:
     def __getattr__(self, attribute: str) -> Any:
         """Offer the attributes of the mechanism, except those that the fault cannot change."""
         # While a copy is being made, a mutant has no fields yet.
-        if attribute.startswith("__") or attribute in ("original", "broken", *BEFORE_NOISE):
+        if attribute.startswith("__") or attribute in (
+            "original",
+            "broken",
+            *BEFORE_NOISE,
+        ):
             raise AttributeError(attribute)
         return getattr(self.original, attribute)
 
@@ -67,9 +71,19 @@ def _mutants(mechanism: Any, inputs: Sequence[Any]) -> Iterator[Mutant]:
             broken = mutated_draws.Spoiled(mechanism, site, operator)
             place = f"what {site.method} draws in {site.place} (draw {site.number} of a call)"
             name = f"{operator}: {site.name}"
-            yield Mutant(operator, name, f"{place} {mutated_draws.FAULTS[operator][1]}", mechanism, broken)
+            yield Mutant(
+                operator,
+                name,
+                f"{place} {mutated_draws.FAULTS[operator][1]}",
+                mechanism,
+                broken,
+            )
     if sites:
         words = "every run starts from the same seed"
         yield Mutant(
-            "seed fixed", f"seed fixed: {name_of(mechanism)}", words, mechanism, mutated_draws.Seeded(mechanism)
+            "seed fixed",
+            f"seed fixed: {name_of(mechanism)}",
+            words,
+            mechanism,
+            mutated_draws.Seeded(mechanism),
         )

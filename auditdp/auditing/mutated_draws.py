@@ -27,9 +27,24 @@ from auditdp.errors import MechanismError
 from auditdp.mechanism.protocol import Array, as_mechanism, is_seeded, name_of
 
 LOCATED = ("laplace", "normal", "gumbel", "logistic", "multivariate_normal")
-SCALED = ("standard_normal", "standard_exponential", "exponential", "standard_gamma", "gamma", "rayleigh")
+SCALED = (
+    "standard_normal",
+    "standard_exponential",
+    "exponential",
+    "standard_gamma",
+    "gamma",
+    "rayleigh",
+)
 HALVED = (*LOCATED, *SCALED, "random", "uniform", "geometric", "binomial")
-LEFT_OUT = (*HALVED, "choice", "integers", "bytes", "permutation", "permuted", "shuffle")
+LEFT_OUT = (
+    *HALVED,
+    "choice",
+    "integers",
+    "bytes",
+    "permutation",
+    "permuted",
+    "shuffle",
+)
 SAMPLE = 64
 SEED = 0
 
@@ -56,7 +71,9 @@ def sites(mechanism: Any, inputs: Sequence[Any]) -> list[Site]:
 
     def note(draw: Draw) -> Any:
         value = draw.as_is()
-        drawn.setdefault((draw.method, draw.key), {}).update(dict.fromkeys(_applicable(draw, value)))
+        drawn.setdefault((draw.method, draw.key), {}).update(
+            dict.fromkeys(_applicable(draw, value))
+        )
         return value
 
     for number, data in enumerate(inputs):
@@ -69,12 +86,17 @@ def sites(mechanism: Any, inputs: Sequence[Any]) -> list[Site]:
 
 def _place(key: Key) -> str:
     """The function that draws, and who called it."""
-    names = [code.co_qualname.partition(".<locals>.<")[0].rpartition("<locals>.")[2] for code, _ in key]
+    names = [
+        code.co_qualname.partition(".<locals>.<")[0].rpartition("<locals>.")[2]
+        for code, _ in key
+    ]
     return ", called by ".join(dict.fromkeys(names[:2])) or "native code"
 
 
 def _applicable(draw: Draw, value: Any) -> Iterator[str]:
-    if draw.method in HALVED or (draw.method == "choice" and draw.argument(3, "p") is not None):
+    if draw.method in HALVED or (
+        draw.method == "choice" and draw.argument(3, "p") is not None
+    ):
         yield "noise halved"
     if draw.method in LEFT_OUT:
         yield "noise left out"
@@ -122,7 +144,9 @@ def _spoiled(draw: Draw, factor: float) -> Any:
         case "geometric":
             spoiled = -(-value // 2) if factor else value * 0 + 1
         case "integers":
-            spoiled = value * 0 + (0 if draw.argument(1, "high") is None else draw.argument(0, "low"))
+            spoiled = value * 0 + (
+                0 if draw.argument(1, "high") is None else draw.argument(0, "low")
+            )
         case _:
             spoiled = _location(draw) + factor * (value - _location(draw))
     return _into(value, spoiled)
@@ -178,15 +202,23 @@ def _shared(draw: Draw) -> Any:
         return value
     noise = np.asarray(value - _location(draw))
     runs = () if draw.size is None else (draw.size,)
-    first = noise.reshape(*runs, -1)[..., 0].reshape(*runs, *[1] * (noise.ndim - len(runs)))
+    first = noise.reshape(*runs, -1)[..., 0].reshape(
+        *runs, *[1] * (noise.ndim - len(runs))
+    )
     return _into(value, _location(draw) + first)
 
 
 FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
-    "noise halved": (partial(_spoiled, factor=0.5), "has half its scale, or squared odds"),
+    "noise halved": (
+        partial(_spoiled, factor=0.5),
+        "has half its scale, or squared odds",
+    ),
     "noise left out": (partial(_spoiled, factor=0.0), "is constant"),
     "noise reused": (_reused, "repeats the first one of its kind in the call"),
-    "one noise for all coordinates": (_shared, "is the same for all coordinates of a run"),
+    "one noise for all coordinates": (
+        _shared,
+        "is the same for all coordinates of a run",
+    ),
 }
 """What each operator does to a draw, and what it does in words."""
 
@@ -238,7 +270,9 @@ def without_noise(mechanism: Any) -> WithoutNoise:
     [3.0, 3.0]
     """
     if not is_seeded(mechanism):
-        raise MechanismError(f"without_noise: {name_of(mechanism)} draws its own randomness, which cannot be left out")
+        raise MechanismError(
+            f"without_noise: {name_of(mechanism)} draws its own randomness, which cannot be left out"
+        )
     return WithoutNoise(mechanism)
 
 

@@ -30,7 +30,9 @@ from auditdp.record.versions import VersionsResult
 
 PLAYED = ("game", "support")
 """Kinds of evidence of which everything but the calls is done by who judges."""
-FORECASTERS = {kind.__name__: kind for kind in (LikelihoodRatio, Scored, ViewExperts, Repeating)}
+FORECASTERS = {
+    kind.__name__: kind for kind in (LikelihoodRatio, Scored, ViewExperts, Repeating)
+}
 """Forecasters that need no code of an audit."""
 Parameter = int | float | str
 EVIDENCE: TypeAdapter[Evidence | None] = TypeAdapter(Evidence | None)
@@ -106,15 +108,25 @@ def parameters_of(claim: object) -> tuple[str, dict[str, Parameter]] | None:
     if CLAIMS.get(type(claim).__name__) is not type(claim):
         return None
     given = {each.name: getattr(claim, each.name) for each in fields(claim)}  # type: ignore[arg-type]  # every claim is a dataclass
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-    return (type(claim).__name__, plain) if all(isinstance(value, Parameter) for value in plain.values()) else None
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in given.items()
+    }
+    return (
+        (type(claim).__name__, plain)
+        if all(isinstance(value, Parameter) for value in plain.values())
+        else None
+    )
 
 
 def names_of(forecasters: Any) -> list[str] | None:
     """Return the names of forecasters that need no code of an audit; None where others are among them."""
     names = [type(each).__name__ for each in forecasters]
     known = (FORECASTERS.get(name) for name in names)
-    alike = all(type(f) is kind and vars(f) == vars(kind()) for f, kind in zip(forecasters, known, strict=True))
+    alike = all(
+        type(f) is kind and vars(f) == vars(kind())
+        for f, kind in zip(forecasters, known, strict=True)
+    )
     return names if alike else None
 
 
@@ -132,18 +144,34 @@ class AuditElsewhere(Audit):
         Raises:
             LostError: If no audit is so.
         """
-        adjacency = None if held.adjacency is None else AdjacencyElsewhere(channel, held.adjacency)
+        adjacency = (
+            None
+            if held.adjacency is None
+            else AdjacencyElsewhere(channel, held.adjacency)
+        )
         claim: Claim = ClaimElsewhere()
         try:
             if held.claim is not None:
                 claim = CLAIMS[held.claim[0]](**held.claim[1])
             names = held.forecasters
-            forecasters = None if names is None else [FORECASTERS[name]() for name in names]
+            forecasters = (
+                None if names is None else [FORECASTERS[name]() for name in names]
+            )
         except (KeyError, TypeError) as error:
-            raise LostError(f"the process of the mechanism declares something that there is not: {error}") from None
-        plays = PLAYED if held.claim is not None and adjacency is not None and not held.own_forecasters else ()
+            raise LostError(
+                f"the process of the mechanism declares something that there is not: {error}"
+            ) from None
+        plays = (
+            PLAYED
+            if held.claim is not None
+            and adjacency is not None
+            and not held.own_forecasters
+            else ()
+        )
         mechanisms = [
-            MechanismElsewhere(channel, number, named.name, seeded=named.seeded, plays=plays)
+            MechanismElsewhere(
+                channel, number, named.name, seeded=named.seeded, plays=plays
+            )
             for number, named in enumerate(held.mechanisms)
         ]
         return cls(
@@ -197,11 +225,17 @@ def _play(adjacency: Any, held: AuditHeld) -> list[Pair] | None:
     return adjacency.pairs() if adjacency is not None and held.plays else None
 
 
-def evidence_elsewhere(mechanism: MechanismElsewhere, kind: str, alpha: float) -> Evidence | None:
+def evidence_elsewhere(
+    mechanism: MechanismElsewhere, kind: str, alpha: float
+) -> Evidence | None:
     """Return evidence that was gathered where the mechanism is, and is marked so."""
-    found = shaped(EVIDENCE, mechanism.channel.ask("evidence", mechanism.number, kind, alpha)[0])
+    found = shaped(
+        EVIDENCE, mechanism.channel.ask("evidence", mechanism.number, kind, alpha)[0]
+    )
     if found is not None and found.kind != kind:
-        raise LostError(f"asked for evidence of kind {kind!r}, the process of the mechanism answered {found.kind!r}")
+        raise LostError(
+            f"asked for evidence of kind {kind!r}, the process of the mechanism answered {found.kind!r}"
+        )
     return None if found is None else replace(found, self_reported=True)
 
 
@@ -213,7 +247,9 @@ class DeclaredElsewhere(Declared):
     held: DeclaredHeld = field(kw_only=True)
 
     @classmethod
-    def of(cls, channel: Channel, name: str, expect: str, overrides: Mapping[str, str]) -> Self:
+    def of(
+        cls, channel: Channel, name: str, expect: str, overrides: Mapping[str, str]
+    ) -> Self:
         """Return what is declared under an id; what a run planned with is as it was planned."""
         held = shaped(DECLARED, channel.ask("told", dict(overrides))[0])
         return cls(
@@ -238,7 +274,9 @@ class DeclaredElsewhere(Declared):
         """Return the overrides of every size that is tried."""
         return self.held.sizes
 
-    def build(self, overrides: Mapping[str, str]) -> tuple[AuditElsewhere, dict[str, Any]]:
+    def build(
+        self, overrides: Mapping[str, str]
+    ) -> tuple[AuditElsewhere, dict[str, Any]]:
         """Have the audit made, and return what is told of it.
 
         Raises:
@@ -247,7 +285,9 @@ class DeclaredElsewhere(Declared):
         try:
             value, _ = self.channel.ask("build", dict(overrides))
         except ForeignError as error:
-            raise Skip(str(error)) if type(error).__name__ == Skip.__name__ else error from None
+            raise (
+                Skip(str(error)) if type(error).__name__ == Skip.__name__ else error
+            ) from None
         held = shaped(HELD, value)
         return AuditElsewhere.of(self.channel, held), held.parameters
 

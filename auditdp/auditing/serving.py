@@ -103,7 +103,10 @@ class Served:
         self.as_declared = self.built
         built, claim = self.built, parameters_of(self.built.claim)
         own = built.forecasters is not None and names_of(built.forecasters) is None
-        mechanisms = [MechanismNamed(name_of(each), is_seeded(each)) for each in [built.mechanism, *built.controls]]
+        mechanisms = [
+            MechanismNamed(name_of(each), is_seeded(each))
+            for each in [built.mechanism, *built.controls]
+        ]
         if built.is_formula:
             mechanisms = [MechanismNamed(described(built).text, True)]
         whole = claim is not None and not built.is_formula and not built.is_sensitivity
@@ -116,7 +119,9 @@ class Served:
             adjacency=None if built.pairs is None else built.adjacency.name,
             digest=built.digest,
             plays=built.play is not None,
-            forecasters=None if own or built.forecasters is None else names_of(built.forecasters),
+            forecasters=None
+            if own or built.forecasters is None
+            else names_of(built.forecasters),
             own_forecasters=own,
             asked=list(built.asked),
             figure=built.figure is not None,
@@ -128,22 +133,41 @@ class Served:
         )
         return HELD.dump_python(held, mode="json"), ()
 
-    def gather(self, number: int, settings: Settings, purpose: str, control: bool, bounded: bool) -> Answered:
+    def gather(
+        self,
+        number: int,
+        settings: Settings,
+        purpose: str,
+        control: bool,
+        bounded: bool,
+    ) -> Answered:
         """Prepare evidence about a mechanism, and say what that offers."""
         mechanism = [self.built.mechanism, *self.built.controls][number]
-        request = request_for(self.built, mechanism, settings, purpose, control=control, bounded=bounded)
+        request = request_for(
+            self.built, mechanism, settings, purpose, control=control, bounded=bounded
+        )
         self.requests = {number: request}
         self._calls, self._laws, self._replayed, self._ratios = [], [], None, []
         self.untouched_now.close()
         self.untouched_now.enter_context(
-            nullcontext() if self.built.is_formula else starting_untouched(request.adapted)
+            nullcontext()
+            if self.built.is_formula
+            else starting_untouched(request.adapted)
         )
-        held = {"per_call": False, "knows_odds": False, "scores": False, "tells_possible": False}
+        held = {
+            "per_call": False,
+            "knows_odds": False,
+            "scores": False,
+            "tells_possible": False,
+        }
         if not self.built.is_formula:
             able = request.able
             held["per_call"] = not is_vectorised(request.adapted)
             if set(request.kinds) & {"game", "support"}:
-                held |= {"knows_odds": able.knows_odds, "scores": able.score is not None}
+                held |= {
+                    "knows_odds": able.knows_odds,
+                    "scores": able.score is not None,
+                }
                 held["tells_possible"] = able.possible is not None
         return held, ()
 
@@ -154,7 +178,10 @@ class Served:
 
     def pairs(self) -> Answered:
         """The pairs that are played, checked."""
-        return [self._held(pair) for pair in checked_pairs(self.built.adjacency, self.built.play)], ()
+        return [
+            self._held(pair)
+            for pair in checked_pairs(self.built.adjacency, self.built.play)
+        ], ()
 
     def exhaustive(self) -> Answered:
         """How many pairs there are."""
@@ -185,7 +212,9 @@ class Served:
         """The same calls, nothing decided."""
         return self._kept(self._calls[number].anew()), ()
 
-    def of_calls(self, number: int, what: str, raising: bool, seed: Seed | None, *arguments: Any) -> Answered:
+    def of_calls(
+        self, number: int, what: str, raising: bool, seed: Seed | None, *arguments: Any
+    ) -> Answered:
         """Outputs, and what the calls have left behind."""
         calls, rng = self._calls[number], None if seed is None else seed.generator()
         calls.raising = raising
@@ -193,25 +222,35 @@ class Served:
         value, arrays = getattr(self, what)(calls, rng, *arguments)
         return (After.of(calls, rng, before), value), arrays
 
-    def look(self, calls: Calls, rng: np.random.Generator, places: Sequence[tuple[int, int]]) -> Answered:
+    def look(
+        self, calls: Calls, rng: np.random.Generator, places: Sequence[tuple[int, int]]
+    ) -> Answered:
         """How outputs are represented."""
         calls.look(map(self._input, places), rng)
         assert calls.like is not None  # they were looked at
         seen = {"labels": calls.labels, "drew": calls.drew, "shown": calls.shown}
         return calls.form.recorded() | seen, [calls.like]
 
-    def repeated(self, calls: Calls, rng: None, place: tuple[int, int], seed: int, size: int) -> Answered:
+    def repeated(
+        self, calls: Calls, rng: None, place: tuple[int, int], seed: int, size: int
+    ) -> Answered:
         """Whether a seed gives the same outputs again."""
         return calls.repeated(self._input(place), seed, size), ()
 
     def rows(
-        self, calls: Calls, rng: np.random.Generator, wanted: Sequence[tuple[tuple[int, int], int]], singly: bool
+        self,
+        calls: Calls,
+        rng: np.random.Generator,
+        wanted: Sequence[tuple[tuple[int, int], int]],
+        singly: bool,
     ) -> Answered:
         """Rows of outputs on inputs, one after the other."""
         made = calls.singly() if singly else calls
         return None, [made(self._input(place), size, rng) for place, size in wanted]
 
-    def runs(self, calls: Calls, rng: None, wanted: Sequence[Any], singly: bool) -> Answered:
+    def runs(
+        self, calls: Calls, rng: None, wanted: Sequence[Any], singly: bool
+    ) -> Answered:
         """Rows of outputs, each with a seed of its own."""
         return None, [(calls.singly() if singly else calls).runs(self._runs(wanted))]
 
@@ -221,31 +260,51 @@ class Served:
         return None, ()
 
     def in_untouched(
-        self, number: int, calls: int, raising: bool, parts: Sequence[Sequence[Any]], seconds: float, afresh: bool
+        self,
+        number: int,
+        calls: int,
+        raising: bool,
+        parts: Sequence[Sequence[Any]],
+        seconds: float,
+        afresh: bool,
     ) -> Answered:
         """Rows of outputs that are made there."""
         made = self._calls[calls]
         made.raising = raising
         process = untouched(self.requests[number].adapted)
-        found = process.rows(made, [self._runs(part) for part in parts], seconds, afresh=afresh)
+        found = process.rows(
+            made, [self._runs(part) for part in parts], seconds, afresh=afresh
+        )
         return None, found or ()
 
     def law(self, number: int, form: Representation, pair: int) -> Answered:
         """What a mechanism states of how likely outputs are on a pair."""
-        bound = LikelihoodRatio().bind(SeenAs(self.requests[number].adapted, form), self._pairs[pair])
+        bound = LikelihoodRatio().bind(
+            SeenAs(self.requests[number].adapted, form), self._pairs[pair]
+        )
         self._laws.append(bound)
-        stated = () if bound.stated is None else (bound.stated.log_odds, bound.stated.weights)
+        stated = (
+            ()
+            if bound.stated is None
+            else (bound.stated.log_odds, bound.stated.weights)
+        )
         return (len(self._laws) - 1, float(bound._unlisted)), stated
 
     def log_probs(self, number: int, outputs: Array) -> Answered:
         """How likely outputs are."""
-        return None, [np.asarray(side, dtype=float) for side in self._laws[number]._log_probs(outputs)]
+        return None, [
+            np.asarray(side, dtype=float)
+            for side in self._laws[number]._log_probs(outputs)
+        ]
 
     def score(self, number: int, outputs: Array, pair: int) -> Answered:
         """The scores of outputs."""
         able, given = capabilities(self.requests[number].adapted), self._pairs[pair]
         assert able.score is not None  # else it is not asked
-        with self._inputs.lent(f"{able.name}.score", given.data, given.neighbour) as (data, neighbour):
+        with self._inputs.lent(f"{able.name}.score", given.data, given.neighbour) as (
+            data,
+            neighbour,
+        ):
             return None, [able.score(outputs, Pair(data, neighbour, given.name))]
 
     def possible(self, number: int, outputs: Array, place: tuple[int, int]) -> Answered:
@@ -255,35 +314,54 @@ class Served:
         with self._inputs.lent(f"{able.name}.possible", self._input(place)) as (data,):
             return None, [able.possible(outputs, data)]
 
-    def trace(self, number: int, played: Sequence[int], most: int, seed: int, search: bool) -> Answered:
+    def trace(
+        self, number: int, played: Sequence[int], most: int, seed: int, search: bool
+    ) -> Answered:
         """Pairs that a trace of the code proposes."""
         request, listed = self.requests[number], [self._pairs[pair] for pair in played]
         among = self.built.adjacency if search else None
-        self._look = looked_by_trace(request.adapted, request.privacy, listed, among, calls=most, seed=seed)
+        self._look = looked_by_trace(
+            request.adapted, request.privacy, listed, among, calls=most, seed=seed
+        )
         return {"pairs": self._proposed()}, ()
 
     def reads(self, number: int, calls: int) -> Answered:
         """Whether laws can be read off the code, and the pairs that it proposes then."""
-        self._replayed = self._look.replayed(self._calls[calls].form, self.requests[number].privacy)
+        self._replayed = self._look.replayed(
+            self._calls[calls].form, self.requests[number].privacy
+        )
         return {"pairs": self._proposed(), "reads": self._replayed is not None}, ()
 
     def _proposed(self) -> list[tuple[tuple[int, str], float]]:
-        found = [(replace(pair, name=pair.name or "traced"), promise) for pair, promise in self._look.proposed]
+        found = [
+            (replace(pair, name=pair.name or "traced"), promise)
+            for pair, promise in self._look.proposed
+        ]
         return [(self._held(pair), promise) for pair, promise in found]
 
     def traced(self, number: int, played: bool, abstained: int) -> Answered:
         """What the trace saw."""
-        found = game_trace(self._look, self.requests[number].privacy, played=played, abstained=abstained)
+        found = game_trace(
+            self._look,
+            self.requests[number].privacy,
+            played=played,
+            abstained=abstained,
+        )
         return GAME_TRACE.dump_python(found, mode="json"), ()
 
     def read(self, number: int, form: Representation, pair: int) -> Answered:
         """The laws that are read off the code on a pair, which are fixed from then on."""
         assert self._replayed is not None  # else it is not asked
-        bound = self._replayed.bind(SeenAs(self.requests[number].adapted, form), self._pairs[pair])
+        bound = self._replayed.bind(
+            SeenAs(self.requests[number].adapted, form), self._pairs[pair]
+        )
         if bound._ratio is None:
             return None, ()
         self._ratios.append(bound._ratio)
-        return len(self._ratios) - 1, () if bound.stated is None else (bound.stated.log_odds, bound.stated.weights)
+        return len(self._ratios) - 1, () if bound.stated is None else (
+            bound.stated.log_odds,
+            bound.stated.weights,
+        )
 
     def odds(self, number: int, outputs: Array) -> Answered:
         """The log-odds of outputs by these laws."""
@@ -296,19 +374,31 @@ class Served:
         self.built = self._versions.audit(self.built)
         return VERSIONS.dump_python(self._versions.result, mode="json"), ()
 
-    def propose(self, number: int, calls: int, played: Sequence[int], first: int, most: int) -> Answered:
+    def propose(
+        self, number: int, calls: int, played: Sequence[int], first: int, most: int
+    ) -> Answered:
         """Pairs that a search comes to."""
         pairs = [self._pairs[pair] for pair in played]
         game = self._game(number, calls, pairs[:first])
         for pair in pairs[first:]:
             game.add(pair)
         propose(game, self.built.adjacency, most)
-        found = [(self._held(table.pair), table.promise) for table in game.tables[len(played) :]]
+        found = [
+            (self._held(table.pair), table.promise)
+            for table in game.tables[len(played) :]
+        ]
         return (found, game.looked_at), ()
 
-    def smaller(self, number: int, calls: int, pair: int, refuted_at: int, alpha: float) -> Answered:
+    def smaller(
+        self, number: int, calls: int, pair: int, refuted_at: int, alpha: float
+    ) -> Answered:
         """The smallest pair that refutes the claim as one did."""
-        game = self._game(number, calls, [self._pairs[pair]], *([] if self._replayed is None else [self._replayed]))
+        game = self._game(
+            number,
+            calls,
+            [self._pairs[pair]],
+            *([] if self._replayed is None else [self._replayed]),
+        )
         game.refuted_at = refuted_at
         found = smaller(game, self.built.adjacency, alpha)
         return None if found is None else self._held(found.best.pair), ()
@@ -316,18 +406,32 @@ class Served:
     def figure(self, rng: np.random.Generator) -> Answered:
         """What the figure of the audit returns, as records have it."""
         assert self.built.figure is not None  # else it is not asked
-        return json.loads(json.dumps(self.built.figure(rng), default=lambda value: value.tolist())), ()
+        return json.loads(
+            json.dumps(self.built.figure(rng), default=lambda value: value.tolist())
+        ), ()
 
     def mutants(self, settings: Settings, exact: Evidence | None) -> Answered:
         """What became of the mutants."""
-        return MUTATION.dump_python(self.mutation(self.as_declared, settings, exact=exact), mode="json"), ()
+        return MUTATION.dump_python(
+            self.mutation(self.as_declared, settings, exact=exact), mode="json"
+        ), ()
 
-    def _game(self, number: int, calls: int, pairs: Sequence[Pair], *more: ReplayedRatio) -> Game:
+    def _game(
+        self, number: int, calls: int, pairs: Sequence[Pair], *more: ReplayedRatio
+    ) -> Game:
         """Return a game as whoever judges plays it, but for what has been seen."""
         request = self.requests[number]
         given = request.game.forecasters
-        forecasters = default_forecasters(request.adapted) if given is None else list(given)
-        return Game(self._calls[calls], request.privacy, pairs, [*forecasters, *more], request.streams)
+        forecasters = (
+            default_forecasters(request.adapted) if given is None else list(given)
+        )
+        return Game(
+            self._calls[calls],
+            request.privacy,
+            pairs,
+            [*forecasters, *more],
+            request.streams,
+        )
 
     def _held(self, pair: Pair) -> tuple[int, str]:
         self._pairs.append(pair)

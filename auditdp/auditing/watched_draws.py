@@ -42,7 +42,11 @@ class Draw:
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
         """Return an argument, given by position or by name."""
-        return self.arguments[position] if position < len(self.arguments) else self.keywords.get(name, default)
+        return (
+            self.arguments[position]
+            if position < len(self.arguments)
+            else self.keywords.get(name, default)
+        )
 
     def with_argument(self, position: int, name: str, value: Any) -> Any:
         """Draw with one argument replaced."""
@@ -61,7 +65,12 @@ class Draw:
 class Watched(np.random.Generator):
     """A generator on the stream of another one that hands every draw to a listener, which performs or spoils it."""
 
-    def __init__(self, rng: np.random.Generator, listener: Callable[[Draw], Any], size: int | None) -> None:
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        listener: Callable[[Draw], Any],
+        size: int | None,
+    ) -> None:
         super().__init__(rng.bit_generator)
         self._listener = listener
         self._size = size
@@ -73,7 +82,9 @@ class Watched(np.random.Generator):
         children = np.random.Generator(self.bit_generator).spawn(n_children)
         return [Watched(child, self._listener, self._size) for child in children]
 
-    def _draw(self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    def _draw(
+        self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
         perform = functools.partial(getattr(np.random.Generator, method), self)
         if self._inside:  # numpy draws for a draw
             return perform(*arguments, **keywords)
@@ -82,7 +93,18 @@ class Watched(np.random.Generator):
             self._first[method] = self.bit_generator.state
         self._inside = True
         try:
-            return self._listener(Draw(method, arguments, keywords, perform, _key(), self._size, earlier, self))
+            return self._listener(
+                Draw(
+                    method,
+                    arguments,
+                    keywords,
+                    perform,
+                    _key(),
+                    self._size,
+                    earlier,
+                    self,
+                )
+            )
         finally:
             self._inside = False
 
@@ -97,7 +119,9 @@ def _watch(method: str) -> Callable[..., Any]:
 METHODS = tuple(
     name
     for name in dir(np.random.Generator)
-    if not name.startswith("_") and name != "spawn" and callable(getattr(np.random.Generator, name))
+    if not name.startswith("_")
+    and name != "spawn"
+    and callable(getattr(np.random.Generator, name))
 )
 for _method in METHODS:
     setattr(Watched, _method, _watch(_method))
@@ -113,7 +137,9 @@ def _key() -> Key:
     frame, found = sys._getframe(), []
     while frame is not None and frame.f_code is not _enter.__code__:
         if frame.f_code.co_filename != __file__:
-            found.append((frame.f_code, _positions(frame.f_code)[frame.f_lasti // BYTES]))
+            found.append(
+                (frame.f_code, _positions(frame.f_code)[frame.f_lasti // BYTES])
+            )
         frame = frame.f_back  # type: ignore[assignment]
     return tuple(found)
 
@@ -128,7 +154,11 @@ def _positions(code: CodeType) -> list[Position]:
 
 
 def watched_call(
-    mechanism: Any, data: Any, size: int, rng: np.random.Generator, listener: Callable[[Draw], Any]
+    mechanism: Any,
+    data: Any,
+    size: int,
+    rng: np.random.Generator,
+    listener: Callable[[Draw], Any],
 ) -> Any:
     """Call a mechanism so that a listener gets every draw."""
     adapted = as_mechanism(mechanism)

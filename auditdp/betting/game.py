@@ -94,19 +94,34 @@ class Game:
         levels: Floats | None = None,
     ) -> None:
         calls = mechanism if isinstance(mechanism, Calls) else Calls(mechanism)
-        calls.look((data for pair in pairs for data in (pair.data, pair.neighbour)), streams("shape", 0))
-        self.calls, self.claim, self.pairs, self.forecasters = calls, claim, pairs, tuple(forecasters)
+        calls.look(
+            (data for pair in pairs for data in (pair.data, pair.neighbour)),
+            streams("shape", 0),
+        )
+        self.calls, self.claim, self.pairs, self.forecasters = (
+            calls,
+            claim,
+            pairs,
+            tuple(forecasters),
+        )
         tables = [self.seat(pair) for pair in pairs]
         for table in tables:
             table.match(max(tables, key=lambda each: len(each.names)))
         shares = [share for p in tables[0].players for share in p.shares]
-        wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
+        wealth = Wealth(
+            claim,
+            shares=shares,
+            leader=LEADER if len(shares) > 1 else 0.0,
+            levels=levels,
+        )
         self._begin(streams, tables, wealth)
 
     def _begin(self, streams: Streams, tables: list[PairTable], wealth: Wealth) -> None:
         self.streams, self.tables, self.wealth = streams, tables, wealth
         self.names = tables[0].names
-        self._prior = np.log(np.asarray([share for p in tables[0].players for share in p.shares]))[:, None]
+        self._prior = np.log(
+            np.asarray([share for p in tables[0].players for share in p.shares])
+        )[:, None]
         self._batch = 0
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.bounds: list[tuple[int, float]] = [(0, 0.0)]
@@ -125,9 +140,13 @@ class Game:
         """Return a pair with players of this game, all or some, which have seen nothing of it yet."""
         unbound: list[Any] = [Unbound(f) for f in forecasters or self.forecasters]
         table = PairTable(pair, unbound)
-        table.players = table.of_players(lambda each: each.on(self.calls.offering, pair))
+        table.players = table.of_players(
+            lambda each: each.on(self.calls.offering, pair)
+        )
         assert self.calls.like is not None  # they were looked at
-        table.of_players(lambda each: each.open(self.calls.like, self.pairs, self.calls.labels))
+        table.of_players(
+            lambda each: each.open(self.calls.like, self.pairs, self.calls.labels)
+        )
         return table
 
     def play(
@@ -146,7 +165,9 @@ class Game:
         ends with its allowance, too, also in the middle of a batch, on which nothing is bet then.
         """
         self.wealth.alpha = alpha
-        while self.wealth.calls < calls and not (stop_when_refuted and self.wealth.refuted(alpha)):
+        while self.wealth.calls < calls and not (
+            stop_when_refuted and self.wealth.refuted(alpha)
+        ):
             most = min(calls - self.wealth.calls, allowance().left)
             if most < 1 or self.is_late:
                 return
@@ -163,7 +184,9 @@ class Game:
 
     def _play_batch(self, most: int, first: int) -> None:
         rng = self.streams("game", self._batch)
-        place = first + self.choose(self.tables[first:], self.wealth, batch=self._batch, remaining=most, rng=rng)
+        place = first + self.choose(
+            self.tables[first:], self.wealth, batch=self._batch, remaining=most, rng=rng
+        )
         table = self.tables[place]
         self._batch += 1
         batch = self.draw(table.pair, self._size(table, most), rng)
@@ -172,7 +195,9 @@ class Game:
         log_factors = self.wealth.bet(forecasts, len(batch), leaders, pair=place)
         table.memory.add(batch.ones, batch.zeros)
         table.add(log_factors, len(batch))
-        table.of_players(lambda each: each.learn(table.memory, stalled=self.refuted_at is None))
+        table.of_players(
+            lambda each: each.learn(table.memory, stalled=self.refuted_at is None)
+        )
         if table.calls >= table.next_ranking:
             self._rank(table)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
@@ -185,7 +210,12 @@ class Game:
         # A confirmation starts small on a pair that is well known.
         calls = min(max(table.calls, CATCHING_UP * average), self.wealth.calls)
         first = FIRST_BATCH if table.calls or not self._reads else FEWEST
-        return min(max(first, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most, self._nearly_there())
+        return min(
+            max(first, math.ceil(BATCH_GROWTH * calls)),
+            LARGEST_BATCH,
+            most,
+            self._nearly_there(),
+        )
 
     def _leaders(self, table: PairTable) -> NDArray[np.intp]:
         """Return who is to lead on a pair at every anchor, the first one first: who has lately gained most."""
@@ -197,10 +227,17 @@ class Game:
     def _nearly_there(self) -> int:
         """Return how many calls the next batch should not exceed, so that few are made beyond the verdict."""
         gained, needed = self.wealth.log_wealth, math.log(1 / self.wealth.alpha)
-        if self.refuted_at is not None or gained <= 0 or (gained >= needed and not self._reads):
+        if (
+            self.refuted_at is not None
+            or gained <= 0
+            or (gained >= needed and not self._reads)
+        ):
             return LARGEST_BATCH
         growth = max(LANDING * (needed - gained) / gained, FINEST_GROWTH)
-        return max(FEWEST if self._reads else FIRST_BATCH, math.ceil(growth * self.wealth.calls))
+        return max(
+            FEWEST if self._reads else FIRST_BATCH,
+            math.ceil(growth * self.wealth.calls),
+        )
 
     @property
     def _reads(self) -> bool:
@@ -210,13 +247,20 @@ class Game:
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
         """Flip ``size`` fair coins and run the mechanism on the inputs that they choose."""
         heads = int(rng.binomial(size, 0.5))
-        return Batch(*self.calls.sides(pair.data, heads, pair.neighbour, size - heads, rng), rng)
+        return Batch(
+            *self.calls.sides(pair.data, heads, pair.neighbour, size - heads, rng), rng
+        )
 
     def _rank(self, table: PairTable) -> None:
         """Tell the players who of them gains, against the claim and against the levels that the bound may reach next."""
         table.next_ranking = 2 * table.calls
-        first = max(self.wealth.anchor(self.wealth.open_level(self.wealth.alpha)) - 1, 0)
-        live = [self._claim_anchor, *range(first, len(self.wealth.anchors))[:MOST_RANKED]]
+        first = max(
+            self.wealth.anchor(self.wealth.open_level(self.wealth.alpha)) - 1, 0
+        )
+        live = [
+            self._claim_anchor,
+            *range(first, len(self.wealth.anchors))[:MOST_RANKED],
+        ]
         table.rank(table.score(live))
 
     @property
@@ -228,7 +272,9 @@ class Game:
     def best(self) -> PairTable:
         """The pair that has lately gained most against the claim; if that is little, the one that did when that fell."""
         best = max(self.tables, key=self.gained)
-        if self._refuting is not None and self.gained(best) < math.log(1 / self.wealth.alpha):
+        if self._refuting is not None and self.gained(best) < math.log(
+            1 / self.wealth.alpha
+        ):
             return self._refuting
         return best
 
@@ -260,7 +306,11 @@ class Game:
     @property
     def failures(self) -> dict[str, str]:
         """Why forecasters failed, by the name of the first one of each player that abstains."""
-        return {name: reason for table in self.tables for name, reason in table.failures.items()}
+        return {
+            name: reason
+            for table in self.tables
+            for name, reason in table.failures.items()
+        }
 
     @property
     def is_blind(self) -> bool:
@@ -270,7 +320,10 @@ class Game:
     def confirmation(self, calls: Calls, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone: new calls and randomness, no wealth, and what was learned."""
         table = copy.copy(self.best)
-        table.players = [each.afresh() if isinstance(each, Single) else each for each in table.players]
+        table.players = [
+            each.afresh() if isinstance(each, Single) else each
+            for each in table.players
+        ]
         if table.recent is not None:
             table.recent = table.recent[:, [self._claim_anchor]]
         fresh = copy.copy(self)
@@ -279,7 +332,9 @@ class Game:
         return fresh
 
 
-def checked_pairs(adjacency: Adjacency, given: Sequence[Pair] | None = None) -> list[Pair]:
+def checked_pairs(
+    adjacency: Adjacency, given: Sequence[Pair] | None = None
+) -> list[Pair]:
     """Return the pairs to play after checking that every one is adjacent.
 
     Raises:
@@ -295,8 +350,13 @@ def checked_pairs(adjacency: Adjacency, given: Sequence[Pair] | None = None) -> 
                 "different inputs"
             )
         adjacency.check(pair)
-    texts = Counter(map(str, pairs))  # long inputs are cut there, and reports know a pair by its text
-    return [p if texts[str(p)] == 1 else replace(p, name=f"{p.name or 'pair'} {k}") for k, p in enumerate(pairs, 1)]
+    texts = Counter(
+        map(str, pairs)
+    )  # long inputs are cut there, and reports know a pair by its text
+    return [
+        p if texts[str(p)] == 1 else replace(p, name=f"{p.name or 'pair'} {k}")
+        for k, p in enumerate(pairs, 1)
+    ]
 
 
 class Watcher:
@@ -310,7 +370,9 @@ class Watcher:
         self.stopped = False
         self._progress = progress
 
-    def interrupt(self, number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
+    def interrupt(
+        self, number: int = signal.SIGINT, frame: FrameType | None = None
+    ) -> None:
         """Ask the game to end; the second time, raise ``KeyboardInterrupt``."""
         if self.stopped:
             raise KeyboardInterrupt
@@ -342,11 +404,15 @@ def is_stopped() -> bool:
 def watched(watcher: Watcher) -> Iterator[Watcher]:
     """Let a watcher see the progress of the games that are played in the block, and take its interrupts."""
     token = _watcher.set(watcher)
-    main = threading.current_thread() is threading.main_thread()  # signals reach no other thread
+    main = (
+        threading.current_thread() is threading.main_thread()
+    )  # signals reach no other thread
     before = signal.signal(signal.SIGINT, watcher.interrupt) if main else None
     try:
         yield watcher
     finally:
         if main:
-            signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+            signal.signal(
+                signal.SIGINT, before if before is not None else signal.SIG_DFL
+            )
         _watcher.reset(token)

@@ -57,7 +57,9 @@ class PairTable:
 
         A call counts with the square of its age's share, so that the price of learning is forgotten.
         """
-        faded = 0.0 if self.recent is None else self.recent * (1 - size / self.calls) ** 2
+        faded = (
+            0.0 if self.recent is None else self.recent * (1 - size / self.calls) ** 2
+        )
         self.recent = log_factors + faded
 
     def score(self, anchors: slice | int | Sequence[int] = slice(None)) -> Floats:
@@ -77,17 +79,27 @@ class PairTable:
     @property
     def failures(self) -> dict[str, str]:
         """Why players abstain, by the name of the first forecaster of each."""
-        return {player.names[0]: player.failed for player in self.players if isinstance(player, Abstaining)}
+        return {
+            player.names[0]: player.failed
+            for player in self.players
+            if isinstance(player, Abstaining)
+        }
 
     def match(self, other: PairTable) -> None:
         """Take as many forecasters as another pair has, where a player failed on one of the two before it had any."""
-        for place, (mine, theirs) in enumerate(zip(self.players, other.players, strict=True)):
+        for place, (mine, theirs) in enumerate(
+            zip(self.players, other.players, strict=True)
+        ):
             if len(mine.names) != len(theirs.names):
                 failed = mine if isinstance(mine, Abstaining) else theirs
-                assert isinstance(failed, Abstaining)  # players that did not fail have as many everywhere
+                assert isinstance(
+                    failed, Abstaining
+                )  # players that did not fail have as many everywhere
                 self.players[place] = failed.like(theirs)
 
-    def of_players(self, ask: Callable[..., Answer], *given: Sequence[Any]) -> list[Answer]:
+    def of_players(
+        self, ask: Callable[..., Answer], *given: Sequence[Any]
+    ) -> list[Answer]:
         """Return the answer of every player, each asked with its own part of what is given.
 
         This is the one way from a game to its players. A player that raises abstains from then on (``Abstaining``), so that
@@ -106,11 +118,17 @@ class PairTable:
 
     def forecasts(self, batch: Batch) -> list[Forecasts]:
         """Return the forecasts of all players for a batch."""
-        return [each for found in self.of_players(lambda player: _checked(player, batch)) for each in found]
+        return [
+            each
+            for found in self.of_players(lambda player: _checked(player, batch))
+            for each in found
+        ]
 
     def rank(self, score: Floats) -> None:
         """Tell every player what it gains; ``score`` has the rows of all forecasters."""
-        self.of_players(lambda player, own: player.rank(own, self.calls), self._split(score))
+        self.of_players(
+            lambda player, own: player.rank(own, self.calls), self._split(score)
+        )
 
     def _split(self, score: Floats) -> list[Floats]:
         """Return the rows of a score that are each player's own."""
@@ -122,7 +140,13 @@ class PairTable:
         return -math.inf if self.recent is None else float(self.score(anchor).max())
 
     def plausible_growth(
-        self, anchor: int, epsilon: float, *, believed: bool, worn: float, rng: np.random.Generator
+        self,
+        anchor: int,
+        epsilon: float,
+        *,
+        believed: bool,
+        worn: float,
+        rng: np.random.Generator,
     ) -> float:
         """Draw what a call of this pair may gain.
 
@@ -182,7 +206,12 @@ GAINING = 0.01
 
 
 def next_pair(
-    tables: Sequence[PairTable], wealth: Wealth, *, batch: int, remaining: int, rng: np.random.Generator
+    tables: Sequence[PairTable],
+    wealth: Wealth,
+    *,
+    batch: int,
+    remaining: int,
+    rng: np.random.Generator,
 ) -> int:
     """Return the place of the pair that gains, or draw one by Thompson sampling from what a call of each pair may gain.
 
@@ -223,20 +252,30 @@ def next_pair(
         if (best := gaining(claim)) is not None:
             return best
         draws = drawn(claim)
-        if np.max(draws) * remaining > math.log(1 / alpha) - min(wealth.log_wealth, 0.0):
+        if np.max(draws) * remaining > math.log(1 / alpha) - min(
+            wealth.log_wealth, 0.0
+        ):
             return _best(draws if batch % 2 == 0 else drawn(open_level), rng)
     best = gaining(open_level)
     return _best(drawn(open_level), rng) if best is None else best
 
 
-def _plausible(tables: Sequence[PairTable], wealth: Wealth, level: int, calls: int, rng: np.random.Generator) -> Floats:
+def _plausible(
+    tables: Sequence[PairTable],
+    wealth: Wealth,
+    level: int,
+    calls: int,
+    rng: np.random.Generator,
+) -> Floats:
     """Draw what a call of each pair may gain against a level, given by its position, in a game of so many calls."""
     epsilon = wealth.claim.at(float(wealth.levels[level])).tangents()[0][0]
     anchor, believed = wealth.anchor(level), rng.random() < BELIEF
     worn = [min(1.0, SHOWN * table.calls / calls) for table in tables]
     return np.array(
         [
-            table.plausible_growth(anchor, epsilon, believed=believed, worn=part, rng=rng)
+            table.plausible_growth(
+                anchor, epsilon, believed=believed, worn=part, rng=rng
+            )
             for table, part in zip(tables, worn, strict=True)
         ]
     )

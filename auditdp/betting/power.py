@@ -36,7 +36,9 @@ MOST_FOUND = 10**15
 """Calls beyond which none are counted."""
 
 
-def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, white_box: bool) -> tuple[float, str]:
+def detectable_level(
+    claim: Claim, *, calls: int, alpha: float, share: float, white_box: bool
+) -> tuple[float, str]:
     """Return the smallest level refuted with probability at least .9, and the alternative it is about.
 
     The calls are those that the best pair got: with several pairs, what was spent on the others shows nothing.
@@ -57,7 +59,9 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, wh
     Returns:
         The level (infinite if even the largest that is considered, 64, is beyond the budget) and its description.
     """
-    found = _Levels(claim).detectable(calls=calls, alpha=alpha, share=share, white_box=white_box)
+    found = _Levels(claim).detectable(
+        calls=calls, alpha=alpha, share=share, white_box=white_box
+    )
     return found, claim.alternative
 
 
@@ -70,25 +74,35 @@ class _Levels:
         self._levels = levels[(levels > claim.level) & (levels <= HIGHEST_LEVEL)]
         self._growth = cache(lambda level: growth(claim, claim.at(level)))
 
-    def detectable(self, *, calls: int, alpha: float, share: float, white_box: bool) -> float:
+    def detectable(
+        self, *, calls: int, alpha: float, share: float, white_box: bool
+    ) -> float:
         """Return the smallest level refuted with probability at least .9, or infinity."""
         if not calls:
             return math.inf
         needed = math.log(1 / alpha) - math.log(share)
         if not white_box:
             needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
-        enough = bisect_left(self._levels, POWER, key=lambda level: self._power(float(level), calls, needed))
+        enough = bisect_left(
+            self._levels,
+            POWER,
+            key=lambda level: self._power(float(level), calls, needed),
+        )
         return float(self._levels[enough]) if enough < len(self._levels) else math.inf
 
     def _power(self, level: float, calls: int, needed: float) -> float:
         """Return P(final log wealth >= needed), for all but pure claims in a normal approximation."""
         if self.claim.delta == 0:
             return _response_power(self.claim, level, calls, needed)
-        mean, deviation = self._growth(level)  # under the region that is best against it
+        mean, deviation = self._growth(
+            level
+        )  # under the region that is best against it
         return float(ndtr((mean * calls - needed) / (deviation * math.sqrt(calls))))
 
 
-def calls_to_find(fault: Fault, claim: Claim, *, alpha: float, share: float, white_box: bool) -> int:
+def calls_to_find(
+    fault: Fault, claim: Claim, *, alpha: float, share: float, white_box: bool
+) -> int:
     """Return after how many calls of one pair a fault is found nine times in ten: what the power line then states.
 
     It inverts ``detectable_level`` and ``detectable_rarely``, which are estimates where these are, by bisection. The power
@@ -113,7 +127,9 @@ def calls_to_find(fault: Fault, claim: Claim, *, alpha: float, share: float, whi
 
     def found(calls: int) -> bool:
         if fault.kind == "level":
-            smallest = levels.detectable(calls=calls, alpha=alpha, share=share, white_box=white_box)
+            smallest = levels.detectable(
+                calls=calls, alpha=alpha, share=share, white_box=white_box
+            )
             return smallest <= fault.size * claim.level
         tail, alone = detectable_rarely(claim, calls=calls, alpha=alpha, share=share)
         return (tail if fault.kind == "tail" else alone) <= fault.size
@@ -129,7 +145,9 @@ def calls_to_find(fault: Fault, claim: Claim, *, alpha: float, share: float, whi
     return least + bisect_left(range(least, high), True, key=found)
 
 
-def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -> tuple[float, float]:
+def detectable_rarely(
+    claim: Claim, *, calls: int, alpha: float, share: float
+) -> tuple[float, float]:
     """Return how rare an output may be that a black box refutes a pure claim by it nine times in ten.
 
     The first of two probabilities is that of outputs which lose twice the claim, under the input that gives them more often;
@@ -148,12 +166,19 @@ def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -
     mean, deviation = growth(claim, claim.at(2 * claim.level))
     events = 1.0
     while events <= calls and (
-        events * mean - quantile * deviation * math.sqrt(events) < needed + math.log(events) + UNKNOWN * mean
+        events * mean - quantile * deviation * math.sqrt(events)
+        < needed + math.log(events) + UNKNOWN * mean
     ):
         events *= 1.02
-    tail = 2 * (events + quantile * math.sqrt(events)) / (calls * (1 + math.exp(-2 * claim.level)))
+    tail = (
+        2
+        * (events + quantile * math.sqrt(events))
+        / (calls * (1 + math.exp(-2 * claim.level)))
+    )
     alone = UNKNOWN + needed / math.log1p(math.exp(-claim.level))
-    return min(tail, 1.0), min(float(2 * gammaincinv(math.ceil(alone), POWER) / calls), 1.0)
+    return min(tail, 1.0), min(
+        float(2 * gammaincinv(math.ceil(alone), POWER) / calls), 1.0
+    )
 
 
 def _response_power(claim: Claim, level: float, calls: int, needed: float) -> float:
@@ -163,7 +188,9 @@ def _response_power(claim: Claim, level: float, calls: int, needed: float) -> fl
     enough = math.ceil((needed - calls * lost) / (won - lost))
     if not 0 < enough <= calls:
         return float(enough <= 0)
-    return float(betainc(enough, calls - enough + 1, math.exp(log_p)))  # P(Bin(calls, p) >= enough)
+    return float(
+        betainc(enough, calls - enough + 1, math.exp(log_p))
+    )  # P(Bin(calls, p) >= enough)
 
 
 def growth(claim: Claim, truth: Claim) -> tuple[float, float]:
@@ -184,7 +211,11 @@ def gain(claim: Claim, law: Law) -> tuple[float, float]:
     claimed = claim.statements()
     zeros, ones = law.cells()
     (region,) = nearest_regions(zeros[None], ones[None], lines(claimed)[None])
-    gains = region.choose(np.log(ones) - np.log(zeros)) - region.price(DominatingPair.of(claimed))
+    gains = region.choose(np.log(ones) - np.log(zeros)) - region.price(
+        DominatingPair.of(claimed)
+    )
     weights = np.stack([zeros, ones]) / 2
     mean = float((weights * gains).sum())
-    return mean, math.sqrt(max(float((weights * np.square(gains)).sum()) - mean**2, 1e-300))
+    return mean, math.sqrt(
+        max(float((weights * np.square(gains)).sum()) - mean**2, 1e-300)
+    )

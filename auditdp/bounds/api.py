@@ -51,7 +51,9 @@ OUTPUT_SHARE = 0.35
 GUESS_SHARES = (1.0, 0.25, 0.0625)
 
 
-def methods(kind: str, *, parameter: str = "epsilon", delta: float = 0.0) -> tuple[str, ...]:
+def methods(
+    kind: str, *, parameter: str = "epsilon", delta: float = 0.0
+) -> tuple[str, ...]:
     """Return the methods for a kind of record, the one that 'auto' takes first.
 
     Args:
@@ -63,9 +65,13 @@ def methods(kind: str, *, parameter: str = "epsilon", delta: float = 0.0) -> tup
         ConfigurationError: If there is no such kind.
     """
     pure = parameter == "epsilon" and delta == 0
-    one_run = ("one-run-curve", "one-run") if parameter == "epsilon" else ("one-run-curve",)
+    one_run = (
+        ("one-run-curve", "one-run") if parameter == "epsilon" else ("one-run-curve",)
+    )
     events = ("split-exact", "split-clopper-pearson", "dkw")
-    runs = (*events, "bets") if parameter == "epsilon" else ("bets", *events)  # one event says little of a whole curve
+    runs = (
+        (*events, "bets") if parameter == "epsilon" else ("bets", *events)
+    )  # one event says little of a whole curve
     known = {
         "counts": ("exact", "clopper-pearson"),
         "guesses": ("binomial", "one-run-curve") if pure else one_run,
@@ -75,7 +81,9 @@ def methods(kind: str, *, parameter: str = "epsilon", delta: float = 0.0) -> tup
         "outputs": runs,
     }
     if kind not in known:
-        raise ConfigurationError(f"unknown kind of record {kind!r}; {did_you_mean(kind, known)}")
+        raise ConfigurationError(
+            f"unknown kind of record {kind!r}; {did_you_mean(kind, known)}"
+        )
     return known[kind]
 
 
@@ -117,7 +125,9 @@ def from_counts(
     first, n_first = data.increasing(first=first, n_first=n_first)
     second, n_second = data.increasing(second=second, n_second=n_second)
     counts = Counts(first, n_first, second, n_second)
-    return two_arms(counts, question, _chosen("counts", question, method), [EVENT, RUNS])
+    return two_arms(
+        counts, question, _chosen("counts", question, method), [EVENT, RUNS]
+    )
 
 
 def from_guesses(
@@ -151,12 +161,18 @@ def from_guesses(
     """
     question = question_of(parameter, delta, alpha, claim)
     correct, guesses, canaries = data.increasing(
-        correct=correct, guesses=guesses, canaries=guesses if canaries is None else canaries
+        correct=correct,
+        guesses=guesses,
+        canaries=guesses if canaries is None else canaries,
     )
     if guesses == 0:
-        raise ConfigurationError(f"none of {canaries} canaries was guessed; make at least one guess")
+        raise ConfigurationError(
+            f"none of {canaries} canaries was guessed; make at least one guess"
+        )
     chosen = _chosen("guesses", question, method)
-    return guessed([(correct, guesses)], canaries, question, chosen, [COIN, ONE_RUN, BLIND_GUESSES])
+    return guessed(
+        [(correct, guesses)], canaries, question, chosen, [COIN, ONE_RUN, BLIND_GUESSES]
+    )
 
 
 def from_labelled_guesses(
@@ -201,10 +217,14 @@ def from_labelled_guesses(
     }
     if design == "arms":
         first, second = guessed[truth == 1] == 1, guessed[truth == 0] == 1
-        found = from_counts(int(first.sum()), len(first), int(second.sum()), len(second), **question)
+        found = from_counts(
+            int(first.sum()), len(first), int(second.sum()), len(second), **question
+        )
         return replace(found, assumptions=[GUESSED_IN, RUNS])
     data.check_fair(truth)
-    return from_guesses(int((guessed == truth).sum()), int(made.sum()), canaries=len(truth), **question)
+    return from_guesses(
+        int((guessed == truth).sum()), int(made.sum()), canaries=len(truth), **question
+    )
 
 
 def from_scores(
@@ -246,7 +266,9 @@ def from_scores(
     question = question_of(parameter, delta, alpha, claim)
     method = _chosen(design, question, method)
     numbered = method.startswith("one-run")
-    if (guesses is not None and not numbered) or (guess != "both" and not numbered and method != "scan"):
+    if (guesses is not None and not numbered) or (
+        guess != "both" and not numbered and method != "scan"
+    ):
         raise ConfigurationError(
             f"guess={guess!r} and guesses={guesses!r} do not apply to method {method!r}; leave them out, or name another"
         )
@@ -255,15 +277,33 @@ def from_scores(
         data.check_fair(truth)
     if design == "one-run":
         rng = np.random.default_rng(seed)
-        return in_one_run(values, truth, question, rng=rng, method=method, guess=guess, guesses=guesses)
+        return in_one_run(
+            values,
+            truth,
+            question,
+            rng=rng,
+            method=method,
+            guess=guess,
+            guesses=guesses,
+        )
     if method == "scan":
         return scanned(thresholds.nested_sets(values, truth, guess), question, RUNS)
     if method == "dkw":
         return banded(values, truth, question, [RUNS, ROW_BY_ROW])
     if method == "bets":
-        return played(values[truth == 1], values[truth == 0], question, seed, [RUNS, ROW_BY_ROW])
+        return played(
+            values[truth == 1], values[truth == 0], question, seed, [RUNS, ROW_BY_ROW]
+        )
     learning = one_event.learning_part(truth, SCORE_SHARE, np.random.default_rng(seed))
-    return split_and_tested(values[learning], values[~learning], truth, learning, question, method, [RUNS, ROW_BY_ROW])
+    return split_and_tested(
+        values[learning],
+        values[~learning],
+        truth,
+        learning,
+        question,
+        method,
+        [RUNS, ROW_BY_ROW],
+    )
 
 
 def from_observed(
@@ -332,9 +372,14 @@ def in_one_run(
     if method == "scan" or (method == "auto" and question.curve == EpsilonDelta()):
         return scanned(thresholds.nested_sets(scores, labels, guess), question, ONE_RUN)
     shares = [max(1, round(share * len(scores))) for share in GUESS_SHARES]
-    numbers = {data.increasing(guesses=n, canaries=len(scores))[0] for n in guesses or shares}
+    numbers = {
+        data.increasing(guesses=n, canaries=len(scores))[0] for n in guesses or shares
+    }
     truth = labels[thresholds.descending(scores, rng)]
-    pairs = [(thresholds.right_guesses(truth, number, guess), number) for number in sorted(numbers)]
+    pairs = [
+        (thresholds.right_guesses(truth, number, guess), number)
+        for number in sorted(numbers)
+    ]
     chosen = "one-run-curve" if method == "auto" else method
     return guessed(pairs, len(scores), question, chosen, [COIN, ONE_RUN, BLIND])
 
@@ -371,7 +416,10 @@ def from_outputs(
     """
     question = question_of(parameter, delta, alpha, claim)
     method = _chosen("outputs", question, method)
-    arrays = [data.outputs(name, values) for name, values in (("first", first), ("second", second))]
+    arrays = [
+        data.outputs(name, values)
+        for name, values in (("first", first), ("second", second))
+    ]
     if arrays[0].shape[1] != arrays[1].shape[1]:
         raise ConfigurationError(
             f"first has {arrays[0].shape[1]} numbers per output and second {arrays[1].shape[1]}; give both the same"
@@ -379,26 +427,36 @@ def from_outputs(
     if method == "bets":
         return played(arrays[0], arrays[1], question, seed, [RUNS])
     outputs = np.concatenate(arrays)
-    labels = np.repeat(np.array([1, 0], dtype=np.int8), [len(array) for array in arrays])
+    labels = np.repeat(
+        np.array([1, 0], dtype=np.int8), [len(array) for array in arrays]
+    )
     if method == "dkw":
         if outputs.shape[1] > 1:
-            raise ConfigurationError(f"dkw needs one number per output, got {outputs.shape[1]}; use split-exact")
+            raise ConfigurationError(
+                f"dkw needs one number per output, got {outputs.shape[1]}; use split-exact"
+            )
         return banded(outputs[:, 0], labels, question, [RUNS])
     rng = np.random.default_rng(seed)
     learning = one_event.learning_part(labels, OUTPUT_SHARE, rng)
     learned, testing = one_event.learned_scores(outputs, labels, learning, rng)
-    return split_and_tested(learned, testing, labels, learning, question, method, [RUNS])
+    return split_and_tested(
+        learned, testing, labels, learning, question, method, [RUNS]
+    )
 
 
 def _check_design(design: str) -> None:
     if design not in DESIGNS:
         known = "".join(f"\n  {name}: {meaning}" for name, meaning in DESIGNS.items())
-        raise ConfigurationError(f"unknown design {design!r}; say how the labels came about:{known}")
+        raise ConfigurationError(
+            f"unknown design {design!r}; say how the labels came about:{known}"
+        )
 
 
 def _check_guess(guess: str) -> None:
     if guess not in thresholds.GUESSES:
-        raise ConfigurationError(f"unknown guess {guess!r}; {did_you_mean(guess, thresholds.GUESSES)}")
+        raise ConfigurationError(
+            f"unknown guess {guess!r}; {did_you_mean(guess, thresholds.GUESSES)}"
+        )
 
 
 def _chosen(kind: str, question: Question, method: str) -> str:

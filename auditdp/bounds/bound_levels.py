@@ -21,7 +21,9 @@ HALVINGS = 40
 SMALLEST = 1e-300
 
 
-def highest_rejected(rejected: Callable[[Floats], Booleans], parts: int = PARTS) -> float:
+def highest_rejected(
+    rejected: Callable[[Floats], Booleans], parts: int = PARTS
+) -> float:
     """Return the largest level that is rejected, where a test that rejects a level rejects all lower ones; 0 if none.
 
     If the result is >= t then t is rejected, which has probability at most alpha. The result is itself rejected.
@@ -56,7 +58,9 @@ def highest_chain(
         n: The number of observations, which the grid's ratio 1 + 1/(5 sqrt(n)) follows, as the spread of a bound does.
     """
     ratio = 1 + 0.2 / math.sqrt(n)
-    levels = np.geomspace(LOWEST, HIGHEST, 1 + math.ceil(math.log(HIGHEST / LOWEST) / math.log(ratio)))
+    levels = np.geomspace(
+        LOWEST, HIGHEST, 1 + math.ceil(math.log(HIGHEST / LOWEST) / math.log(ratio))
+    )
     levels = levels if claim is None else np.unique(np.append(levels, claim))
     rejected = bisect.bisect_right(levels, alpha, key=lambda level: easy(float(level)))
     while rejected < len(levels) and p_value(float(levels[rejected]), alpha) <= alpha:
@@ -73,10 +77,14 @@ def smallest_alpha(refuted: Callable[[Floats], Booleans]) -> float:
     """
     if bool(refuted(np.array([SMALLEST]))[0]):
         return SMALLEST
-    return math.exp(_last_true(lambda logs: ~refuted(np.exp(logs)), math.log(SMALLEST), 0.0)[1])
+    return math.exp(
+        _last_true(lambda logs: ~refuted(np.exp(logs)), math.log(SMALLEST), 0.0)[1]
+    )
 
 
-def _last_true(holds: Callable[[Floats], Booleans], low: float, high: float, parts: int = PARTS) -> tuple[float, float]:
+def _last_true(
+    holds: Callable[[Floats], Booleans], low: float, high: float, parts: int = PARTS
+) -> tuple[float, float]:
     """Return an interval in which a property that holds at ``low`` and then no more ends, to 1e-12 of the whole."""
     for _ in range(math.ceil(HALVINGS / math.log2(parts))):
         points = np.linspace(low, high, parts + 1)

@@ -20,7 +20,12 @@ from scipy.special import bdtr
 
 from auditdp.bounds.privacy_curves import curve_of
 from auditdp.bounds.result import Question
-from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, did_you_mean
+from auditdp.errors import (
+    AuditError,
+    ConfigurationError,
+    MissingExtraError,
+    did_you_mean,
+)
 from auditdp.files import MOST_BYTES
 from auditdp.numerics.arrays import Floats, Labels
 
@@ -29,22 +34,38 @@ UNFAIR = 1e-6
 """Probability with which labels that fair coins gave are refused, at most."""
 
 
-def question_of(parameter: str, delta: float, alpha: float, claim: float | None) -> Question:
+def question_of(
+    parameter: str, delta: float, alpha: float, claim: float | None
+) -> Question:
     """Return what is asked, checked.
 
     Raises:
         ConfigurationError: If a number is out of range.
     """
     for name, value in (("alpha", alpha), ("delta", delta), ("claim", claim)):
-        if not isinstance(value, int | float | np.floating | np.integer | None) or isinstance(value, bool):
+        if not isinstance(
+            value, int | float | np.floating | np.integer | None
+        ) or isinstance(value, bool):
             least = f"; give its {parameter} as a number" if name == "claim" else ""
-            raise ConfigurationError(f"expected {name} as a number, got {value!r}{least}")
+            raise ConfigurationError(
+                f"expected {name} as a number, got {value!r}{least}"
+            )
     if not 0 < alpha < 1:
-        raise ConfigurationError(f"expected alpha between 0 and 1, got {alpha!r}; usual is 0.05")
+        raise ConfigurationError(
+            f"expected alpha between 0 and 1, got {alpha!r}; usual is 0.05"
+        )
     least = "> 0" if parameter == "mu" else ">= 0"
-    if claim is not None and not (math.isfinite(claim) and (claim > 0 or (claim == 0 and parameter != "mu"))):
-        raise ConfigurationError(f"expected a finite claim {least}, got {claim!r}; leave it out to get the bound alone")
-    return Question(curve_of(parameter, delta), float(alpha), None if claim is None else float(claim))
+    if claim is not None and not (
+        math.isfinite(claim) and (claim > 0 or (claim == 0 and parameter != "mu"))
+    ):
+        raise ConfigurationError(
+            f"expected a finite claim {least}, got {claim!r}; leave it out to get the bound alone"
+        )
+    return Question(
+        curve_of(parameter, delta),
+        float(alpha),
+        None if claim is None else float(claim),
+    )
 
 
 def increasing(**counts: Any) -> tuple[int, ...]:
@@ -54,11 +75,16 @@ def increasing(**counts: Any) -> tuple[int, ...]:
         ConfigurationError: If they are not.
     """
     values = list(counts.values())
-    whole = all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in values)
+    whole = all(
+        isinstance(value, int | np.integer) and not isinstance(value, bool)
+        for value in values
+    )
     if not whole or values != sorted(values) or values[0] < 0 or values[-1] < 1:
         *_, last = counts
         shown = ", ".join(f"{name}={value!r}" for name, value in counts.items())
-        raise ConfigurationError(f"expected whole numbers 0 <= {' <= '.join(counts)} and {last} > 0, got {shown}")
+        raise ConfigurationError(
+            f"expected whole numbers 0 <= {' <= '.join(counts)} and {last} > 0, got {shown}"
+        )
     return tuple(int(value) for value in values)
 
 
@@ -71,7 +97,9 @@ def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
     try:
         array = np.atleast_1d(np.asarray(values, dtype=float))
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{name}: expected numbers, all rows of one shape: {error}") from error
+        raise ConfigurationError(
+            f"{name}: expected numbers, all rows of one shape: {error}"
+        ) from error
     known = np.isfinite(array) | (gaps & np.isnan(array))
     if not known.all():
         bad = int(np.flatnonzero(~known.reshape(len(array), -1).all(axis=1))[0])
@@ -110,7 +138,9 @@ def check_binary(name: str, values: Floats) -> None:
     """
     wrong = values[(values != 0) & (values != 1)]
     if len(wrong):
-        raise ConfigurationError(f"{name}: expected 1 for in and 0 for out, got {wrong[0]:g}; recode them")
+        raise ConfigurationError(
+            f"{name}: expected 1 for in and 0 for out, got {wrong[0]:g}; recode them"
+        )
 
 
 def check_fair(labels: Labels) -> None:
@@ -147,7 +177,9 @@ def outputs(name: str, values: ArrayLike) -> Floats:
 
 
 Columns = dict[str, NDArray[Any]]
-COUNT = re.compile(r"counts?|freq(uency|uencies)?|n|number|occurrences|times|weights?", re.IGNORECASE)
+COUNT = re.compile(
+    r"counts?|freq(uency|uencies)?|n|number|occurrences|times|weights?", re.IGNORECASE
+)
 """The name of a column that counts how often something came."""
 NOT_NUMBERS = "cmMV"
 """Kinds of arrays that are no real numbers: complex ones, times and records."""
@@ -167,7 +199,12 @@ def read(path: Path) -> Columns:
         ConfigurationError: If there is no such file or it is not what its name says.
         MissingExtraError: If it is Parquet and pyarrow is not installed.
     """
-    readers = {".csv": _read_text, ".tsv": _read_text, ".npz": _read_npz, ".parquet": _read_parquet}
+    readers = {
+        ".csv": _read_text,
+        ".tsv": _read_text,
+        ".npz": _read_npz,
+        ".parquet": _read_parquet,
+    }
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ConfigurationError(
@@ -177,14 +214,22 @@ def read(path: Path) -> Columns:
         raise ConfigurationError(f"{path}: no such file")
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise ConfigurationError(f"{path}: {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are read")
+            raise ConfigurationError(
+                f"{path}: {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are read"
+            )
         columns = reader(path)
     except AuditError:
         raise
-    except Exception as error:  # whatever a parser raises, the file is not what its name says
-        raise ConfigurationError(f"{path}: cannot read it as {path.suffix}: {type(error).__name__}: {error}") from error
+    except (
+        Exception
+    ) as error:  # whatever a parser raises, the file is not what its name says
+        raise ConfigurationError(
+            f"{path}: cannot read it as {path.suffix}: {type(error).__name__}: {error}"
+        ) from error
     if not columns or not all(len(column) for column in columns.values()):
-        raise ConfigurationError(f"{path}: no rows; expected a line of column names and then numbers")
+        raise ConfigurationError(
+            f"{path}: no rows; expected a line of column names and then numbers"
+        )
     return columns
 
 
@@ -195,15 +240,23 @@ def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
         ConfigurationError: If there is no such column or it holds something else than numbers.
     """
     if name not in columns:
-        raise ConfigurationError(f"{path}: no column {name!r}; {did_you_mean(name, columns)}")
+        raise ConfigurationError(
+            f"{path}: no column {name!r}; {did_you_mean(name, columns)}"
+        )
     values = columns[name]
     if values.dtype.kind not in "UO":
-        if values.dtype.kind in NOT_NUMBERS:  # NumPy would drop a part of them, and say so in a warning at most
-            raise ConfigurationError(f"{path}: column {name!r} is {values.dtype}, expected numbers")
+        if (
+            values.dtype.kind in NOT_NUMBERS
+        ):  # NumPy would drop a part of them, and say so in a warning at most
+            raise ConfigurationError(
+                f"{path}: column {name!r} is {values.dtype}, expected numbers"
+            )
         try:
             return np.asarray(values, dtype=float)
         except (TypeError, ValueError) as error:
-            raise ConfigurationError(f"{path}: column {name!r} is {values.dtype}, expected numbers") from error
+            raise ConfigurationError(
+                f"{path}: column {name!r} is {values.dtype}, expected numbers"
+            ) from error
     numbers = np.empty(len(values))
     for row, value in enumerate(values):
         try:
@@ -225,9 +278,19 @@ def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None
     """
     values = {name.strip(): column(columns, name.strip(), path) for name in names}
     for name in filter(COUNT.fullmatch, values):
-        others = [map(repr, each.tolist()) for other, each in values.items() if other != name]
-        rows, counts = list(zip(*others, strict=False)), values[name][~np.isnan(values[name])]
-        if rows and len(set(rows)) == len(rows) and (counts >= 0).all() and not (counts % 1).any():
+        others = [
+            map(repr, each.tolist()) for other, each in values.items() if other != name
+        ]
+        rows, counts = (
+            list(zip(*others, strict=False)),
+            values[name][~np.isnan(values[name])],
+        )
+        if (
+            rows
+            and len(set(rows)) == len(rows)
+            and (counts >= 0).all()
+            and not (counts % 1).any()
+        ):
             raise ConfigurationError(
                 f"{path}: column {name!r} seems to count how often each value came, but every row has to be one output: "
                 "repeat each value as often as it came, or rename the column if it is a part of the outputs"
@@ -241,25 +304,41 @@ def _shown(names: Sequence[str]) -> str:
 
 def _read_text(path: Path) -> Columns:
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",") if row]
+        rows = [
+            row
+            for row in csv.reader(
+                file, delimiter="\t" if path.suffix.lower() == ".tsv" else ","
+            )
+            if row
+        ]
     if len(rows) < 2:
         return {}
     names = [name.strip() for name in rows[0]]
     if len(set(names)) < len(names):
-        raise ConfigurationError(f"{path}: two columns have the same name: {_shown(names)}; rename one")
+        raise ConfigurationError(
+            f"{path}: two columns have the same name: {_shown(names)}; rename one"
+        )
     for number, row in enumerate(rows[1:], 1):
         if len(row) != len(names):
             raise ConfigurationError(
                 f"{path}: row {number} has {len(row)} cells, expected {len(names)}: {_shown(names)}"
             )
-    cells = np.array([[cell.strip() for cell in row] for row in rows[1:]], dtype=object)  # not as wide as the longest
+    cells = np.array(
+        [[cell.strip() for cell in row] for row in rows[1:]], dtype=object
+    )  # not as wide as the longest
     return {name: cells[:, k] for k, name in enumerate(names)}
 
 
 def _read_npz(path: Path) -> Columns:
-    with zipfile.ZipFile(path) as archive:  # which reads no member further than it is said to be long
-        if (whole := sum(member.file_size for member in archive.infolist())) > MOST_BYTES:
-            raise ConfigurationError(f"{path}: unpacks to {whole:,} bytes; at most {MOST_BYTES:,} are read")
+    with zipfile.ZipFile(
+        path
+    ) as archive:  # which reads no member further than it is said to be long
+        if (
+            whole := sum(member.file_size for member in archive.infolist())
+        ) > MOST_BYTES:
+            raise ConfigurationError(
+                f"{path}: unpacks to {whole:,} bytes; at most {MOST_BYTES:,} are read"
+            )
         for member in archive.infolist():
             with archive.open(member) as file:
                 _refuse_long(file, member.file_size, f"{path}: {member.filename}")
@@ -270,10 +349,16 @@ def _read_npz(path: Path) -> Columns:
 def _refuse_long(file: IO[bytes], size: int, where: str) -> None:
     """Raise unless an array is as long as the file that holds it: NumPy makes room for what its header says."""
     version = np.lib.format.read_magic(file)
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    header = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
     shape, _, dtype = header(file)
     if math.prod(shape) * dtype.itemsize > size:
-        raise ConfigurationError(f"{where}: an array of shape {shape} in {size:,} bytes")
+        raise ConfigurationError(
+            f"{where}: an array of shape {shape} in {size:,} bytes"
+        )
 
 
 def _read_parquet(path: Path) -> Columns:
@@ -283,10 +368,16 @@ def _read_parquet(path: Path) -> Columns:
         raise MissingExtraError.of(error) or error from error
     types = importlib.import_module("pyarrow.types")
     batches, size = [], 0
-    with parquet.ParquetFile(path) as file:  # what it says of its size is not what it unpacks to
+    with parquet.ParquetFile(
+        path
+    ) as file:  # what it says of its size is not what it unpacks to
         schema = file.schema_arrow
         # Of other types one row may unpack to any size: a text that is stored once may stand in every row.
-        plain = [field.name for field in schema if types.is_primitive(field.type) or types.is_decimal(field.type)]
+        plain = [
+            field.name
+            for field in schema
+            if types.is_primitive(field.type) or types.is_decimal(field.type)
+        ]
         for batch in file.iter_batches(ROWS, columns=plain):
             size += batch.nbytes
             if size > MOST_BYTES:
@@ -295,6 +386,11 @@ def _read_parquet(path: Path) -> Columns:
                 )
             batches.append(batch)
     pyarrow = importlib.import_module("pyarrow")
-    table = pyarrow.Table.from_batches(batches, pyarrow.schema([schema.field(name) for name in plain]))
-    found = {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names}
+    table = pyarrow.Table.from_batches(
+        batches, pyarrow.schema([schema.field(name) for name in plain])
+    )
+    found = {
+        name: np.asarray(table[name].to_numpy(zero_copy_only=False))
+        for name in table.column_names
+    }
     return {field.name: found.get(field.name, UNREAD) for field in schema}

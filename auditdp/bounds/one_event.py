@@ -71,7 +71,11 @@ def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> An
     """
     lower = highest_chain(
         lambda level, enough: p_value(counts, curve, level, enough),
-        lambda level: GAMMA + ROUNDING + _closed_form(statistic(counts, curve, level) * (1 - SLACK)),
+        lambda level: (
+            GAMMA
+            + ROUNDING
+            + _closed_form(statistic(counts, curve, level) * (1 - SLACK))
+        ),
         alpha=alpha,
         claim=claim,
         n=counts.n_first + counts.n_second,
@@ -88,7 +92,12 @@ def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
     if observed <= SLACK:
         return 1.0
     region = _Region(counts, curve, level, observed * (1 - SLACK))
-    return min(1.0, GAMMA + ROUNDING + min(_closed_form(observed * (1 - SLACK)), region.supremum(enough - GAMMA)))
+    return min(
+        1.0,
+        GAMMA
+        + ROUNDING
+        + min(_closed_form(observed * (1 - SLACK)), region.supremum(enough - GAMMA)),
+    )
 
 
 def _closed_form(largest: float) -> float:
@@ -101,10 +110,20 @@ def _kl(a: Floats, p: Floats) -> Floats:
 
 def statistic(counts: Counts, curve: Curve, level: float) -> float:
     """Return T of the two counts: 0 where the claim at that level allows the rates that were seen."""
-    return float(_divergence(counts, curve, level, np.array([counts.first]), np.array([counts.second]))[0])
+    return float(
+        _divergence(
+            counts, curve, level, np.array([counts.first]), np.array([counts.second])
+        )[0]
+    )
 
 
-def _divergence(counts: Counts, curve: Curve, level: float, first: NDArray[Any], second: NDArray[Any]) -> Floats:
+def _divergence(
+    counts: Counts,
+    curve: Curve,
+    level: float,
+    first: NDArray[Any],
+    second: NDArray[Any],
+) -> Floats:
     """Return T, elementwise, by golden-section search: both terms are convex in q, as F is concave."""
     a, c = first / counts.n_first, second / counts.n_second
     # Outside [c, F⁻¹(a)] one term is zero and the other not smaller than at the end.
@@ -120,10 +139,15 @@ def _divergence(counts: Counts, curve: Curve, level: float, first: NDArray[Any],
     for _ in range(GOLDEN):
         goes_left = at_left <= at_right
         low, high = np.where(goes_left, low, left), np.where(goes_left, right, high)
-        new = np.where(goes_left, high - ratio * (high - low), low + ratio * (high - low))
+        new = np.where(
+            goes_left, high - ratio * (high - low), low + ratio * (high - low)
+        )
         at_new = total(new)
         left, right = np.where(goes_left, new, right), np.where(goes_left, left, new)
-        at_left, at_right = np.where(goes_left, at_new, at_right), np.where(goes_left, at_left, at_new)
+        at_left, at_right = (
+            np.where(goes_left, at_new, at_right),
+            np.where(goes_left, at_left, at_new),
+        )
     return np.where(a > curve.most(c, level), np.minimum(at_left, at_right), 0.0)
 
 
@@ -134,7 +158,9 @@ class _Region:
     too large below it.
     """
 
-    def __init__(self, counts: Counts, curve: Curve, level: float, threshold: float) -> None:
+    def __init__(
+        self, counts: Counts, curve: Curve, level: float, threshold: float
+    ) -> None:
         from scipy.stats import binom  # slow to load: only where it is needed
 
         self.counts, self.curve, self.level = counts, curve, level
@@ -144,10 +170,16 @@ class _Region:
         highest = int(binom.isf(ROUNDING, counts.n_first, curve.most(most, level)))
         edges = np.linspace(max(0, lowest), max(0, min(counts.n_first, highest)), CELLS)
         self.edges = np.unique(np.append(np.round(edges), counts.n_first))
-        low, high = np.full(self.edges.shape, -1.0), np.full(self.edges.shape, float(counts.n_second))
+        low, high = (
+            np.full(self.edges.shape, -1.0),
+            np.full(self.edges.shape, float(counts.n_second)),
+        )
         while np.any(high - low > 1):  # T falls with y, and is 0 at y = n_second
             middle = np.floor((low + high) / 2)
-            inside = _divergence(counts, curve, level, self.edges, np.maximum(middle, 0.0)) >= threshold
+            inside = (
+                _divergence(counts, curve, level, self.edges, np.maximum(middle, 0.0))
+                >= threshold
+            )
             inside |= middle < 0
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         self.tops = np.maximum.accumulate(low)
@@ -160,21 +192,28 @@ class _Region:
         if not len(steps):
             return np.zeros_like(p)
         below = np.append(-1.0, self.edges)[steps]
-        above = np.where(below >= 0, bdtrc(np.maximum(below, 0), first, p[:, None]), 1.0)
+        above = np.where(
+            below >= 0, bdtrc(np.maximum(below, 0), first, p[:, None]), 1.0
+        )
         reached = bdtr(np.minimum(self.tops[steps], second), second, q[:, None])
         return np.asarray(np.sum(above * np.diff(reached, axis=1, prepend=0.0), axis=1))
 
     def supremum(self, enough: float) -> float:
         """Return an upper bound on the probability over all boundary points in the range of q."""
         least, most = self.range
-        angles = np.linspace(np.arcsin(np.sqrt(least)), np.arcsin(np.sqrt(most)), INTERVALS + 1)
+        angles = np.linspace(
+            np.arcsin(np.sqrt(least)), np.arcsin(np.sqrt(most)), INTERVALS + 1
+        )
         left, right, settled = angles[:-1], angles[1:], 0.0
         for round_ in range(ROUNDS + 1):
             low, high = np.sin(left) ** 2, np.sin(right) ** 2
             # The ends of an interval are moved outwards by more than the sine's rounding.
             low, high = low * (1 - ROUNDING), np.minimum(1.0, high * (1 + ROUNDING))
             upper = self.probability(self.curve.most(high, self.level), low)
-            certain = max(enough, float(np.max(self.probability(self.curve.most(low, self.level), high))))
+            certain = max(
+                enough,
+                float(np.max(self.probability(self.curve.most(low, self.level), high))),
+            )
             open_ = upper > certain
             settled = max([settled, *upper[~open_]])
             if round_ == ROUNDS or not np.any(open_) or (certain > enough > 0):
@@ -234,7 +273,11 @@ def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
     p = 1 - np.searchsorted(np.sort(first), thresholds) / len(first)
     q = 1 - np.searchsorted(np.sort(second), thresholds) / len(second)
     margin = np.sqrt(np.log(2 / alpha) / 2 / np.array([len(first), len(second)]))
-    return float(np.max(curve.level(np.maximum(0.0, p - margin[0]), np.minimum(1.0, q + margin[1]))))
+    return float(
+        np.max(
+            curve.level(np.maximum(0.0, p - margin[0]), np.minimum(1.0, q + margin[1]))
+        )
+    )
 
 
 THRESHOLDS = 200
@@ -254,7 +297,12 @@ def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Boo
 def event_counts(scores: Floats, labels: Labels, threshold: float) -> Counts:
     """Return how often the score is at least the threshold under either label."""
     first, second = scores[labels == 1], scores[labels == 0]
-    return Counts(int(np.sum(first >= threshold)), len(first), int(np.sum(second >= threshold)), len(second))
+    return Counts(
+        int(np.sum(first >= threshold)),
+        len(first),
+        int(np.sum(second >= threshold)),
+        len(second),
+    )
 
 
 def best_threshold(scores: Floats, labels: Labels, curve: Curve) -> float:
@@ -265,12 +313,21 @@ def best_threshold(scores: Floats, labels: Labels, curve: Curve) -> float:
 
     Scores are of shape (n,), larger for what is more like label 1; both labels are present.
     """
-    candidates = np.unique(np.quantile(scores, np.linspace(0, 1, THRESHOLDS + 1)[1:], method="inverted_cdf"))
+    candidates = np.unique(
+        np.quantile(
+            scores, np.linspace(0, 1, THRESHOLDS + 1)[1:], method="inverted_cdf"
+        )
+    )
 
     def promise(threshold: float) -> tuple[float, float]:
         counts = event_counts(scores, labels, threshold)
-        first, second = (counts.first + 0.5) / (counts.n_first + 1), (counts.second + 0.5) / (counts.n_second + 1)
-        return clopper_pearson(counts, curve, CAUTION), float(curve.level(first, second))
+        first, second = (
+            (counts.first + 0.5) / (counts.n_first + 1),
+            (counts.second + 0.5) / (counts.n_second + 1),
+        )
+        return clopper_pearson(counts, curve, CAUTION), float(
+            curve.level(first, second)
+        )
 
     return float(max(candidates, key=lambda threshold: promise(float(threshold))))
 
@@ -289,8 +346,14 @@ def learned_scores(
 
     features, target = outputs[learning], labels[learning]
     leaf = max(5, min(50, len(target) // 20))
-    model = HistGradientBoostingClassifier(max_iter=50, min_samples_leaf=leaf, early_stopping=False, random_state=0)
+    model = HistGradientBoostingClassifier(
+        max_iter=50, min_samples_leaf=leaf, early_stopping=False, random_state=0
+    )
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
     with one_thread():
-        held_out = cross_val_predict(model, features, target, cv=folds, method="decision_function")
-        return held_out, model.fit(features, target).decision_function(outputs[~learning])
+        held_out = cross_val_predict(
+            model, features, target, cv=folds, method="decision_function"
+        )
+        return held_out, model.fit(features, target).decision_function(
+            outputs[~learning]
+        )

@@ -49,17 +49,34 @@ SOURCES = {"binomial": BINOMIAL, "one-run": ONE_RUN, "one-run-curve": ONE_RUN_CU
 ROUNDING = 1e-9
 
 
-def from_right_guesses(method: str, correct: int, guesses: int, canaries: int, question: Question) -> Answer:
+def from_right_guesses(
+    method: str, correct: int, guesses: int, canaries: int, question: Question
+) -> Answer:
     """Return the bound by one of the methods of ``SOURCES``, and the p-value of the claim if there is one."""
     curve, alpha, claim = question
     if method == "binomial":
         lower = binomial(correct, guesses, alpha)
-        return Answer(lower, None if claim is None else one_run_p_value(correct, guesses, canaries, claim, 0.0))
+        return Answer(
+            lower,
+            None
+            if claim is None
+            else one_run_p_value(correct, guesses, canaries, claim, 0.0),
+        )
     if method == "one-run":
         lower = one_run(correct, guesses, canaries, curve.delta, alpha)
-        return Answer(lower, None if claim is None else one_run_p_value(correct, guesses, canaries, claim, curve.delta))
+        return Answer(
+            lower,
+            None
+            if claim is None
+            else one_run_p_value(correct, guesses, canaries, claim, curve.delta),
+        )
     lower = one_run_curve(correct, guesses, canaries, curve, alpha)
-    return Answer(lower, None if claim is None else one_run_curve_p_value(correct, guesses, canaries, curve, claim))
+    return Answer(
+        lower,
+        None
+        if claim is None
+        else one_run_curve_p_value(correct, guesses, canaries, curve, claim),
+    )
 
 
 def binomial(correct: int, guesses: int, alpha: float) -> float:
@@ -79,7 +96,9 @@ def binomial(correct: int, guesses: int, alpha: float) -> float:
     return max(0.0, float(logit(lower_limit(correct, guesses, alpha))))
 
 
-def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+def one_run_p_value(
+    correct: int, guesses: int, canaries: int, epsilon: float, delta: float
+) -> float:
     """Return the largest probability of v right guesses of r on m canaries that (epsilon, delta)-DP allows: a p-value.
 
     Null: flipping any one of the m coins is (epsilon, delta)-DP. The number of guesses must not depend on the output when
@@ -119,7 +138,10 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
 
     logs = binom.logpmf(np.arange(guesses + 1), guesses, q)
     tails = np.logaddexp.accumulate(logs[::-1])[::-1][: correct + 1]
-    costs, gains = np.arange(correct + 1) * np.exp(logs[: correct + 1] - tails), np.exp(tails[-1] - tails)
+    costs, gains = (
+        np.arange(correct + 1) * np.exp(logs[: correct + 1] - tails),
+        np.exp(tails[-1] - tails),
+    )
     return _concave_hull(costs, gains, canaries * delta)
 
 
@@ -139,18 +161,28 @@ def _concave_hull(x: Floats, y: Floats, at: float) -> float:
         height = lifted
 
 
-def one_run(correct: int, guesses: int, canaries: int, delta: float, alpha: float) -> float:
+def one_run(
+    correct: int, guesses: int, canaries: int, delta: float, alpha: float
+) -> float:
     """Return the epsilon refuted by ``one_run_p_value``."""
 
     def rejected(levels: Floats) -> Booleans:
-        values = [one_run_p_value(correct, guesses, canaries, float(level), delta) for level in levels]
+        values = [
+            one_run_p_value(correct, guesses, canaries, float(level), delta)
+            for level in levels
+        ]
         return np.array(values) <= alpha
 
     return highest_rejected(rejected)
 
 
 def curve_refuted(
-    correct: int, guesses: int, canaries: int, curve: Curve, level: float | Floats, alpha: float | Floats
+    correct: int,
+    guesses: int,
+    canaries: int,
+    curve: Curve,
+    level: float | Floats,
+    alpha: float | Floats,
 ) -> Booleans:
     """Return, elementwise, whether the curve at a level makes v of r right guesses less probable than alpha.
 
@@ -191,15 +223,27 @@ def curve_refuted(
     return np.asarray(right + wrong > guesses / canaries * (1 + ROUNDING))
 
 
-def one_run_curve(correct: int, guesses: int, canaries: int, curve: Curve, alpha: float) -> float:
+def one_run_curve(
+    correct: int, guesses: int, canaries: int, curve: Curve, alpha: float
+) -> float:
     """Return the level refuted by ``curve_refuted``, one of the family's where that has some levels only."""
-    level = highest_rejected(lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha))
-    return (curve.of_family(level) or level) if level and isinstance(curve, OfClaim) else level
+    level = highest_rejected(
+        lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha)
+    )
+    return (
+        (curve.of_family(level) or level)
+        if level and isinstance(curve, OfClaim)
+        else level
+    )
 
 
-def one_run_curve_p_value(correct: int, guesses: int, canaries: int, curve: Curve, level: float) -> float:
+def one_run_curve_p_value(
+    correct: int, guesses: int, canaries: int, curve: Curve, level: float
+) -> float:
     """Return the smallest alpha at which ``curve_refuted`` refutes the level."""
-    return smallest_alpha(lambda alphas: curve_refuted(correct, guesses, canaries, curve, level, alphas))
+    return smallest_alpha(
+        lambda alphas: curve_refuted(correct, guesses, canaries, curve, level, alphas)
+    )
 
 
 SOURCE = "arXiv:2605.14591, with the law of right guesses of auditdp.bounds.one_run"
@@ -207,7 +251,11 @@ LEAST_P = 0.01
 
 
 def from_given_propensities(
-    guessed_in: Booleans, right: int, propensities: Floats, alpha: float, claim: float | None
+    guessed_in: Booleans,
+    right: int,
+    propensities: Floats,
+    alpha: float,
+    claim: float | None,
 ) -> Answer:
     """Return the largest epsilon that so many right guesses refute, and the p-value of the claim if there is one.
 
@@ -223,7 +271,10 @@ def from_given_propensities(
     def p_value(epsilon: float) -> float:
         return _at_least(right, expit(epsilon + towards))
 
-    lower = highest_rejected(lambda levels: np.array([p_value(float(each)) <= alpha for each in levels]), parts=2)
+    lower = highest_rejected(
+        lambda levels: np.array([p_value(float(each)) <= alpha for each in levels]),
+        parts=2,
+    )
     return Answer(lower, None if claim is None else p_value(claim))
 
 
@@ -231,7 +282,11 @@ def check_fit(labels: Labels, propensities: Floats) -> None:
     """Raise where the labels show that the propensities are not theirs."""
     excess, variance = labels - propensities, propensities * (1 - propensities)
     weights = [np.ones(len(labels)), logit(propensities)]
-    scores = [float(np.dot(w, excess)) / math.sqrt(max(float(np.dot(w * w, variance)), 1e-300)) for w in weights]
+    scores = [
+        float(np.dot(w, excess))
+        / math.sqrt(max(float(np.dot(w * w, variance)), 1e-300))
+        for w in weights
+    ]
     p_value = min(1.0, 4 * float(ndtr(-max(map(abs, scores)))))
     if p_value < LEAST_P:
         raise ConfigurationError(
@@ -245,6 +300,8 @@ def _at_least(right: int, probabilities: Floats) -> float:
     law = np.zeros(len(probabilities) + 1)
     law[0] = 1.0
     for count, probability in enumerate(probabilities, start=1):
-        law[1 : count + 1] = law[1 : count + 1] * (1 - probability) + law[:count] * probability
+        law[1 : count + 1] = (
+            law[1 : count + 1] * (1 - probability) + law[:count] * probability
+        )
         law[0] *= 1 - probability
     return float(law[right:].sum())

@@ -56,7 +56,9 @@ class EpsilonDelta:
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
-            raise ConfigurationError(f"expected delta in [0, 1), got {self.delta!r}; 0 is pure epsilon-DP")
+            raise ConfigurationError(
+                f"expected delta in [0, 1), got {self.delta!r}; 0 is pure epsilon-DP"
+            )
 
     def most(self, q: Any, level: Any) -> Floats:
         """Return min(1, e^epsilon q + delta, 1 - (1 - delta - q)/e^epsilon)."""
@@ -75,7 +77,9 @@ class EpsilonDelta:
         p, q = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
         with np.errstate(divide="ignore", invalid="ignore"):
             event = np.where(p > self.delta, (p - self.delta) / q, 0.0)
-            complement = np.where(1 - q > self.delta, (1 - q - self.delta) / (1 - p), 0.0)
+            complement = np.where(
+                1 - q > self.delta, (1 - q - self.delta) / (1 - p), 0.0
+            )
             return np.asarray(np.log(np.maximum(1.0, np.maximum(event, complement))))
 
 
@@ -97,7 +101,9 @@ class Gaussian:
     def level(self, p: Any, q: Any) -> Floats:
         """Return Φ⁻¹(p) - Φ⁻¹(q), at least 0."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.nan_to_num(np.maximum(0.0, ndtri(p) - ndtri(q)), posinf=math.inf))
+            return np.asarray(
+                np.nan_to_num(np.maximum(0.0, ndtri(p) - ndtri(q)), posinf=math.inf)
+            )
 
 
 @dataclass(frozen=True)
@@ -110,8 +116,12 @@ class OfClaim:
     """
 
     claim: Claim
-    _corners: dict[float, tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _stacks: dict[bytes, tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _corners: dict[float, tuple[Floats, Floats]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _stacks: dict[bytes, tuple[Floats, Floats]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def parameter(self) -> str:
@@ -135,14 +145,18 @@ class OfClaim:
         """Return the infimum of the levels that allow P(A) = p and Q(A) = q, by bisection; 0 and infinity included."""
 
         def lowest(p: float, q: float) -> float:
-            rejected = highest_rejected(lambda levels: self.most(q, levels) < p, parts=2)
+            rejected = highest_rejected(
+                lambda levels: self.most(q, levels) < p, parts=2
+            )
             return rejected if rejected < HIGHEST else math.inf
 
         return np.asarray(np.vectorize(lowest, otypes=[float])(p, q))
 
     def _joined(self, values: Any, level: Any, axis: int) -> Floats:
         """Return where the line through the corners is, on the other axis, that has these values on one axis first."""
-        at, levels = np.broadcast_arrays(np.asarray(values, dtype=float), np.asarray(level, dtype=float))
+        at, levels = np.broadcast_arrays(
+            np.asarray(values, dtype=float), np.asarray(level, dtype=float)
+        )
         corners = self._stacked(levels.ravel())
         known, sought = corners[axis], corners[1 - axis]
         rows, value = np.arange(len(known)), at.ravel()
@@ -150,7 +164,9 @@ class OfClaim:
         low, high = known[rows, end - 1], known[rows, end]
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(value > low, (value - low) / (high - low), 0.0)
-        found = sought[rows, end - 1] + np.clip(part, 0.0, 1.0) * (sought[rows, end] - sought[rows, end - 1])
+        found = sought[rows, end - 1] + np.clip(part, 0.0, 1.0) * (
+            sought[rows, end] - sought[rows, end - 1]
+        )
         return np.asarray(found.reshape(at.shape))
 
     def _stacked(self, levels: Floats) -> tuple[Floats, Floats]:
@@ -160,7 +176,13 @@ class OfClaim:
             corners = [self._at(float(level)) for level in levels]
             most = max(len(p) for p, _ in corners)
             p, q = (
-                np.array([np.pad(each[k], (0, most - len(each[k])), mode="edge") for each in corners]) for k in (0, 1)
+                np.array(
+                    [
+                        np.pad(each[k], (0, most - len(each[k])), mode="edge")
+                        for each in corners
+                    ]
+                )
+                for k in (0, 1)
             )
             self._stacks[key] = p, q
         return self._stacks[key]
@@ -172,7 +194,10 @@ class OfClaim:
             return np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
         if at not in self._corners:
             pair = DominatingPair.of(self.claim.at(at).statements())
-            self._corners[at] = np.append(0.0, pair.p.cumsum()), np.append(0.0, pair.q.cumsum())
+            self._corners[at] = (
+                np.append(0.0, pair.p.cumsum()),
+                np.append(0.0, pair.q.cumsum()),
+            )
         return self._corners[at]
 
     def of_family(self, level: float) -> float | None:
@@ -198,7 +223,11 @@ def curve_of(parameter: str, delta: float) -> Curve:
     if parameter == "epsilon":
         return EpsilonDelta(delta)
     if parameter != "mu":
-        raise ConfigurationError(f"unknown parameter {parameter!r}; {did_you_mean(parameter, ['epsilon', 'mu'])}")
+        raise ConfigurationError(
+            f"unknown parameter {parameter!r}; {did_you_mean(parameter, ['epsilon', 'mu'])}"
+        )
     if delta:
-        raise ConfigurationError(f"delta={delta!r} has no meaning for mu; leave it out, or bound epsilon")
+        raise ConfigurationError(
+            f"delta={delta!r} has no meaning for mu; leave it out, or bound epsilon"
+        )
     return Gaussian()

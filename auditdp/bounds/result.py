@@ -51,7 +51,10 @@ class Bound:
     @property
     def statement(self) -> str:
         """One sentence that says no more than was seen."""
-        confidence, curve = f"{100 * (1 - self.alpha):.4g} % confidence", f" at delta = {self.delta:.3g}"
+        confidence, curve = (
+            f"{100 * (1 - self.alpha):.4g} % confidence",
+            f" at delta = {self.delta:.3g}",
+        )
         what = self.parameter + (curve if self.delta else "")
         text = (
             f"{what} >= {rounded_down(self.lower)} with {confidence}"
@@ -104,7 +107,10 @@ class Answer(NamedTuple):
     def shared(cls, answers: Sequence[Answer]) -> Answer:
         """Return the best of several, each of which had an equal share of alpha."""
         p_values = [answer.p_value for answer in answers if answer.p_value is not None]
-        return cls(max(answer.lower for answer in answers), len(answers) * min(p_values) if p_values else None)
+        return cls(
+            max(answer.lower for answer in answers),
+            len(answers) * min(p_values) if p_values else None,
+        )
 
 
 def rounded_down(value: float) -> str:

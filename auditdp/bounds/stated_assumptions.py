@@ -78,11 +78,17 @@ class Assumed:
         if self.lower is None:
             return f"{ASSUMED} nothing is said: the {self.against} of the residuals speak against it ({p_value})"
         seen = f"Student's t with {FREEDOM} degrees of freedom would in {self.power:.0%} of trainings"
-        shown = f"{symbol} ≥ {outwards(self.lower, up=False)} ({confidence}), no verdict"
-        return f"{ASSUMED}, {shown}; residuals do not speak against it ({p_value}; {seen})"
+        shown = (
+            f"{symbol} ≥ {outwards(self.lower, up=False)} ({confidence}), no verdict"
+        )
+        return (
+            f"{ASSUMED}, {shown}; residuals do not speak against it ({p_value}; {seen})"
+        )
 
 
-def assuming_gaussian(scores: Floats, labels: Labels, question: Question) -> Assumed | None:
+def assuming_gaussian(
+    scores: Floats, labels: Labels, question: Question
+) -> Assumed | None:
     """Return what independent Gaussian scores would show of the level of a claim.
 
     None where there are too few canaries, or where no level has such a pair, as of pure ε-DP. The bound exceeds the true
@@ -104,16 +110,29 @@ def assuming_gaussian(scores: Floats, labels: Labels, question: Question) -> Ass
     p_values = _against(residuals, labels)
     against = min(p_values, key=p_values.__getitem__)
     p_value = min(1.0, len(p_values) * p_values[against])
-    lower = _level(_separation(first, second, question.alpha), question) if p_value >= LEAST_P else None
-    return Assumed(lower, p_value, against, _power(len(scores), LEAST_P / len(p_values)))
+    lower = (
+        _level(_separation(first, second, question.alpha), question)
+        if p_value >= LEAST_P
+        else None
+    )
+    return Assumed(
+        lower, p_value, against, _power(len(scores), LEAST_P / len(p_values))
+    )
 
 
 def _separation(first: Floats, second: Floats, alpha: float) -> float:
     """The largest μ that the t statistic refutes, 0 if none."""
-    freedom, width = len(first) + len(second) - 2, math.sqrt(1 / len(first) + 1 / len(second))
-    pooled = math.sqrt((len(first) * np.var(first) + len(second) * np.var(second)) / freedom)
+    freedom, width = (
+        len(first) + len(second) - 2,
+        math.sqrt(1 / len(first) + 1 / len(second)),
+    )
+    pooled = math.sqrt(
+        (len(first) * np.var(first) + len(second) * np.var(second)) / freedom
+    )
     statistic = float(first.mean() - second.mean()) / (pooled * width)
-    return highest_rejected(lambda levels: 1 - nctdtr(freedom, levels / width, statistic) <= alpha)
+    return highest_rejected(
+        lambda levels: 1 - nctdtr(freedom, levels / width, statistic) <= alpha
+    )
 
 
 def _level(separation: float, question: Question) -> float:
@@ -131,14 +150,16 @@ def _level(separation: float, question: Question) -> float:
 def _against(residuals: Floats, labels: Labels) -> dict[str, float]:
     """The p-value of each look at the assumption, by what it looks at."""
     (n_first, first), (n_second, second) = (
-        (len(r), float(np.var(r, ddof=1))) for r in (residuals[labels == 1], residuals[labels == 0])
+        (len(r), float(np.var(r, ddof=1)))
+        for r in (residuals[labels == 1], residuals[labels == 0])
     )
     ratio, freedom = first / second, (n_first - 1, n_second - 1)
     scaled = residuals / np.std(residuals)
     following = float(np.dot(scaled[1:], scaled[:-1])) / math.sqrt(len(scaled))
     return {
         "moments": float(_moments(residuals[None])[0]),
-        "variances": 2 * min(float(fdtr(*freedom, ratio)), float(fdtrc(*freedom, ratio))),
+        "variances": 2
+        * min(float(fdtr(*freedom, ratio)), float(fdtrc(*freedom, ratio))),
         "neighbours": 2 * float(ndtr(-abs(following))),
     }
 
@@ -146,7 +167,9 @@ def _against(residuals: Floats, labels: Labels) -> dict[str, float]:
 @cache
 def _power(canaries: int, least: float) -> float:
     """How often the moments of so many draws of Student's t have a p-value below the least, by simulation."""
-    drawn = np.random.default_rng(canaries).standard_t(FREEDOM, size=(max(20, SIMULATED // canaries), canaries))
+    drawn = np.random.default_rng(canaries).standard_t(
+        FREEDOM, size=(max(20, SIMULATED // canaries), canaries)
+    )
     return float(np.mean(_moments(drawn) < least))
 
 
@@ -176,7 +199,9 @@ class _Recorded:
     def __init__(self, first: Floats, second: Floats, rng: np.random.Generator) -> None:
         self._left = {1: rng.permutation(first), 0: rng.permutation(second)}
 
-    def __call__(self, data: int, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+    def __call__(
+        self, data: int, size: int, *, rng: np.random.Generator
+    ) -> NDArray[Any]:
         """Return the next outputs of one record."""
         left = self._left[data]
         if size > len(left):
@@ -185,19 +210,33 @@ class _Recorded:
         return left[:size]
 
 
-def played(first: Floats, second: Floats, question: Question, seed: int) -> tuple[Answer, int]:
+def played(
+    first: Floats, second: Floats, question: Question, seed: int
+) -> tuple[Answer, int]:
     """Return the bound, the p-value of the claim, and how many of the outputs were bet on.
 
     Outputs are of shape (n,) or (n, features); the seed is what their order and the coins are made from.
     """
-    order, coins = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
+    order, coins = (
+        np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2)
+    )
     claim = _claim(question)
     record = _Recorded(first, second, order)
     shorter = min(len(first), len(second))
     with suppress(_SpentError):
-        game = Game(record, claim, [Pair(1, 0)], [ViewExperts()], lambda *_: coins, levels=level_grid(claim))
+        game = Game(
+            record,
+            claim,
+            [Pair(1, 0)],
+            [ViewExperts()],
+            lambda *_: coins,
+            levels=level_grid(claim),
+        )
         with suppress(_SpentError):
-            game.play(math.floor(2 * shorter - KEPT_BACK * math.sqrt(shorter)), alpha=question.alpha)
+            game.play(
+                math.floor(2 * shorter - KEPT_BACK * math.sqrt(shorter)),
+                alpha=question.alpha,
+            )
         wealth = game.wealth
         p_value = None if question.claim is None else math.exp(-wealth.highest)
         return Answer(wealth.lower_bound(question.alpha), p_value), wealth.calls
@@ -205,7 +244,10 @@ def played(first: Floats, second: Floats, question: Question, seed: int) -> tupl
 
 
 def _claim(question: Question) -> Claim:
-    curve, level = question.curve, UNCLAIMED if question.claim is None else question.claim
+    curve, level = (
+        question.curve,
+        UNCLAIMED if question.claim is None else question.claim,
+    )
     if isinstance(curve, OfClaim):
         return curve.claim
     if curve.parameter == "mu":

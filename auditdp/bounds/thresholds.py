@@ -67,19 +67,31 @@ def nested_sets(scores: Floats, labels: Labels, guess: str) -> Sets:
         raise ConfigurationError(
             f"all {len(scores)} scores are equal to {values[0]:g}; a score has to tell canaries apart"
         )
-    members, inside = np.bincount(group), np.bincount(group, weights=labels).astype(np.int64)
+    members, inside = (
+        np.bincount(group),
+        np.bincount(group, weights=labels).astype(np.int64),
+    )
     # After each group of equal scores: how many canaries, and how many right guesses, from the top and from the bottom.
     top = np.cumsum(members[::-1]), np.cumsum(inside[::-1])
     bottom = np.cumsum(members), np.cumsum(members - inside)
     if guess == "both":
         cut = int(np.argmin(np.abs(2 * top[0][:-1] - len(scores)))) + 1
-        sides = [tuple(part[:cut] for part in top), tuple(part[: len(values) - cut] for part in bottom)]
+        sides = [
+            tuple(part[:cut] for part in top),
+            tuple(part[: len(values) - cut] for part in bottom),
+        ]
     else:
         sides = [top if guess == "in" else bottom]
-    wanted = np.unique(np.round(np.geomspace(1, max(side[0][-1] for side in sides), SETS)).astype(np.int64))
+    wanted = np.unique(
+        np.round(np.geomspace(1, max(side[0][-1] for side in sides), SETS)).astype(
+            np.int64
+        )
+    )
     sizes, right = np.zeros_like(wanted), np.zeros_like(wanted)
     for side in sides:
-        last = np.searchsorted(side[0], wanted, side="right")  # the largest whole number of groups that is wanted
+        last = np.searchsorted(
+            side[0], wanted, side="right"
+        )  # the largest whole number of groups that is wanted
         sizes += np.append(0, side[0])[last]
         right += np.append(0, side[1])[last]
     _, first = np.unique(sizes, return_index=True)
@@ -100,7 +112,11 @@ def right_guesses(labels: Labels, number: int, guess: str) -> int:
     """
     guessed_in = {"in": number, "out": 0, "both": number - number // 2}[guess]
     guessed_out = number - guessed_in
-    return int(labels[:guessed_in].sum() + guessed_out - labels[len(labels) - guessed_out :].sum())
+    return int(
+        labels[:guessed_in].sum()
+        + guessed_out
+        - labels[len(labels) - guessed_out :].sum()
+    )
 
 
 def scan(sets: Sets, alpha: float, claim: float | None) -> Answer:
@@ -108,7 +124,10 @@ def scan(sets: Sets, alpha: float, claim: float | None) -> Answer:
     lower = highest_chain(
         lambda epsilon, _: p_value(sets, epsilon),
         # By Chernoff for each set; it never decreases, as S falls with epsilon.
-        lambda epsilon: len(sets.sizes) * math.exp(-_statistic(sets, float(expit(epsilon))) * (1 - SLACK)),
+        lambda epsilon: (
+            len(sets.sizes)
+            * math.exp(-_statistic(sets, float(expit(epsilon))) * (1 - SLACK))
+        ),
         alpha=alpha,
         claim=claim,
         n=int(sets.sizes[-1]),
@@ -128,13 +147,17 @@ def p_value(sets: Sets, epsilon: float) -> float:
     observed = _statistic(sets, q) * (1 - SLACK)
     if observed <= 0:
         return 1.0
-    return min(1.0, _crossing(sets.sizes, _boundary(sets.sizes, observed, q), q) * (1 + SLACK))
+    return min(
+        1.0, _crossing(sets.sizes, _boundary(sets.sizes, observed, q), q) * (1 + SLACK)
+    )
 
 
 def _divergence(right: Integers, sizes: Integers, q: float) -> Floats:
     """Return k kl(V/k ‖ q) where V/k > q, else 0."""
     share = right / sizes
-    return np.where(share > q, sizes * (rel_entr(share, q) + rel_entr(1 - share, 1 - q)), 0.0)
+    return np.where(
+        share > q, sizes * (rel_entr(share, q) + rel_entr(1 - share, 1 - q)), 0.0
+    )
 
 
 def _statistic(sets: Sets, q: float) -> float:
@@ -143,7 +166,10 @@ def _statistic(sets: Sets, q: float) -> float:
 
 def _boundary(sizes: Integers, statistic: float, q: float) -> Integers:
     """Return for each size the smallest V whose divergence is at least the statistic; size + 1 if there is none."""
-    low, high = np.zeros_like(sizes), sizes + 1  # V = 0 is always below, size + 1 stands for none
+    low, high = (
+        np.zeros_like(sizes),
+        sizes + 1,
+    )  # V = 0 is always below, size + 1 stands for none
     while np.any(high - low > 1):
         middle = (low + high) // 2
         reached = _divergence(middle, sizes, q) >= statistic
@@ -155,7 +181,11 @@ def _crossing(sizes: Integers, boundary: Integers, q: float) -> float:
     """Return the probability that the random walk of right guesses is on or above the boundary at some size."""
     from scipy.stats import binom  # slow to load: only where it is needed
 
-    law, offset, crossed = np.ones(1), 0, 0.0  # law[k] is P(V = offset + k, never on the boundary so far)
+    law, offset, crossed = (
+        np.ones(1),
+        0,
+        0.0,
+    )  # law[k] is P(V = offset + k, never on the boundary so far)
     for step, limit in zip(np.diff(sizes, prepend=0), boundary, strict=True):
         law = np.convolve(law, binom.pmf(np.arange(step + 1), step, q))
         crossed += law[max(0, limit - offset) :].sum()

@@ -111,8 +111,14 @@ class PointClaim(Claim):
         return ((self.level, float(self.delta or 0.0)),)
 
 
-def check_positive(kind: str, name: str, value: float, *, or_zero: bool = False) -> None:
+def check_positive(
+    kind: str, name: str, value: float, *, or_zero: bool = False
+) -> None:
     """Raise a ``ClaimError`` unless a parameter of a claim is a finite positive number, or 0 where that is one."""
-    number = isinstance(value, int | float | np.floating | np.integer) and math.isfinite(value)
+    number = isinstance(
+        value, int | float | np.floating | np.integer
+    ) and math.isfinite(value)
     if not (number and (value > 0 or (or_zero and value == 0))):
-        raise ClaimError(f"{kind}: expected finite {name} {'>=' if or_zero else '>'} 0, got {name}={value!r}")
+        raise ClaimError(
+            f"{kind}: expected finite {name} {'>=' if or_zero else '>'} 0, got {name}={value!r}"
+        )

@@ -62,7 +62,9 @@ class AccountedDP(Claim):
 
     def __post_init__(self) -> None:
         if not 0 < self.quoted < 1:
-            raise ClaimError(f"AccountedDP: expected quoted in (0, 1), got quoted={self.quoted!r}")
+            raise ClaimError(
+                f"AccountedDP: expected quoted in (0, 1), got quoted={self.quoted!r}"
+            )
         _ = self.level
 
     @property
@@ -177,11 +179,15 @@ class RenyiDP(Claim):
     def __post_init__(self) -> None:
         check_positive("RenyiDP", "epsilon", self.epsilon)
         if not (self.order > 1 and math.isfinite(self.order)):
-            raise ClaimError(f"RenyiDP: expected a finite order > 1, got order={self.order!r}")
+            raise ClaimError(
+                f"RenyiDP: expected a finite order > 1, got order={self.order!r}"
+            )
 
     def statements(self) -> NDArray[np.float64]:
         """Return points of the curve that it implies, from epsilon = 0 on, shape (points, 2)."""
-        epsilons = np.linspace(0.0, self.epsilon + math.log(1 / FLOOR) / (self.order - 1), POINTS)
+        epsilons = np.linspace(
+            0.0, self.epsilon + math.log(1 / FLOOR) / (self.order - 1), POINTS
+        )
         return _implied(epsilons, np.array([self.epsilon]), np.array([self.order]))
 
     def __str__(self) -> str:
@@ -189,12 +195,16 @@ class RenyiDP(Claim):
 
 
 def _implied(
-    epsilons: NDArray[np.float64], divergences: NDArray[np.float64], orders: NDArray[np.float64] = ORDERS
+    epsilons: NDArray[np.float64],
+    divergences: NDArray[np.float64],
+    orders: NDArray[np.float64] = ORDERS,
 ) -> NDArray[np.float64]:
     """Return the smallest δ over some orders at each ε, where it is below 1, with a last point of no promise left out."""
-    logs = ((orders - 1) * (divergences - epsilons[:, None]) + orders * np.log1p(-1 / orders) - np.log(orders - 1)).min(
-        axis=1
-    )
+    logs = (
+        (orders - 1) * (divergences - epsilons[:, None])
+        + orders * np.log1p(-1 / orders)
+        - np.log(orders - 1)
+    ).min(axis=1)
     kept = logs < -1e-9
     return np.stack([epsilons[kept], np.exp(logs[kept])], axis=1)
 
@@ -213,10 +223,14 @@ def _points(curve: Any) -> NDArray[np.float64]:
     epsilons = end * np.linspace(0.0, 1.0, POINTS) ** 1.5
     deltas = np.array([delta_at(float(epsilon)) for epsilon in epsilons])
     if not (np.isfinite(deltas).all() and (deltas >= 0).all()):
-        raise ClaimError(f"AccountedDP: expected delta >= 0 at every epsilon, got {deltas.tolist()!r:.200}")
+        raise ClaimError(
+            f"AccountedDP: expected delta >= 0 at every epsilon, got {deltas.tolist()!r:.200}"
+        )
     kept = deltas < 1
     if not kept.any():
-        raise ClaimError("AccountedDP: the curve promises nothing: delta is 1 at every epsilon")
+        raise ClaimError(
+            "AccountedDP: the curve promises nothing: delta is 1 at every epsilon"
+        )
     return np.stack([epsilons[kept], deltas[kept]], axis=1)
 
 
@@ -237,8 +251,12 @@ def _epsilon_at(pair: DominatingPair, delta: float) -> float:
     finite = pair.log_odds[np.isfinite(pair.log_odds)]
     low, high = 0.0, float(finite.max()) + 1e-9
     if pair.hockey_stick(high) > delta:
-        raise ClaimError(f"AccountedDP: the curve does not fall to the quoted delta {delta!r}; quote a larger one")
+        raise ClaimError(
+            f"AccountedDP: the curve does not fall to the quoted delta {delta!r}; quote a larger one"
+        )
     while high - low > 1e-12 * max(high, 1.0):
         middle = (low + high) / 2
-        low, high = (low, middle) if pair.hockey_stick(middle) <= delta else (middle, high)
+        low, high = (
+            (low, middle) if pair.hockey_stick(middle) <= delta else (middle, high)
+        )
     return high

@@ -55,8 +55,13 @@ class DominatingPair:
         points = _corners(statements)
         slope, height = np.exp(points[:, 0])[::-1], points[:, 1][::-1]  # steepest first
         crossing = np.diff(height) / -np.diff(slope)
-        axis = (1 - height) / (1 + slope)  # where each line meets a + b = 1; from there on T is the mirror image
-        start, end = np.append(0.0, crossing), np.minimum(np.append(crossing, np.inf), axis)
+        axis = (1 - height) / (
+            1 + slope
+        )  # where each line meets a + b = 1; from there on T is the mirror image
+        start, end = (
+            np.append(0.0, crossing),
+            np.minimum(np.append(crossing, np.inf), axis),
+        )
         p = np.maximum(end - start, 0.0)
         half_p, half_q = np.append(0.0, p), np.append(height[0], slope * p)
         kept = (half_p > 0) | (half_q > 0)
@@ -101,10 +106,17 @@ def _corners(statements: Floats) -> Floats:
             "a curve: expected statements (epsilon, delta) with finite epsilon >= 0 and 0 <= delta <= 1, got "
             f"{points.tolist()!r:.200}"
         )
-    points = np.append(points[points[:, 0] <= LARGEST_EPSILON], [[LARGEST_EPSILON, 1.0]], axis=0)
+    points = np.append(
+        points[points[:, 0] <= LARGEST_EPSILON], [[LARGEST_EPSILON, 1.0]], axis=0
+    )
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
     falls, runs = np.diff(points[:-1, 1]), np.diff(np.exp(points[:-1, 0]))
-    if len(points) > 1 and (falls < 0).all() and (runs > 0).all() and (np.diff(falls / runs) > 0).all():
+    if (
+        len(points) > 1
+        and (falls < 0).all()
+        and (runs > 0).all()
+        and (np.diff(falls / runs) > 0).all()
+    ):
         return np.asarray(points[:-1])  # convex as it is, as points of a curve are
     chain: list[tuple[float, float, float]] = []
     for epsilon, delta in points:

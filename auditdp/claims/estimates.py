@@ -39,7 +39,9 @@ class Unbiased:
 
     def __post_init__(self) -> None:
         if not (self.margin > 0 and math.isfinite(self.margin)):
-            raise ClaimError(f"Unbiased: expected a finite margin > 0, got margin={self.margin!r}")
+            raise ClaimError(
+                f"Unbiased: expected a finite margin > 0, got margin={self.margin!r}"
+            )
         _check_range(self)
 
     def __str__(self) -> str:
@@ -74,9 +76,13 @@ class VarianceAtMost:
 
     def __post_init__(self) -> None:
         if not (self.bound > 0 and math.isfinite(self.bound)):
-            raise ClaimError(f"VarianceAtMost: expected a finite bound > 0, got bound={self.bound!r}")
+            raise ClaimError(
+                f"VarianceAtMost: expected a finite bound > 0, got bound={self.bound!r}"
+            )
         if self.kurtosis is not None and not 1 <= self.kurtosis < math.inf:
-            raise ClaimError(f"VarianceAtMost: expected a finite kurtosis >= 1, got kurtosis={self.kurtosis!r}")
+            raise ClaimError(
+                f"VarianceAtMost: expected a finite kurtosis >= 1, got kurtosis={self.kurtosis!r}"
+            )
         _check_range(self)
 
     def __str__(self) -> str:
@@ -98,5 +104,7 @@ def checked_range(given: Any, owner: str, error: type[Exception]) -> Limits:
     except (TypeError, ValueError):
         low, high = math.nan, math.nan
     if not (math.isfinite(high - low) and low < high):
-        raise error(f"{owner}: expected a range (low, high) of finite numbers with low < high, got {given!r}")
+        raise error(
+            f"{owner}: expected a range (low, high) of finite numbers with low < high, got {given!r}"
+        )
     return low, high

@@ -80,8 +80,13 @@ class ApproxDP(PointClaim):
 
     def __post_init__(self) -> None:
         check_positive("ApproxDP", "epsilon", self.epsilon, or_zero=True)
-        if not isinstance(self.delta, int | float | np.floating | np.integer) or not 0 <= self.delta <= 1:
-            raise ClaimError(f"ApproxDP: expected delta in [0, 1], got delta={self.delta!r}")
+        if (
+            not isinstance(self.delta, int | float | np.floating | np.integer)
+            or not 0 <= self.delta <= 1
+        ):
+            raise ClaimError(
+                f"ApproxDP: expected delta in [0, 1], got delta={self.delta!r}"
+            )
         if self.delta == 1:
             raise ClaimError(
                 "ApproxDP: every mechanism is (epsilon, 1)-DP, so there is nothing to audit; state delta < 1"
@@ -93,7 +98,9 @@ class ApproxDP(PointClaim):
         The extreme pair reveals the input with probability delta0 and is randomised response with eps0 otherwise
         (Kairouz, Oh & Viswanath 2015, proof of Theorem 3.3), so its curve is delta0 + (1 - delta0) times that of ``PureDP``.
         """
-        return float(self.delta + (1 - self.delta) * PureDP(self.epsilon).delta_at(epsilon))
+        return float(
+            self.delta + (1 - self.delta) * PureDP(self.epsilon).delta_at(epsilon)
+        )
 
     def posterior_cap(self) -> float:
         """Return the cap on the posterior: 1 as soon as delta > 0, since the input may then be revealed."""
@@ -142,7 +149,13 @@ class GaussianDP(Claim):
         twentieth of one (``STEP``) cost less than .1 % of mu.
         """
         mu = self.mu
-        epsilons = np.append(np.arange(0, mu / 2 + 3, STEP), np.arange(mu / 2 + 3, mu / 2 + 6.01, 4 * STEP)) * mu
+        epsilons = (
+            np.append(
+                np.arange(0, mu / 2 + 3, STEP),
+                np.arange(mu / 2 + 3, mu / 2 + 6.01, 4 * STEP),
+            )
+            * mu
+        )
         return np.stack([epsilons, self._delta(epsilons)], axis=1)
 
     def _delta(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -159,7 +172,9 @@ class GaussianDP(Claim):
         Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements sit where that loss lies, from its mean up to
         three standard deviations, and at epsilon = 0 (total variation).
         """
-        epsilons = [0.0] + [self.mu**2 / 2 + k * self.mu for k in (0.0, 0.5, 1.0, 2.0, 3.0)]
+        epsilons = [0.0] + [
+            self.mu**2 / 2 + k * self.mu for k in (0.0, 0.5, 1.0, 2.0, 3.0)
+        ]
         return tuple((epsilon, self.delta_at(epsilon)) for epsilon in epsilons)
 
     def __str__(self) -> str:
@@ -167,6 +182,14 @@ class GaussianDP(Claim):
 
 
 CLAIMS: dict[str, type[Claim]] = {
-    claim.__name__: claim for claim in (PureDP, ApproxDP, GaussianDP, AccountedDP, ZeroConcentratedDP, RenyiDP)
+    claim.__name__: claim
+    for claim in (
+        PureDP,
+        ApproxDP,
+        GaussianDP,
+        AccountedDP,
+        ZeroConcentratedDP,
+        RenyiDP,
+    )
 }
 """Every claim of privacy by its kind, as records name it."""

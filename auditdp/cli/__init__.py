@@ -8,7 +8,17 @@ import traceback
 from collections.abc import Iterable
 from importlib import import_module
 
-from auditdp.cli.common import COMMANDS, CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, leave, say
+from auditdp.cli.common import (
+    COMMANDS,
+    CRASHED,
+    INTERRUPTED,
+    OK,
+    USAGE,
+    app,
+    enter_project,
+    leave,
+    say,
+)
 from auditdp.errors import AuditError, StoppedError
 from auditdp.report.plain_text import shorten
 
@@ -25,7 +35,9 @@ def main() -> None:
     _settle_streams()
     command = sys.argv[1:2]
     if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends with that signal, and not with the exit code of a finding
+        signal.signal(
+            signal.SIGPIPE, signal.SIG_DFL
+        )  # ends with that signal, and not with the exit code of a finding
     named = command[0] if command else ""
     # All, to list them or to say which was meant, unless one is named.
     modules = [COMMANDS[named]] if named in COMMANDS else COMMANDS.values()
@@ -35,7 +47,9 @@ def main() -> None:
 def _settle_streams() -> None:
     """Make sure that all three streams are there, and that what they cannot show ends no command."""
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the shell; what is opened next must not take its place
+        if (
+            getattr(sys, name) is None
+        ):  # closed by the shell; what is opened next must not take its place
             nothing = open(os.devnull, "r+")  # noqa: SIM115 - for the whole command
             os.set_inheritable(nothing.fileno(), True)  # nor in a child
             setattr(sys, name, nothing)
@@ -53,7 +67,13 @@ def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
             import_module(f"auditdp.cli.{module}")  # which registers its commands
         app()
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else OK if end.code is None else CRASHED
+        return (
+            end.code
+            if isinstance(end.code, int)
+            else OK
+            if end.code is None
+            else CRASHED
+        )
     except KeyboardInterrupt:
         return INTERRUPTED
     except StoppedError as error:
@@ -66,11 +86,17 @@ def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
         say(f"error: {error}")
         return CRASHED
     except MemoryError as error:
-        traceback.clear_frames(error.__traceback__)  # what they hold is needed to say anything
-        say("error: out of memory; use smaller parameters, or a machine with more memory")
+        traceback.clear_frames(
+            error.__traceback__
+        )  # what they hold is needed to say anything
+        say(
+            "error: out of memory; use smaller parameters, or a machine with more memory"
+        )
         return CRASHED
     except BaseException:
         say(traceback.format_exc().rstrip())
-        say("error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above.")
+        say(
+            "error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above."
+        )
         return CRASHED
     return OK

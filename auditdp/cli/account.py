@@ -16,11 +16,18 @@ from auditdp.errors import ConfigurationError
 if TYPE_CHECKING:
     from auditdp.accountants.accountant import Accountant
 
-Noise = Annotated[float | None, typer.Option(help="σ of the noise on a sum of gradients, over the clipping norm.")]
-Rate = Annotated[float | None, typer.Option(help="Probability of a record to be sampled.")]
+Noise = Annotated[
+    float | None,
+    typer.Option(help="σ of the noise on a sum of gradients, over the clipping norm."),
+]
+Rate = Annotated[
+    float | None, typer.Option(help="Probability of a record to be sampled.")
+]
 Records = Annotated[int | None, typer.Option(help="How many records there are.")]
 Batch = Annotated[int | None, typer.Option(help="How many records a batch has.")]
-Sensitivity = Annotated[float, typer.Option(help="How far neighbours move the query (or a score) at most.")]
+Sensitivity = Annotated[
+    float, typer.Option(help="How far neighbours move the query (or a score) at most.")
+]
 
 MOST_PARTS = 100_000
 """Unequal parts, which are composed one by one."""
@@ -47,7 +54,10 @@ def compose(
     part_epsilon: Annotated[float | None, typer.Option(help="ε of each part.")] = None,
     part_delta: Annotated[float, typer.Option(help="δ of each part.")] = 0.0,
     count: Annotated[int | None, typer.Option(help="How many equal parts.")] = None,
-    part: Annotated[list[str] | None, typer.Option(help="Unequal parts, each as EPSILON,DELTA[,TIMES].")] = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(help="Unequal parts, each as EPSILON,DELTA[,TIMES]."),
+    ] = None,
 ) -> Model:
     """Adaptive composition of (ε, δ)-DP mechanisms.
 
@@ -55,9 +65,13 @@ def compose(
     """
     if part:
         if part_epsilon is not None or part_delta or count is not None:
-            raise ConfigurationError("--part describes unequal parts; give all of them so, or none")
+            raise ConfigurationError(
+                "--part describes unequal parts; give all of them so, or none"
+            )
         return _unequal(part)
-    times = _needed("count", count, "how many parts there are (or --part for unequal ones)")
+    times = _needed(
+        "count", count, "how many parts there are (or --part for unequal ones)"
+    )
 
     def accountants(epsilon: float) -> Sequence[Accountant]:
         from auditdp.accountants.composition import (
@@ -67,22 +81,37 @@ def compose(
             OptimalComposition,
         )
 
-        kinds = (OptimalComposition, KairouzCorollary, AdvancedComposition, BasicComposition)
+        kinds = (
+            OptimalComposition,
+            KairouzCorollary,
+            AdvancedComposition,
+            BasicComposition,
+        )
         return [kind(epsilon, part_delta, times) for kind in kinds]
 
     parameters = {"part-delta": part_delta, "count": times}
     return Model(
-        parameters, accountants, FreeParameter("part-epsilon", part_epsilon, False), lambda e: accountants(e)[:1]
+        parameters,
+        accountants,
+        FreeParameter("part-epsilon", part_epsilon, False),
+        lambda e: accountants(e)[:1],
     )
 
 
 @family("top-k")
 def top_k(
     count: Annotated[int, typer.Option(help="How many are selected.")],
-    eta: Annotated[float | None, typer.Option(help="Bounded range (ε) of each selection.")] = None,
-    scale: Annotated[float | None, typer.Option(help="Scale of the Gumbel noise, instead of --eta.")] = None,
+    eta: Annotated[
+        float | None, typer.Option(help="Bounded range (ε) of each selection.")
+    ] = None,
+    scale: Annotated[
+        float | None, typer.Option(help="Scale of the Gumbel noise, instead of --eta.")
+    ] = None,
     sensitivity: Sensitivity = 1.0,
-    monotone: Annotated[bool, typer.Option(help="A neighbour moves all scores the same way; with --scale.")] = False,
+    monotone: Annotated[
+        bool,
+        typer.Option(help="A neighbour moves all scores the same way; with --scale."),
+    ] = False,
 ) -> Model:
     """The k largest scores by Gumbel noise.
 
@@ -93,7 +122,9 @@ def top_k(
     parameters: dict[str, object] = {"count": count}
     if scale is not None:
         if eta is not None:
-            raise ConfigurationError("--eta and --scale describe the same noise; give one of them")
+            raise ConfigurationError(
+                "--eta and --scale describe the same noise; give one of them"
+            )
         eta = analyses.bounded_range(scale, sensitivity=sensitivity, monotone=monotone)
         parameters |= {"scale": scale, "sensitivity": sensitivity, "monotone": monotone}
     elif monotone or sensitivity != 1.0:
@@ -109,12 +140,19 @@ def top_k(
         analyses.TopKOptimalComposition,
         analyses.TopKPure,
     )
-    return Model(parameters, lambda eta: [kind(count, eta) for kind in kinds], FreeParameter("eta", eta, False))
+    return Model(
+        parameters,
+        lambda eta: [kind(count, eta) for kind in kinds],
+        FreeParameter("eta", eta, False),
+    )
 
 
 @family("gaussian")
 def gaussian(
-    sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise of each coordinate.")] = None,
+    sigma: Annotated[
+        float | None,
+        typer.Option(help="Standard deviation of the noise of each coordinate."),
+    ] = None,
     sensitivity: Sensitivity = 1.0,
     count: Annotated[int, typer.Option(help="How many releases.")] = 1,
 ) -> Model:
@@ -129,11 +167,20 @@ def gaussian(
         from auditdp.numerics.balls import above, ball
 
         curve = GaussianCurve(sigma, sensitivity, count)
-        classic = [ClassicGaussian(sigma, sensitivity, everywhere=each) for each in (False, True) if count == 1]
+        classic = [
+            ClassicGaussian(sigma, sensitivity, everywhere=each)
+            for each in (False, True)
+            if count == 1
+        ]
         return [curve, ZCDP(above(ball(curve.zcdp))), *classic]
 
     parameters = {"sensitivity": sensitivity, "count": count}
-    return Model(parameters, accountants, FreeParameter("sigma", sigma, True), lambda sigma: accountants(sigma)[:1])
+    return Model(
+        parameters,
+        accountants,
+        FreeParameter("sigma", sigma, True),
+        lambda sigma: accountants(sigma)[:1],
+    )
 
 
 @family("laplace")
@@ -152,10 +199,19 @@ def laplace(
         from auditdp.accountants.composition import OptimalComposition
 
         curve = LaplaceUpper(scale, sensitivity, count)
-        return [curve, LaplaceLower(scale, sensitivity, count), OptimalComposition(curve.epsilon, 0.0, count)]
+        return [
+            curve,
+            LaplaceLower(scale, sensitivity, count),
+            OptimalComposition(curve.epsilon, 0.0, count),
+        ]
 
     parameters = {"sensitivity": sensitivity, "count": count}
-    return Model(parameters, accountants, FreeParameter("scale", scale, True), lambda scale: accountants(scale)[:1])
+    return Model(
+        parameters,
+        accountants,
+        FreeParameter("scale", scale, True),
+        lambda scale: accountants(scale)[:1],
+    )
 
 
 @family("zcdp")
@@ -180,23 +236,43 @@ def zcdp(
 @family("subsample")
 def subsample(
     scheme: Annotated[Scheme, typer.Option(help="How the sample is drawn.")],
-    mechanism_epsilon: Annotated[float | None, typer.Option(help="ε of the mechanism without sampling.")] = None,
-    mechanism_delta: Annotated[float, typer.Option(help="δ of the mechanism without sampling.")] = 0.0,
+    mechanism_epsilon: Annotated[
+        float | None, typer.Option(help="ε of the mechanism without sampling.")
+    ] = None,
+    mechanism_delta: Annotated[
+        float, typer.Option(help="δ of the mechanism without sampling.")
+    ] = 0.0,
     sampling_rate: Rate = None,
     records: Records = None,
     batch: Batch = None,
 ) -> Model:
     """Any (ε, δ)-DP mechanism on a sample of the data."""
-    from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
+    from auditdp.accountants.subsampling import (
+        FixedSizeSubsampled,
+        PoissonSubsampled,
+        WithReplacementSubsampled,
+    )
 
-    parameters: dict[str, object] = {"scheme": scheme.value, "mechanism-delta": mechanism_delta}
+    parameters: dict[str, object] = {
+        "scheme": scheme.value,
+        "mechanism-delta": mechanism_delta,
+    }
     free = FreeParameter("mechanism-epsilon", mechanism_epsilon, False)
     if scheme is Scheme.with_replacement:
         if sampling_rate is not None:
-            raise ConfigurationError("--sampling-rate: how often a record is drawn takes --records and --batch instead")
-        n, m = _needed("records", records, "how many there are"), _needed("batch", batch, "how many are drawn")
+            raise ConfigurationError(
+                "--sampling-rate: how often a record is drawn takes --records and --batch instead"
+            )
+        n, m = (
+            _needed("records", records, "how many there are"),
+            _needed("batch", batch, "how many are drawn"),
+        )
         parameters |= {"records": n, "batch": m}
-        return Model(parameters, lambda e: [WithReplacementSubsampled(e, mechanism_delta, n, m)], free)
+        return Model(
+            parameters,
+            lambda e: [WithReplacementSubsampled(e, mechanism_delta, n, m)],
+            free,
+        )
     rate = _rate(sampling_rate, records, batch)
     parameters["sampling-rate"] = float(rate)
     kind = PoissonSubsampled if scheme is Scheme.poisson else FixedSizeSubsampled
@@ -210,15 +286,21 @@ def dp_sgd(
     records: Records = None,
     batch: Batch = None,
     steps: Annotated[int | None, typer.Option(help="How many batches in all.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="How many times the data, instead of --steps.")] = None,
-    sampling: Annotated[Sampling, typer.Option(help="How batches are drawn.")] = Sampling.poisson,
+    epochs: Annotated[
+        int | None, typer.Option(help="How many times the data, instead of --steps.")
+    ] = None,
+    sampling: Annotated[
+        Sampling, typer.Option(help="How batches are drawn.")
+    ] = Sampling.poisson,
 ) -> Model:
     """DP-SGD, with batches as they are drawn.
 
     Poisson, of fixed size without replacement, or shuffled each epoch. With 'fixed' neighbours replace a record.
     """
     if (steps is None) == (epochs is None):
-        raise ConfigurationError("say how long the training is: --steps or --epochs, and only one of them")
+        raise ConfigurationError(
+            "say how long the training is: --steps or --epochs, and only one of them"
+        )
     free = FreeParameter("noise-multiplier", noise_multiplier, True)
     rate = _rate(sampling_rate, records, batch)
     per_epoch = math.ceil(1 / rate)
@@ -228,44 +310,78 @@ def dp_sgd(
         if epochs is None:
             epochs, rest = divmod(_needed("steps", steps, ""), per_epoch)
             if rest:
-                raise ConfigurationError(f"--steps {steps}: an epoch has {per_epoch} batches; give whole --epochs")
+                raise ConfigurationError(
+                    f"--steps {steps}: an epoch has {per_epoch} batches; give whole --epochs"
+                )
         passes = epochs
         parameters = {"sampling": "shuffled", "batches": per_epoch, "epochs": passes}
-        return Model(parameters, lambda noise: shuffled_accountants(noise, per_epoch, passes), free)
+        return Model(
+            parameters,
+            lambda noise: shuffled_accountants(noise, per_epoch, passes),
+            free,
+        )
     # An epoch of sampled batches is as many as cover the data on average, rounded up for the whole training.
     total = math.ceil((epochs or 0) / rate) if steps is None else steps
     if sampling is Sampling.fixed:
         from auditdp.accountants.dp_sgd_batches import fixed_size_accountants
 
         if sampling_rate is not None:
-            raise ConfigurationError("--sampling-rate: batches of a fixed size take --records and --batch instead")
-        n, m = _needed("records", records, "how many there are"), _needed("batch", batch, "how many a batch has")
+            raise ConfigurationError(
+                "--sampling-rate: batches of a fixed size take --records and --batch instead"
+            )
+        n, m = (
+            _needed("records", records, "how many there are"),
+            _needed("batch", batch, "how many a batch has"),
+        )
         parameters = {"sampling": "fixed", "records": n, "batch": m, "steps": total}
-        return Model(parameters, lambda noise: fixed_size_accountants(noise, n, m, total), free)
+        return Model(
+            parameters, lambda noise: fixed_size_accountants(noise, n, m, total), free
+        )
     from auditdp.accountants.dp_sgd_poisson import Opacus, poisson_accountants
 
     def own(noise: float) -> list[Accountant]:
-        return [a for a in poisson_accountants(noise, float(rate), total) if not isinstance(a, Opacus)]
+        return [
+            a
+            for a in poisson_accountants(noise, float(rate), total)
+            if not isinstance(a, Opacus)
+        ]
 
     parameters = {"sampling": "poisson", "sampling-rate": float(rate), "steps": total}
-    return Model(parameters, lambda noise: poisson_accountants(noise, float(rate), total), free, own)
+    return Model(
+        parameters,
+        lambda noise: poisson_accountants(noise, float(rate), total),
+        free,
+        own,
+    )
 
 
 @family("node-level")
 def node_level(
     nodes: Annotated[int, typer.Option(help="How many nodes are trained on.")],
-    batch: Annotated[int, typer.Option(help="How many nodes a batch has, drawn without replacement.")],
+    batch: Annotated[
+        int, typer.Option(help="How many nodes a batch has, drawn without replacement.")
+    ],
     steps: Annotated[int, typer.Option(help="How many batches.")],
     noise_multiplier: Noise = None,
-    out_degree: Annotated[int | None, typer.Option(help="Largest out-degree of a node, after sampling.")] = None,
-    layers: Annotated[int | None, typer.Option(help="How many layers messages pass through.")] = None,
-    reached: Annotated[int | None, typer.Option(help="How many gradients one node changes, instead of both.")] = None,
+    out_degree: Annotated[
+        int | None, typer.Option(help="Largest out-degree of a node, after sampling.")
+    ] = None,
+    layers: Annotated[
+        int | None, typer.Option(help="How many layers messages pass through.")
+    ] = None,
+    reached: Annotated[
+        int | None,
+        typer.Option(help="How many gradients one node changes, instead of both."),
+    ] = None,
 ) -> Model:
     """DP-SGD of a graph neural network.
 
     Neighbours differ in one node of a graph of bounded out-degree.
     """
-    from auditdp.accountants.dp_sgd_node_level import node_level_accountants, reached_nodes
+    from auditdp.accountants.dp_sgd_node_level import (
+        node_level_accountants,
+        reached_nodes,
+    )
 
     if reached is None:
         reached = reached_nodes(
@@ -273,7 +389,9 @@ def node_level(
             _needed("layers", layers, "how many layers there are (or --reached)"),
         )
     elif out_degree is not None or layers is not None:
-        raise ConfigurationError("--reached says what --out-degree and --layers amount to; give one or the other")
+        raise ConfigurationError(
+            "--reached says what --out-degree and --layers amount to; give one or the other"
+        )
     gradients = min(reached, nodes)  # there are no more
     parameters = {"nodes": nodes, "reached": gradients, "batch": batch, "steps": steps}
     return Model(
@@ -299,10 +417,14 @@ def _unequal(parts: list[str]) -> Model:
         except ValueError:
             added = []
         if not added:
-            raise ConfigurationError(f"--part {part}: expected EPSILON,DELTA or EPSILON,DELTA,TIMES, such as .5,0,10")
+            raise ConfigurationError(
+                f"--part {part}: expected EPSILON,DELTA or EPSILON,DELTA,TIMES, such as .5,0,10"
+            )
         each += added
     epsilons, deltas = zip(*each, strict=True)
-    return Model({"parts": len(each)}, lambda _: [HeterogeneousComposition(epsilons, deltas)])
+    return Model(
+        {"parts": len(each)}, lambda _: [HeterogeneousComposition(epsilons, deltas)]
+    )
 
 
 def _needed(option: str, value: int | None, meaning: str) -> int:
@@ -311,13 +433,25 @@ def _needed(option: str, value: int | None, meaning: str) -> int:
     return value
 
 
-def _rate(sampling_rate: float | None, records: int | None, batch: int | None) -> Fraction:
+def _rate(
+    sampling_rate: float | None, records: int | None, batch: int | None
+) -> Fraction:
     """The sampling rate as the fraction or the decimal that was written."""
-    given = [name for name, value in (("--records", records), ("--batch", batch)) if value is not None]
+    given = [
+        name
+        for name, value in (("--records", records), ("--batch", batch))
+        if value is not None
+    ]
     if sampling_rate is not None:
         if given:
-            raise ConfigurationError(f"--sampling-rate and {given[0]}: give the rate, or --records and --batch")
-        rate = Fraction(repr(sampling_rate)) if math.isfinite(sampling_rate) else Fraction(0)
+            raise ConfigurationError(
+                f"--sampling-rate and {given[0]}: give the rate, or --records and --batch"
+            )
+        rate = (
+            Fraction(repr(sampling_rate))
+            if math.isfinite(sampling_rate)
+            else Fraction(0)
+        )
     else:
         rate = Fraction(0)
         n, m = (
@@ -328,6 +462,8 @@ def _rate(sampling_rate: float | None, records: int | None, batch: int | None) -
             rate = Fraction(m, n)
     if not 0 < rate <= 1:
         of_counts = f"--batch {batch} --records {records}"
-        problem = of_counts if sampling_rate is None else f"--sampling-rate {sampling_rate:g}"
+        problem = (
+            of_counts if sampling_rate is None else f"--sampling-rate {sampling_rate:g}"
+        )
         raise ConfigurationError(f"{problem}: expected a rate in (0, 1]")
     return rate

@@ -26,7 +26,12 @@ from rich.console import Console
 from rich.table import Table
 
 from auditdp.accountants.accountant import Accountant, Soundness, failure
-from auditdp.accountants.cross_check import AccountantReply, CrossCheck, cross_check, reply
+from auditdp.accountants.cross_check import (
+    AccountantReply,
+    CrossCheck,
+    cross_check,
+    reply,
+)
 from auditdp.accountants.dp_sgd_poisson import Opacus
 from auditdp.accountants.root_finding import DIGITS as DIGITS_SOLVED
 from auditdp.accountants.root_finding import Solution
@@ -37,7 +42,14 @@ from auditdp.files import write
 from auditdp.record.json_fields import json_number
 from auditdp.record.results import Verdict
 from auditdp.report.formats import writable
-from auditdp.report.html.plots import COLOURS, Point, drawing, log_ticks, new_axes, plain_ticks
+from auditdp.report.html.plots import (
+    COLOURS,
+    Point,
+    drawing,
+    log_ticks,
+    new_axes,
+    plain_ticks,
+)
 from auditdp.report.numbers import MISSING, bound, number
 
 SCHEMA = 1
@@ -83,9 +95,15 @@ class AccountAnswer:
             wording = f"No {letter} is proved at {other} = {number(self.given)}"
         else:
             pair = [bound(upper.value, up=True), number(self.given)]
-            known = "exact, by" if upper.soundness is Soundness.EXACT else "upper bound by"
+            known = (
+                "exact, by" if upper.soundness is Soundness.EXACT else "upper bound by"
+            )
             wording = f"({', '.join(pair if self.asked == 'epsilon' else reversed(pair))})-DP: {known} {upper.name}"
-        if lower is None or not lower.value or (lower is upper and lower.value < math.inf):
+        if (
+            lower is None
+            or not lower.value
+            or (lower is upper and lower.value < math.inf)
+        ):
             return wording
         return f"{wording}; {letter} not below {bound(lower.value, up=False)} by {lower.name}"
 
@@ -113,20 +131,32 @@ def kind(name: str) -> str:
     return name.partition("(")[0]
 
 
-def at_delta(accountants: Sequence[Accountant], delta: float, claim: float | None) -> AccountAnswer:
+def at_delta(
+    accountants: Sequence[Accountant], delta: float, claim: float | None
+) -> AccountAnswer:
     """Return every accountant's ε at δ, and the verdict on a claimed ε."""
     # What accountants answer does not depend on the claim; without one, the verdict on any is thrown away.
-    check: CrossCheck = cross_check(ApproxDP(1.0 if claim is None else claim, delta), accountants)
+    check: CrossCheck = cross_check(
+        ApproxDP(1.0 if claim is None else claim, delta), accountants
+    )
     verdict, reason = (None, "") if claim is None else (check.verdict, check.statement)
-    return AccountAnswer("epsilon", delta, check.answers, check.upper, check.lower, verdict, reason)
+    return AccountAnswer(
+        "epsilon", delta, check.answers, check.upper, check.lower, verdict, reason
+    )
 
 
 def at_epsilon(accountants: Iterable[Accountant], epsilon: float) -> AccountAnswer:
     """Return every accountant's δ at ε."""
     rows = [_delta(accountant, epsilon) for accountant in accountants]
     answered = [row for row in rows if row.value is not None]
-    upper = min((row for row in answered if row.soundness.is_proof), key=_number, default=None)
-    lower = max((row for row in answered if row.soundness is Soundness.LOWER), key=_number, default=None)
+    upper = min(
+        (row for row in answered if row.soundness.is_proof), key=_number, default=None
+    )
+    lower = max(
+        (row for row in answered if row.soundness is Soundness.LOWER),
+        key=_number,
+        default=None,
+    )
     return AccountAnswer("delta", epsilon, rows, upper, lower)
 
 
@@ -147,36 +177,66 @@ def heading(family: str, parameters: Mapping[str, object]) -> str:
     return f"{family}: {', '.join(wording)}"
 
 
-def as_text(family: str, parameters: Mapping[str, object], answer: AccountAnswer, solved: Solved | None) -> str:
+def as_text(
+    family: str,
+    parameters: Mapping[str, object],
+    answer: AccountAnswer,
+    solved: Solved | None,
+) -> str:
     """Return the model, the sentence, the table, and what else there is to say."""
     letter, other = ("ε", "δ") if answer.asked == "epsilon" else ("δ", "ε")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("accountant", "what it is", f"{letter} at {other} = {number(answer.given)}"):
+    for title in (
+        "accountant",
+        "what it is",
+        f"{letter} at {other} = {number(answer.given)}",
+    ):
         table.add_column(title, no_wrap=True)
     table.add_column("sampling", overflow="fold", ratio=2)
     table.add_column("neighbours", overflow="fold", ratio=2)
     table.add_column("source", overflow="fold", ratio=3)
     for row in answer.rows:
-        table.add_row(kind(row.name), str(row.soundness), _shown(row), row.sampling, row.adjacency, row.source)
+        table.add_row(
+            kind(row.name),
+            str(row.soundness),
+            _shown(row),
+            row.sampling,
+            row.adjacency,
+            row.source,
+        )
     console = Console(file=io.StringIO(), width=columns(), color_system=None)
     with console.capture() as capture:
         console.print(table)
     lines = [*_wrapped(heading(family, parameters)), ""]
     if solved is not None:
         lines += _wrapped(solved.sentence(answer.given))
-    lines += [*_wrapped(answer.statement), "", *(line.rstrip() for line in capture.get().splitlines())]
+    lines += [
+        *_wrapped(answer.statement),
+        "",
+        *(line.rstrip() for line in capture.get().splitlines()),
+    ]
     if answer.verdict is not None:
         lines += ["", *_wrapped(f"{answer.verdict}: {answer.reason}")]
     if answer.findings:
         lines += ["", "found about accountants, not about the mechanism:"]
-        lines += [line for finding in answer.findings for line in _wrapped(f"  {finding}")]
-    if absent := [f"  {kind(row.name)} {row.failed}" for row in answer.rows if row.failed]:
-        lines += ["", "no answer:", *(line for wording in absent for line in _wrapped(wording))]
+        lines += [
+            line for finding in answer.findings for line in _wrapped(f"  {finding}")
+        ]
+    if absent := [
+        f"  {kind(row.name)} {row.failed}" for row in answer.rows if row.failed
+    ]:
+        lines += [
+            "",
+            "no answer:",
+            *(line for wording in absent for line in _wrapped(wording)),
+        ]
     return "\n".join(lines)
 
 
 def _wrapped(sentence: str) -> list[str]:
-    return textwrap.wrap(sentence, columns(), subsequent_indent="    ", break_on_hyphens=False)
+    return textwrap.wrap(
+        sentence, columns(), subsequent_indent="    ", break_on_hyphens=False
+    )
 
 
 def _shown(row: AccountantReply) -> str:
@@ -187,7 +247,12 @@ def _shown(row: AccountantReply) -> str:
     return bound(row.value, up=row.soundness is not Soundness.LOWER, digits=DIGITS)
 
 
-def as_json(family: str, parameters: Mapping[str, object], answer: AccountAnswer, solved: Solved | None) -> str:
+def as_json(
+    family: str,
+    parameters: Mapping[str, object],
+    answer: AccountAnswer,
+    solved: Solved | None,
+) -> str:
     """Return the answer as JSON, in which infinity is "inf" and what is missing is null."""
     shown: dict[str, Any] = {
         "schema": SCHEMA,
@@ -229,7 +294,10 @@ def as_json(family: str, parameters: Mapping[str, object], answer: AccountAnswer
 
 PLOTS = (".svg", ".png", ".html")
 
-account = typer.Typer(no_args_is_help=True, help="Compute ε, δ or the noise of a mechanism from its parameters.")
+account = typer.Typer(
+    no_args_is_help=True,
+    help="Compute ε, δ or the noise of a mechanism from its parameters.",
+)
 app.add_typer(account, name="account")
 
 
@@ -262,14 +330,29 @@ class Model:
 class AccountQuestion:
     """What is asked of a model; the fields are the options of the same names."""
 
-    delta: Annotated[float | None, typer.Option(help="Print every accountant's ε at this δ.")] = None
-    epsilon: Annotated[float | None, typer.Option(help="Print every accountant's δ at this ε, instead.")] = None
-    claim: Annotated[float | None, typer.Option(help="A claimed ε, to be tested at --delta.")] = None
-    target_epsilon: Annotated[
-        float | None, typer.Option(help="Solve for the parameter that was left out, so that this ε holds at --delta.")
+    delta: Annotated[
+        float | None, typer.Option(help="Print every accountant's ε at this δ.")
     ] = None
-    plot: Annotated[Path | None, typer.Option(help="Draw every δ(ε) to a file: .svg, .png or .html.")] = None
-    output: Annotated[AnswerFormat, typer.Option("--format", help="How to print the answer.")] = AnswerFormat.text
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Print every accountant's δ at this ε, instead."),
+    ] = None
+    claim: Annotated[
+        float | None, typer.Option(help="A claimed ε, to be tested at --delta.")
+    ] = None
+    target_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Solve for the parameter that was left out, so that this ε holds at --delta."
+        ),
+    ] = None
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw every δ(ε) to a file: .svg, .png or .html."),
+    ] = None
+    output: Annotated[
+        AnswerFormat, typer.Option("--format", help="How to print the answer.")
+    ] = AnswerFormat.text
 
     def __post_init__(self) -> None:
         if (self.delta is None) == (self.epsilon is None):
@@ -277,17 +360,26 @@ class AccountQuestion:
                 "say what is asked, and only one of: --delta D for ε at δ = D; --epsilon E for δ at ε = E; "
                 "--target-epsilon E --delta D for the parameter that gives them"
             )
-        for option, value in (("--claim", self.claim), ("--target-epsilon", self.target_epsilon)):
+        for option, value in (
+            ("--claim", self.claim),
+            ("--target-epsilon", self.target_epsilon),
+        ):
             if value is not None and self.delta is None:
                 raise ConfigurationError(
                     f"{option} {value:g} needs the δ that goes with it: --delta instead of --epsilon"
                 )
         if self.delta is not None and not 0 <= self.delta < 1:
-            raise ConfigurationError(f"--delta {self.delta:g}: expected 0 <= delta < 1, such as 1e-5")
+            raise ConfigurationError(
+                f"--delta {self.delta:g}: expected 0 <= delta < 1, such as 1e-5"
+            )
         if self.epsilon is not None and not self.epsilon >= 0:
-            raise ConfigurationError(f"--epsilon {self.epsilon:g}: expected epsilon >= 0")
+            raise ConfigurationError(
+                f"--epsilon {self.epsilon:g}: expected epsilon >= 0"
+            )
         if self.plot is not None and self.plot.suffix not in PLOTS:
-            raise ConfigurationError(f"--plot {self.plot}: expected a name that ends with {', '.join(PLOTS)}")
+            raise ConfigurationError(
+                f"--plot {self.plot}: expected a name that ends with {', '.join(PLOTS)}"
+            )
 
 
 def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
@@ -299,11 +391,16 @@ def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
 
         @functools.wraps(build)
         def command(**options: Any) -> None:
-            question = AccountQuestion(**{each.name: options.pop(each.name) for each in asked})
+            question = AccountQuestion(
+                **{each.name: options.pop(each.name) for each in asked}
+            )
             answer(name, build(**options), question)
 
         command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *asked)]
+            [
+                each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+                for each in (*own, *asked)
+            ]
         )
         account.command(name)(command)
         return build
@@ -316,7 +413,11 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
     if question.plot is not None:
         writable(question.plot)
     value, solved = _value(model, question)
-    parameters = {model.free.option: value, **model.parameters} if model.free else model.parameters
+    parameters = (
+        {model.free.option: value, **model.parameters}
+        if model.free
+        else model.parameters
+    )
     accountants = model.accountants(value)
     if question.delta is not None:
         found = at_delta(accountants, question.delta, question.claim)
@@ -326,7 +427,12 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
     written = as_json if question.output is AnswerFormat.json else as_text
     tell(written(name, parameters, found, solved))
     if question.plot is not None:
-        draw(accountants, question.plot, heading=heading(name, parameters), sentence=found.statement)
+        draw(
+            accountants,
+            question.plot,
+            heading=heading(name, parameters),
+            sentence=found.statement,
+        )
     raise typer.Exit(FOUND if found.violated else OK if found.answered else CRASHED)
 
 
@@ -342,12 +448,20 @@ def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | Non
             )
         return free.value, None
     if free is None or free.value is not None:
-        remedy = f"leave out --{free.option}" if free else "unequal parts have no parameter in common to be solved for"
-        raise ConfigurationError(f"--target-epsilon {target:g}: nothing is missing; {remedy}")
+        remedy = (
+            f"leave out --{free.option}"
+            if free
+            else "unequal parts have no parameter in common to be solved for"
+        )
+        raise ConfigurationError(
+            f"--target-epsilon {target:g}: nothing is missing; {remedy}"
+        )
     from auditdp.accountants.root_finding import solve
 
     solvers = model.solvers or model.accountants
-    solution = solve(solvers, target, question.delta, larger_is_safer=free.larger_is_safer)
+    solution = solve(
+        solvers, target, question.delta, larger_is_safer=free.larger_is_safer
+    )
     return solution.value, Solved(free.option, free.larger_is_safer, target, solution)
 
 
@@ -365,7 +479,9 @@ LINES = {
 """Dashes and width: what lies on or above the truth is drawn through, what lies below it is dashed, the rest dotted."""
 
 
-def draw(accountants: Sequence[Accountant], path: Path, *, heading: str, sentence: str) -> None:
+def draw(
+    accountants: Sequence[Accountant], path: Path, *, heading: str, sentence: str
+) -> None:
     """Write δ(ε) of every accountant to an SVG, PNG or HTML file, with δ on a logarithmic axis.
 
     Raises:
@@ -373,33 +489,48 @@ def draw(accountants: Sequence[Accountant], path: Path, *, heading: str, sentenc
     """
     curves = privacy_curves(accountants)
     if not curves:
-        raise ConfigurationError(f"--plot {path}: no accountant has a δ between {LEAST_DELTA:g} and 1 to be drawn")
+        raise ConfigurationError(
+            f"--plot {path}: no accountant has a δ between {LEAST_DELTA:g} and 1 to be drawn"
+        )
     with drawing():
         figure = _figure(accountants, curves)
         if path.suffix == ".png":
             try:
                 figure.savefig(path, dpi=200)
             except OSError as error:
-                raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error
+                raise ConfigurationError(
+                    f"cannot write {path}: {error.strerror}; give another path"
+                ) from error
             return
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
     svg = stream.getvalue()
-    write(path, svg if path.suffix == ".svg" else _page(svg[svg.index("<svg") :], heading, sentence))
+    write(
+        path,
+        svg
+        if path.suffix == ".svg"
+        else _page(svg[svg.index("<svg") :], heading, sentence),
+    )
 
 
 def privacy_curves(accountants: Sequence[Accountant]) -> dict[str, list[Point]]:
     """Return the points (ε, δ) of every accountant that has any, up to where the smallest upper bound has come down."""
     reached = [_reach(a) for a in accountants if a.soundness.is_proof]
-    right = 1.25 * min((epsilon for epsilon in reached if 0 < epsilon < math.inf), default=1.0)
-    found = {accountant.name: list(_points(accountant, right)) for accountant in accountants}
+    right = 1.25 * min(
+        (epsilon for epsilon in reached if 0 < epsilon < math.inf), default=1.0
+    )
+    found = {
+        accountant.name: list(_points(accountant, right)) for accountant in accountants
+    }
     return {name: points for name, points in found.items() if len(points) > 1}
 
 
 def _reach(accountant: Accountant) -> float:
     """The ε of the least δ that is drawn, or of just above what the curve never falls below; ∞ where it fails."""
     try:
-        return accountant.epsilon_at(max(LEAST_DELTA, min(1.0, 1.001 * accountant.delta_at(math.inf))))
+        return accountant.epsilon_at(
+            max(LEAST_DELTA, min(1.0, 1.001 * accountant.delta_at(math.inf)))
+        )
     except Exception:  # the table says so
         return math.inf
 
@@ -409,38 +540,62 @@ def _points(accountant: Accountant, right: float) -> Iterator[Point]:
     searches = isinstance(accountant, Opacus)
     for asked in DECADES if searches else np.linspace(0.0, right, POINTS).tolist():
         try:
-            point = (accountant.epsilon_at(asked), asked) if searches else (asked, accountant.delta_at(asked))
+            point = (
+                (accountant.epsilon_at(asked), asked)
+                if searches
+                else (asked, accountant.delta_at(asked))
+            )
         except Exception:  # no answer here, or none at all, which the table says
             continue
         if 0 <= point[0] <= right and LEAST_DELTA <= point[1] <= 1:
             yield point
 
 
-def _figure(accountants: Sequence[Accountant], curves: dict[str, list[Point]]) -> Figure:
+def _figure(
+    accountants: Sequence[Accountant], curves: dict[str, list[Point]]
+) -> Figure:
     width, height = SIZE
     drawn = [accountant for accountant in accountants if accountant.name in curves]
-    figure, axes = new_axes(width, height + 17 * len(drawn), left=70, top=14 + 17 * len(drawn))
+    figure, axes = new_axes(
+        width, height + 17 * len(drawn), left=70, top=14 + 17 * len(drawn)
+    )
     deltas = [delta for points in curves.values() for _, delta in points]
     axes.set_yscale("log")
-    axes.set_xlim(0.0, max(epsilon for points in curves.values() for epsilon, _ in points))
+    axes.set_xlim(
+        0.0, max(epsilon for points in curves.values() for epsilon, _ in points)
+    )
     axes.set_ylim(min(deltas) / 1.5, max(deltas) * 1.5)
     log_ticks(axes, "y", min(deltas), max(deltas), number)
     plain_ticks(axes.xaxis, 6)
     axes.set_xlabel("ε")
     axes.set_ylabel("δ(ε)")
-    roles = ("not-refuted", "certified", "violated", "inconclusive", "error", "equivalent", "skipped")
+    roles = (
+        "not-refuted",
+        "certified",
+        "violated",
+        "inconclusive",
+        "error",
+        "equivalent",
+        "skipped",
+    )
     for index, accountant in enumerate(drawn):
         dashes, thickness = LINES[accountant.soundness]
         axes.plot(
             *zip(*curves[accountant.name], strict=True),
             color=COLOURS[roles[index % len(roles)]],
             # Points far apart are not joined: a chord of an upper bound's curve may lie below the curve.
-            **({"linestyle": "none", "marker": "o"} if isinstance(accountant, Opacus) else {"linestyle": dashes}),
+            **(
+                {"linestyle": "none", "marker": "o"}
+                if isinstance(accountant, Opacus)
+                else {"linestyle": dashes}
+            ),
             markersize=4,
             linewidth=thickness,
             label=f"{kind(accountant.name)} ({accountant.soundness})",
         )
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, labelspacing=0.3)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, labelspacing=0.3
+    )
     return figure
 
 

@@ -66,7 +66,9 @@ def data_of(record: RunRecord, data: str) -> str:
     if data or not recorded:
         return data
     own = [Path.cwd(), *([Path(settings().data)] if settings().data else [])]
-    if not any(Path(recorded).resolve().is_relative_to(folder.resolve()) for folder in own):
+    if not any(
+        Path(recorded).resolve().is_relative_to(folder.resolve()) for folder in own
+    ):
         raise ConfigurationError(
             f"the run had its data in {recorded}, which is neither below {Path.cwd()} nor the folder of the settings, and a "
             "record must not choose what is read; give it with --data if it is meant"
@@ -82,7 +84,9 @@ def paths_of(record: RunRecord) -> tuple[str, ...]:
     """
     here, named = Path.cwd().resolve(), settings().paths
     for path in (found := tuple(record.arguments.get("paths", ()))):
-        if path not in named and not Path(path.partition("::")[0]).resolve().is_relative_to(here):
+        if path not in named and not Path(
+            path.partition("::")[0]
+        ).resolve().is_relative_to(here):
             raise ConfigurationError(
                 f"the run had audits in {path}, which is not below {here}, and a record must not choose what is imported; "
                 "name it again if it is meant"

@@ -20,14 +20,29 @@ from auditdp.files import MOST_SETTINGS, content_of, json_of, write
 SUFFIX = ".intoto.jsonl"
 
 
-@app.command(short_help="Sign what a recorded run found, with digests of its record and sources.")
+@app.command(
+    short_help="Sign what a recorded run found, with digests of its record and sources."
+)
 def attest(
-    key: Annotated[Path, typer.Option(callback=given, help="PEM file of the private key.")],
+    key: Annotated[
+        Path, typer.Option(callback=given, help="PEM file of the private key.")
+    ],
     source: Source = None,
     path: Annotated[
-        Path | None, typer.Option("-o", "--output", callback=given, help=f"File to write; RUN{SUFFIX} unless given.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            callback=given,
+            help=f"File to write; RUN{SUFFIX} unless given.",
+        ),
     ] = None,
-    url: Annotated[str, typer.Option(help="Where the run can be looked at, such as the page of its CI job.")] = "",
+    url: Annotated[
+        str,
+        typer.Option(
+            help="Where the run can be looked at, such as the page of its CI job."
+        ),
+    ] = "",
 ) -> None:
     """Write an in-toto statement (predicate test-result v0.1) of a recorded run, in a signed DSSE envelope.
 
@@ -39,13 +54,23 @@ def attest(
 
     file, record = source or DEFAULT_LOG, read_whole(source)
     if not record.sources:
-        raise ConfigurationError(f"{file} has no digests of sources, as records of earlier versions: run again")
+        raise ConfigurationError(
+            f"{file} has no digests of sources, as records of earlier versions: run again"
+        )
     made = statement(record, file.as_posix(), sha256(file), url=url)
     if changed := [*_changed(made["subject"])]:
-        raise StoppedError(f"{'; '.join(changed)}: the run is of other sources than are here; run again")
-    inside = {result.mechanism_at.file for result in record.results if result.mechanism_at is not None}
+        raise StoppedError(
+            f"{'; '.join(changed)}: the run is of other sources than are here; run again"
+        )
+    inside = {
+        result.mechanism_at.file
+        for result in record.results
+        if result.mechanism_at is not None
+    }
     for name in sorted(inside - {*record.sources}):
-        say(f"{name} has a mechanism and is not attested: it was imported after the audits were collected")
+        say(
+            f"{name} has a mechanism and is not attested: it was imported after the audits were collected"
+        )
     audited = {entry.audit.rpartition("::")[0] for entry in record.alpha_ledger}
     for name in sorted(audited - {*record.sources}):
         say(f"{name} has audits and is not attested: the record has no digest of it")
@@ -59,12 +84,26 @@ def attest(
     tell(f"{path}: {_told(made)}")
 
 
-@app.command(short_help="Say whether a record and its sources are still what was signed.")
+@app.command(
+    short_help="Say whether a record and its sources are still what was signed."
+)
 def verify(
-    path: Annotated[Path, typer.Argument(metavar="STATEMENT", callback=given, help="What auditdp attest wrote.")],
-    key: Annotated[Path, typer.Option(callback=given, help="PEM file of the public key.")],
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STATEMENT", callback=given, help="What auditdp attest wrote."
+        ),
+    ],
+    key: Annotated[
+        Path, typer.Option(callback=given, help="PEM file of the public key.")
+    ],
     source: Annotated[
-        Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run, where it was moved.")
+        Path | None,
+        typer.Option(
+            "--run",
+            callback=given,
+            help="Log or JSON report of the run, where it was moved.",
+        ),
     ] = None,
 ) -> None:
     """Verify the signature of a statement, and that the record and all sources that it names are here and unchanged.
@@ -75,7 +114,11 @@ def verify(
     record, *sources = signed["subject"]
     file = source or Path(record["name"])
     changed = [*_changed([{**record, "name": file.as_posix()}])]
-    if found := [*changed, *(_otherwise(record, file) if changed else ()), *_changed(sources)]:
+    if found := [
+        *changed,
+        *(_otherwise(record, file) if changed else ()),
+        *_changed(sources),
+    ]:
         for line in found:
             say(f"refused: {line}")
         raise StoppedError(f"{path} is not of the record and the sources that are here")
@@ -88,7 +131,10 @@ def _told(statement: dict[str, Any]) -> str:
     from auditdp.report.numbers import count
 
     predicate, (record, *sources) = statement["predicate"], statement["subject"]
-    counts = ", ".join(f"{len(predicate[names])} {outcome.lower()}" for outcome, names in OUTCOMES.items())
+    counts = ", ".join(
+        f"{len(predicate[names])} {outcome.lower()}"
+        for outcome, names in OUTCOMES.items()
+    )
     return f"{predicate['result']} ({counts}), of {record['name']} and {count(len(sources), 'source')}"
 
 
@@ -126,20 +172,34 @@ def _opened(path: Path, key: Path) -> dict[str, Any]:
     try:
         content = json_of(content_of(path, MOST_SETTINGS))
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}; expected what auditdp attest wrote") from error
+        raise ConfigurationError(
+            f"{path} cannot be read: {error}; expected what auditdp attest wrote"
+        ) from error
     try:
         envelope = Envelope.from_dict(content)
         envelope.verify([public], 1)
-    except (VerificationError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise StoppedError(f"{path} was not signed by {key}, or was changed since: {error}") from error
+    except (
+        VerificationError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ) as error:
+        raise StoppedError(
+            f"{path} was not signed by {key}, or was changed since: {error}"
+        ) from error
     try:
         signed: dict[str, Any] = json_of(envelope.payload)
         types = (envelope.payload_type, signed["_type"], signed["predicateType"])
         _told(signed), signed["subject"][0]["annotations"]["audits"]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise StoppedError(f"{path} is signed, and is no statement of auditdp: {error!r}") from error
+        raise StoppedError(
+            f"{path} is signed, and is no statement of auditdp: {error!r}"
+        ) from error
     if types != (PAYLOAD, STATEMENT, PREDICATE):
-        raise StoppedError(f"{path} is signed, and is no statement of a test run: it is {types}")
+        raise StoppedError(
+            f"{path} is signed, and is no statement of a test run: it is {types}"
+        )
     return signed
 
 
@@ -147,12 +207,17 @@ def _key(path: Path, *, private: bool) -> Any:
     """Return a key as securesystemslib has it: one that signs, or a public one."""
     try:
         from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+        from cryptography.hazmat.primitives.serialization import (
+            load_pem_private_key,
+            load_pem_public_key,
+        )
         from securesystemslib.signer import CryptoSigner, SSlibKey
 
         pem = content_of(path, MOST_SETTINGS)
         return (
-            CryptoSigner(load_pem_private_key(pem, None)) if private else SSlibKey.from_crypto(load_pem_public_key(pem))
+            CryptoSigner(load_pem_private_key(pem, None))
+            if private
+            else SSlibKey.from_crypto(load_pem_public_key(pem))
         )
     except ImportError as error:
         raise MissingExtraError.of(error) or error from None

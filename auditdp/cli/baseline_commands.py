@@ -36,11 +36,19 @@ from auditdp.files import write
 if TYPE_CHECKING:
     from auditdp.record.baseline_entries import Accepted
 
-baseline_app = typer.Typer(no_args_is_help=True, help="What the audits are known to show, in a file that is reviewed.")
+baseline_app = typer.Typer(
+    no_args_is_help=True,
+    help="What the audits are known to show, in a file that is reviewed.",
+)
 app.add_typer(baseline_app, name="baseline")
 
 File = Annotated[
-    Path | None, typer.Option("--file", callback=given, help="The baseline; that of the settings unless given.")
+    Path | None,
+    typer.Option(
+        "--file",
+        callback=given,
+        help="The baseline; that of the settings unless given.",
+    ),
 ]
 
 
@@ -48,9 +56,16 @@ File = Annotated[
 def update(
     source: Source = None,
     file: File = None,
-    accept: Annotated[list[str] | None, typer.Option(help="Id of a finding to live with; with --reason.")] = None,
-    reason: Annotated[str, typer.Option(help="Why it is lived with; the baseline keeps it.")] = "",
-    expires: Annotated[str, typer.Option(help="Last day on which it is accepted, such as 2027-01-31.")] = "",
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(help="Id of a finding to live with; with --reason."),
+    ] = None,
+    reason: Annotated[
+        str, typer.Option(help="Why it is lived with; the baseline keeps it.")
+    ] = "",
+    expires: Annotated[
+        str, typer.Option(help="Last day on which it is accepted, such as 2027-01-31.")
+    ] = "",
     profile: Profile = "",
 ) -> None:
     """Make the baseline from a recorded run, by default the last, and print what that changes of it.
@@ -68,10 +83,16 @@ def update(
     known = read_baseline(path) if path.exists() else {}
     if path.exists():
         found = against_baseline(record, known)
-        tell(differences_text(found, known=len(known), against=str(path), width=columns()))
+        tell(
+            differences_text(
+                found, known=len(known), against=str(path), width=columns()
+            )
+        )
     entries = updated(known, record, accepted)
     if not entries:
-        raise ConfigurationError("the run has no audits; a baseline without entries would hold nothing")
+        raise ConfigurationError(
+            "the run has no audits; a baseline without entries would hold nothing"
+        )
     write(path, write_baseline(entries.values()))
     tell(f"{path} has {count(len(entries), 'audit')}; review and commit it")
 
@@ -88,7 +109,11 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
     record = read_whole(source)
     known = read_baseline(path)
     found, seen = against_baseline(record, known), assurance(record)
-    tell(differences_text(found, known=len(known), against=str(path), found_it=seen, width=columns()))
+    tell(
+        differences_text(
+            found, known=len(known), against=str(path), found_it=seen, width=columns()
+        )
+    )
     raise typer.Exit(exit_code(found, record, settings(profile).fail_on))
 
 
@@ -104,8 +129,18 @@ def lint(file: File = None, profile: Profile = "") -> None:
 
 @app.command(short_help="Say what differs between two recorded runs.")
 def compare(
-    before: Annotated[Path, typer.Argument(metavar="A", callback=given, help="Log or JSON report of a run.")],
-    after: Annotated[Path, typer.Argument(metavar="B", callback=given, help="Log or JSON report of a later run.")],
+    before: Annotated[
+        Path,
+        typer.Argument(
+            metavar="A", callback=given, help="Log or JSON report of a run."
+        ),
+    ],
+    after: Annotated[
+        Path,
+        typer.Argument(
+            metavar="B", callback=given, help="Log or JSON report of a later run."
+        ),
+    ],
 ) -> None:
     """Compare two recorded runs as a run with a baseline: findings that are new, and audits that became weaker."""
     from auditdp.cli.run_scope import against_run, exit_code
@@ -128,20 +163,29 @@ def _accepted(ids: list[str], reason: str, expires: str) -> dict[str, Accepted]:
     from auditdp.record.baseline_entries import Accepted
 
     if not ids and (reason or expires):
-        raise ConfigurationError("--reason and --expires belong to a finding; give its id with --accept")
+        raise ConfigurationError(
+            "--reason and --expires belong to a finding; give its id with --accept"
+        )
     if ids and not reason.strip():
-        raise ConfigurationError(f"--accept {ids[0]}: say with --reason why this is lived with")
+        raise ConfigurationError(
+            f"--accept {ids[0]}: say with --reason why this is lived with"
+        )
     try:
         until = date.fromisoformat(expires) if expires else None
     except ValueError:
-        raise ConfigurationError(f"--expires {expires}: expected a date, such as 2027-01-31") from None
+        raise ConfigurationError(
+            f"--expires {expires}: expected a date, such as 2027-01-31"
+        ) from None
     return {identifier: Accepted(reason.strip(), until) for identifier in ids}
 
 
 @app.command(short_help="Make one run of the logs of its shards.")
 def merge(
     logs: Annotated[
-        list[Path], typer.Argument(callback=given, help="Logs of the shards (--log of auditdp run --shard).")
+        list[Path],
+        typer.Argument(
+            callback=given, help="Logs of the shards (--log of auditdp run --shard)."
+        ),
     ],
     log_path: LogPath = DEFAULT_LOG,
 ) -> None:
@@ -162,7 +206,13 @@ def merge(
         say(problem)
     planned = {entry.audit for entry in record.alpha_ledger}
     log = Log(log_path)
-    kept = log.start(replace(record, status="running", results=[r for r in record.results if r.id not in planned]))
+    kept = log.start(
+        replace(
+            record,
+            status="running",
+            results=[r for r in record.results if r.id not in planned],
+        )
+    )
     if kept is not None:
         say(f"the log had an unfinished run, which is kept: {os.path.relpath(kept)}")
     for result in record.results:
@@ -171,7 +221,9 @@ def merge(
     log.end(record.status, float(record.seconds or 0))
     typer.echo(terminal.summary(record, colour=coloured(sys.stdout), width=columns()))
     if record.missing:
-        some = ", ".join(record.missing[:3]) + (", …" if len(record.missing) > 3 else "")
+        some = ", ".join(record.missing[:3]) + (
+            ", …" if len(record.missing) > 3 else ""
+        )
         say(
             f"{count(len(record.missing), 'audit')} without a result: {some}; give the command of the shards again with "
             f"--resume and without --shard, and --log {log_path}"

@@ -44,7 +44,16 @@ if TYPE_CHECKING:
     from auditdp.runner.run_record import Reading
     from auditdp.runner.sandbox import Sandbox
 
-OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
+OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    130,
+)
 
 
 class AnswerFormat(StrEnum):
@@ -132,7 +141,9 @@ def settings(profile: str = "") -> Configuration:
     return load(_started[-1] if _started else Path.cwd(), profile)
 
 
-def sandbox(configuration: Configuration, mode: str = "", *, network: bool = False) -> Sandbox:
+def sandbox(
+    configuration: Configuration, mode: str = "", *, network: bool = False
+) -> Sandbox:
     """Return what shuts the processes of audits off, and say once where that is less than it could be.
 
     Raises:
@@ -141,12 +152,20 @@ def sandbox(configuration: Configuration, mode: str = "", *, network: bool = Fal
     from auditdp.runner.sandbox import sandbox_of
 
     if mode and mode not in SANDBOXES:
-        raise ConfigurationError(f"--sandbox {mode}: expected {', '.join(SANDBOXES)}; {did_you_mean(mode, SANDBOXES)}")
-    found = sandbox_of(mode or configuration.sandbox, network=network or configuration.network)
+        raise ConfigurationError(
+            f"--sandbox {mode}: expected {', '.join(SANDBOXES)}; {did_you_mean(mode, SANDBOXES)}"
+        )
+    found = sandbox_of(
+        mode or configuration.sandbox, network=network or configuration.network
+    )
     if configuration.sandbox == "off" and not mode:
-        say(f"no sandbox, by {configuration.sources['sandbox']}: audits may touch what you may")
+        say(
+            f"no sandbox, by {configuration.sources['sandbox']}: audits may touch what you may"
+        )
     elif found.lacking and mode != "off":
-        say(f"this system cannot shut audits off from {', '.join(found.lacking)}: they may touch what you may")
+        say(
+            f"this system cannot shut audits off from {', '.join(found.lacking)}: they may touch what you may"
+        )
     return found
 
 
@@ -156,7 +175,9 @@ def given(value: Any) -> Any:
         return [given(item) for item in value]
     if value in (None, "", DEFAULT_LOG) or not _started or _started[-1] == Path.cwd():
         return value
-    moved = os.path.relpath(_started[-1] / value, Path.cwd())  # an id such as audits/audit_edges.py::dprr too
+    moved = os.path.relpath(
+        _started[-1] / value, Path.cwd()
+    )  # an id such as audits/audit_edges.py::dprr too
     return Path(moved) if isinstance(value, Path) else moved
 
 
@@ -192,12 +213,27 @@ def budget_option(default: str) -> Any:
 
 
 Paths = Annotated[
-    list[str] | None, typer.Argument(callback=given, help="Folders, files, or ids such as audits/audit_edges.py::dprr.")
+    list[str] | None,
+    typer.Argument(
+        callback=given,
+        help="Folders, files, or ids such as audits/audit_edges.py::dprr.",
+    ),
 ]
-Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joined by and, or, not.")]
-Data = Annotated[str, typer.Option("--data", callback=given, help="Folder of data files (or set AUDITDP_DATA).")]
+Keyword = Annotated[
+    str, typer.Option("-k", help="Only ids that match: words joined by and, or, not.")
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data", callback=given, help="Folder of data files (or set AUDITDP_DATA)."
+    ),
+]
 Profile = Annotated[
-    str, typer.Option("--profile", help="Settings of [tool.auditdp.profiles.NAME] (or set AUDITDP_PROFILE).")
+    str,
+    typer.Option(
+        "--profile",
+        help="Settings of [tool.auditdp.profiles.NAME] (or set AUDITDP_PROFILE).",
+    ),
 ]
 Sandboxed = Annotated[
     str,
@@ -209,16 +245,25 @@ Sandboxed = Annotated[
 ]
 Reports = Annotated[
     list[str] | None,
-    typer.Option("--report", callback=given_report, help="format=PATH, such as html=report.html; repeatable."),
+    typer.Option(
+        "--report",
+        callback=given_report,
+        help="format=PATH, such as html=report.html; repeatable.",
+    ),
 ]
 LogPath = Annotated[Path, typer.Option("--log", callback=given, help="Log of the run.")]
-Source = Annotated[Path | None, typer.Argument(metavar="RUN", callback=given, help="Log or JSON report of a run.")]
+Source = Annotated[
+    Path | None,
+    typer.Argument(metavar="RUN", callback=given, help="Log or JSON report of a run."),
+]
 
 
 Options = TypeVar("Options")
 
 
-def taking(options: type[Options], *names: str) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+def taking(
+    options: type[Options], *names: str
+) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Make a command, which takes each option by its name, of a function that takes one record of options.
 
     The command has all options of the record unless some are named, in the order of its help.
@@ -233,7 +278,10 @@ def taking(options: type[Options], *names: str) -> Callable[[Callable[[Options],
 
         parameters = [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=declared[name].default, annotation=types[name]
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=declared[name].default,
+                annotation=types[name],
             )
             for name in names or declared
         ]
@@ -245,7 +293,10 @@ def taking(options: type[Options], *names: str) -> Callable[[Callable[[Options],
 
 @app.callback(invoke_without_command=True)
 def _top(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, help="Print the version and exit."),
+    ] = False,
 ) -> None:
     if version:
         typer.echo(f"auditdp {__version__}")
@@ -273,7 +324,10 @@ def coloured(stream: TextIO) -> bool:
 
     Asked is by ``NO_COLOR``, set to anything (https://no-color.org), or by ``TERM=dumb``.
     """
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in (
+        "dumb",
+        "unknown",
+    )
     return not plain and stream.isatty()
 
 
@@ -288,7 +342,10 @@ def print_report(text: str, name: str) -> None:
     """Print a report to standard output; what programs and browsers read is UTF-8 wherever it is made."""
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text if name == "github" else without_commands(text), nl=not FORMATS[name].is_judged)
+    typer.echo(
+        text if name == "github" else without_commands(text),
+        nl=not FORMATS[name].is_judged,
+    )
 
 
 def reading_of(source: Path | None) -> Reading:
@@ -323,14 +380,22 @@ def read_whole(source: Path | None) -> RunRecord:
 
 def one_of(fragment: str, items: Sequence[Any]) -> Any:
     """Return the one item whose id is, ends with, or contains the fragment."""
-    exact = [item for item in items if item.id == fragment or item.id.endswith((f"::{fragment}", f"/{fragment}"))]
+    exact = [
+        item
+        for item in items
+        if item.id == fragment or item.id.endswith((f"::{fragment}", f"/{fragment}"))
+    ]
     found = exact or [item for item in items if fragment in item.id]
     if len(found) == 1:
         return found[0]
     if not found:
         names = [item.id.rpartition("::")[2] for item in items]
-        raise ConfigurationError(f"no audit {fragment!r}; {did_you_mean(fragment, names)}")
-    raise ConfigurationError(f"{fragment!r} is ambiguous: {', '.join(item.id for item in found[:6])}")
+        raise ConfigurationError(
+            f"no audit {fragment!r}; {did_you_mean(fragment, names)}"
+        )
+    raise ConfigurationError(
+        f"{fragment!r} is ambiguous: {', '.join(item.id for item in found[:6])}"
+    )
 
 
 class OutputError(StoppedError):
@@ -363,7 +428,9 @@ def interruptible() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {
+        number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)
+    }
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, interrupt)

@@ -32,7 +32,10 @@ class CI(StrEnum):
     none = "none"
 
 
-JOBS = {CI.github: (".github/workflows/privacy.yml", "github.yml"), CI.gitlab: ("privacy.gitlab-ci.yml", "gitlab.yml")}
+JOBS = {
+    CI.github: (".github/workflows/privacy.yml", "github.yml"),
+    CI.gitlab: ("privacy.gitlab-ci.yml", "gitlab.yml"),
+}
 
 
 @app.command(short_help="Write first audits of functions of yours.")
@@ -46,12 +49,20 @@ def init(
         ),
     ],
     parameters: Annotated[
-        list[str] | None, typer.Option("-P", help="name=VALUE: a parameter of a function without a default.")
+        list[str] | None,
+        typer.Option(
+            "-P", help="name=VALUE: a parameter of a function without a default."
+        ),
     ] = None,
     example: Annotated[
-        Path | None, typer.Option(help="A table in CSV whose columns the rows of data have; no row of it is written.")
+        Path | None,
+        typer.Option(
+            help="A table in CSV whose columns the rows of data have; no row of it is written."
+        ),
     ] = None,
-    ci: Annotated[CI, typer.Option(help="For which service a job is written.")] = CI.github,
+    ci: Annotated[
+        CI, typer.Option(help="For which service a job is written.")
+    ] = CI.github,
 ) -> None:
     """Write first audits of functions, which are read and not run; settings; and a job for CI. Nothing is overwritten.
 
@@ -63,23 +74,38 @@ def init(
 
     root = Path.cwd().resolve()
     values = dict(_parameter(text) for text in parameters or ())
-    signatures, left = _signatures(targets, root, columns_of(example) if example is not None else {}, values)
+    signatures, left = _signatures(
+        targets, root, columns_of(example) if example is not None else {}, values
+    )
     needed = {name for signature in signatures for name in signature.required}
     for name in values:
         if name not in needed:
             needs = ", ".join(sorted(needed)) or "none"
-            raise ConfigurationError(f"-P {name}: no function has such a parameter without a default; there is {needs}")
+            raise ConfigurationError(
+                f"-P {name}: no function has such a parameter without a default; there is {needs}"
+            )
     folder = Path(settings().paths[0])
     written: dict[Path, list[tuple[Signature, str]]] = {}
     for signature in signatures:
-        file = folder if folder.suffix == ".py" else folder / f"audit_{signature.module.rpartition('.')[2]}.py"
+        file = (
+            folder
+            if folder.suffix == ".py"
+            else folder / f"audit_{signature.module.rpartition('.')[2]}.py"
+        )
         before = file.read_text(encoding="utf-8") if file.is_file() else ""
         if re.search(rf"^def {audit_name(signature)}\b", before, re.MULTILINE):
-            left.append(f"{signature.called}: {file} has {audit_name(signature)} already")
+            left.append(
+                f"{signature.called}: {file} has {audit_name(signature)} already"
+            )
         else:
-            written.setdefault(file, []).append((signature, audit_text(signature, values)))
+            written.setdefault(file, []).append(
+                (signature, audit_text(signature, values))
+            )
     if not written:
-        raise ConfigurationError("; ".join(left) or "nothing draws randomness there; name a function: FILE::FUNCTION")
+        raise ConfigurationError(
+            "; ".join(left)
+            or "nothing draws randomness there; name a function: FILE::FUNCTION"
+        )
     for file, audits in written.items():
         before = file.read_text(encoding="utf-8") if file.is_file() else ""
         write(file, with_audits(before, audits))
@@ -95,15 +121,24 @@ def init(
             tell(f"left {path} as it is")
         else:
             write(Path(path), _template(template))
-            tell(f"wrote {path}: its first comment names what to commit; then write the wheel's SHA256 there")
+            tell(
+                f"wrote {path}: its first comment names what to commit; then write the wheel's SHA256 there"
+            )
     for file, audits in written.items():
         for signature in (signature for signature, _ in audits if not signature.pairs):
-            tell(f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data")
-    tell("next: auditdp run --profile ci; and where it finds nothing, auditdp baseline update")
+            tell(
+                f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data"
+            )
+    tell(
+        "next: auditdp run --profile ci; and where it finds nothing, auditdp baseline update"
+    )
 
 
 def _signatures(
-    targets: Sequence[str], root: Path, columns: Mapping[str, str], values: Mapping[str, str]
+    targets: Sequence[str],
+    root: Path,
+    columns: Mapping[str, str],
+    values: Mapping[str, str],
 ) -> tuple[list[Signature], list[str]]:
     """Return the functions that are named, or found in a file or folder, and why others that were found are left out."""
     from auditdp.cli.init_discovery import drawing, files_of, tree_of
@@ -125,7 +160,9 @@ def _signatures(
                     continue
                 lacking = [each for each in signature.required if each not in values]
                 if lacking:
-                    left.append(f"{shown}::{name}: it needs {', '.join(lacking)}; give -P {lacking[0]}=VALUE")
+                    left.append(
+                        f"{shown}::{name}: it needs {', '.join(lacking)}; give -P {lacking[0]}=VALUE"
+                    )
                 else:
                     found.append(signature)
     return found, left
@@ -140,7 +177,9 @@ def _parameter(text: str) -> tuple[str, str]:
     try:
         ast.literal_eval(value)
     except (ValueError, SyntaxError):
-        raise ConfigurationError(f"-P {text}: expected a value as Python writes it, such as 1.0 or 'a'") from None
+        raise ConfigurationError(
+            f"-P {text}: expected a value as Python writes it, such as 1.0 or 'a'"
+        ) from None
     return name, value
 
 
@@ -149,7 +188,11 @@ def _add_settings(path: Path) -> None:
     if "[tool.auditdp" in text:
         tell(f"left the settings in {path.name} as they are")
         return
-    write(path, (text.rstrip("\n") + "\n\n" if text.strip() else "") + _template("settings.toml"))
+    write(
+        path,
+        (text.rstrip("\n") + "\n\n" if text.strip() else "")
+        + _template("settings.toml"),
+    )
     tell(f"wrote [tool.auditdp] to {path.name}")
 
 
@@ -174,17 +217,27 @@ def audit_text(signature: Signature, given: Mapping[str, str]) -> str:
     """
     missing = [name for name in signature.required if name not in given]
     if missing:
-        raise ConfigurationError(f"{signature.called} needs {', '.join(missing)}; give a value: -P {missing[0]}=VALUE")
+        raise ConfigurationError(
+            f"{signature.called} needs {', '.join(missing)}; give a value: -P {missing[0]}=VALUE"
+        )
     claim = "ApproxDP(epsilon, delta)" if signature.delta else "PureDP(epsilon)"
-    own = {value: name for name, value in signature.level_names.items() if name == "epsilon" or signature.delta}
+    own = {
+        value: name
+        for name, value in signature.level_names.items()
+        if name == "epsilon" or signature.delta
+    }
     template = (TEMPLATES / "audit.py.jinja").read_text(encoding="utf-8")
-    decorator = f'\n\n@audit(source="{signature.says or "TODO: where is this claimed?"}")'
-    return decorator + Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True).from_string(
-        template
-    ).render(
+    decorator = (
+        f'\n\n@audit(source="{signature.says or "TODO: where is this claimed?"}")'
+    )
+    return decorator + Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    ).from_string(template).render(
         signature=signature,
         name=audit_name(signature),
-        made=_mechanism(signature, own | {name: given[name] for name in signature.required}),
+        made=_mechanism(
+            signature, own | {name: given[name] for name in signature.required}
+        ),
         claim=claim,
         seeded=bool(signature.generator),
         epsilon=repr(1.0 if signature.epsilon is None else signature.epsilon),
@@ -202,27 +255,57 @@ def with_audits(before: str, audits: Iterable[tuple[Signature, str]]) -> str:
     audits = list(audits)
     text = "".join(text for _, text in audits)
     module = audits[0][0].module
-    before = before or f'"""Audits of what {module} releases. Made by `auditdp init`; yours to edit."""\n'
+    before = (
+        before
+        or f'"""Audits of what {module} releases. Made by `auditdp init`; yours to edit."""\n'
+    )
     tree = ast.parse(before)
     bound = {name for statement in tree.body for name in bound_by(statement)}
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [
+        node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     first = tree.body[:1] if not imports else []
     line = max((node.end_lineno or 0 for node in [*first, *imports]), default=0)
     lines = before.splitlines()
     new = _imports(text, [signature for signature, _ in audits], bound)
-    return "\n".join([*lines[:line], *([""] if not imports else []), *new, *lines[line:]]).rstrip("\n") + "\n" + text
+    return (
+        "\n".join(
+            [*lines[:line], *([""] if not imports else []), *new, *lines[line:]]
+        ).rstrip("\n")
+        + "\n"
+        + text
+    )
 
 
 def _imports(text: str, signatures: Iterable[Signature], bound: set[str]) -> list[str]:
     """Return the lines of imports that audits need and a file lacks."""
-    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} - bound
+    used = {
+        node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)
+    } - bound
     own: dict[str, set[str]] = {}
     for signature in signatures:
-        own.setdefault(signature.module, set()).update({signature.name, *signature.classes})
+        own.setdefault(signature.module, set()).update(
+            {signature.name, *signature.classes}
+        )
     groups = [
         ["from functools import partial"] * ("partial" in used),
-        ["import numpy as np"] * ("np" in used) + ["from hypothesis import strategies as st"] * ("st" in used),
-        [_from("auditdp", used & {"ApproxDP", "Audit", "PureDP", "Rows", "audit", "unseeded", "without_noise"})],
+        ["import numpy as np"] * ("np" in used)
+        + ["from hypothesis import strategies as st"] * ("st" in used),
+        [
+            _from(
+                "auditdp",
+                used
+                & {
+                    "ApproxDP",
+                    "Audit",
+                    "PureDP",
+                    "Rows",
+                    "audit",
+                    "unseeded",
+                    "without_noise",
+                },
+            )
+        ],
         [_from(module, names & used) for module, names in own.items()],
     ]
     found = [[line for line in group if line] for group in groups]
@@ -230,16 +313,28 @@ def _imports(text: str, signatures: Iterable[Signature], bound: set[str]) -> lis
 
 
 def _from(module: str, names: set[str]) -> str:
-    return f"from {module} import {', '.join(sorted(names, key=lambda name: (name.islower(), name)))}" if names else ""
+    return (
+        f"from {module} import {', '.join(sorted(names, key=lambda name: (name.islower(), name)))}"
+        if names
+        else ""
+    )
 
 
 def _mechanism(signature: Signature, values: Mapping[str, str]) -> str:
     """Return the statement that makes a mechanism of the function, with its further parameters bound."""
     function = signature.name
     if signature.method:
-        made = ", ".join(f"{name}={value}" for name, value in values.items() if name in signature.made_with)
+        made = ", ".join(
+            f"{name}={value}"
+            for name, value in values.items()
+            if name in signature.made_with
+        )
         function = f"{signature.name}({made}).{signature.method}"
-    bound = "".join(f", {name}={value}" for name, value in values.items() if name not in signature.made_with)
+    bound = "".join(
+        f", {name}={value}"
+        for name, value in values.items()
+        if name not in signature.made_with
+    )
     if not signature.generator:
         return f"mechanism = unseeded({f'partial({function}{bound})' if bound else function})"
     if signature.generator != "rng":
@@ -247,4 +342,8 @@ def _mechanism(signature: Signature, values: Mapping[str, str]) -> str:
         passed = ", size=size" if signature.takes_size else ""
         returned = f"{function}(data{passed}, {signature.generator}=rng{bound})"
         return f"def mechanism(data{size}, rng):\n        return {returned}\n"
-    return f"mechanism = partial({function}{bound})" if bound else f"mechanism = {function}"
+    return (
+        f"mechanism = partial({function}{bound})"
+        if bound
+        else f"mechanism = {function}"
+    )

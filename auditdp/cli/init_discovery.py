@@ -11,11 +11,39 @@ from auditdp.errors import ConfigurationError
 GENERATORS = ("rng", "generator", "random_generator", "np_random", "random_state")
 """Names of a parameter that takes a numpy Generator."""
 DRAWS = {
-    *("laplace", "normal", "standard_normal", "gumbel", "exponential", "geometric", "binomial", "multivariate_normal"),
-    *("gauss", "normalvariate", "expovariate", "SystemRandom", "default_rng", "Laplace", "Gaussian", "randn", "rand"),
+    *(
+        "laplace",
+        "normal",
+        "standard_normal",
+        "gumbel",
+        "exponential",
+        "geometric",
+        "binomial",
+        "multivariate_normal",
+    ),
+    *(
+        "gauss",
+        "normalvariate",
+        "expovariate",
+        "SystemRandom",
+        "default_rng",
+        "Laplace",
+        "Gaussian",
+        "randn",
+        "rand",
+    ),
 }
 """Names by which noise is drawn, as attributes or functions."""
-SOURCES = ("np.random", "numpy.random", "random", "secrets", "opendp", "diffprivlib", "pydp", "torch.distributions")
+SOURCES = (
+    "np.random",
+    "numpy.random",
+    "random",
+    "secrets",
+    "opendp",
+    "diffprivlib",
+    "pydp",
+    "torch.distributions",
+)
 """Beginnings of what is called where noise is drawn."""
 LEFT_OUT = {"tests", "test", "audits", "docs", "build", "node_modules", "site-packages"}
 """Folders of which nothing is looked at."""
@@ -25,9 +53,17 @@ def files_of(path: Path) -> list[Path]:
     """Return a file, or the files of Python below a folder, without tests."""
     if path.is_file():
         return [path]
-    inside = (file for file in sorted(path.rglob("*.py")) if not file.name.startswith(("test_", "audit_", "conftest")))
+    inside = (
+        file
+        for file in sorted(path.rglob("*.py"))
+        if not file.name.startswith(("test_", "audit_", "conftest"))
+    )
     return [
-        file for file in inside if not any(p in LEFT_OUT or p[:1] in "._" for p in file.relative_to(path).parts[:-1])
+        file
+        for file in inside
+        if not any(
+            p in LEFT_OUT or p[:1] in "._" for p in file.relative_to(path).parts[:-1]
+        )
     ]
 
 
@@ -40,7 +76,9 @@ def tree_of(path: Path, shown: str) -> ast.Module:
     try:
         return ast.parse(path.read_bytes(), str(path))
     except (SyntaxError, ValueError) as error:
-        raise ConfigurationError(f"{shown}, line {getattr(error, 'lineno', 1)}: no Python: {error}") from error
+        raise ConfigurationError(
+            f"{shown}, line {getattr(error, 'lineno', 1)}: no Python: {error}"
+        ) from error
 
 
 def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
@@ -57,9 +95,17 @@ def drawing(tree: ast.Module) -> Iterator[str]:
     """Yield the public functions and methods that draw randomness themselves, or through a function of the file."""
     functions = functions_of(tree)
     draws = {name for name, node in functions.items() if _draws(node)}
-    while more := {name for name, node in functions.items() if name not in draws and _calls(node) & _bare(draws)}:
+    while more := {
+        name
+        for name, node in functions.items()
+        if name not in draws and _calls(node) & _bare(draws)
+    }:
         draws |= more
-    yield from (name for name in functions if name in draws and not any(p.startswith("_") for p in name.split(".")))
+    yield from (
+        name
+        for name in functions
+        if name in draws and not any(p.startswith("_") for p in name.split("."))
+    )
 
 
 def _bare(names: set[str]) -> set[str]:
@@ -70,9 +116,19 @@ def _draws(node: ast.FunctionDef) -> bool:
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     if any(argument.arg in GENERATORS for argument in arguments):
         return True
-    called = [ast.unparse(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)]
-    return any(name.startswith(tuple(f"{s}." for s in SOURCES)) or name.rpartition(".")[2] in DRAWS for name in called)
+    called = [
+        ast.unparse(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)
+    ]
+    return any(
+        name.startswith(tuple(f"{s}." for s in SOURCES))
+        or name.rpartition(".")[2] in DRAWS
+        for name in called
+    )
 
 
 def _calls(node: ast.FunctionDef) -> set[str]:
-    return {ast.unparse(call.func).rpartition(".")[2] for call in ast.walk(node) if isinstance(call, ast.Call)}
+    return {
+        ast.unparse(call.func).rpartition(".")[2]
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call)
+    }

@@ -23,10 +23,20 @@ PLAIN = {
     "bool": "st.booleans()",
     "str": 'st.text("abc", max_size=3)',
 }
-SINGLE = {"bool": "(False, True)", "float": "(0.0, 1.0)", "str": '("a", "b")', "int": "(0, 1)"}
+SINGLE = {
+    "bool": "(False, True)",
+    "float": "(0.0, 1.0)",
+    "str": '("a", "b")',
+    "int": "(0, 1)",
+}
 """Two neighbours of data that is one value."""
 LISTS = {"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence"}
-SETS = {"set": "st.sets", "Set": "st.sets", "frozenset": "st.frozensets", "FrozenSet": "st.frozensets"}
+SETS = {
+    "set": "st.sets",
+    "Set": "st.sets",
+    "frozenset": "st.frozensets",
+    "FrozenSet": "st.frozensets",
+}
 ARRAYS = {"ndarray", "NDArray", "ArrayLike", "Array", "array"}
 MOST_LISTED = 8
 """Different texts of a column of an example that are listed."""
@@ -47,20 +57,35 @@ def neighbours_of(annotation: str, columns: Mapping[str, str], classes: Classes)
         return 'Rows(st.floats(0, 1), "replace", least=3, most=3, into=np.ndarray)'
     if name == "DataFrame":
         into = "polars" if annotation.startswith(("pl.", "polars.")) else "pandas"
-        return f'Rows({_fixed(columns)}, "add/remove", into="{into}")' if columns else ""
+        return (
+            f'Rows({_fixed(columns)}, "add/remove", into="{into}")' if columns else ""
+        )
     if name in {"dict", "Dict", "Mapping"} and len(inside) == 2:
         row = strategy(inside[1], columns, classes)
         if _name(inside[0]) == "int":
             return f'Rows({row}, "add/remove", into=dict)' if row else ""
-        return '[({"a": 1, "b": 1}, {"a": 1})]' if _name(inside[1]) in ("int", "float") else ""
-    many = name in LISTS or (name in ("tuple", "Tuple") and _name(inside[1] if len(inside) > 1 else None) == "...")
+        return (
+            '[({"a": 1, "b": 1}, {"a": 1})]'
+            if _name(inside[1]) in ("int", "float")
+            else ""
+        )
+    many = name in LISTS or (
+        name in ("tuple", "Tuple")
+        and _name(inside[1] if len(inside) > 1 else None) == "..."
+    )
     if many:
         row = strategy(inside[0], columns, classes) if inside else PLAIN["int"]
-        return f'Rows({row}, "add/remove"{", into=tuple" if name.lower() == "tuple" else ""})' if row else ""
+        return (
+            f'Rows({row}, "add/remove"{", into=tuple" if name.lower() == "tuple" else ""})'
+            if row
+            else ""
+        )
     return f"[{SINGLE[name]}]" if name in SINGLE else ""
 
 
-def strategy(node: ast.expr | None, columns: Mapping[str, str], classes: Classes) -> str:
+def strategy(
+    node: ast.expr | None, columns: Mapping[str, str], classes: Classes
+) -> str:
     """Return a strategy of one row, as source; empty where nothing says what it is."""
     name, inside = _name(node), _arguments(node)
     if name in PLAIN:
@@ -91,10 +116,16 @@ def columns_of(example: Path) -> dict[str, str]:
         with example.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigurationError(f"--example {example}: cannot be read as CSV: {error}") from error
+        raise ConfigurationError(
+            f"--example {example}: cannot be read as CSV: {error}"
+        ) from error
     if not rows:
-        raise ConfigurationError(f"--example {example}: expected a line of names and at least one row")
-    return {name: _spanned([row[name] or "" for row in rows]) for name in rows[0] if name}
+        raise ConfigurationError(
+            f"--example {example}: expected a line of names and at least one row"
+        )
+    return {
+        name: _spanned([row[name] or "" for row in rows]) for name in rows[0] if name
+    }
 
 
 def _spanned(values: Sequence[str]) -> str:
@@ -120,7 +151,11 @@ def _fixed(columns: Mapping[str, str]) -> str:
 
 def _fields(owner: ast.ClassDef, classes: Classes) -> dict[str, str]:
     """Return the fields of a class that annotates them; nothing where one is not known."""
-    named = [node for node in owner.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    named = [
+        node
+        for node in owner.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    ]
     others = {name: node for name, node in classes.items() if name != owner.name}
     found = {node.target.id: strategy(node.annotation, {}, others) for node in named}  # type: ignore[union-attr]
     return found if all(found.values()) else {}
@@ -153,15 +188,42 @@ def _arguments(node: ast.expr | None) -> list[ast.expr]:
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
-AGGREGATED = {"agg", "aggregate", "count", "mean", "median", "nunique", "size", "std", "sum", "value_counts", "var"}
+AGGREGATED = {
+    "agg",
+    "aggregate",
+    "count",
+    "mean",
+    "median",
+    "nunique",
+    "size",
+    "std",
+    "sum",
+    "value_counts",
+    "var",
+}
 """Methods of tables whose columns are no longer those of the data."""
 KEYED = {"drop_duplicates", "get", "groupby", "pivot_table", "set_index", "sort_values"}
 """Methods that are given names of columns."""
-PARTS = {"T", "at", "columns", "dtypes", "empty", "iat", "iloc", "index", "loc", "shape", "size", "values"}
+PARTS = {
+    "T",
+    "at",
+    "columns",
+    "dtypes",
+    "empty",
+    "iat",
+    "iloc",
+    "index",
+    "loc",
+    "shape",
+    "size",
+    "values",
+}
 """Attributes of tables that are no columns."""
 
 
-def columns_read(function: ast.AST, data: str, constants: Mapping[str, ast.expr]) -> dict[str, str]:
+def columns_read(
+    function: ast.AST, data: str, constants: Mapping[str, ast.expr]
+) -> dict[str, str]:
     """Return the columns with strategies, as source: of texts that code compares or groups by, or around what it clips to.
 
     Args:
@@ -170,33 +232,74 @@ def columns_read(function: ast.AST, data: str, constants: Mapping[str, ast.expr]
         constants: What names of the module are, such as lists of keys.
     """
     nodes, tables, before = [*ast.walk(function)], {data}, 0
-    while len(tables) > before:  # names that are made of the data, and names that are made of these
+    while (
+        len(tables) > before
+    ):  # names that are made of the data, and names that are made of these
         before = len(tables)
-        tables |= {name for node in nodes for name, value in _bound(node) if _origin(value) in tables}
+        tables |= {
+            name
+            for node in nodes
+            for name, value in _bound(node)
+            if _origin(value) in tables
+        }
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
     reading = [node for node in nodes if _origin(node) in tables and node not in called]
     found = {name: PLAIN["int"] for node in reading for name in _columns(node)}
     texts: dict[str, list[str]] = {}
     for node in nodes:
         match node:
-            case ast.Call(func=ast.Attribute(value=subject, attr="clip"), args=args, keywords=keywords):
-                given = [*args, *(keyword.value for keyword in keywords if keyword.arg in ("lower", "upper"))]
-                ends = [constants.get(end.id, end) if isinstance(end, ast.Name) else end for end in given]
-                found |= {name: _around(ends) for name in _named(subject) if name in found}
+            case ast.Call(
+                func=ast.Attribute(value=subject, attr="clip"),
+                args=args,
+                keywords=keywords,
+            ):
+                given = [
+                    *args,
+                    *(
+                        keyword.value
+                        for keyword in keywords
+                        if keyword.arg in ("lower", "upper")
+                    ),
+                ]
+                ends = [
+                    constants.get(end.id, end) if isinstance(end, ast.Name) else end
+                    for end in given
+                ]
+                found |= {
+                    name: _around(ends) for name in _named(subject) if name in found
+                }
             case ast.Compare(left=subject, comparators=[value]):
                 _add(texts, subject, value, constants)
-            case ast.Call(func=ast.Attribute(value=subject, attr="isin" | "reindex"), args=[value, *_]):
+            case ast.Call(
+                func=ast.Attribute(value=subject, attr="isin" | "reindex"),
+                args=[value, *_],
+            ):
                 _add(texts, subject, value, constants)
-    return found | {name: sampled([*values, "other"]) for name, values in texts.items() if name in found and values}
+    return found | {
+        name: sampled([*values, "other"])
+        for name, values in texts.items()
+        if name in found and values
+    }
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """Yield the names that are bound to a value, or to the items of one."""
     match node:
         case ast.Assign(targets=[target], value=value):
-            yield from ((each.id, value) for each in ast.walk(target) if isinstance(each, ast.Name))
-        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-            yield from ((each.id, value) for each in ast.walk(target) if isinstance(each, ast.Name))
+            yield from (
+                (each.id, value)
+                for each in ast.walk(target)
+                if isinstance(each, ast.Name)
+            )
+        case (
+            ast.For(target=target, iter=value)
+            | ast.comprehension(target=target, iter=value)
+        ):
+            yield from (
+                (each.id, value)
+                for each in ast.walk(target)
+                if isinstance(each, ast.Name)
+            )
 
 
 def _steps(node: ast.AST) -> Iterator[ast.AST]:
@@ -209,7 +312,9 @@ def _steps(node: ast.AST) -> Iterator[ast.AST]:
 def _origin(node: ast.AST) -> str:
     """Return the name that a chain begins with; empty where it aggregates."""
     steps = [*_steps(node)]
-    aggregated = any(isinstance(step, ast.Attribute) and step.attr in AGGREGATED for step in steps)
+    aggregated = any(
+        isinstance(step, ast.Attribute) and step.attr in AGGREGATED for step in steps
+    )
     return steps[-1].id if isinstance(steps[-1], ast.Name) and not aggregated else ""
 
 
@@ -220,8 +325,14 @@ def _columns(node: ast.AST) -> list[str]:
             return _texts(given)
         case ast.Attribute(value=ast.Name(), attr=name):
             return [name] * (name not in PARTS)
-        case ast.Call(func=ast.Attribute(attr=method), args=args, keywords=keywords) if method in KEYED:
-            return [name for each in (*args, *(keyword.value for keyword in keywords)) for name in _texts(each)]
+        case ast.Call(
+            func=ast.Attribute(attr=method), args=args, keywords=keywords
+        ) if method in KEYED:
+            return [
+                name
+                for each in (*args, *(keyword.value for keyword in keywords))
+                for name in _texts(each)
+            ]
     return []
 
 
@@ -229,15 +340,31 @@ def _named(node: ast.AST) -> list[str]:
     """Return the columns that the step of a chain names that is nearest to its beginning."""
     steps = [*_steps(node)]
     called = [step.func for step in steps if isinstance(step, ast.Call)]
-    return next((names for step in reversed(steps) if step not in called and (names := _columns(step))), [])
+    return next(
+        (
+            names
+            for step in reversed(steps)
+            if step not in called and (names := _columns(step))
+        ),
+        [],
+    )
 
 
 def _texts(node: ast.expr) -> list[str]:
     items = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
-    return [each.value for each in items if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return [
+        each.value
+        for each in items
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    ]
 
 
-def _add(texts: dict[str, list[str]], subject: ast.AST, value: ast.expr, constants: Mapping[str, ast.expr]) -> None:
+def _add(
+    texts: dict[str, list[str]],
+    subject: ast.AST,
+    value: ast.expr,
+    constants: Mapping[str, ast.expr],
+) -> None:
     """Add the texts of a literal, or of a constant of the module, to those of the column that a chain names first."""
     listed = constants.get(value.id, value) if isinstance(value, ast.Name) else value
     for name in _named(subject)[:1]:

@@ -16,8 +16,12 @@ from auditdp.errors import ConfigurationError, did_you_mean
 LEVELS = {"epsilon": "epsilon", "eps": "epsilon", "delta": "delta"}
 """Names of parameters that say what is claimed."""
 _NUMBER = r"(\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+)"
-_BOTH = re.compile(rf"\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)[- ]?(?:DP|LDP|differential)", re.I)
-_PURE = re.compile(rf"{_NUMBER}[- ](?:DP|LDP|differential)|(?:epsilon|eps|ε)\s*=\s*{_NUMBER}", re.I)
+_BOTH = re.compile(
+    rf"\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)[- ]?(?:DP|LDP|differential)", re.I
+)
+_PURE = re.compile(
+    rf"{_NUMBER}[- ](?:DP|LDP|differential)|(?:epsilon|eps|ε)\s*=\s*{_NUMBER}", re.I
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,9 @@ class Signature:
         return f"{self.name}_{self.method}".lower() if self.method else self.name
 
 
-def read_signature(target: str, root: Path, columns: Mapping[str, str] | None = None) -> Signature:
+def read_signature(
+    target: str, root: Path, columns: Mapping[str, str] | None = None
+) -> Signature:
     """Return what the source of ``path/to/module.py::function`` says, or of a method ``::Class.method``.
 
     Args:
@@ -76,31 +82,55 @@ def read_signature(target: str, root: Path, columns: Mapping[str, str] | None = 
     path_text, separator, name = target.partition("::")
     path = root / path_text
     if not separator or not name or path.suffix != ".py":
-        raise ConfigurationError(f"{target}: expected a function of a file, such as package/counts.py::noisy_count")
+        raise ConfigurationError(
+            f"{target}: expected a function of a file, such as package/counts.py::noisy_count"
+        )
     if not path.is_file():
         raise ConfigurationError(f"{path_text}: no such file; give a path from {root}")
     tree = tree_of(path, path_text)
     functions = functions_of(tree)
     if name not in functions:
-        kind = next((node for node in tree.body if getattr(node, "name", None) == name), None)
+        kind = next(
+            (node for node in tree.body if getattr(node, "name", None) == name), None
+        )
         if kind is not None:
-            raise ConfigurationError(f"{target}: is no plain function; name a method, such as {name}.release")
-        raise ConfigurationError(f"{path_text} has no function {name!r}; {did_you_mean(name, functions)}")
+            raise ConfigurationError(
+                f"{target}: is no plain function; name a method, such as {name}.release"
+            )
+        raise ConfigurationError(
+            f"{path_text} has no function {name!r}; {did_you_mean(name, functions)}"
+        )
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     bound = [node for node in tree.body if isinstance(node, ast.Assign)]
-    constants = {each.id: node.value for node in bound for each in node.targets if isinstance(each, ast.Name)}
-    return _signature(_module(path.resolve(), root), name, functions, classes, constants, columns or {})
+    constants = {
+        each.id: node.value
+        for node in bound
+        for each in node.targets
+        if isinstance(each, ast.Name)
+    }
+    return _signature(
+        _module(path.resolve(), root),
+        name,
+        functions,
+        classes,
+        constants,
+        columns or {},
+    )
 
 
 def _module(path: Path, root: Path) -> str:
     if not path.is_relative_to(root):
-        raise ConfigurationError(f"{path} is not below {root}; go to the folder of its project")
+        raise ConfigurationError(
+            f"{path} is not below {root}; go to the folder of its project"
+        )
     parts = path.relative_to(root).with_suffix("").parts
     parts = parts[1:] if parts[0] == "src" and len(parts) > 1 else parts
     parts = parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
     for part in parts:
         if not part.isidentifier() or keyword.iskeyword(part):
-            raise ConfigurationError(f"{path.relative_to(root)} cannot be imported: {part!r} is no name of a module")
+            raise ConfigurationError(
+                f"{path.relative_to(root)} cannot be imported: {part!r} is no name of a module"
+            )
     return ".".join(parts)
 
 
@@ -118,16 +148,34 @@ def _signature(
     of_class = _fields(classes[owner]) if owner and made is None else {}
     of_class |= _parameters(made, bound=True)[1] if made is not None else {}
     generator = next((each for each in GENERATORS if each in defaults), "")
-    level_names = {LEVELS[each]: each for each in (*defaults, *of_class) if each in LEVELS}
+    level_names = {
+        LEVELS[each]: each for each in (*defaults, *of_class) if each in LEVELS
+    }
     keywords = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    takes_size = [a.arg for a in positional][1:2] == ["size"] or ("size", None) in ((a.arg, v) for a, v in keywords)
+    takes_size = [a.arg for a in positional][1:2] == ["size"] or ("size", None) in (
+        (a.arg, v) for a, v in keywords
+    )
     others = {generator, *level_names.values()} | ({"size"} if takes_size else set())
-    data = next((argument for argument in positional if argument.arg not in others), None)
+    data = next(
+        (argument for argument in positional if argument.arg not in others), None
+    )
     if data is None:
-        raise ConfigurationError(f"{name}: takes no private data; expected a first parameter for it")
-    doc = ast.get_docstring(node) or (ast.get_docstring(classes[owner]) if owner else "") or ""
-    stated = {kind: _number((defaults | of_class)[each]) for kind, each in level_names.items()}
-    epsilon, delta, says = stated.get("epsilon"), stated.get("delta"), f"the parameters of {name}"
+        raise ConfigurationError(
+            f"{name}: takes no private data; expected a first parameter for it"
+        )
+    doc = (
+        ast.get_docstring(node)
+        or (ast.get_docstring(classes[owner]) if owner else "")
+        or ""
+    )
+    stated = {
+        kind: _number((defaults | of_class)[each]) for kind, each in level_names.items()
+    }
+    epsilon, delta, says = (
+        stated.get("epsilon"),
+        stated.get("delta"),
+        f"the parameters of {name}",
+    )
     if epsilon is None:
         epsilon, documented = _documented(doc)
         delta = documented if delta is None else delta
@@ -148,7 +196,11 @@ def _signature(
         generator=generator,
         takes_size=takes_size,
         level_names=level_names,
-        required=tuple(each for each, value in (defaults | of_class).items() if value is None and each not in known),
+        required=tuple(
+            each
+            for each, value in (defaults | of_class).items()
+            if value is None and each not in known
+        ),
         made_with=tuple(of_class),
         epsilon=epsilon,
         delta=delta or 0.0,
@@ -156,18 +208,26 @@ def _signature(
     )
 
 
-def _parameters(node: ast.FunctionDef, *, bound: bool) -> tuple[list[ast.arg], dict[str, ast.expr | None]]:
+def _parameters(
+    node: ast.FunctionDef, *, bound: bool
+) -> tuple[list[ast.arg], dict[str, ast.expr | None]]:
     """Return the positional parameters, and the defaults of all by name; without the first where it is bound."""
     arguments = node.args
     static = any(ast.unparse(each) == "staticmethod" for each in node.decorator_list)
     positional = [*arguments.posonlyargs, *arguments.args][bound and not static :]
-    defaults: dict[str, ast.expr | None] = dict.fromkeys(argument.arg for argument in positional)
+    defaults: dict[str, ast.expr | None] = dict.fromkeys(
+        argument.arg for argument in positional
+    )
     given = arguments.defaults
     defaults |= {
-        argument.arg: value for argument, value in zip(positional[len(positional) - len(given) :], given, strict=True)
+        argument.arg: value
+        for argument, value in zip(
+            positional[len(positional) - len(given) :], given, strict=True
+        )
     }
     return positional, defaults | {
-        a.arg: value for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        a.arg: value
+        for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     }
 
 
@@ -176,12 +236,20 @@ def _fields(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
     if not any("dataclass" in ast.unparse(each) for each in owner.decorator_list):
         return {}
     fields = (node for node in owner.body if isinstance(node, ast.AnnAssign))
-    return {node.target.id: node.value for node in fields if isinstance(node.target, ast.Name)}
+    return {
+        node.target.id: node.value
+        for node in fields
+        if isinstance(node.target, ast.Name)
+    }
 
 
 def _number(node: ast.expr | None) -> float | None:
     value = node.value if isinstance(node, ast.Constant) else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return (
+        float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else None
+    )
 
 
 def _documented(doc: str) -> tuple[float | None, float]:

@@ -61,9 +61,17 @@ JUDGED = [name for name, format in FORMATS.items() if format.is_judged]
 
 @app.command(short_help="Run one audit of a recorded run again, bit for bit.")
 def replay(
-    finding: Annotated[str, typer.Argument(help="The id of an audit in the last run, or enough of it to be unique.")],
+    finding: Annotated[
+        str,
+        typer.Argument(
+            help="The id of an audit in the last run, or enough of it to be unique."
+        ),
+    ],
     source: Annotated[
-        Path | None, typer.Option("--run", "--log", callback=given, help="Log or JSON report of the run.")
+        Path | None,
+        typer.Option(
+            "--run", "--log", callback=given, help="Log or JSON report of the run."
+        ),
     ] = None,
     data: Data = "",
 ) -> None:
@@ -79,16 +87,27 @@ def replay(
 
     record = read_run(source)
     chosen = one_of(finding, record.results)
-    if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
-        raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
+    if (
+        chosen.claim is None
+        and chosen.verdict is Verdict.ERROR
+        and "::" not in chosen.id
+    ):
+        raise ConfigurationError(
+            f"{chosen.id} did not import in that run, so there is nothing to replay"
+        )
     options = options_of(record, chosen, data)
-    with interruptible(), Workers(overrides=options.overrides, sandbox=sandbox(settings())) as processes:
+    with (
+        interruptible(),
+        Workers(overrides=options.overrides, sandbox=sandbox(settings())) as processes,
+    ):
         task = task_of(chosen, options, processes)
         (result,) = processes.run([task])
         print_line(result)
         # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.
         own = OWN_RANDOMNESS in result.reproduce
-        same = result.verdict == chosen.verdict if own else _same_outcome(result, chosen)
+        same = (
+            result.verdict == chosen.verdict if own else _same_outcome(result, chosen)
+        )
         say(
             f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {_shown(chosen)} then, "
             f"{_shown(result)} now"
@@ -105,24 +124,45 @@ def replay(
     raise typer.Exit(INCONCLUSIVE if result.is_unconfirmed else OK)
 
 
-@app.command("report", short_help="Render the report of a recorded run, such as -f html.")
+@app.command(
+    "report", short_help="Render the report of a recorded run, such as -f html."
+)
 def report_command(
     source: Source = None,
     output: Annotated[
-        str, typer.Option("-f", "--format", help=f"{', '.join(FORMATS)}; html for a file, terminal without one.")
+        str,
+        typer.Option(
+            "-f",
+            "--format",
+            help=f"{', '.join(FORMATS)}; html for a file, terminal without one.",
+        ),
     ] = "",
     path: Annotated[
-        Path | None, typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            callback=given,
+            help="File to write; standard output unless given.",
+        ),
     ] = None,
-    author: Annotated[str, typer.Option("--by", help="Who answers for it, as the report is to say.")] = "",
+    author: Annotated[
+        str, typer.Option("--by", help="Who answers for it, as the report is to say.")
+    ] = "",
     since: Annotated[
         Path | None,
         typer.Option(
-            "--since", callback=given, help="Log or JSON report of the last report's run, to say what changed."
+            "--since",
+            callback=given,
+            help="Log or JSON report of the last report's run, to say what changed.",
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help=f"Say what it changes of the baseline, in {', '.join(JUDGED)}.")
+        bool,
+        typer.Option(
+            "--check",
+            help=f"Say what it changes of the baseline, in {', '.join(JUDGED)}.",
+        ),
     ] = False,
 ) -> None:
     """Render the report of a recorded run; html has a folder beside it with a page for each audit, or without -o one page.
@@ -140,9 +180,22 @@ def report_command(
         chosen.refuse_what_is_not_ours(path)
     reading = reading_of(source)
     record = replace(reading.record, author=author or reading.record.author)
-    found = against_baseline(record, read_baseline(Path(settings().baseline))) if check else None
+    found = (
+        against_baseline(record, read_baseline(Path(settings().baseline)))
+        if check
+        else None
+    )
     if path is None:
-        print_report(render(record, output, colour=coloured(sys.stdout), width=columns(), differences=found), output)
+        print_report(
+            render(
+                record,
+                output,
+                colour=coloured(sys.stdout),
+                width=columns(),
+                differences=found,
+            ),
+            output,
+        )
     else:
         previous = read_whole(since) if since else None
         files = report_files(record, output, path, previous=previous, differences=found)
@@ -155,9 +208,17 @@ def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
     """Return whether two results are the same but for digits that differ between processors."""
     from auditdp.numerics.rounding import SAME, same_number
 
-    parts = [[(e.kind, e.verdict, e.calls) for e in result.evidence] for result in (one, other)]
-    found: list[list[AuditResult | Evidence]] = [[result, *result.evidence] for result in (one, other)]
-    numbers = [[x for e in each for x in (e.log_e_value, e.epsilon_lower, e.epsilon_upper)] for each in found]
+    parts = [
+        [(e.kind, e.verdict, e.calls) for e in result.evidence]
+        for result in (one, other)
+    ]
+    found: list[list[AuditResult | Evidence]] = [
+        [result, *result.evidence] for result in (one, other)
+    ]
+    numbers = [
+        [x for e in each for x in (e.log_e_value, e.epsilon_lower, e.epsilon_upper)]
+        for each in found
+    ]
     return (
         one.verdict is other.verdict
         and parts[0] == parts[1]
@@ -169,16 +230,37 @@ def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
 
 
 def _shown(result: AuditResult) -> str:
-    wealth = [f"{e.kind} {e.log_e_value:.6g} nats" for e in result.evidence if e.log_e_value is not None]
-    return f"{result.verdict} (wealth: {', '.join(wealth)})" if wealth else str(result.verdict)
+    wealth = [
+        f"{e.kind} {e.log_e_value:.6g} nats"
+        for e in result.evidence
+        if e.log_e_value is not None
+    ]
+    return (
+        f"{result.verdict} (wealth: {', '.join(wealth)})"
+        if wealth
+        else str(result.verdict)
+    )
 
 
 @app.command(short_help="Test a finding again, with a fresh seed and a fresh α.")
 def confirm(
-    finding: Annotated[str, typer.Argument(help="The id of a finding of the last run, or enough of it to be unique.")],
-    source: Annotated[Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run.")] = None,
-    alpha: Annotated[float, typer.Option(help="Error probability of this test alone.")] = 0.05,
-    seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
+    finding: Annotated[
+        str,
+        typer.Argument(
+            help="The id of a finding of the last run, or enough of it to be unique."
+        ),
+    ],
+    source: Annotated[
+        Path | None,
+        typer.Option("--run", callback=given, help="Log or JSON report of the run."),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="Error probability of this test alone.")
+    ] = 0.05,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Root seed; a fresh one is drawn and printed unless given."),
+    ] = None,
     budget: Annotated[list[str] | None, budget_option("that of the run")] = None,
     data: Data = "",
 ) -> None:
@@ -196,7 +278,9 @@ def confirm(
     record = read_run(source)
     chosen = one_of(finding, record.results)
     if chosen.verdict not in REFUTATIONS and not chosen.is_unconfirmed:
-        raise ConfigurationError(f"{chosen.id} ended {chosen.verdict}, so there is no finding to confirm")
+        raise ConfigurationError(
+            f"{chosen.id} ended {chosen.verdict}, so there is no finding to confirm"
+        )
     root_seed = seed if seed is not None else _other_than(record.root_seed)
     if root_seed == record.root_seed:
         raise ConfigurationError(
@@ -205,25 +289,36 @@ def confirm(
         )
     was = options_of(record, chosen, data)
     budget_now = "".join(budget or ()) or was.budget
-    with interruptible(), Workers(overrides=was.overrides, sandbox=sandbox(settings())) as processes:
+    with (
+        interruptible(),
+        Workers(overrides=was.overrides, sandbox=sandbox(settings())) as processes,
+    ):
         options = replace(was, root_seed=root_seed, alpha=alpha, budget=budget_now)
         task = task_of(chosen, options, processes)
         (result,) = processes.run([task])
     tell(f"root seed {root_seed}")
     print_line(result)
     if result.verdict in (Verdict.ERROR, Verdict.SKIPPED):
-        say(f"not confirmed: the audit ended {result.verdict}, which says nothing about the finding")
+        say(
+            f"not confirmed: the audit ended {result.verdict}, which says nothing about the finding"
+        )
         raise typer.Exit(CRASHED)
     if result.verdict not in REFUTATIONS:
-        say(f"not confirmed: {chosen.verdict} in the run, {result.verdict} on fresh randomness (α = {alpha:g})")
+        say(
+            f"not confirmed: {chosen.verdict} in the run, {result.verdict} on fresh randomness (α = {alpha:g})"
+        )
         raise typer.Exit(INCONCLUSIVE if result.is_unconfirmed else OK)
     if result.log_e_value is None:
-        say("confirmed: what refutes it is computed and not drawn, so no seed changes it")
+        say(
+            "confirmed: what refutes it is computed and not drawn, so no seed changes it"
+        )
     else:
         from auditdp.numerics.rounding import outwards
 
         both = f"probability at most {outwards((chosen.alpha or 1) * alpha, up=True, digits=3)}"
-        say(f"confirmed on fresh randomness with α = {alpha:g}; a true claim is refuted twice with {both}")
+        say(
+            f"confirmed on fresh randomness with α = {alpha:g}; a true claim is refuted twice with {both}"
+        )
     raise typer.Exit(FOUND)
 
 
@@ -233,7 +328,9 @@ def _other_than(seed: int) -> int:
 
 
 @app.command("list", short_help="List the audits that would run.")
-def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "") -> None:
+def list_audits(
+    paths: Paths = None, keyword: Keyword = "", profile: Profile = ""
+) -> None:
     """List the audits that would run, with the first line of what they say."""
     declared, failures = _discovered(paths or list(settings(profile).paths), keyword)
     for item in declared:
@@ -250,11 +347,15 @@ def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "
 
 
 @app.command(short_help="Show what one audit declares.")
-def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")]) -> None:
+def show(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")],
+) -> None:
     """Show what one audit declares: its claim, source, parameters, neighbours and controls."""
     from auditdp.runner.plan import PlanOptions
 
-    item, answer = answer_about(identifier, "show", options=PlanOptions(root_seed=0, default_timeout=SECONDS))
+    item, answer = answer_about(
+        identifier, "show", options=PlanOptions(root_seed=0, default_timeout=SECONDS)
+    )
     tell(f"{item.id}\n\n{item.description}\n")
     for name, value in answer["rows"]:
         tell(f"  {name:<11} {value}")
@@ -264,7 +365,9 @@ SECONDS = 60.0
 """What the factory of an audit that is shown may take."""
 
 
-def answer_about(identifier: str, kind: str, *arguments: Any, options: PlanOptions) -> tuple[Listed, Any]:
+def answer_about(
+    identifier: str, kind: str, *arguments: Any, options: PlanOptions
+) -> tuple[Listed, Any]:
     """Return the one audit that is meant, and what a process of its own answers about it.
 
     Raises:
@@ -293,7 +396,9 @@ def answer_about(identifier: str, kind: str, *arguments: Any, options: PlanOptio
     return item, answer
 
 
-def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tuple[str, str]]]:
+def _discovered(
+    targets: list[str], keyword: str
+) -> tuple[list[Listed], list[tuple[str, str]]]:
     from auditdp.runner.start_up import start_early
 
     start_early(targets, needed=())  # it imports numpy meanwhile
@@ -306,7 +411,11 @@ def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tu
 
 
 @app.command(short_help="Say what a verdict means, and what to do about it.")
-def explain(verdict: Annotated[str, typer.Argument(metavar="VERDICT", help="Such as NOT_REFUTED.")]) -> None:
+def explain(
+    verdict: Annotated[
+        str, typer.Argument(metavar="VERDICT", help="Such as NOT_REFUTED.")
+    ],
+) -> None:
     """Say what a verdict means, and what to do about it.
 
     Raises:
@@ -314,6 +423,8 @@ def explain(verdict: Annotated[str, typer.Argument(metavar="VERDICT", help="Such
     """
     name = verdict.upper().replace(" ", "_").replace("-", "_")
     if name not in [*Verdict]:
-        raise ConfigurationError(f"unknown verdict {verdict!r}; {did_you_mean(name, [*Verdict])}")
+        raise ConfigurationError(
+            f"unknown verdict {verdict!r}; {did_you_mean(name, [*Verdict])}"
+        )
     paragraphs = [MEANINGS[Verdict(name)], f"What to do: {REMEDIES[Verdict(name)]}"]
     tell("\n\n".join([name, *(textwrap.fill(text, WIDTH) for text in paragraphs)]))

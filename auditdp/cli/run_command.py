@@ -21,10 +21,24 @@ def run(options: RunOptions) -> None:
     carry_out(options)
 
 
-@app.command(short_help="Would the audits detect faults in the noise of their mechanisms?")
+@app.command(
+    short_help="Would the audits detect faults in the noise of their mechanisms?"
+)
 @taking(
     RunOptions,
-    *("paths", "keyword", "parameters", "workers", "seed", "budget", "timeout", "data", "report", "output", "log_path"),
+    *(
+        "paths",
+        "keyword",
+        "parameters",
+        "workers",
+        "seed",
+        "budget",
+        "timeout",
+        "data",
+        "report",
+        "output",
+        "log_path",
+    ),
     *("resume", "profile", "sandbox", "network"),
 )
 def mutate(options: RunOptions) -> None:

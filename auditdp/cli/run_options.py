@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from auditdp.cli.again import data_of, paths_of
-from auditdp.cli.common import Data, Keyword, LogPath, Paths, Profile, Reports, Sandboxed, budget_option
+from auditdp.cli.common import (
+    Data,
+    Keyword,
+    LogPath,
+    Paths,
+    Profile,
+    Reports,
+    Sandboxed,
+    budget_option,
+)
 from auditdp.configuration import DEFAULT_LOG
 from auditdp.errors import ConfigurationError
 from auditdp.record.budget import LONGEST
@@ -28,7 +37,12 @@ UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 Output = Annotated[
-    str, typer.Option("--format", help=f"Standard output: {', '.join(FORMATS)}.", autocompletion=lambda: [*FORMATS])
+    str,
+    typer.Option(
+        "--format",
+        help=f"Standard output: {', '.join(FORMATS)}.",
+        autocompletion=lambda: [*FORMATS],
+    ),
 ]
 
 
@@ -55,21 +69,36 @@ class RunOptions:
 
     paths: Paths = None
     keyword: Keyword = ""
-    parameters: Annotated[list[str] | None, typer.Option("-P", help="name=value: a parameter of the audits.")] = None
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("-P", help="name=value: a parameter of the audits."),
+    ] = None
     workers: Annotated[
-        str, typer.Option("-n", help="Audits that run at a time: a number, or auto.", show_default="1")
+        str,
+        typer.Option(
+            "-n", help="Audits that run at a time: a number, or auto.", show_default="1"
+        ),
     ] = ""
-    seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None
-    alpha: Annotated[float | None, typer.Option(help="Error probability of the whole run.", show_default="0.05")] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Root seed; a fresh one is drawn and printed unless given."),
+    ] = None
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Error probability of the whole run.", show_default="0.05"),
+    ] = None
     budget: Annotated[list[str] | None, budget_option("standard")] = None
-    timeout: Annotated[float | None, typer.Option(help="Seconds per audit, with its mutants.", show_default="600")] = (
-        None
-    )
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds per audit, with its mutants.", show_default="600"),
+    ] = None
     data: Data = ""
     report: Reports = None
     output: Output = "terminal"
     log_path: LogPath = DEFAULT_LOG
-    resume: Annotated[bool, typer.Option("--resume", help="Finish the interrupted run in the log.")] = False
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Finish the interrupted run in the log.")
+    ] = False
     fail_on: Annotated[
         list[FailOn] | None,
         typer.Option(
@@ -78,21 +107,49 @@ class RunOptions:
         ),
     ] = None
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Also audit mutants of each mechanism: a fault in its noise.")
+        bool,
+        typer.Option(
+            "--mutants",
+            help="Also audit mutants of each mechanism: a fault in its noise.",
+        ),
     ] = False
-    first: Annotated[bool, typer.Option("-x", help="Stop after the first audit that has to be looked at.")] = False
+    first: Annotated[
+        bool,
+        typer.Option("-x", help="Stop after the first audit that has to be looked at."),
+    ] = False
     last_failed: Annotated[
-        bool, typer.Option("--last-failed", help="Only what had to be looked at in the run in the log.")
+        bool,
+        typer.Option(
+            "--last-failed", help="Only what had to be looked at in the run in the log."
+        ),
     ] = False
-    quiet: Annotated[bool, typer.Option("-q", help="Print only what has to be looked at.")] = False
-    verbose: Annotated[bool, typer.Option("-v", help="Print, too, what audits print and where noise enters.")] = False
-    max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = ""
+    quiet: Annotated[
+        bool, typer.Option("-q", help="Print only what has to be looked at.")
+    ] = False
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "-v", help="Print, too, what audits print and where noise enters."
+        ),
+    ] = False
+    max_memory: Annotated[
+        str, typer.Option(help="Memory that an audit may take, such as 2G.")
+    ] = ""
     sandbox: Sandboxed = ""
-    network: Annotated[bool, typer.Option("--network", help="Leave the network open to audits.")] = False
+    network: Annotated[
+        bool, typer.Option("--network", help="Leave the network open to audits.")
+    ] = False
     trace: Annotated[
-        bool | None, typer.Option("--trace/--no-trace", help="Trace the code before its game.", show_default="trace")
+        bool | None,
+        typer.Option(
+            "--trace/--no-trace",
+            help="Trace the code before its game.",
+            show_default="trace",
+        ),
     ] = None
-    collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0
+    collection_timeout: Annotated[
+        float, typer.Option(help="Seconds for the import of an audit file.")
+    ] = 60.0
     profile: Profile = ""
     continued: Annotated[
         str,
@@ -127,15 +184,24 @@ class RunOptions:
         ),
     ] = ""
     executor: Annotated[
-        RunPlace, typer.Option(help="Where audits run: processes of this machine, or the workers of a dask cluster.")
+        RunPlace,
+        typer.Option(
+            help="Where audits run: processes of this machine, or the workers of a dask cluster."
+        ),
     ] = RunPlace.processes
     scheduler: Annotated[
         str,
-        typer.Option(metavar="ADDRESS", help="The dask scheduler, such as tcp://node7:8786, or its scheduler file."),
+        typer.Option(
+            metavar="ADDRESS",
+            help="The dask scheduler, such as tcp://node7:8786, or its scheduler file.",
+        ),
     ] = ""
     check: Annotated[
         bool,
-        typer.Option("--check", help="Judge the run by the baseline: new findings, and audits that became weaker."),
+        typer.Option(
+            "--check",
+            help="Judge the run by the baseline: new findings, and audits that became weaker.",
+        ),
     ] = False
 
     def completed(self, configuration: Configuration) -> Self:
@@ -158,7 +224,9 @@ class RunOptions:
             keyword=self.keyword or recorded.get("keyword", ""),
             parameters=self.parameters or list(recorded.get("options", ())),
             seed=last.root_seed if self.seed is None else self.seed,
-            alpha=self.alpha if self.alpha is not None else float(f"{shares:.12g}") or None,
+            alpha=self.alpha
+            if self.alpha is not None
+            else float(f"{shares:.12g}") or None,
             budget=self.budget or [recorded.get("budget", "")],
             timeout=recorded.get("timeout")
             if self.timeout is None and recorded.get("timeout_for_all")
@@ -184,8 +252,17 @@ class RunOptions:
             from joblib import cpu_count
 
             return int(cpu_count())
-        if not (self.workers.isascii() and self.workers.isdigit() and len(self.workers) < 7) or int(self.workers) < 1:
-            raise ConfigurationError(f"-n {self.workers}: expected a number >= 1, or auto")
+        if (
+            not (
+                self.workers.isascii()
+                and self.workers.isdigit()
+                and len(self.workers) < 7
+            )
+            or int(self.workers) < 1
+        ):
+            raise ConfigurationError(
+                f"-n {self.workers}: expected a number >= 1, or auto"
+            )
         return int(self.workers)
 
     @property
@@ -194,9 +271,16 @@ class RunOptions:
         text = self.max_memory
         if not text:
             return None
-        number, unit = (text[:-1], text[-1].upper()) if text[-1].upper() in UNITS else (text, "")
-        if not (number.isascii() and number.isdigit() and len(number) < 16) or int(number) < 1:
-            raise ConfigurationError(f"--max-memory {text}: expected bytes, with K, M, G or T after them, such as 2G")
+        number, unit = (
+            (text[:-1], text[-1].upper()) if text[-1].upper() in UNITS else (text, "")
+        )
+        if (
+            not (number.isascii() and number.isdigit() and len(number) < 16)
+            or int(number) < 1
+        ):
+            raise ConfigurationError(
+                f"--max-memory {text}: expected bytes, with K, M, G or T after them, such as 2G"
+            )
         return int(number) * UNITS.get(unit, 1)
 
     @property
@@ -218,8 +302,16 @@ class RunOptions:
         if not self.shard:
             return None
         for given, option, why in (
-            (self.check, "--check", "judge the whole run: auditdp merge, then auditdp baseline check"),
-            (self.last_failed, "--last-failed", "it depends on the log, which every shard has for itself"),
+            (
+                self.check,
+                "--check",
+                "judge the whole run: auditdp merge, then auditdp baseline check",
+            ),
+            (
+                self.last_failed,
+                "--last-failed",
+                "it depends on the log, which every shard has for itself",
+            ),
             (self.continued, "--continue", "that is one audit"),
         ):
             if given:
@@ -258,7 +350,9 @@ class RunOptions:
         """How many calls each game has, as ``Budget.read`` takes it; empty where that was not given."""
         return ",".join(self.budget or ())
 
-    def targets(self, configuration: Configuration, last: RunRecord | None) -> list[str]:
+    def targets(
+        self, configuration: Configuration, last: RunRecord | None
+    ) -> list[str]:
         """Return what is to be collected: none where nothing failed in the last run and only that was asked for."""
         if not self.last_failed or last is None:
             return list(self.paths or configuration.paths)
@@ -278,15 +372,32 @@ class RunOptions:
         if not self.compare:
             return self.since
         for given, option, why in (
-            (self.since, "--changed-since", "it has the same meaning, and compares as well"),
-            (self.scheduler, "--scheduler", "the other revision is checked out on this machine alone"),
-            (self.continued, "--continue", "a comparison is made anew, and no game that goes on"),
+            (
+                self.since,
+                "--changed-since",
+                "it has the same meaning, and compares as well",
+            ),
+            (
+                self.scheduler,
+                "--scheduler",
+                "the other revision is checked out on this machine alone",
+            ),
+            (
+                self.continued,
+                "--continue",
+                "a comparison is made anew, and no game that goes on",
+            ),
         ):
             if given:
                 raise ConfigurationError(f"--compare does not go with {option}: {why}")
         return self.compare
 
-    def plan(self, configuration: Configuration, root_seed: int, against: Against | None = None) -> PlanOptions:
+    def plan(
+        self,
+        configuration: Configuration,
+        root_seed: int,
+        against: Against | None = None,
+    ) -> PlanOptions:
         """Return what the run decides for its audits, with the project's settings where nothing was given."""
         from auditdp.runner.plan import PlanOptions
 
@@ -303,7 +414,9 @@ class RunOptions:
             trace=configuration.trace if self.trace is None else self.trace,
         )
 
-    def recorded(self, plan: Plan, targets: Sequence[str], configuration: Configuration) -> dict[str, Any]:
+    def recorded(
+        self, plan: Plan, targets: Sequence[str], configuration: Configuration
+    ) -> dict[str, Any]:
         """Return what the record keeps: not the number of workers, on which nothing depends."""
         task = plan.tasks[0] if plan.tasks else None
         arguments = {
@@ -312,14 +425,19 @@ class RunOptions:
             "options": list(self.parameters or ()),
             "parameters": {t.id: t.overrides for t in plan.tasks if t.overrides},
             "budget": task.budget if task else "",
-            "timeout": self.timeout if self.timeout is not None else (configuration.timeout or None),
-            "timeout_for_all": self.timeout is not None,  # whether it also holds for audits that declare their own
+            "timeout": self.timeout
+            if self.timeout is not None
+            else (configuration.timeout or None),
+            "timeout_for_all": self.timeout
+            is not None,  # whether it also holds for audits that declare their own
             "data": task.data if task else "",
             "mutants": bool(task and task.mutants),
         }
         texts = {"max_memory": self.max_memory, "compare": self.compare}
         untraced = {"trace": False} if task and not task.trace else {}
-        return arguments | {name: text for name, text in texts.items() if text} | untraced
+        return (
+            arguments | {name: text for name, text in texts.items() if text} | untraced
+        )
 
 
 def data_folder(text: str) -> str:

@@ -22,12 +22,30 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from auditdp.cli.again import data_of, parameters_of, refuse_what_is_elsewhere
-from auditdp.cli.common import CRASHED, FOUND, INCONCLUSIVE, NOTHING, OK, REGRESSED, one_of, read_run, say
+from auditdp.cli.common import (
+    CRASHED,
+    FOUND,
+    INCONCLUSIVE,
+    NOTHING,
+    OK,
+    REGRESSED,
+    one_of,
+    read_run,
+    say,
+)
 from auditdp.cli.run_options import RunOptions
 from auditdp.errors import ConfigurationError
 from auditdp.record.baseline_entries import Accepted, Entry, below, covered, entry_of
 from auditdp.record.budget import Budget
-from auditdp.record.differences import FINDINGS, REGRESSIONS, Difference, Kind, differences, of_versions, worst_first
+from auditdp.record.differences import (
+    FINDINGS,
+    REGRESSIONS,
+    Difference,
+    Kind,
+    differences,
+    of_versions,
+    worst_first,
+)
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.record.traces import Fate
 from auditdp.runner.changes import changed_since, concerned
@@ -42,7 +60,11 @@ LISTED = 20
 
 
 def changed_targets(
-    targets: Sequence[str], keyword: str, revision: str, collect: Collector, known: Collection[str] = ()
+    targets: Sequence[str],
+    keyword: str,
+    revision: str,
+    collect: Collector,
+    known: Collection[str] = (),
 ) -> tuple[list[str], tuple[str, ...], str]:
     """Return the ids of the audits that a change concerns, with files that do not import; ids left out; and the commit.
 
@@ -55,19 +77,29 @@ def changed_targets(
     """
     changed = changed_since(revision, Path.cwd())
     declared, failures = discover(targets, keyword, collect=collect)
-    found = concerned([(item.id, Path(item.path)) for item in declared], changed, Path.cwd().resolve())
-    say(f"since {revision} ({changed.base}): {len(found.concerned)} of {len(declared)} audits are concerned")
+    found = concerned(
+        [(item.id, Path(item.path)) for item in declared], changed, Path.cwd().resolve()
+    )
+    say(
+        f"since {revision} ({changed.base}): {len(found.concerned)} of {len(declared)} audits are concerned"
+    )
     _list([f"{name}: {reason}" for name, reason in found.concerned.items()], "run ")
     _list(found.left_out, "left out, since nothing that it reaches changed: ")
     _list(found.untraced, "changed, and not followed because it is not Python: ")
     if not found.concerned and not failures:
         among, there = below(targets), {item.id for item in declared}
-        if gone := sorted(name for name in known if among(name) and name not in there and not keyword):
+        if gone := sorted(
+            name for name in known if among(name) and name not in there and not keyword
+        ):
             _list(gone, "gone, and in the baseline: ")
             raise typer.Exit(REGRESSED)
         say("no audit is concerned, so none was run; without --changed-since all are")
         raise typer.Exit(OK)
-    return [*found.concerned, *(path for path, _ in failures)], found.left_out, changed.base
+    return (
+        [*found.concerned, *(path for path, _ in failures)],
+        found.left_out,
+        changed.base,
+    )
 
 
 def _list(items: Sequence[str], what: str) -> None:
@@ -92,12 +124,17 @@ class Continuation:
 
     def of(self, plan: Plan) -> Plan:
         """Return the plan with what is recorded of its one task."""
-        return replace(plan, tasks=[replace(task, recorded=self.won) for task in plan.tasks])
+        return replace(
+            plan, tasks=[replace(task, recorded=self.won) for task in plan.tasks]
+        )
 
     def stated(self, record: RunRecord, *, kept: Path) -> RunRecord:
         """Return a record that says what it continues, and where that is kept."""
         where = {"log": os.path.relpath(kept)} if self.keep else {}
-        return replace(record, arguments={**record.arguments, "continued": {**self.recorded, **where}})
+        return replace(
+            record,
+            arguments={**record.arguments, "continued": {**self.recorded, **where}},
+        )
 
 
 def continuation(asked: RunOptions) -> Continuation:
@@ -126,8 +163,12 @@ def continuation(asked: RunOptions) -> Continuation:
             f"--calls {goal:,}: the game of {chosen.id} has made {made:,} calls; give how many it is to have altogether"
         )
     assert game.log_e_value is not None  # a game has a wealth
-    say(f"{chosen.id} goes on after {made:,} calls of the run of {record.started}, which are made again first")
-    parameters = [f"{name}={value}" for name, value in parameters_of(record, chosen).items()]
+    say(
+        f"{chosen.id} goes on after {made:,} calls of the run of {record.started}, which are made again first"
+    )
+    parameters = [
+        f"{name}={value}" for name, value in parameters_of(record, chosen).items()
+    ]
     return Continuation(
         asked=replace(
             asked,
@@ -157,7 +198,9 @@ def continuation(asked: RunOptions) -> Continuation:
 def _game(chosen: AuditResult) -> Evidence:
     """Return the game of an audit that may go on."""
     if (game := chosen.game) is None:
-        raise ConfigurationError(f"{chosen.id} ended {chosen.verdict} and has no game that could go on")
+        raise ConfigurationError(
+            f"{chosen.id} ended {chosen.verdict} and has no game that could go on"
+        )
     from auditdp.mechanism.protocol import OWN_RANDOMNESS  # slow to load
 
     if OWN_RANDOMNESS in chosen.reproduce:
@@ -192,12 +235,16 @@ def _refuse_others(asked: RunOptions) -> None:
             "fault that it is to find, such as --find tail:0.005"
         )
     if Budget.read(asked.calls).further:
-        raise ConfigurationError(f"--calls {asked.calls}: give one number, or one fault, that the game is to go on to")
+        raise ConfigurationError(
+            f"--calls {asked.calls}: give one number, or one fault, that the game is to go on to"
+        )
 
 
 def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:
     """Return what a run changes of the entries of a baseline."""
-    return differences(known, record, covered=covered(record), today=datetime.now(UTC).date())
+    return differences(
+        known, record, covered=covered(record), today=datetime.now(UTC).date()
+    )
 
 
 def against_revision(record: RunRecord) -> list[Difference]:
@@ -208,12 +255,21 @@ def against_revision(record: RunRecord) -> list[Difference]:
 def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
     """Return what a run changes of another one, and how many audits that has."""
     known = {
-        result.id: entry_of(result, Accepted("it was found in the first run, too") if result.is_finding else None)
+        result.id: entry_of(
+            result,
+            Accepted("it was found in the first run, too")
+            if result.is_finding
+            else None,
+        )
         for result in before.results
         if result.verdict is not Verdict.ERROR
     }
-    found = [_between_runs(difference) for difference in against_baseline(record, known)]
-    return sorted(found, key=lambda difference: list(Kind).index(difference.kind)), len(known)
+    found = [
+        _between_runs(difference) for difference in against_baseline(record, known)
+    ]
+    return sorted(found, key=lambda difference: list(Kind).index(difference.kind)), len(
+        known
+    )
 
 
 def _between_runs(difference: Difference) -> Difference:
@@ -221,11 +277,21 @@ def _between_runs(difference: Difference) -> Difference:
     if difference.kind is not Kind.STALE:
         return difference
     if difference.result is None:
-        return replace(difference, kind=Kind.GONE, text="there is no such audit any more, which had found something")
-    return replace(difference, kind=Kind.STRONGER, text=f"{difference.result.verdict} now; it was a finding before")
+        return replace(
+            difference,
+            kind=Kind.GONE,
+            text="there is no such audit any more, which had found something",
+        )
+    return replace(
+        difference,
+        kind=Kind.STRONGER,
+        text=f"{difference.result.verdict} now; it was a finding before",
+    )
 
 
-def exit_code(found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()) -> int:
+def exit_code(
+    found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()
+) -> int:
     """Return the exit code of the published table: what a person has to look at first."""
     kinds = {difference.kind for difference in found}
     if kinds & set(FINDINGS):
@@ -240,12 +306,20 @@ def exit_code(found: Sequence[Difference], record: RunRecord, fail_on: Collectio
     return OK if record.audited else NOTHING
 
 
-def code_of(record: RunRecord, fail_on: Collection[str] = (), *, missing: Collection[str] | None = None) -> int:
+def code_of(
+    record: RunRecord,
+    fail_on: Collection[str] = (),
+    *,
+    missing: Collection[str] | None = None,
+) -> int:
     """Return the exit code of a run that no baseline judges.
 
     ``missing`` are planned audits without a result: those of the record unless given, as where it is of one shard.
     """
-    survived = any(result.mutation and result.mutation.of(Fate.SURVIVED) for result in record.results)
+    survived = any(
+        result.mutation and result.mutation.of(Fate.SURVIVED)
+        for result in record.results
+    )
     if survived or any(result.is_finding for result in record.results):
         return FOUND
     if record.ended(Verdict.ERROR) or (record.missing if missing is None else missing):
@@ -254,7 +328,11 @@ def code_of(record: RunRecord, fail_on: Collection[str] = (), *, missing: Collec
         return NOTHING
     if any(result.is_unconfirmed for result in record.results):
         return INCONCLUSIVE
-    inconclusive = record.ended(Verdict.INCONCLUSIVE) or any(result.is_undecided for result in record.results)
-    if ("inconclusive" in fail_on and inconclusive) or ("skipped" in fail_on and record.ended(Verdict.SKIPPED)):
+    inconclusive = record.ended(Verdict.INCONCLUSIVE) or any(
+        result.is_undecided for result in record.results
+    )
+    if ("inconclusive" in fail_on and inconclusive) or (
+        "skipped" in fail_on and record.ended(Verdict.SKIPPED)
+    ):
         return INCONCLUSIVE
     return OK

@@ -73,17 +73,30 @@ def carry_out(asked: RunOptions) -> None:
     configuration = settings(asked.profile)
     asked = asked.completed(configuration)
     baseline = Path(configuration.baseline)
-    known = read_baseline(baseline) if asked.check else None  # one that cannot be read is refused before anything runs
+    known = (
+        read_baseline(baseline) if asked.check else None
+    )  # one that cannot be read is refused before anything runs
     going_on = continuation(asked) if asked.continued else None
     asked = going_on.asked if going_on is not None else asked
     part = asked.part
-    last = read_log(asked.log_path) if asked.resume else read_run(asked.log_path) if asked.last_failed else None
+    last = (
+        read_log(asked.log_path)
+        if asked.resume
+        else read_run(asked.log_path)
+        if asked.last_failed
+        else None
+    )
     taken = {}
     if last is not None and asked.resume and not asked.last_failed:
         asked = asked.resumed(last)
         names = ("changed_since", "left_out", "among")
         taken = {name: last.arguments[name] for name in names if name in last.arguments}
-    reports, count, overrides, since = asked.reports, asked.count, asked.overrides, asked.base
+    reports, count, overrides, since = (
+        asked.reports,
+        asked.count,
+        asked.overrides,
+        asked.base,
+    )
     format_of(asked.output)
     root_seed = _root_seed(asked, configuration.seed)
     targets = asked.targets(configuration, last)
@@ -92,26 +105,40 @@ def carry_out(asked: RunOptions) -> None:
         raise typer.Exit(NOTHING)
 
     held = sandbox(configuration, asked.sandbox, network=asked.network)
-    limits: dict[str, Any] = {"limit": asked.import_limit, "memory": asked.memory, "sandbox": held}
+    limits: dict[str, Any] = {
+        "limit": asked.import_limit,
+        "memory": asked.memory,
+        "sandbox": held,
+    }
     with interruptible(), ExitStack() as open_:
         cluster = None
         if asked.cluster:
             from auditdp.runner.machines import Cluster
 
             cluster = open_.enter_context(Cluster(asked.cluster, say=say))
-        with Workers(overrides=overrides, count=count, on_print=_say_printed, **limits) as processes:
+        with Workers(
+            overrides=overrides, count=count, on_print=_say_printed, **limits
+        ) as processes:
             against, changed = None, dict[str, Any]()
             with importing(asked):
                 if since:
-                    targets, against, changed = _changed(asked, since, targets, known or (), processes, open_)
+                    targets, against, changed = _changed(
+                        asked, since, targets, known or (), processes, open_
+                    )
                 options = asked.plan(configuration, root_seed, against)
                 plan = _plan(targets, options, asked.keyword, going_on, processes)
             arguments = asked.recorded(plan, targets, configuration) | taken | changed
-            start = header(plan, arguments, root_seed, sources=processes.sources, sandbox=str(held))
+            start = header(
+                plan, arguments, root_seed, sources=processes.sources, sandbox=str(held)
+            )
             own = plan.tasks if part is None else part.own(plan.tasks)
             run = _Run(asked, plan, start, going_on, own, part)
             run.begin()
-            run.go_on(cluster.executor(run.start, sorted(processes.sources), **limits) if cluster else processes)
+            run.go_on(
+                cluster.executor(run.start, sorted(processes.sources), **limits)
+                if cluster
+                else processes
+            )
         found = against_baseline(run.record, known) if known is not None else None
         if known is None and asked.compare:
             found = against_revision(run.record)
@@ -121,7 +148,9 @@ def carry_out(asked: RunOptions) -> None:
     which = str(baseline) if known is not None else asked.compare
     number = len(known) if known is not None else run.record.planned
     seen = assurance(run.record) if asked.quiet else ""  # else the summary says it
-    text = differences_text(found, known=number, against=which, found_it=seen, width=columns())
+    text = differences_text(
+        found, known=number, against=which, found_it=seen, width=columns()
+    )
     raise typer.Exit(run.judged(found, text, alone=known is None))
 
 
@@ -136,7 +165,9 @@ def _unfinished(last: RunRecord | None) -> str:
 def _root_seed(asked: RunOptions, of_settings: int | None) -> int:
     seed = asked.seed if asked.seed is not None else of_settings
     if asked.shard and seed is None:
-        raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
+        raise ConfigurationError(
+            "--shard needs --seed, the same one for all shards, so that they are one run"
+        )
     return seed if seed is not None else secrets.randbelow(2**32)
 
 
@@ -145,10 +176,17 @@ def _say_printed(path: Path, text: str) -> None:
 
 
 def _changed(
-    asked: RunOptions, since: str, among: Sequence[str], known: Collection[str], processes: Workers, open_: ExitStack
+    asked: RunOptions,
+    since: str,
+    among: Sequence[str],
+    known: Collection[str],
+    processes: Workers,
+    open_: ExitStack,
 ) -> tuple[list[str], Against | None, dict[str, Any]]:
     """Return what changed of the targets, the other revision where it is compared, and what the record keeps of both."""
-    targets, left_out, commit = changed_targets(among, asked.keyword, since, processes.collect, known)
+    targets, left_out, commit = changed_targets(
+        among, asked.keyword, since, processes.collect, known
+    )
     kept = {"changed_since": since, "left_out": list(left_out), "among": list(among)}
     if not asked.compare:
         return targets, None, kept
@@ -157,7 +195,11 @@ def _changed(
 
 
 def _plan(
-    targets: Sequence[str], options: PlanOptions, keyword: str, going_on: Continuation | None, processes: Workers
+    targets: Sequence[str],
+    options: PlanOptions,
+    keyword: str,
+    going_on: Continuation | None,
+    processes: Workers,
 ) -> Plan:
     """Return the plan; where there is nothing to run, say so and end."""
     plan = make_plan(targets, options, collect=processes.collect, keyword=keyword)
@@ -165,10 +207,16 @@ def _plan(
         plan = going_on.of(plan)
     if not plan.tasks and not plan.failures:
         where = ", ".join(targets) + (f" that match -k {keyword!r}" if keyword else "")
-        say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
+        say(
+            f"no audits found; expected audit_*.py files with @audit functions in {where}"
+        )
         raise typer.Exit(NOTHING)
-    if (fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None) is not None:
-        say(f"every game has as many calls as find {fault.description}, nine times in ten")
+    if (
+        fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None
+    ) is not None:
+        say(
+            f"every game has as many calls as find {fault.description}, nine times in ten"
+        )
     return plan
 
 
@@ -204,19 +252,37 @@ class _Run:
                 say(problem)
             self.resumes_whole = before.is_whole
             resumable(before.record, self.start)
-            self.start = replace(self.start, run=before.record.run, started=before.record.started)
+            self.start = replace(
+                self.start, run=before.record.run, started=before.record.started
+            )
             planned = {task.id for task in self.plan.tasks}
-            self.results = {result.id: result for result in before.record.results if result.id in planned}
+            self.results = {
+                result.id: result
+                for result in before.record.results
+                if result.id in planned
+            }
             if (changed := self.log.resume(before)) is not None:
                 say(f"the log as it was found is kept: {changed}")
-        elif (kept := self.log.start(self.start, keep=self.going_on is not None and self.going_on.keep)) is not None:
+        elif (
+            kept := self.log.start(
+                self.start, keep=self.going_on is not None and self.going_on.keep
+            )
+        ) is not None:
             what = "an unreadable run, kept as"
             if self.going_on is not None:
                 what = "the run that is continued, which is kept as"
             elif before is not None:
-                what = "an unfinished run, which is kept: continue it with --resume --log"
-            say(f"the log had {what} {os.path.relpath(kept) if self.going_on else kept}")
-        self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
+                what = (
+                    "an unfinished run, which is kept: continue it with --resume --log"
+                )
+            say(
+                f"the log had {what} {os.path.relpath(kept) if self.going_on else kept}"
+            )
+        self.durations = (
+            {result.id: result.seconds for result in before.record.results}
+            if before is not None
+            else {}
+        )
         self.began = time.perf_counter()
 
     def go_on(self, executor: Workers | Remote) -> None:
@@ -224,13 +290,22 @@ class _Run:
         tasks = [task for task in self.own if task.id not in self.results]
         try:
             with ProgressPrinter(self.asked, self.durations) as printer:
-                printer.begin(self.start, list(self.results.values()), [task.id for task in tasks], executor.count)
+                printer.begin(
+                    self.start,
+                    list(self.results.values()),
+                    [task.id for task in tasks],
+                    executor.count,
+                )
                 for result in executor.run(tasks):
                     self.results[result.id] = result
                     self.log.add(result)
                     printer.finished(result)
                     if self.asked.first and result.needs_a_look:
-                        self.status = "complete" if all(t.id in self.results for t in self.own) else "interrupted"
+                        self.status = (
+                            "complete"
+                            if all(t.id in self.results for t in self.own)
+                            else "interrupted"
+                        )
                         break
         except KeyboardInterrupt:
             self.status, self.code = "interrupted", INTERRUPTED
@@ -246,7 +321,9 @@ class _Run:
 
     def _how_to_go_on(self) -> str:
         if self.going_on is not None:
-            return "the game that was to go on is as it was: give the same command again"
+            return (
+                "the game that was to go on is as it was: give the same command again"
+            )
         return f"what was finished is in {self.asked.log_path}: continue with --resume"
 
     def _end(self) -> None:
@@ -255,7 +332,9 @@ class _Run:
             self.status = self.part.status
         try:
             if self.log.end(self.status, self.seconds):
-                say(f"the log {self.asked.log_path} was changed while the run went on, and was written anew")
+                say(
+                    f"the log {self.asked.log_path} was changed while the run went on, and was written anew"
+                )
         except RecordingError as error:
             if self.code is None:
                 say(f"error: {error}")
@@ -264,31 +343,53 @@ class _Run:
     @property
     def record(self) -> RunRecord:
         """What the run has found out, in the order of the plan."""
-        found = [self.results[task.id] for task in self.plan.tasks if task.id in self.results]
+        found = [
+            self.results[task.id] for task in self.plan.tasks if task.id in self.results
+        ]
         results = self.start.results + found
-        return replace(self.start, status=self.status, seconds=self.seconds, finished=now(), results=results)
+        return replace(
+            self.start,
+            status=self.status,
+            seconds=self.seconds,
+            finished=now(),
+            results=results,
+        )
 
-    def publish(self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None) -> None:
+    def publish(
+        self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None
+    ) -> None:
         """Write the reports, then standard output: the summary where the lines were shown already, else the record."""
         record, problems = self.record, []
         for name, path in reports:
             try:
-                write_together(report_files(record, name, path, differences=found), below=path.parent)
+                write_together(
+                    report_files(record, name, path, differences=found),
+                    below=path.parent,
+                )
             except ConfigurationError as error:
                 problems.append(str(error))
         try:
             with on_output():
                 if self.asked.output != "terminal":
-                    print_report(render(record, self.asked.output, differences=found), self.asked.output)
+                    print_report(
+                        render(record, self.asked.output, differences=found),
+                        self.asked.output,
+                    )
                 elif not self.asked.quiet:
-                    typer.echo(terminal.summary(record, colour=coloured(sys.stdout), width=columns()))
+                    typer.echo(
+                        terminal.summary(
+                            record, colour=coloured(sys.stdout), width=columns()
+                        )
+                    )
         except OutputError as error:
             say(f"error: {error}; the run is in {self.asked.log_path}: auditdp report")
             self.code = self.code or error.code
         if self.asked.output != "terminal" and not record.audited:
             say(run_meaning(record))
         if problems:
-            raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
+            raise ConfigurationError(
+                "; ".join(problems) + "; the run itself is in its log: auditdp report"
+            )
 
     def judged(self, found: Sequence[Difference], text: str, *, alone: bool) -> int:
         """Return what the run ends with where a baseline or another revision judges it, after printing the differences."""
@@ -306,7 +407,9 @@ class _Run:
         missing = [task.id for task in self.own if task.id not in self.results]
         if self.code is not None:
             return self.code
-        return self._at_end(code_of(self.record, self.asked.fail_on or (), missing=missing))
+        return self._at_end(
+            code_of(self.record, self.asked.fail_on or (), missing=missing)
+        )
 
     def _at_end(self, code: int) -> int:
         return code if code or self.resumes_whole else CRASHED
@@ -343,9 +446,17 @@ class ProgressPrinter(ExitStack):
         self._together = _is_shown_in_terminal(options)
         self._console = Console() if self._together else Console(stderr=True)
 
-    def begin(self, record: RunRecord, known: Sequence[AuditResult], waiting: Sequence[str], workers: int) -> None:
+    def begin(
+        self,
+        record: RunRecord,
+        known: Sequence[AuditResult],
+        waiting: Sequence[str],
+        workers: int,
+    ) -> None:
         """Print the seed, files that could not be collected, and the results that an interrupted run had."""
-        self._watch = self.enter_context(Watch(waiting, self._console, workers=workers, before=self._before))
+        self._watch = self.enter_context(
+            Watch(waiting, self._console, workers=workers, before=self._before)
+        )
         if self._silent:
             return
         with on_output():
@@ -365,13 +476,20 @@ class ProgressPrinter(ExitStack):
         if self._silent or (self._options.quiet and not result.needs_a_look):
             return
         with on_output():
-            line = terminal.line(result, colour=coloured(sys.stdout), width=columns(), verbose=self._options.verbose)
+            line = terminal.line(
+                result,
+                colour=coloured(sys.stdout),
+                width=columns(),
+                verbose=self._options.verbose,
+            )
             printed = [safe(text) for text in result.printed.splitlines()]
             if result.verdict is not Verdict.ERROR and not self._options.verbose:
                 printed = []
             shown = printed if self._options.verbose else printed[-LAST_LINES:]
             for text in (line, *(f"    printed      {line}" for line in shown)):
                 if self._together:
-                    self._console.print(Text.from_ansi(text), soft_wrap=True, highlight=False)
+                    self._console.print(
+                        Text.from_ansi(text), soft_wrap=True, highlight=False
+                    )
                 else:
                     typer.echo(text)

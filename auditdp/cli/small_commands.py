@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import FOUND, NOTHING, OK, AnswerFormat, Profile, app, say, settings, tell
+from auditdp.cli.common import (
+    FOUND,
+    NOTHING,
+    OK,
+    AnswerFormat,
+    Profile,
+    app,
+    say,
+    settings,
+    tell,
+)
 from auditdp.cli.recorded import answer_about
 from auditdp.configuration import KINDS
 from auditdp.record.results import SYMBOLS
@@ -45,10 +55,14 @@ class Drawing:
 @app.command(short_help="List functions that draw noise and that no audit reaches.")
 def coverage(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Files and folders of the code; all of the project's.")
+        list[Path] | None,
+        typer.Argument(help="Files and folders of the code; all of the project's."),
     ] = None,
     since: Annotated[
-        str, typer.Option("--changed-since", metavar="REV", help="Also count those that this changes.")
+        str,
+        typer.Option(
+            "--changed-since", metavar="REV", help="Also count those that this changes."
+        ),
     ] = "",
 ) -> None:
     """List public functions that draw randomness and that no audit reaches, and count those of a change.
@@ -60,14 +74,22 @@ def coverage(
     for each in found:
         if not each.reached:
             mark = "  changed" if each.changed else ""
-            place = each.file.relative_to(Path.cwd()) if each.file.is_relative_to(Path.cwd()) else each.file
+            place = (
+                each.file.relative_to(Path.cwd())
+                if each.file.is_relative_to(Path.cwd())
+                else each.file
+            )
             tell(f"{printable(str(place))}:{each.line}  {printable(each.name)}{mark}")
     reached = sum(each.reached for each in found)
-    tell(f"{count(len(found), 'public function')} draw randomness; audits reach {reached:,}")
+    tell(
+        f"{count(len(found), 'public function')} draw randomness; audits reach {reached:,}"
+    )
     if since:
         changed = [each for each in found if each.changed]
         reached = sum(each.reached for each in changed)
-        tell(f"the change since {printable(since)} touches {len(changed):,} of them; audits reach {reached:,} of these")
+        tell(
+            f"the change since {printable(since)} touches {len(changed):,} of them; audits reach {reached:,} of these"
+        )
 
 
 def _drawing(paths: Sequence[Path], since: str) -> Iterator[Drawing]:
@@ -80,10 +102,20 @@ def _drawing(paths: Sequence[Path], since: str) -> Iterator[Drawing]:
     for file in dict.fromkeys(file for path in paths for file in files_of(path)):
         tree = tree_of(file, file.name)
         names, functions = reached.get(file, set()), functions_of(tree)
-        touched = changed.names(file) if changed is not None and file in changed.files else set()
+        touched = (
+            changed.names(file)
+            if changed is not None and file in changed.files
+            else set()
+        )
         for name in drawing(tree):
             of_file = {name.partition(".")[0], WHOLE}
-            yield Drawing(file, functions[name].lineno, name, bool(names & of_file), bool(touched & of_file))
+            yield Drawing(
+                file,
+                functions[name].lineno,
+                name,
+                bool(names & of_file),
+                bool(touched & of_file),
+            )
 
 
 def _reached(root: Path) -> Reached:
@@ -96,21 +128,34 @@ def _reached(root: Path) -> Reached:
         tree = imports.tree(file)
         names = [*_factories(tree)] if tree is not None else []
         starts += [(file, name) for name in names]
-        starts += [(other, ALWAYS) for name in names for other in trace(imports, file, name).files]
+        starts += [
+            (other, ALWAYS)
+            for name in names
+            for other in trace(imports, file, name).files
+        ]
     return Reach(imports).all(dict.fromkeys(starts))
 
 
 def _audit_files(root: Path) -> Iterator[Path]:
     for name in settings().paths:
         place = root / name
-        yield from sorted(place.rglob("audit_*.py")) if place.is_dir() else [place] if place.is_file() else []
+        yield from (
+            sorted(place.rglob("audit_*.py"))
+            if place.is_dir()
+            else [place]
+            if place.is_file()
+            else []
+        )
 
 
 def _factories(tree: ast.Module) -> Iterator[str]:
     """Yield the functions that declare an audit."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            names = {ast.unparse(each).partition("(")[0].rpartition(".")[2] for each in node.decorator_list}
+            names = {
+                ast.unparse(each).partition("(")[0].rpartition(".")[2]
+                for each in node.decorator_list
+            }
             if "audit" in names:
                 yield node.name
 
@@ -124,10 +169,19 @@ CELL = 60
 @app.command(short_help="Read off one mechanism which line loses what.")
 def trace(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")],
-    pairs: Annotated[int, typer.Option("--pairs", help="Pairs to generate beyond those listed.", min=0)] = PAIRS,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of pairs and runs.", min=0)] = 0,
-    timeout: Annotated[float, typer.Option("--timeout", help="Seconds that it may take.")] = SECONDS,
-    output: Annotated[AnswerFormat, typer.Option("--format", help="How to print it.")] = AnswerFormat.text,
+    pairs: Annotated[
+        int,
+        typer.Option("--pairs", help="Pairs to generate beyond those listed.", min=0),
+    ] = PAIRS,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of pairs and runs.", min=0)
+    ] = 0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", help="Seconds that it may take.")
+    ] = SECONDS,
+    output: Annotated[
+        AnswerFormat, typer.Option("--format", help="How to print it.")
+    ] = AnswerFormat.text,
 ) -> None:
     """Read off an audit's mechanism which line adds which noise, how far its value moves, and what that loses.
 
@@ -143,7 +197,11 @@ def trace(
         raise typer.Exit(NOTHING)
     found: TracedAudit = answer["trace"]
     if output is AnswerFormat.json:
-        tell(json.dumps({"id": item.id, **TRACED.dump_python(found, mode="json")}, indent=2))
+        tell(
+            json.dumps(
+                {"id": item.id, **TRACED.dump_python(found, mode="json")}, indent=2
+            )
+        )
     else:
         tell("\n".join(_text(item.id, found)))
 
@@ -156,13 +214,25 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
     ]
     listed = found.pairs - found.generated
     at = f" at {found.size}" * bool(found.size)
-    lines = [identifier, f"claim {found.claim}{at}; {listed} listed and {found.generated} generated pairs", ""]
+    lines = [
+        identifier,
+        f"claim {found.claim}{at}; {listed} listed and {found.generated} generated pairs",
+        "",
+    ]
     if found.lines:
         lines += [*aligned([heads, *rows(found.lines)], CELL), ""]
     for finding in found.findings:
-        kind = "confirmed" if finding.confirmed else "suspicion" if finding.read_off else "where to look"
+        kind = (
+            "confirmed"
+            if finding.confirmed
+            else "suspicion"
+            if finding.read_off
+            else "where to look"
+        )
         at = f" ({finding.file})" if finding.file else ""
-        lines += [f"{kind}: {finding.sentence}{at}; on {finding.pairs} of {found.pairs} pairs, such as {finding.pair}"]
+        lines += [
+            f"{kind}: {finding.sentence}{at}; on {finding.pairs} of {found.pairs} pairs, such as {finding.pair}"
+        ]
     lines += [f"opaque: {sentence}" for sentence in found.opaque]
     return [*lines, *[""] * bool(found.findings or found.opaque), found.result]
 
@@ -176,12 +246,20 @@ def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
     for name, expected, verdict, calls in check(seed):
         good = verdict == expected
         failures += not good
-        tell(f"{'ok  ' if good else 'FAIL'}  {name:<58} {verdict:<12} {calls:>9,} calls")
-    tell(f"{failures} failures" if failures else "the auditor refutes every broken twin and no correct mechanism")
+        tell(
+            f"{'ok  ' if good else 'FAIL'}  {name:<58} {verdict:<12} {calls:>9,} calls"
+        )
+    tell(
+        f"{failures} failures"
+        if failures
+        else "the auditor refutes every broken twin and no correct mechanism"
+    )
     raise typer.Exit(FOUND if failures else OK)
 
 
-config_app = typer.Typer(no_args_is_help=True, help="Show the settings, and where each comes from.")
+config_app = typer.Typer(
+    no_args_is_help=True, help="Show the settings, and where each comes from."
+)
 app.add_typer(config_app, name="config")
 
 
@@ -196,7 +274,10 @@ def show(profile: Profile = "") -> None:
     found = settings(profile)
     shown = {name: _toml(getattr(found, name)) for name in KINDS}
     width = max(len(f"{name} = {value}") for name, value in shown.items())
-    tell(f"# project folder: {found.folder}" + (f", profile {found.profile}" if found.profile else ""))
+    tell(
+        f"# project folder: {found.folder}"
+        + (f", profile {found.profile}" if found.profile else "")
+    )
     for name, value in shown.items():
         source = found.sources[name]
         line = f"{name} = {value}"
@@ -208,4 +289,8 @@ def _toml(value: object) -> str:
         return ""
     if isinstance(value, tuple):
         return json.dumps(list(value), ensure_ascii=False)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)
+    return (
+        json.dumps(value, ensure_ascii=False)
+        if isinstance(value, str | bool)
+        else repr(value)
+    )

@@ -28,11 +28,17 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
         return None
     about = request.about
     attained = about is not None or request.mechanism is None
-    return accounting_evidence(request.privacy, request.accountants, about=about, attained=attained)
+    return accounting_evidence(
+        request.privacy, request.accountants, about=about, attained=attained
+    )
 
 
 def accounting_evidence(
-    claim: Claim, accountants: Sequence[Accountant], *, about: Description | None = None, attained: bool = True
+    claim: Claim,
+    accountants: Sequence[Accountant],
+    *,
+    about: Description | None = None,
+    attained: bool = True,
 ) -> Evidence:
     """Cross-check a claim with all accountants of its mechanism.
 
@@ -45,7 +51,9 @@ def accounting_evidence(
             or all of them failed and nothing is known without them.
     """
     check = cross_check(claim, accountants, about=about, attained=attained)
-    if check.verdict is Verdict.NOT_REFUTED and len(check.failures) == len(check.answers):
+    if check.verdict is Verdict.NOT_REFUTED and len(check.failures) == len(
+        check.answers
+    ):
         raise AccountantError(f"no accountant answered: {'; '.join(check.failures)}")
     found = len(check.findings)
     remark = f" ({found} finding{'s' * (found > 1)} about accountants)" if found else ""
@@ -58,7 +66,11 @@ def accounting_evidence(
             f"neighbours: {check.about.adjacency}",
             f"batches: {check.about.sampling}",
             f"about: {check.about.text}"
-            + ("" if attained else "; the mechanism is one of them, and maybe a better one"),
+            + (
+                ""
+                if attained
+                else "; the mechanism is one of them, and maybe a better one"
+            ),
             "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
         ],
         epsilon_lower=check.level[0],

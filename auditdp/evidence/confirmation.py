@@ -29,7 +29,14 @@ SHRINKING_ALPHA = 0.05
 
 
 def confirm(
-    game: Game, streams: Streams, purpose: str, alpha: float, most: int, *, singly: bool = True, patience: float = 1.0
+    game: Game,
+    streams: Streams,
+    purpose: str,
+    alpha: float,
+    most: int,
+    *,
+    singly: bool = True,
+    patience: float = 1.0,
 ) -> Game:
     """Replay the best pair on fresh randomness, with its own alpha, and return the game that was played.
 
@@ -43,7 +50,9 @@ def confirm(
     if calls.seeded:
         fresh = game.confirmation(calls, streams)
     else:
-        fresh = Game(Recorder(calls), game.claim, [game.best.pair], game.forecasters, streams)
+        fresh = Game(
+            Recorder(calls), game.claim, [game.best.pair], game.forecasters, streams
+        )
 
     def gaining(made: int, wanted: int) -> bool:
         return made < patience * wanted or fresh.wealth.log_wealth > 0
@@ -53,7 +62,9 @@ def confirm(
     return fresh
 
 
-def confirm_smaller(game: Game, adjacency: Adjacency, streams: Streams, purpose: str, alpha: float) -> Game | None:
+def confirm_smaller(
+    game: Game, adjacency: Adjacency, streams: Streams, purpose: str, alpha: float
+) -> Game | None:
     """Look for the smallest pair that refutes the claim as the best pair did, and confirm it on fresh randomness.
 
     Return None where there is no smaller pair, or it was not confirmed.
@@ -99,13 +110,21 @@ def play_again(
     Raises:
         ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.
     """
-    listed = [pair for pair in checked_pairs(adjacency, play) if str(pair) == confirmation.pair]
+    listed = [
+        pair
+        for pair in checked_pairs(adjacency, play)
+        if str(pair) == confirmation.pair
+    ]
     if not listed:
         raise ConfigurationError(
             f"the pair of this finding, {confirmation.pair}, is not one that the audit lists; give it with play="
         )
-    templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
+    templates = (
+        list(forecasters) if forecasters is not None else default_forecasters(mechanism)
+    )
     recorded = Playback(Calls(mechanism), confirmation.outputs or {})
-    game = Game(recorded, claim, listed[:1], templates, prefixed(streams, "confirmation"))
+    game = Game(
+        recorded, claim, listed[:1], templates, prefixed(streams, "confirmation")
+    )
     game.play(confirmation.calls, alpha=confirmation.alpha, stop_when_refuted=True)
     return game.wealth.log_wealth

@@ -83,7 +83,14 @@ MOST_OUTPUTS = 512
 def nodes(runs: int, spacing: float) -> Counts:
     """Return counts from 0 to ``runs`` that are so many standard deviations apart, or 1."""
     # The arcsine of the root of a share has a standard deviation of about 1/(2 √runs), whatever the share is.
-    share = np.sin(np.linspace(0, np.pi / 2, 2 + math.ceil(math.pi * math.sqrt(runs) / spacing))) ** 2
+    share = (
+        np.sin(
+            np.linspace(
+                0, np.pi / 2, 2 + math.ceil(math.pi * math.sqrt(runs) / spacing)
+            )
+        )
+        ** 2
+    )
     return np.unique(np.rint(share * runs)).astype(np.int64)
 
 
@@ -98,7 +105,15 @@ def radius(error: float) -> float:
 
     if error >= 0.75:
         return 0.0
-    return float(brentq(lambda r: np.logaddexp(log_ndtr(-r), -r * r / 2 - math.log(4)) - math.log(error), 0, 60))
+    return float(
+        brentq(
+            lambda r: (
+                np.logaddexp(log_ndtr(-r), -r * r / 2 - math.log(4)) - math.log(error)
+            ),
+            0,
+            60,
+        )
+    )
 
 
 def unseen(runs: int, error: float) -> float:
@@ -113,7 +128,9 @@ class Limits:
     runs: int
     error: float
 
-    def __call__(self, first: Counts, second: Counts, angles: int) -> tuple[Floats, Floats]:
+    def __call__(
+        self, first: Counts, second: Counts, angles: int
+    ) -> tuple[Floats, Floats]:
         """Return limits that enclose the region of every (X, Y): p at most, q at least; shape (events, angles - 1)."""
         return self._most(first, angles)[:, :-1], self._least(second, angles)[:, 1:]
 
@@ -169,12 +186,17 @@ def largest_losses(
     Returns:
         For every δ an ε, infinite where runs are too few, and for every ε a δ: P(S) <= e^ε Q(S) + δ.
     """
-    losses = [_epsilon_at(delta) for delta in deltas] + [_delta_at(epsilon) for epsilon in epsilons]
+    losses = [_epsilon_at(delta) for delta in deltas] + [
+        _delta_at(epsilon) for epsilon in epsilons
+    ]
     limits, found = Limits(runs, error), [0.0] * len(losses)
     for one, other in ends.T:
         for first, second in ((one, other), (other, one)):
             events = _events(counts[first], counts[second], limits)
-            found = [_largest(loss, events, limits, least) for loss, least in zip(losses, found, strict=True)]
+            found = [
+                _largest(loss, events, limits, least)
+                for loss, least in zip(losses, found, strict=True)
+            ]
     return found[: len(deltas)], found[len(deltas) :]
 
 
@@ -227,31 +249,41 @@ def _events(first: Counts, second: Counts, limits: Limits) -> tuple[Counts, Coun
     most = most_hits(first, second, limits.runs)
     steps = np.append(0, 1 + np.flatnonzero(np.diff(most)))  # where more can be had
     part = np.searchsorted(limits.nodes, steps, side="right")
-    starts = np.flatnonzero(np.diff(part, prepend=-1))  # of all steps between two nodes, the least Y and the most X
+    starts = np.flatnonzero(
+        np.diff(part, prepend=-1)
+    )  # of all steps between two nodes, the least Y and the most X
     return most[steps[np.append(starts[1:], len(steps)) - 1]], steps[starts]
 
 
-def _largest(loss: Loss, events: tuple[Counts, Counts], limits: Limits, least: float) -> float:
+def _largest(
+    loss: Loss, events: tuple[Counts, Counts], limits: Limits, least: float
+) -> float:
     """Return the largest loss of all events, or ``least`` where that is more."""
     first, second = events
     bounds = loss(*limits.rounded(first, second)).max(axis=1)
     for k in np.argsort(-bounds):
         if bounds[k] <= least:
             break
-        least = max(least, float(loss(*limits(first[k : k + 1], second[k : k + 1], FINE)).max()))
+        least = max(
+            least, float(loss(*limits(first[k : k + 1], second[k : k + 1], FINE)).max())
+        )
     return least
 
 
 def _epsilon_at(delta: float) -> Loss:
     def loss(p: Floats, q: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            return np.log(np.maximum(p - delta, 0.0)) - np.where(p > delta, np.log(q), 0.0)
+            return np.log(np.maximum(p - delta, 0.0)) - np.where(
+                p > delta, np.log(q), 0.0
+            )
 
     return loss
 
 
 def _delta_at(epsilon: float) -> Loss:
-    return lambda p, q: p - math.exp(min(epsilon, 700.0)) * q  # a smaller ε only needs more δ
+    return lambda p, q: (
+        p - math.exp(min(epsilon, 700.0)) * q
+    )  # a smaller ε only needs more δ
 
 
 SAMPLED_SPACING = 0.1
@@ -283,7 +315,9 @@ def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> flo
         )  # of all sets between two ends, the most runs and the least mass
         most = hits[np.append(starts[1:], len(hits)) - 1]
         limits = upper_limit(most, runs, error)
-        largest = max(largest, float(np.max(limits - np.minimum.reduceat(mass, starts))))
+        largest = max(
+            largest, float(np.max(limits - np.minimum.reduceat(mass, starts)))
+        )
     return largest
 
 
@@ -295,7 +329,9 @@ def _least_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
     if len(x) > MOST_EXACT:
         order = np.argsort(q / x)
         hits = np.arange(runs + 1)
-        return hits, np.interp(hits, np.append(0, np.cumsum(x[order])), np.append(0.0, np.cumsum(q[order])))
+        return hits, np.interp(
+            hits, np.append(0, np.cumsum(x[order])), np.append(0.0, np.cumsum(q[order]))
+        )
     least = np.full(runs + 1, np.inf)
     least[0] = 0.0
     for times, mass in zip(x, q, strict=True):
@@ -316,7 +352,10 @@ def log_e_value(counts: Counts, law: Floats) -> float:
     ``counts`` and ``law`` are of shape (inputs, outputs): how often each output came, all that came, and its largest
     probability by the law.
     """
-    return float(logsumexp([_log_e_value(x, q) for x, q in zip(counts, law, strict=True)]) - math.log(len(counts)))
+    return float(
+        logsumexp([_log_e_value(x, q) for x, q in zip(counts, law, strict=True)])
+        - math.log(len(counts))
+    )
 
 
 def _log_e_value(x: Counts, q: Floats) -> float:
@@ -349,7 +388,12 @@ def kolmogorov(values: Floats, cdf: Callable[[Floats], Floats]) -> float:
     points, times = np.unique(values, return_counts=True)
     until = np.cumsum(times) / len(values)
     before = np.append(0.0, until[:-1])
-    return float(max(np.max(until - cdf(points)), np.max(cdf(np.nextafter(points, -np.inf)) - before)))
+    return float(
+        max(
+            np.max(until - cdf(points)),
+            np.max(cdf(np.nextafter(points, -np.inf)) - before),
+        )
+    )
 
 
 def kolmogorov_margin(runs: int, error: float) -> float:
@@ -371,8 +415,15 @@ class Tally:
     there were more, it is ``full``, and counts are incomplete.
     """
 
-    def __init__(self, calls: Calls, inputs: Sequence[Any], streams: Streams, *, most: int) -> None:
-        self.calls, self.inputs, self.streams, self.most = calls, list(inputs), streams, most
+    def __init__(
+        self, calls: Calls, inputs: Sequence[Any], streams: Streams, *, most: int
+    ) -> None:
+        self.calls, self.inputs, self.streams, self.most = (
+            calls,
+            list(inputs),
+            streams,
+            most,
+        )
         calls.look(self.inputs, streams("counting: shape", 0))
         self.runs, self.full = 0, False
         self._batches = count()
@@ -399,8 +450,14 @@ class Tally:
     def _add(self, which: int, runs: int) -> Array:
         drawn = []
         while runs:
-            size = min(runs, LARGEST_BATCH, max(1, LARGEST_ARRAY // max(1, math.prod(self.calls.form.shape))))
-            outputs = self.calls(self.inputs[which], size, self.streams("counting", next(self._batches)))
+            size = min(
+                runs,
+                LARGEST_BATCH,
+                max(1, LARGEST_ARRAY // max(1, math.prod(self.calls.form.shape))),
+            )
+            outputs = self.calls(
+                self.inputs[which], size, self.streams("counting", next(self._batches))
+            )
             drawn.append(as_rows(outputs))
             self._count(which, drawn[-1])
             runs -= size
@@ -424,17 +481,28 @@ class Tally:
 
 def inputs_of(pairs: Sequence[Pair]) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the different inputs of pairs, and the places of both inputs of each among them, shape (2, pairs)."""
-    inputs = {identity_key(data): data for pair in pairs for data in (pair.data, pair.neighbour)}
+    inputs = {
+        identity_key(data): data
+        for pair in pairs
+        for data in (pair.data, pair.neighbour)
+    }
     place = {key: k for k, key in enumerate(inputs)}
-    ends = [[place[identity_key(data)] for data in (pair.data, pair.neighbour)] for pair in pairs]
+    ends = [
+        [place[identity_key(data)] for data in (pair.data, pair.neighbour)]
+        for pair in pairs
+    ]
     return list(inputs.values()), np.array(ends, np.intp).T
 
 
 def different(rows: Array) -> tuple[Array, Counts]:
     """Return the different rows and how often each comes."""
-    _, first, which, times = np.unique(fingerprint(rows), return_index=True, return_inverse=True, return_counts=True)
+    _, first, which, times = np.unique(
+        fingerprint(rows), return_index=True, return_inverse=True, return_counts=True
+    )
     same = rows[first][which]
-    if not ((rows == same) | ((rows != rows) & (same != same))).all():  # different rows with one fingerprint
+    if not (
+        (rows == same) | ((rows != rows) & (same != same))
+    ).all():  # different rows with one fingerprint
         keys = np.array([_key(row) for row in rows])
         _, first, times = np.unique(keys, return_index=True, return_counts=True)
     return rows[first], times
@@ -442,4 +510,6 @@ def different(rows: Array) -> tuple[Array, Counts]:
 
 def _key(row: Array) -> bytes:
     """Return bytes that two rows of one type share where they are equal; the sign of NaN means nothing, its name does."""
-    return (np.where(np.isnan(row), np.abs(row), row) if row.dtype.kind == "f" else row).tobytes()
+    return (
+        np.where(np.isnan(row), np.abs(row), row) if row.dtype.kind == "f" else row
+    ).tobytes()

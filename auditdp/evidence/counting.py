@@ -144,14 +144,27 @@ def counting_evidence(
     tally = Tally(made, inputs, streams, most=MOST_OUTPUTS)
     rows = tally.add(FIRST_RUNS)
     first_counts = tally.counts.copy()
-    few = not tally.full and len(tally.outputs) <= FEW and not isinstance(claim, GaussianDP)
-    compare = None if law is None else _comparison([law(data) for data in inputs], made.form)
+    few = (
+        not tally.full
+        and len(tally.outputs) <= FEW
+        and not isinstance(claim, GaussianDP)
+    )
+    compare = (
+        None if law is None else _comparison([law(data) for data in inputs], made.form)
+    )
     if not few and compare is None:
         return None
-    rows = [np.concatenate(both) for both in zip(rows, tally.add(runs - FIRST_RUNS), strict=True)]
+    rows = [
+        np.concatenate(both)
+        for both in zip(rows, tally.add(runs - FIRST_RUNS), strict=True)
+    ]
     error = alpha / (few + (compare is not None))
     losses = _losses(tally, ends, claim, error) if few and not tally.full else None
-    event = told_apart(first_counts, tally.counts, ends, runs - FIRST_RUNS, alpha) if losses is not None else None
+    event = (
+        told_apart(first_counts, tally.counts, ends, runs - FIRST_RUNS, alpha)
+        if losses is not None
+        else None
+    )
     followed = compare(tally, rows, error) if compare is not None else None
     if losses is None and followed is None:
         return None
@@ -164,10 +177,17 @@ def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) ->
     error /= len(DELTAS) + (delta > 0)
     deltas = [times * unseen(tally.runs, error) for times in DELTAS]
     deltas = deltas[:1] + [each for each in deltas[1:] if each <= LARGE]
-    if delta >= deltas[0]:  # runs may need more than the claimed δ, where that is what the mechanism needs
+    if (
+        delta >= deltas[0]
+    ):  # runs may need more than the claimed δ, where that is what the mechanism needs
         deltas = [delta, min(2 * delta, 1.0)]
     epsilons, claimed = largest_losses(
-        tally.counts, ends, tally.runs, error=error, deltas=deltas, epsilons=[epsilon] if delta > 0 else []
+        tally.counts,
+        ends,
+        tally.runs,
+        error=error,
+        deltas=deltas,
+        epsilons=[epsilon] if delta > 0 else [],
     )
     bounds = list(zip(deltas, epsilons, strict=True))
     shown = next(bound for bound in bounds if bound[1] <= epsilons[-1] + FAR)
@@ -179,7 +199,9 @@ Comparison = Callable[[Tally, Sequence[Array], float], Followed]
 
 def _comparison(laws: Sequence[Any], form: Representation) -> Comparison | None:
     """Return what compares runs with the laws of their inputs, with a given error; None where nothing does."""
-    if all(isinstance(law, FiniteLaw) and len(law.outcomes) <= MOST_OUTPUTS for law in laws):
+    if all(
+        isinstance(law, FiniteLaw) and len(law.outcomes) <= MOST_OUTPUTS for law in laws
+    ):
         return partial(_by_counts, laws)
     cdfs = [cdf_of(law) for law in laws]
     if all(cdf is not None for cdf in cdfs) and form.longest == 1:
@@ -187,21 +209,33 @@ def _comparison(laws: Sequence[Any], form: Representation) -> Comparison | None:
     return None
 
 
-def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], error: float) -> Followed:
+def _by_counts(
+    laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], error: float
+) -> Followed:
     kind = "total variation"
     if tally.full:
-        return Followed(1.0, kind, f"there are more than {MOST_OUTPUTS:,} different outputs, more than the law has")
+        return Followed(
+            1.0,
+            kind,
+            f"there are more than {MOST_OUTPUTS:,} different outputs, more than the law has",
+        )
     split = frozenset[bytes]().union(*(law.split for law in laws))
     places = [law.places(tally.outputs, tally.calls.form, split) for law in laws]
-    stated: Floats = np.array([np.append(law.floats, 0.0)[at] for law, at in zip(laws, places, strict=True)])
-    largest: Floats = np.array([law.largest[at] for law, at in zip(laws, places, strict=True)])
+    stated: Floats = np.array(
+        [np.append(law.floats, 0.0)[at] for law, at in zip(laws, places, strict=True)]
+    )
+    largest: Floats = np.array(
+        [law.largest[at] for law, at in zip(laws, places, strict=True)]
+    )
     log_e = log_e_value(tally.counts, largest)
     refuted = None
     if math.isinf(log_e):
         which, output = np.argwhere((tally.counts > 0) & (largest == 0))[0]
         times = int(tally.counts[which, output])
         often = f"{times:,} time{'s' * (times != 1)} in {tally.runs:,} runs"
-        refuted = f"{UNLIKE}: an output to which the law gives probability 0 came {often}"
+        refuted = (
+            f"{UNLIKE}: an output to which the law gives probability 0 came {often}"
+        )
     elif log_e >= math.log(2 / error):
         once_in = f"10^{log_e / math.log(10):.1f}"
         seldom = f"{tally.runs:,} runs on each input come out so at most once in {once_in} times"
@@ -212,7 +246,9 @@ def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], e
             f"The law that it states is not that of its whole output: what it lists as {brief(laws[k].outcomes[outcome])} "
             f"came in {forms} forms, differing in a type, the order of keys or the sign of a zero; list each or return one"
         )
-    return Followed(total_variation(tally.counts, stated, tally.runs, error / 2), kind, refuted)
+    return Followed(
+        total_variation(tally.counts, stated, tally.runs, error / 2), kind, refuted
+    )
 
 
 def _several_forms(places: Sequence[NDArray[np.intp]]) -> tuple[int, int, int] | None:
@@ -227,11 +263,15 @@ def _several_forms(places: Sequence[NDArray[np.intp]]) -> tuple[int, int, int] |
     return None
 
 
-def _by_values(cdfs: Sequence[Any], tally: Tally, rows: Sequence[Array], error: float) -> Followed:
+def _by_values(
+    cdfs: Sequence[Any], tally: Tally, rows: Sequence[Array], error: float
+) -> Followed:
     """Compare one number per run: both the bound and the test rest on one event per input."""
     kind = "Kolmogorov distance"
     numbers = [tally.calls.form.numbers(each).astype(np.float64) for each in rows]
-    found = [kolmogorov(each.ravel(), cdf) for each, cdf in zip(numbers, cdfs, strict=True)]
+    found = [
+        kolmogorov(each.ravel(), cdf) for each, cdf in zip(numbers, cdfs, strict=True)
+    ]
     margin, largest = kolmogorov_margin(tally.runs, error / len(found)), max(found)
     seen = f"the {kind} of {tally.runs:,} runs from it is {largest:.4g}, of which chance explains {margin:.4g}"
     refuted = f"{UNLIKE}: {seen}" if largest > margin else None
@@ -248,7 +288,9 @@ def _evidence(
     claim: Claim,
     alpha: float,
 ) -> Evidence:
-    inputs = "the input" if len(tally.inputs) == 1 else f"the {len(tally.inputs):,} inputs"
+    inputs = (
+        "the input" if len(tally.inputs) == 1 else f"the {len(tally.inputs):,} inputs"
+    )
     sure = confidence(alpha)
     details = CountingDetails(runs_per_input=tally.runs, confidence=1 - alpha)
     parts = []
@@ -270,13 +312,21 @@ def _evidence(
             f"no set of outputs loses more than ε = {outwards(epsilon, up=True)}, but for a probability of "
             f"δ = {outwards(delta, up=True, digits=2)},"
         )
-        parts.append(f"{bound if math.isfinite(epsilon) else 'they give no upper bound on ε'} on {scope}")
+        parts.append(
+            f"{bound if math.isfinite(epsilon) else 'they give no upper bound on ε'} on {scope}"
+        )
         if losses.claimed is not None:
-            parts.append(f"δ ≤ {outwards(losses.claimed, up=True, digits=2)} at ε = {claim.level:.6g}")
+            parts.append(
+                f"δ ≤ {outwards(losses.claimed, up=True, digits=2)} at ε = {claim.level:.6g}"
+            )
     if followed is not None:
-        details = replace(details, law_distance=followed.distance, law_distance_is=followed.kind)
+        details = replace(
+            details, law_distance=followed.distance, law_distance_is=followed.kind
+        )
         if followed.refuted is None:
-            distance = f"{followed.kind} {outwards(followed.distance, up=True, digits=2)}"
+            distance = (
+                f"{followed.kind} {outwards(followed.distance, up=True, digits=2)}"
+            )
             seen = f"the code was seen to follow its law within {distance} on {inputs} played"
             details = replace(details, followed=f"{seen} ({sure})")
             parts.append(seen)
@@ -285,13 +335,17 @@ def _evidence(
         statement = f"{followed.refuted} ({sure})"
     return Evidence(
         kind="counting",
-        verdict=Verdict.NOT_REFUTED if followed is None or followed.refuted is None else Verdict.INCONCLUSIVE,
+        verdict=Verdict.NOT_REFUTED
+        if followed is None or followed.refuted is None
+        else Verdict.INCONCLUSIVE,
         statement=statement,
         assumptions=[
             "the outputs of one call are independent runs of the mechanism",
             "scope: the inputs played; nothing is said of others",
         ],
-        epsilon_upper=None if losses is None or math.isinf(losses.shown[1]) else losses.shown[1],
+        epsilon_upper=None
+        if losses is None or math.isinf(losses.shown[1])
+        else losses.shown[1],
         calls=tally.runs * len(tally.inputs),
         details=details,
     )
@@ -304,4 +358,6 @@ def _scope(played: Sequence[Pair], adjacency: Adjacency) -> str:
     listed = {key(each) for pair in played for each in (pair, pair.swapped())}
     if everything is not None and all(key(pair) in listed for pair in everything):
         return f"{count} of neighbours"
-    return "the counted pair" if len(played) == 1 else f"the {len(played):,} counted pairs"
+    return (
+        "the counted pair" if len(played) == 1 else f"the {len(played):,} counted pairs"
+    )

@@ -44,7 +44,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from auditdp.claims.estimates import Limits, Promise, Unbiased, VarianceAtMost, checked_range
+from auditdp.claims.estimates import (
+    Limits,
+    Promise,
+    Unbiased,
+    VarianceAtMost,
+    checked_range,
+)
 from auditdp.errors import MechanismError
 from auditdp.evidence.request import EvidenceRequest, believed
 from auditdp.mechanism.calls import Calls
@@ -74,7 +80,12 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     """Estimates of every class of inputs."""
     assert isinstance(request.claim, Promise)  # no other claim has such evidence
     return estimation_evidence(
-        request.adapted, request.claim, request.inputs, alpha=alpha, calls=request.calls, streams=request.streams
+        request.adapted,
+        request.claim,
+        request.inputs,
+        alpha=alpha,
+        calls=request.calls,
+        streams=request.streams,
     )
 
 
@@ -115,37 +126,71 @@ def estimation_evidence(
     samples = [
         sample
         for k, (name, group) in enumerate(inputs.items())
-        for sample in _samples(made, promise, name, group, each, streams("estimation", k))
+        for sample in _samples(
+            made, promise, name, group, each, streams("estimation", k)
+        )
     ]
     level = alpha / len(samples)
     classes = {
-        name: _describe([s for s in samples if s.name == name], group, promise, level) for name, group in inputs.items()
+        name: _describe([s for s in samples if s.name == name], group, promise, level)
+        for name, group in inputs.items()
     }
     broken, within = _judge(promise, samples, alpha)
-    refuted = dict.fromkeys(s.name for s, is_broken in zip(samples, broken, strict=True) if is_broken)
-    worst = max((classes[name] for name in refuted), key=lambda c: _severity(promise, c), default=None)
+    refuted = dict.fromkeys(
+        s.name for s, is_broken in zip(samples, broken, strict=True) if is_broken
+    )
+    worst = max(
+        (classes[name] for name in refuted),
+        key=lambda c: _severity(promise, c),
+        default=None,
+    )
     promised = str(promise)[0].upper() + str(promise)[1:]
     undeclared = any(s.limits is None for s in samples)
     if worst is not None:
-        asymptotic, verdict = undeclared and isinstance(promise, Unbiased), Verdict.VIOLATED
+        asymptotic, verdict = (
+            undeclared and isinstance(promise, Unbiased),
+            Verdict.VIOLATED,
+        )
         at = f"{'the asymptotic ' if asymptotic else ''}level {alpha:.4g}"
-        statement = f"{promised} is refuted in {len(refuted)} of {len(classes)} classes at {at}"
+        statement = (
+            f"{promised} is refuted in {len(refuted)} of {len(classes)} classes at {at}"
+        )
     else:
-        asymptotic, verdict = undeclared and promise.kurtosis is None, Verdict.EQUIVALENT
+        asymptotic, verdict = (
+            undeclared and promise.kurtosis is None,
+            Verdict.EQUIVALENT,
+        )
         at = f"{'asymptotic ' if asymptotic else ''}{confidence(alpha)}"
         statement = f"{promised} holds in all {len(classes)} classes with {at}"
-        if undecided := [s for s, is_within in zip(samples, within, strict=True) if not is_within]:
-            verdict, statement = Verdict.NOT_REFUTED, f"{promised} is not refuted, but {_needed(undecided, asymptotic)}"
+        if undecided := [
+            s for s, is_within in zip(samples, within, strict=True) if not is_within
+        ]:
+            verdict, statement = (
+                Verdict.NOT_REFUTED,
+                f"{promised} is not refuted, but {_needed(undecided, asymptotic)}",
+            )
     found = Evidence(
         kind="estimation",
         verdict=verdict,
         statement=statement,
         calls=sum(len(s.errors) for s in samples),
-        assumptions=_assumptions(promise, samples, alpha, asymptotic, refuted=worst is not None),
-        counterexample=None if worst is None else Counterexample(pair=worst.name, explanation=_explain(promise, worst)),
-        details=EstimationDetails(classes=list(classes.values()), margin=promise.margin),
+        assumptions=_assumptions(
+            promise, samples, alpha, asymptotic, refuted=worst is not None
+        ),
+        counterexample=None
+        if worst is None
+        else Counterexample(pair=worst.name, explanation=_explain(promise, worst)),
+        details=EstimationDetails(
+            classes=list(classes.values()), margin=promise.margin
+        ),
     )
-    return believed(found, made, first[:2] if worst is None else inputs[worst.name][:2], streams, calls)
+    return believed(
+        found,
+        made,
+        first[:2] if worst is None else inputs[worst.name][:2],
+        streams,
+        calls,
+    )
 
 
 def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:
@@ -159,11 +204,18 @@ def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:
 
 
 def _samples(
-    made: Calls, promise: Promise, name: str, group: Sequence[Any], calls: int, rng: np.random.Generator
+    made: Calls,
+    promise: Promise,
+    name: str,
+    group: Sequence[Any],
+    calls: int,
+    rng: np.random.Generator,
 ) -> list[Sample]:
     """Return what every input of one class gives; the last bits of a subtraction are no bias."""
     samples = []
-    for share, data in zip(np.array_split(np.arange(calls), len(group)), group, strict=True):
+    for share, data in zip(
+        np.array_split(np.arange(calls), len(group)), group, strict=True
+    ):
         outputs = made(data, len(share), rng)
         if outputs.ndim != 1:
             raise MechanismError(
@@ -172,16 +224,31 @@ def _samples(
         with made.inputs.lent(f"{made.name}: the promise's truth", data) as (lent,):
             truth = promise.truth(lent)
         values = outputs.astype(float)
-        for wrong, text in ((np.isnan(values), "NaN"), (np.isinf(values), "an infinite number")):
+        for wrong, text in (
+            (np.isnan(values), "NaN"),
+            (np.isinf(values), "an infinite number"),
+        ):
             if wrong.any():
-                raise MechanismError(f"{made.name}: returned {text} on input {brief(data)}, which estimates nothing")
+                raise MechanismError(
+                    f"{made.name}: returned {text} on input {brief(data)}, which estimates nothing"
+                )
         limits = _declared(made.mechanism, promise, data, values)
-        errors = np.where(np.isclose(values, truth, rtol=1e-12, atol=0.0), 0.0, values - truth)
-        samples.append(Sample(name, errors, None if limits is None else (limits[0] - truth, limits[1] - truth)))
+        errors = np.where(
+            np.isclose(values, truth, rtol=1e-12, atol=0.0), 0.0, values - truth
+        )
+        samples.append(
+            Sample(
+                name,
+                errors,
+                None if limits is None else (limits[0] - truth, limits[1] - truth),
+            )
+        )
     return samples
 
 
-def _declared(mechanism: Mechanism, promise: Promise, data: Any, values: Floats) -> Limits | None:
+def _declared(
+    mechanism: Mechanism, promise: Promise, data: Any, values: Floats
+) -> Limits | None:
     """Return the declared range for an input, wider by what rounding may add, after checking that it holds."""
     own = capabilities(mechanism).output_range
     given = own(data) if own is not None else None
@@ -201,19 +268,27 @@ def _declared(mechanism: Mechanism, promise: Promise, data: Any, values: Floats)
     return low, high
 
 
-def _judge(promise: Promise, samples: Sequence[Sample], alpha: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _judge(
+    promise: Promise, samples: Sequence[Sample], alpha: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return for every input whether the promise is refuted there, and whether it is shown to hold there."""
     refuting, showing = [], []
     for s in samples:
         level = alpha / len(samples)
         if isinstance(promise, VarianceAtMost):
             refuting.append(variance_above(s.errors, promise.bound, level))
-            showing.append(variance_below(s.errors, promise.bound, alpha, s.limits, promise.kurtosis))
+            showing.append(
+                variance_below(
+                    s.errors, promise.bound, alpha, s.limits, promise.kurtosis
+                )
+            )
         else:
             allowed = promise.margin if promise.almost else 0.0
             refuting.append(bias(s.errors, -allowed, allowed, level, s.limits))
             showing.append(mean_within(s.errors, promise.margin, alpha, s.limits))
-    return _holm(np.exp(-np.maximum(refuting, 0.0)), alpha), np.asarray(showing) >= math.log(1 / alpha)
+    return _holm(np.exp(-np.maximum(refuting, 0.0)), alpha), np.asarray(
+        showing
+    ) >= math.log(1 / alpha)
 
 
 def _holm(p_values: Floats, alpha: float) -> NDArray[np.bool_]:
@@ -224,21 +299,33 @@ def _holm(p_values: Floats, alpha: float) -> NDArray[np.bool_]:
     """
     order, count = np.argsort(p_values), len(p_values)
     refuted = np.zeros(count, dtype=np.bool_)
-    refuted[order] = np.logical_and.accumulate(p_values[order] <= alpha / (count - np.arange(count)))
+    refuted[order] = np.logical_and.accumulate(
+        p_values[order] <= alpha / (count - np.arange(count))
+    )
     return refuted
 
 
 def _assumptions(
-    promise: Promise, samples: Sequence[Sample], alpha: float, asymptotic: bool, *, refuted: bool
+    promise: Promise,
+    samples: Sequence[Sample],
+    alpha: float,
+    asymptotic: bool,
+    *,
+    refuted: bool,
 ) -> list[str]:
     """Return what a verdict rests on."""
     found = ["calls are independent"]
     if isinstance(promise, VarianceAtMost) and refuted:
         return found  # nothing else, whatever is declared
     if promise.kurtosis is not None:
-        return [*found, f"the kurtosis of the estimates is at most {promise.kurtosis:g}, as declared"]
+        return [
+            *found,
+            f"the kurtosis of the estimates is at most {promise.kurtosis:g}, as declared",
+        ]
     if any(s.limits is not None for s in samples):
-        found.append("every estimate lies in the declared range, as all that were seen do")
+        found.append(
+            "every estimate lies in the declared range, as all that were seen do"
+        )
     if asymptotic:
         fewest = min(len(s.errors) for s in samples if s.limits is None)
         found.append(
@@ -256,7 +343,9 @@ def _assumptions(
     return found
 
 
-def _describe(samples: Sequence[Sample], group: Sequence[Any], promise: Promise, alpha: float) -> ClassOfInputs:
+def _describe(
+    samples: Sequence[Sample], group: Sequence[Any], promise: Promise, alpha: float
+) -> ClassOfInputs:
     """Return the numbers of one class for the report: of its inputs together, and of the one that is furthest off.
 
     The intervals are Student's: they show where the numbers are, and no verdict rests on them.
@@ -266,8 +355,12 @@ def _describe(samples: Sequence[Sample], group: Sequence[Any], promise: Promise,
     values = np.concatenate(parts)
     half = _student(values, alpha)
     bias = float(values.mean())
-    variance = float(np.average([v.var(ddof=1) for v in parts], weights=[len(v) for v in parts]))
-    low, high = variance_interval(np.concatenate([sample_variances(v) for v in parts]), variance, alpha)
+    variance = float(
+        np.average([v.var(ddof=1) for v in parts], weights=[len(v) for v in parts])
+    )
+    low, high = variance_interval(
+        np.concatenate([sample_variances(v) for v in parts]), variance, alpha
+    )
     return ClassOfInputs(
         name=samples[0].name,
         n=len(values),
@@ -284,7 +377,9 @@ def _describe(samples: Sequence[Sample], group: Sequence[Any], promise: Promise,
     )
 
 
-def variance_interval(groups: Floats, variance: float, alpha: float) -> tuple[float, float]:
+def variance_interval(
+    groups: Floats, variance: float, alpha: float
+) -> tuple[float, float]:
     """Return a two-sided interval around a variance from the t interval of the sample variances of groups of calls."""
     spread = _student(groups, alpha)
     return variance - spread, variance + spread
@@ -292,11 +387,19 @@ def variance_interval(groups: Floats, variance: float, alpha: float) -> tuple[fl
 
 def _student(values: Floats, alpha: float) -> float:
     """Return half the width of Student's interval for a mean."""
-    return float(-stdtrit(len(values) - 1, alpha / 2) * values.std(ddof=1) / math.sqrt(len(values)))
+    return float(
+        -stdtrit(len(values) - 1, alpha / 2)
+        * values.std(ddof=1)
+        / math.sqrt(len(values))
+    )
 
 
 def _severity(promise: Promise, c: ClassOfInputs) -> float:
-    return c.largest_variance if isinstance(promise, VarianceAtMost) else abs(c.largest_bias)
+    return (
+        c.largest_variance
+        if isinstance(promise, VarianceAtMost)
+        else abs(c.largest_bias)
+    )
 
 
 def _explain(promise: Promise, c: ClassOfInputs) -> str:
@@ -323,7 +426,9 @@ INFLATION = 3.0
 8 times too often (4 of 500,000 samples of 400 calls); with 3, never."""
 
 
-def bias(values: Floats, low: float, high: float, alpha: float, limits: Limits | None) -> float:
+def bias(
+    values: Floats, low: float, high: float, alpha: float, limits: Limits | None
+) -> float:
     """Return the log wealth against "the mean lies between ``low`` and ``high``", half of it staked on either side.
 
     Args:
@@ -339,7 +444,9 @@ def bias(values: Floats, low: float, high: float, alpha: float, limits: Limits |
     return _wealth(np.logaddexp(above, below) - math.log(2), limits is not None)
 
 
-def mean_within(values: Floats, margin: float, alpha: float, limits: Limits | None) -> float:
+def mean_within(
+    values: Floats, margin: float, alpha: float, limits: Limits | None
+) -> float:
     """Return the log wealth against "the mean is not within ±margin": the lesser of two, against either side.
 
     Each is valid against its side, and the hypothesis is one of the two, so the lesser is valid against both.
@@ -352,11 +459,17 @@ def mean_within(values: Floats, margin: float, alpha: float, limits: Limits | No
 
 def variance_above(values: Floats, bound: float, alpha: float) -> float:
     """Return the log wealth against "the variance is at most ``bound``", of independent numbers of any one law."""
-    return _wealth(mean_bets(sample_variances(values), bound, alpha, 0.0, start=2), True)
+    return _wealth(
+        mean_bets(sample_variances(values), bound, alpha, 0.0, start=2), True
+    )
 
 
 def variance_below(
-    values: Floats, bound: float, alpha: float, limits: Limits | None = None, kurtosis: float | None = None
+    values: Floats,
+    bound: float,
+    alpha: float,
+    limits: Limits | None = None,
+    kurtosis: float | None = None,
 ) -> float:
     """Return the log wealth against "the variance is at least ``bound``".
 
@@ -369,16 +482,22 @@ def variance_below(
             test is asymptotic, and not valid where the sample shows less than a third of it.
     """
     if kurtosis is None and limits is not None:
-        centre = np.concatenate([values[:1], np.cumsum(values)[:-1] / np.arange(1, len(values))])
+        centre = np.concatenate(
+            [values[:1], np.cumsum(values)[:-1] / np.arange(1, len(values))]
+        )
         widest = np.maximum(centre - limits[0], limits[1] - centre) ** 2
-        return _wealth(mean_bets(-((values - centre) ** 2), -bound, alpha, -widest), True)
+        return _wealth(
+            mean_bets(-((values - centre) ** 2), -bound, alpha, -widest), True
+        )
     if kurtosis is None and not varies(values):
         return 0.0
     assumed = INFLATION * sample_kurtosis(values) if kurtosis is None else kurtosis
     return _wealth(kurtosis_bets(values, bound, alpha, assumed), kurtosis is not None)
 
 
-def kurtosis_bets(values: Floats, bound: float, alpha: float, kurtosis: float) -> Floats:
+def kurtosis_bets(
+    values: Floats, bound: float, alpha: float, kurtosis: float
+) -> Floats:
     """Return the log wealth of bets against "the variance is at least B", given the most that the kurtosis can be.
 
     For the sample variance Y of a group of k = 5 calls the factor is f(Y)/(1 − s + s²c/4), with f(Y) = (1 − sY/(2B))² up to
@@ -396,7 +515,9 @@ def kurtosis_bets(values: Floats, bound: float, alpha: float, kurtosis: float) -
 
 def sample_variances(values: Floats) -> Floats:
     """Return the sample variances of disjoint groups of five calls."""
-    return np.asarray(values[: len(values) // GROUP * GROUP].reshape(-1, GROUP).var(axis=1, ddof=1))
+    return np.asarray(
+        values[: len(values) // GROUP * GROUP].reshape(-1, GROUP).var(axis=1, ddof=1)
+    )
 
 
 def sample_kurtosis(values: Floats) -> float:
@@ -420,7 +541,13 @@ def _wealth(process: Floats, valid: bool) -> float:
     return max(0.0, float(process.max())) if valid else float(process[-1])
 
 
-def mean_bets(values: Floats, mean: float, alpha: float, low: Floats | float | None, start: int = START) -> Floats:
+def mean_bets(
+    values: Floats,
+    mean: float,
+    alpha: float,
+    low: Floats | float | None,
+    start: int = START,
+) -> Floats:
     """Return the log wealth of bets against "the mean is at most ``mean``", after every number.
 
     ``low`` is what each number is at least, None where nothing is declared.
@@ -428,7 +555,10 @@ def mean_bets(values: Floats, mean: float, alpha: float, low: Floats | float | N
     place = np.arange(len(values))
     if low is None:
         least, most = np.minimum.accumulate(values), np.maximum.accumulate(values)
-        low, allowed = _before(2 * least - most, values[0]), _before(_changes(values), 0) >= 2 * START
+        low, allowed = (
+            _before(2 * least - most, values[0]),
+            _before(_changes(values), 0) >= 2 * START,
+        )
     else:
         allowed = place >= start
     gains = values - mean

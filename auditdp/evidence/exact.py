@@ -28,12 +28,26 @@ from auditdp.claims.claim import Claim
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import AuditError, ClaimError, MechanismError
 from auditdp.evidence.exact_coverage import EXAMPLES, Compared, by_envelope, by_pairs
-from auditdp.evidence.exact_losses import ROUNDING_TOLERANCE, PairLoss, aligned, hockey_stick, ratio, row_loss
+from auditdp.evidence.exact_losses import (
+    ROUNDING_TOLERANCE,
+    PairLoss,
+    aligned,
+    hockey_stick,
+    ratio,
+    row_loss,
+)
 from auditdp.evidence.loss_of_laws import delta_curve
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.evidence.stated_laws import Stated, is_pure, size, stated_by
 from auditdp.mechanism.capabilities import Capabilities, capabilities
-from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, precision
+from auditdp.mechanism.laws import (
+    Envelope,
+    FiniteLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    StepLaw,
+    precision,
+)
 from auditdp.mechanism.protocol import brief
 from auditdp.numerics.balls import above, below
 from auditdp.numerics.rounding import outwards
@@ -48,17 +62,32 @@ NOTHING = 1e-30
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     """Stated laws, of the listed pairs alone where the audit is not exhaustive."""
     del alpha  # nothing is drawn
-    mechanism, adjacency, refuting = request.mechanism, request.adjacency, request.control
+    mechanism, adjacency, refuting = (
+        request.mechanism,
+        request.adjacency,
+        request.control,
+    )
     if not has_exact_law(mechanism, adjacency, refuting=refuting):
         return None
     play = None if request.exhaustive else (request.game.play or adjacency.pairs())
-    seed, examples = int(request.streams("exact", 0).integers(2**32)), request.generated(EXAMPLES)
+    seed, examples = (
+        int(request.streams("exact", 0).integers(2**32)),
+        request.generated(EXAMPLES),
+    )
     return exact_evidence(
-        mechanism, request.privacy, adjacency, play=play, seed=seed, examples=examples, refuting=refuting
+        mechanism,
+        request.privacy,
+        adjacency,
+        play=play,
+        seed=seed,
+        examples=examples,
+        refuting=refuting,
     )
 
 
-def has_exact_law(mechanism: Any, adjacency: Adjacency, *, refuting: bool = False) -> bool:
+def has_exact_law(
+    mechanism: Any, adjacency: Adjacency, *, refuting: bool = False
+) -> bool:
     """Return whether the mechanism states a law that this evidence can use for these neighbours.
 
     Where that is for ``refuting`` a claim, one before post-processing cannot be used.
@@ -109,22 +138,32 @@ def exact_evidence(
         envelope = able.envelope()
         compared = by_envelope(envelope, stated, adjacency, seed)
     elif stated is None:
-        raise MechanismError(f"{able.name}: states no law to compare; give it distribution(data)")
+        raise MechanismError(
+            f"{able.name}: states no law to compare; give it distribution(data)"
+        )
     else:
         if refuting and stated.of_output:
             play = _first_that_breaks(stated, claim, adjacency, play) or play
-        compared = by_pairs(able, stated, claim, adjacency, play, seed=seed, examples=examples)
+        compared = by_pairs(
+            able, stated, claim, adjacency, play, seed=seed, examples=examples
+        )
     found = _LawComparison(able, claim, stated, envelope, compared)
     if found.broken and found.attained:
         return Evidence(
             verdict=Verdict.VIOLATED,
             statement=f"Exact {_value(found.worst, claim)} over {compared.coverage.scope}; the claim is {claim}",
-            counterexample=found.counterexample(adjacency, seed=seed, examples=examples),
+            counterexample=found.counterexample(
+                adjacency, seed=seed, examples=examples
+            ),
             **found.recorded(),
         )
     reached = _reached(found.worst, compared, claim, attained=found.attained)
     if found.within and found.bounded and compared.complete:
-        return Evidence(verdict=Verdict.CERTIFIED, statement=f"{reached}, certainly within {claim}", **found.recorded())
+        return Evidence(
+            verdict=Verdict.CERTIFIED,
+            statement=f"{reached}, certainly within {claim}",
+            **found.recorded(),
+        )
     return Evidence(
         verdict=Verdict.NOT_REFUTED,
         statement=f"{reached}; not certified: {found.undecided_because()}",
@@ -145,29 +184,53 @@ class _LawComparison:
     """
 
     def __init__(
-        self, able: Capabilities, claim: Claim, stated: Stated | None, envelope: Envelope | None, compared: Compared
+        self,
+        able: Capabilities,
+        claim: Claim,
+        stated: Stated | None,
+        envelope: Envelope | None,
+        compared: Compared,
     ) -> None:
-        self.able, self.claim, self.stated, self.envelope, self.compared = able, claim, stated, envelope, compared
-        self.attained = envelope is not None or (stated is not None and stated.of_output)
-        judged, bound = [_judge(loss, claim) for loss in compared.losses], compared.coverage.bound
+        self.able, self.claim, self.stated, self.envelope, self.compared = (
+            able,
+            claim,
+            stated,
+            envelope,
+            compared,
+        )
+        self.attained = envelope is not None or (
+            stated is not None and stated.of_output
+        )
+        judged, bound = (
+            [_judge(loss, claim) for loss in compared.losses],
+            compared.coverage.bound,
+        )
         self.broken = [k for k, (_, breaks) in enumerate(judged) if breaks]
         self.within = all(holds for holds, _ in judged)
         self.bounded = bound is None or _judge(bound, claim)[0]
-        self.index = max(self.broken or range(len(judged)), key=lambda k: size(compared.losses[k]))
+        self.index = max(
+            self.broken or range(len(judged)), key=lambda k: size(compared.losses[k])
+        )
         self.worst, self.pair = compared.losses[self.index], compared.pairs[self.index]
 
     def recorded(self) -> dict[str, Any]:
         """Return what an evidence holds whatever its verdict is."""
         claim, compared, worst = self.claim, self.compared, self.worst
         coverage = compared.coverage
-        ends = [_levels(loss, claim) for loss in [*compared.losses, coverage.bound or worst]]
+        ends = [
+            _levels(loss, claim) for loss in [*compared.losses, coverage.bound or worst]
+        ]
         known = all(level is not None for level in ends)
         calibrated = coverage.bound is not None and self.envelope is None
         return {
             "kind": "exact",
-            "assumptions": _assumptions(self.able.name, compared, attained=self.attained),
+            "assumptions": _assumptions(
+                self.able.name, compared, attained=self.attained
+            ),
             "details": ExactDetails(
-                exact_epsilon=worst.lower if self.attained and (worst.mu is None or is_pure(claim)) else None,
+                exact_epsilon=worst.lower
+                if self.attained and (worst.mu is None or is_pure(claim))
+                else None,
                 worst_pair=str(self.pair),
                 loss_computed_from=worst.source,
                 scope=coverage.scope,
@@ -175,25 +238,37 @@ class _LawComparison:
                 given_sensitivity=self.able.sensitivity if calibrated else None,
                 **_curves(claim, self.stated, worst, self.pair),
             ),
-            "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known and self.attained else None,
-            "epsilon_upper": max(level[1] for level in ends if level) if known and compared.complete else None,
+            "epsilon_lower": max(level[0] for level in ends[:-1] if level)
+            if known and self.attained
+            else None,
+            "epsilon_upper": max(level[1] for level in ends if level)
+            if known and compared.complete
+            else None,
         }
 
-    def counterexample(self, adjacency: Adjacency, *, seed: int, examples: int) -> Counterexample:
+    def counterexample(
+        self, adjacency: Adjacency, *, seed: int, examples: int
+    ) -> Counterexample:
         """Spell out the pair that breaks the claim, or a smaller one that a search comes to."""
         if self.envelope is not None and not self.compared.by_law:
-            return _envelope_counterexample(self.envelope, self.index, self.worst, self.pair, self.claim)
+            return _envelope_counterexample(
+                self.envelope, self.index, self.worst, self.pair, self.claim
+            )
         assert self.stated is not None  # its law gave the loss
         pair = self.pair
         if self.compared.searchable:
-            pair = _smallest(adjacency, self.stated, self.claim, pair, seed=seed, examples=examples)
+            pair = _smallest(
+                adjacency, self.stated, self.claim, pair, seed=seed, examples=examples
+            )
         return _counterexample(self.stated, pair, self.claim)
 
     def undecided_because(self) -> str:
         """Say why the claim is neither broken nor certified."""
         unchecked = self.compared.coverage.unchecked
         if self.broken:
-            return "that is the law before post-processing, and the output may lose less"
+            return (
+                "that is the law before post-processing, and the output may lose less"
+            )
         if self.within and self.bounded:
             return unchecked
         if self.within and unchecked == "":
@@ -206,11 +281,30 @@ def _first_that_breaks(
     stated: Stated, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None
 ) -> list[Pair] | None:
     """Return the first pair, of those that are given, listed or enumerated, that certainly breaks the claim, if any does."""
-    enumerated = (pair for source in (adjacency.pairs, adjacency.exhaustive) for pair in source() or ())
-    return next(([pair] for pair in given or enumerated if _judge(stated.loss_of(pair), claim)[1]), None)
+    enumerated = (
+        pair
+        for source in (adjacency.pairs, adjacency.exhaustive)
+        for pair in source() or ()
+    )
+    return next(
+        (
+            [pair]
+            for pair in given or enumerated
+            if _judge(stated.loss_of(pair), claim)[1]
+        ),
+        None,
+    )
 
 
-def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *, seed: int, examples: int) -> Pair:
+def _smallest(
+    adjacency: Adjacency,
+    stated: Stated,
+    claim: Claim,
+    start: Pair,
+    *,
+    seed: int,
+    examples: int,
+) -> Pair:
     """Return the simplest violating pair that a search comes to, or the one that it starts from."""
 
     def loss_of(pair: Pair) -> PairLoss | None:
@@ -230,24 +324,41 @@ def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *
     generated = offers(adjacency).generated
     if generated is None:
         return start
-    return smallest(generated, violates, examples=examples, seed=seed, start=start, score=score) or start
+    return (
+        smallest(
+            generated, violates, examples=examples, seed=seed, start=start, score=score
+        )
+        or start
+    )
 
 
 def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
     """Bounds on what the claim's parameter has to be for this pair: epsilon, or mu where the pair is Gaussian."""
     if isinstance(claim, GaussianDP):
-        return None if loss.mu is None or loss.least_mu is None else (max(0.0, below(loss.least_mu)), above(loss.mu))
+        return (
+            None
+            if loss.mu is None or loss.least_mu is None
+            else (max(0.0, below(loss.least_mu)), above(loss.mu))
+        )
     if is_pure(claim) or loss.needed is None:
         return (loss.lower, loss.upper) if is_pure(claim) else None
     holds, breaks = _judge(loss, claim)
     lower, upper = loss.needed
-    return max(lower, claim.level) if breaks else lower, min(upper, claim.level) if holds else upper
+    return max(lower, claim.level) if breaks else lower, min(
+        upper, claim.level
+    ) if holds else upper
 
 
-def _reached(worst: PairLoss, compared: Compared, claim: Claim, *, attained: bool) -> str:
+def _reached(
+    worst: PairLoss, compared: Compared, claim: Claim, *, attained: bool
+) -> str:
     """Say what is lost at most, and whether any pair was seen to lose it."""
     coverage = compared.coverage
-    loses, bound, scope = _value(worst, claim), coverage.bound and _value(coverage.bound, claim), coverage.scope
+    loses, bound, scope = (
+        _value(worst, claim),
+        coverage.bound and _value(coverage.bound, claim),
+        coverage.scope,
+    )
     if not attained:
         return f"Before post-processing the law loses {bound or loses} over {scope}, and the output at most that"
     if bound in (None, loses):
@@ -280,7 +391,9 @@ def _number(value: arb, digits: int) -> str:
 def _assumptions(name: str, compared: Compared, *, attained: bool) -> list[str]:
     """Return what the evidence rests on."""
     what = (
-        "draws from the law that it states" if attained else "computes its output from what has the law that it states"
+        "draws from the law that it states"
+        if attained
+        else "computes its output from what has the law that it states"
     )
     losses = [*compared.losses, *filter(None, [compared.coverage.bound])]
     return [
@@ -308,16 +421,30 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
         if delta == 0:
             return bool(loss.high <= level), bool(loss.low > level * tolerance)
         if loss.delta is None or loss.delta_beyond is None:
-            return bool(loss.high <= level), False  # a pure loss within the level satisfies every delta
-        return bool(loss.high <= level or loss.delta <= arb(delta)), bool(loss.delta_beyond > arb(delta) * tolerance)
+            return bool(
+                loss.high <= level
+            ), False  # a pure loss within the level satisfies every delta
+        return bool(loss.high <= level or loss.delta <= arb(delta)), bool(
+            loss.delta_beyond > arb(delta) * tolerance
+        )
 
 
-def _curves(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair) -> dict[str, Any]:
+def _curves(
+    claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair
+) -> dict[str, Any]:
     """Return δ(ε) of the claim, and of the worst pair where its law is known."""
-    top = 1.25 * max(claim.level, worst.lower if math.isfinite(worst.lower) else 2 * claim.level)
+    top = 1.25 * max(
+        claim.level, worst.lower if math.isfinite(worst.lower) else 2 * claim.level
+    )
     epsilons = np.linspace(0.0, top, CURVE_POINTS)
-    curves: dict[str, Any] = {"claim_curve": [(float(e), claim.delta_at(float(e))) for e in epsilons]}
-    laws = [] if stated is None or not stated.of_output else [stated.law_of(data) for _, data in sides(pair)]
+    curves: dict[str, Any] = {
+        "claim_curve": [(float(e), claim.delta_at(float(e))) for e in epsilons]
+    }
+    laws = (
+        []
+        if stated is None or not stated.of_output
+        else [stated.law_of(data) for _, data in sides(pair)]
+    )
     if laws and isinstance(laws[0], FiniteLaw | StepLaw | GaussianLaw):
         with suppress(MechanismError):  # no closed form where sigma depends on the data
             curves["curve"] = delta_curve(laws[0], laws[1], epsilons)
@@ -326,7 +453,11 @@ def _curves(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair) ->
 
 def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     """Spell a violation out: of the outputs that certainly exceed the claim, the one that adds most to δ."""
-    loss, p, q = stated.loss_of(pair), stated.law_of(pair.data), stated.law_of(pair.neighbour)
+    loss, p, q = (
+        stated.loss_of(pair),
+        stated.law_of(pair.data),
+        stated.law_of(pair.neighbour),
+    )
     found = partial(Counterexample, pair=str(pair), python=pair.python)
     if isinstance(p, LaplaceLaw) and loss.lower == math.inf:
         return found(explanation=f"An infinite loss, computed from {loss.source}")
@@ -336,14 +467,19 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
             explanation=f"The log ratio of the two densities reaches {loss}; the claim allows {claim.level:.6g}",
         )
     if isinstance(p, GaussianLaw):
-        return found(explanation=f"The two laws are Gaussian: exact {_value(loss, claim)}; the claim is {claim}")
+        return found(
+            explanation=f"The two laws are Gaussian: exact {_value(loss, claim)}; the claim is {claim}"
+        )
     with precision():
         level = arb(claim.level).exp()
         laws = aligned(p, q)
         rows = laws.filled
         exceeding = [row for row in rows if ratio(row[0], row[1])[0] > level] or rows
         pp, qq, output = max(
-            exceeding, key=lambda row: max(float(row[0] - level * row[1]), float(row[1] - level * row[0]))
+            exceeding,
+            key=lambda row: max(
+                float(row[0] - level * row[1]), float(row[1] - level * row[0])
+            ),
         )
         delta = float(hockey_stick(laws, arb(claim.level)).mid())
     return found(
@@ -357,10 +493,16 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     )
 
 
-def _envelope_counterexample(envelope: Envelope, k: int, loss: PairLoss, pair: Pair, claim: Claim) -> Counterexample:
+def _envelope_counterexample(
+    envelope: Envelope, k: int, loss: PairLoss, pair: Pair, claim: Claim
+) -> Counterexample:
     output = envelope.outputs[k]
     least, most = envelope.bounds[k]
-    each = f"; {envelope.uses} coordinates lose as much each, ε = {loss} in all" if envelope.uses > 1 else ""
+    each = (
+        f"; {envelope.uses} coordinates lose as much each, ε = {loss} in all"
+        if envelope.uses > 1
+        else ""
+    )
     return Counterexample(
         pair=str(pair),
         python=pair.python,
@@ -369,7 +511,9 @@ def _envelope_counterexample(envelope: Envelope, k: int, loss: PairLoss, pair: P
             f"This output has probability (or density) {_show(most)} on the first input and {_show(least)} on the second, "
             f"{_factor(row_loss(most, least))}{each}; the claim is {claim}"
         ),
-        probabilities=None if envelope.uses > 1 else (float(most.mid()), float(least.mid())),
+        probabilities=None
+        if envelope.uses > 1
+        else (float(most.mid()), float(least.mid())),
     )
 
 

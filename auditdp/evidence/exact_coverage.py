@@ -87,7 +87,9 @@ def by_pairs(
     if given is not None:
         return Compared(pairs, losses, searched(adjacency, seen), looked_at=len(pairs))
     noise = declared_noise(able, stated, pairs[0].data)
-    departures = [] if noise is None else [d for pair in pairs if (d := noise.departure(pair))]
+    departures = (
+        [] if noise is None else [d for pair in pairs if (d := noise.departure(pair))]
+    )
     found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
     listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
     new = [pair for pair in found if key(pair) not in listed]
@@ -100,9 +102,19 @@ def by_pairs(
         coverage = searched(adjacency, seen, offers(adjacency).remedy)
         return Compared(pairs, losses, coverage, searchable=True, looked_at=looked_at)
     if not departures and not new:
-        departures = ["the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"]
-    coverage = additive(adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), ""))
-    return Compared(pairs, losses, coverage, searchable=True, looked_at=looked_at if departures else None)
+        departures = [
+            "the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"
+        ]
+    coverage = additive(
+        adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), "")
+    )
+    return Compared(
+        pairs,
+        losses,
+        coverage,
+        searchable=True,
+        looked_at=looked_at if departures else None,
+    )
 
 
 def _search(
@@ -133,7 +145,9 @@ def _search(
     found = maximise(offered.generated, loss, examples=examples, seed=seed)
     if noise is not None and not departures:
         wide = offered.generated if offered.wide is None else offered.wide
-        with suppress(AuditError):  # inputs that a mechanism refuses, all of them, show nothing
+        with suppress(
+            AuditError
+        ):  # inputs that a mechanism refuses, all of them, show nothing
             found += maximise(wide, departs, examples=2 * examples, seed=seed)
     distinct = {key(pair): pair for _, pair in found}
     return [pair for pair in distinct.values() if _states(stated, pair)]
@@ -147,12 +161,16 @@ def _states(stated: Stated, pair: Pair) -> bool:
     return True
 
 
-def _enumerated(stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: int) -> Compared:
+def _enumerated(
+    stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: int
+) -> Compared:
     """Compare all pairs; where they are listed up to the order of nodes, compare some of them in other orders as well."""
     losses = [stated.loss_of(pair) for pair in pairs]
     looked_at = len(pairs)
     if not isinstance(adjacency, UpToOrder) or not adjacency.unlabelled:
-        return Compared(pairs, losses, enumerated(adjacency, looked_at), looked_at=looked_at)
+        return Compared(
+            pairs, losses, enumerated(adjacency, looked_at), looked_at=looked_at
+        )
     rng = np.random.default_rng(seed)
     unlike: list[tuple[Pair, Pair]] = []
     tried = min(REORDERED, REORDERED_EACH * looked_at)
@@ -162,15 +180,21 @@ def _enumerated(stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: i
         if not _alike(stated, pair, other):
             unlike.append((pair, other))
     if not unlike:
-        return Compared(pairs, losses, enumerated(adjacency, looked_at, tried), looked_at=looked_at)
-    found = max((other for _, other in unlike), key=lambda pair: size(stated.loss_of(pair)))
+        return Compared(
+            pairs, losses, enumerated(adjacency, looked_at, tried), looked_at=looked_at
+        )
+    found = max(
+        (other for _, other in unlike), key=lambda pair: size(stated.loss_of(pair))
+    )
     pair, other = unlike[0]
     depends = (
         f"the law depends on the order of the nodes ({pair} loses {stated.loss_of(pair)}, {other} loses "
         f"{stated.loss_of(other)}, or gives its outputs other probabilities); leave unlabelled=True out"
     )
     coverage = enumerated(adjacency, looked_at, tried, depends)
-    return Compared([*pairs, found], [*losses, stated.loss_of(found)], coverage, looked_at=looked_at)
+    return Compared(
+        [*pairs, found], [*losses, stated.loss_of(found)], coverage, looked_at=looked_at
+    )
 
 
 def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
@@ -186,12 +210,19 @@ def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
     if not isinstance(first, FiniteLaw) or not isinstance(second, FiniteLaw):
         return type(first) is type(second)
     longest = max(len(law.floats) for law in (first, second))
-    mine, theirs = (np.sort(np.pad(law.floats, (longest - len(law.floats), 0))) for law in (first, second))
+    mine, theirs = (
+        np.sort(np.pad(law.floats, (longest - len(law.floats), 0)))
+        for law in (first, second)
+    )
     rounded = first.left_out.floats or second.left_out.floats
-    return np.allclose(mine, theirs, rtol=AGREEMENT, atol=FLOAT_ABSOLUTE_ERROR if rounded else 0)
+    return np.allclose(
+        mine, theirs, rtol=AGREEMENT, atol=FLOAT_ABSOLUTE_ERROR if rounded else 0
+    )
 
 
-def by_envelope(envelope: Envelope, stated: Stated | None, adjacency: Box, seed: int) -> Compared:
+def by_envelope(
+    envelope: Envelope, stated: Stated | None, adjacency: Box, seed: int
+) -> Compared:
     """Bound all pairs of a domain by an envelope, and compare it with the law of the output where one is stated.
 
     The bound rests on least <= P(y) <= most for all inputs. That the two are attained, and by all ``uses`` at once, is a
@@ -202,7 +233,11 @@ def by_envelope(envelope: Envelope, stated: Stated | None, adjacency: Box, seed:
         adjacency.check(pair)
     bounds = envelope_losses(envelope)
     bound = max(bounds, key=lambda loss: (loss.upper, loss.lower))
-    compared = [] if stated is None or not stated.of_output else _of_box(stated, adjacency, pairs, seed)
+    compared = (
+        []
+        if stated is None or not stated.of_output
+        else _of_box(stated, adjacency, pairs, seed)
+    )
     if stated is None or not compared:
         return Compared(pairs, bounds, enclosed(adjacency, bound), by_law=False)
     losses = [stated.loss_of(pair) for pair in compared]
@@ -221,10 +256,17 @@ def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> lis
     candidates = [*pairs, *adjacency.pairs()]
     with suppress(AuditError):  # no law is stated for any
         found = maximise(
-            adjacency.strategy(), lambda pair: stated.loss_of(pair).lower, examples=BOX_EXAMPLES, seed=seed
+            adjacency.strategy(),
+            lambda pair: stated.loss_of(pair).lower,
+            examples=BOX_EXAMPLES,
+            seed=seed,
         )
         candidates += [pair for _, pair in found]
-    return [pair for pair in {key(pair): pair for pair in candidates}.values() if _states(stated, pair)]
+    return [
+        pair
+        for pair in {key(pair): pair for pair in candidates}.values()
+        if _states(stated, pair)
+    ]
 
 
 @dataclass(frozen=True)
@@ -241,7 +283,9 @@ class Coverage:
     """What the cover rests on."""
 
 
-def enumerated(adjacency: Adjacency, pairs: int, reordered: int = 0, unlike: str = "") -> Coverage:
+def enumerated(
+    adjacency: Adjacency, pairs: int, reordered: int = 0, unlike: str = ""
+) -> Coverage:
     """All pairs that the adjacency lists as its neighbours.
 
     Where they are listed up to the order of nodes, ``reordered`` of them were compared in another order, and ``unlike`` says
@@ -249,15 +293,24 @@ def enumerated(adjacency: Adjacency, pairs: int, reordered: int = 0, unlike: str
     """
     many = f"all {count(pairs, 'pair')}" if pairs > 1 else "the only pair"
     if unlike:
-        return Coverage(f"{many} and {reordered} in another order of the nodes, of {adjacency.name}", unlike)
-    assumed = ["scope: these values are the whole domain"] if isinstance(adjacency, AnyValues) else []
+        return Coverage(
+            f"{many} and {reordered} in another order of the nodes, of {adjacency.name}",
+            unlike,
+        )
+    assumed = (
+        ["scope: these values are the whole domain"]
+        if isinstance(adjacency, AnyValues)
+        else []
+    )
     if reordered:
         tried = f"true on {reordered} pairs in another order of the nodes"
         assumed = [f"it treats nodes alike: {tried}, and not proved on all"]
     return Coverage(f"{many} of {adjacency.name}", assumptions=assumed)
 
 
-def enclosed(adjacency: Adjacency, most: PairLoss, compared: int = 0, beyond: str = "") -> Coverage:
+def enclosed(
+    adjacency: Adjacency, most: PairLoss, compared: int = 0, beyond: str = ""
+) -> Coverage:
     """All pairs of a domain, whose loss is at most that of an envelope.
 
     The law, if one is stated, was compared with it on so many pairs; ``beyond`` says how it loses more on one of them.
@@ -273,7 +326,13 @@ def enclosed(adjacency: Adjacency, most: PairLoss, compared: int = 0, beyond: st
     return Coverage(f"all pairs of {adjacency.name}", "", most, [assumed])
 
 
-def additive(adjacency: Adjacency, noise: DeclaredNoise, most: PairLoss, seen: str, departure: str = "") -> Coverage:
+def additive(
+    adjacency: Adjacency,
+    noise: DeclaredNoise,
+    most: PairLoss,
+    seen: str,
+    departure: str = "",
+) -> Coverage:
     """All neighbours of a declared sensitivity, by the model of noise of one scale and shape.
 
     They lose at most what answers do that are as far apart as the sensitivity. ``seen`` says in words which pairs were
@@ -297,4 +356,7 @@ def additive(adjacency: Adjacency, noise: DeclaredNoise, most: PairLoss, seen: s
 
 def searched(adjacency: Adjacency, seen: str, remedy: str = "") -> Coverage:
     """Some pairs, which ``seen`` says in words; ``remedy`` says how all could be covered."""
-    return Coverage(f"{seen} of {adjacency.name}", f"not all neighbouring pairs were covered{remedy and f'; {remedy}'}")
+    return Coverage(
+        f"{seen} of {adjacency.name}",
+        f"not all neighbouring pairs were covered{remedy and f'; {remedy}'}",
+    )

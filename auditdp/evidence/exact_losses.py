@@ -16,7 +16,14 @@ from flint import arb
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.laws import Envelope, FiniteLaw, StepLaw, ball, precision
-from auditdp.numerics.balls import FLOAT_ABSOLUTE_ERROR, FLOAT_RELATIVE_ERROR, LeftOut, above, below, is_float
+from auditdp.numerics.balls import (
+    FLOAT_ABSOLUTE_ERROR,
+    FLOAT_RELATIVE_ERROR,
+    LeftOut,
+    above,
+    below,
+    is_float,
+)
 from auditdp.numerics.rounding import outwards
 
 ROUNDED, TINY = 2.0**-48, 1e-300
@@ -46,7 +53,9 @@ class Aligned:
     @property
     def filled(self) -> list[Row]:
         """The rows of outputs that are possible, with what floats may give an output that they do not list in place of 0."""
-        p_left, q_left = (arb(0).union(side.most) if side.floats else arb(0) for side in self.left_out)
+        p_left, q_left = (
+            arb(0).union(side.most) if side.floats else arb(0) for side in self.left_out
+        )
         return [
             (p_left if p == 0 else p, q_left if q == 0 else q, output)
             for p, q, output in self.rows
@@ -65,8 +74,13 @@ def aligned(p: Any, q: Any) -> Aligned:
     if isinstance(p, FiniteLaw) and isinstance(q, FiniteLaw):
         zero, split = arb(0), p.split | q.split
         of_p, of_q = p.by_key(split), q.by_key(split)
-        rows = [(p.balls[i], q.balls[of_q[k]] if k in of_q else zero, p.outcomes[i]) for k, i in of_p.items()]
-        rows += [(zero, q.balls[i], q.outcomes[i]) for k, i in of_q.items() if k not in of_p]
+        rows = [
+            (p.balls[i], q.balls[of_q[k]] if k in of_q else zero, p.outcomes[i])
+            for k, i in of_p.items()
+        ]
+        rows += [
+            (zero, q.balls[i], q.outcomes[i]) for k, i in of_q.items() if k not in of_p
+        ]
         return Aligned(rows, (p.left_out, q.left_out))
     if isinstance(p, StepLaw) and isinstance(q, StepLaw):
         return Aligned(_aligned_steps(p, q), (p.left_out, q.left_out))
@@ -79,17 +93,28 @@ def aligned(p: Any, q: Any) -> Aligned:
 def _aligned_steps(p: StepLaw, q: StepLaw) -> list[Row]:
     with precision():
         rows: list[Row] = [
-            (ball(p.points.get(atom, 0)), ball(q.points.get(atom, 0)), float(atom)) for atom in p.points | q.points
+            (ball(p.points.get(atom, 0)), ball(q.points.get(atom, 0)), float(atom))
+            for atom in p.points | q.points
         ]
         for a, b in pairwise(sorted({*p.ends, *q.ends})):
             width = ball(b - a)
             masses = [law.density_between(a, b) * width for law in (p, q)]
-            if not all(mass == 0 for mass in masses):  # of a ball that only contains 0 that is not certain
-                rows.append((masses[0], masses[1], f"any number in [{float(a):.6g}, {float(b):.6g}]"))
+            if not all(
+                mass == 0 for mass in masses
+            ):  # of a ball that only contains 0 that is not certain
+                rows.append(
+                    (
+                        masses[0],
+                        masses[1],
+                        f"any number in [{float(a):.6g}, {float(b):.6g}]",
+                    )
+                )
         return rows
 
 
-def rows_loss(laws: Aligned, *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
+def rows_loss(
+    laws: Aligned, *, epsilon: float | None = None, delta: float | None = None
+) -> PairLoss:
     """Return the loss between two aligned laws, δ(epsilon) where an epsilon is given, and the ε needed for a delta.
 
     Pure epsilon is the largest |ln P(y)/Q(y)|; δ(ε) = Σ_y (P(y) - e^ε Q(y))₊, the larger of the two orders. With
@@ -118,11 +143,24 @@ def rows_loss(laws: Aligned, *, epsilon: float | None = None, delta: float | Non
         needed = None if delta is None else _needed_of_rows(laws, delta)
         source = "the two probabilities of every output"
         if missing:
-            source += ", of which some are not listed, so that the pure ε has no upper bound"
+            source += (
+                ", of which some are not listed, so that the pure ε has no upper bound"
+            )
         elif floats and not high.is_finite():
             source += ", of which some are floats too near 0 to bound a ratio (Fractions or balls would)"
-        assumed = [FLOATS] * floats + [LISTED] * any(side.most > 0 and not side.lacks for side in laws.left_out)
-        return PairLoss(low.log().lower(), high.log().upper(), source, found, beyond, None, needed, tuple(assumed))
+        assumed = [FLOATS] * floats + [LISTED] * any(
+            side.most > 0 and not side.lacks for side in laws.left_out
+        )
+        return PairLoss(
+            low.log().lower(),
+            high.log().upper(),
+            source,
+            found,
+            beyond,
+            None,
+            needed,
+            tuple(assumed),
+        )
 
 
 def _telling(rows: Sequence[Row]) -> list[Row]:
@@ -131,20 +169,29 @@ def _telling(rows: Sequence[Row]) -> list[Row]:
     Doubles are told apart many times faster than balls. They enclose each probability and each ratio: what a double is off
     by is far less than the relative ``ROUNDED``, or than ``TINY`` where it underflows.
     """
-    middle, radius = (np.array([[float(part(p)) for p in row[:2]] for row in rows]) for part in (arb.mid, arb.rad))
+    middle, radius = (
+        np.array([[float(part(p)) for p in row[:2]] for row in rows])
+        for part in (arb.mid, arb.rad)
+    )
     most = (middle + radius) * (1 + ROUNDED) + TINY
     least = np.maximum(middle * (1 - ROUNDED) - radius * (1 + ROUNDED) - TINY, 0.0)
     with np.errstate(divide="ignore"):
         largest = (most / least[:, ::-1]).max(axis=1) * (1 + ROUNDED)
     smallest = (least / most[:, ::-1]).max(axis=1) * (1 - ROUNDED)
-    return [rows[k] for k in np.flatnonzero(largest >= smallest.max(initial=0.0)).tolist()]
+    return [
+        rows[k] for k in np.flatnonzero(largest >= smallest.max(initial=0.0)).tolist()
+    ]
 
 
 def row_loss(p: arb, q: arb) -> PairLoss:
     """Return the loss of one output."""
     with precision():
         smallest, largest = ratio(p, q)
-        return PairLoss(smallest.log().lower(), largest.log().upper(), "the two probabilities of one output")
+        return PairLoss(
+            smallest.log().lower(),
+            largest.log().upper(),
+            "the two probabilities of one output",
+        )
 
 
 def _needed_of_rows(laws: Aligned, delta: float) -> tuple[float, float]:
@@ -156,7 +203,9 @@ def _needed_of_rows(laws: Aligned, delta: float) -> tuple[float, float]:
     """
     rows = laws.rows
     exact = [side for side in (0, 1) if not laws.left_out[1 - side].floats]
-    impossible = (sum((row[side] for row in rows if row[1 - side] == 0), arb(0)) for side in exact)
+    impossible = (
+        sum((row[side] for row in rows if row[1 - side] == 0), arb(0)) for side in exact
+    )
     if any(mass > arb(delta) for mass in impossible):
         return math.inf, math.inf
     p, q = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
@@ -164,9 +213,13 @@ def _needed_of_rows(laws: Aligned, delta: float) -> tuple[float, float]:
     for near, far in ((p, q), (q, p)):
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             order = np.argsort(-np.divide(near, far))
-            logs = np.log(np.cumsum(near[order]) - delta) - np.log(np.cumsum(far[order]))
+            logs = np.log(np.cumsum(near[order]) - delta) - np.log(
+                np.cumsum(far[order])
+            )
         guesses.append(np.max(logs, where=np.isfinite(logs), initial=0.0))
-    return verified_epsilon(lambda epsilon: hockey_stick(laws, epsilon), delta, float(max(guesses)))
+    return verified_epsilon(
+        lambda epsilon: hockey_stick(laws, epsilon), delta, float(max(guesses))
+    )
 
 
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:
@@ -179,15 +232,22 @@ def envelope_losses(envelope: Envelope) -> list[PairLoss]:
         for least, most in envelope.bounds:
             low = _larger(arb(1), _quotient(most.lower(), least.upper()))
             high = _larger(arb(1), _quotient(most.upper(), least.lower()))
-            ends = (envelope.uses * low.log()).lower(), (envelope.uses * high.log()).upper()
+            ends = (
+                (envelope.uses * low.log()).lower(),
+                (envelope.uses * high.log()).upper(),
+            )
             found.append(PairLoss(*ends, source, assumed=assumed))
         return found
 
 
 def ratio(p: arb, q: arb) -> tuple[arb, arb]:
     """Return a lower and an upper bound on the larger of p/q and q/p."""
-    smallest = _larger(_quotient(p.lower(), q.upper()).lower(), _quotient(q.lower(), p.upper()).lower())
-    largest = _larger(_quotient(p.upper(), q.lower()).upper(), _quotient(q.upper(), p.lower()).upper())
+    smallest = _larger(
+        _quotient(p.lower(), q.upper()).lower(), _quotient(q.lower(), p.upper()).lower()
+    )
+    largest = _larger(
+        _quotient(p.upper(), q.lower()).upper(), _quotient(q.upper(), p.lower()).upper()
+    )
     return smallest, largest
 
 
@@ -209,7 +269,11 @@ def hockey_stick(laws: Aligned, epsilon: arb) -> arb:
     for one, other in ((0, 1), (1, 0)):
         listed = sum(((row[one] - e * row[other]).max(zero) for row in laws), zero)
         more, less = laws.left_out[one].most, laws.left_out[other]
-        unlisted = (-e * less.most if less.floats else zero).union(more) if more > 0 or less.floats else zero
+        unlisted = (
+            (-e * less.most if less.floats else zero).union(more)
+            if more > 0 or less.floats
+            else zero
+        )
         orders.append((listed + unlisted).max(zero))
     return orders[0].max(orders[1])
 
@@ -265,14 +329,19 @@ class PairLoss:
         return f"between {outwards(low, up=False, digits=6)} and {outwards(high, up=True, digits=6)}"
 
 
-def verified_epsilon(delta_at: Callable[[arb], arb], delta: float, guess: float) -> tuple[float, float]:
+def verified_epsilon(
+    delta_at: Callable[[arb], arb], delta: float, guess: float
+) -> tuple[float, float]:
     """Return a lower and an upper bound on the smallest ε >= 0 with ``delta_at(ε) <= delta``, near a guess.
 
     Each is verified by the enclosure of δ there, and moved away from the guess until it is.
     """
     lower, upper = 0.0, math.inf
     for slack in (1e-15, 1e-12, 1e-9, 1e-6, 1e-3):
-        below_it, above_it = max(0.0, guess - slack * (1 + guess)), guess + slack * (1 + guess)
+        below_it, above_it = (
+            max(0.0, guess - slack * (1 + guess)),
+            guess + slack * (1 + guess),
+        )
         if lower == 0.0 and below_it > 0 and delta_at(arb(below_it)) > arb(delta):
             lower = below_it
         if upper == math.inf and delta_at(arb(above_it)) <= arb(delta):

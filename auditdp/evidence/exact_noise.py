@@ -69,7 +69,9 @@ class DeclaredNoise:
         Raises:
             MechanismError: If the mechanism refuses to state the law of an input.
         """
-        return next(filter(None, (self._of_input(data) for _, data in sides(pair))), "") or self._of_pair(pair)
+        return next(
+            filter(None, (self._of_input(data) for _, data in sides(pair))), ""
+        ) or self._of_pair(pair)
 
     def size(self, pair: Pair) -> float:
         """Return how near a pair is to departing: what a search makes large; infinite where it departs."""
@@ -92,7 +94,9 @@ class DeclaredNoise:
         for seed in SEEDS:
             try:
                 answers = self.able.query(data, np.random.default_rng(seed))
-                answers = np.ravel(answers.toarray() if is_sparse(answers) else answers).astype(float)
+                answers = np.ravel(
+                    answers.toarray() if is_sparse(answers) else answers
+                ).astype(float)
             except Exception as error:
                 return f"query raised {type(error).__name__}: {error} (on input {brief(data)})"
             if not _agree(answers, np.asarray(law.location), _scale(law)):
@@ -109,7 +113,10 @@ class DeclaredNoise:
         if not np.array_equal(*(_scales(law) for law in (first, second))):
             return f"the scale of the noise depends on the data: {pair}"
         power = 2 if self.norm == "l2" else 1
-        if self._distance(pair) > (Fraction(self.sensitivity) * (1 + Fraction(ROUNDING_TOLERANCE))) ** power:
+        if (
+            self._distance(pair)
+            > (Fraction(self.sensitivity) * (1 + Fraction(ROUNDING_TOLERANCE))) ** power
+        ):
             far = float(self._distance(pair)) ** (1 / power)
             return (
                 f"the answers of {pair} are {far:.6g} apart in {self.norm}, more than the declared sensitivity "
@@ -121,15 +128,22 @@ class DeclaredNoise:
         """The exact distance of the two locations in ℓ₁, or its square in ℓ₂."""
         first, second = (self.stated.law_of(data) for _, data in sides(pair))
         gaps = (
-            abs(Fraction(float(a)) - Fraction(float(b))) for a, b in zip(first.location, second.location, strict=True)
+            abs(Fraction(float(a)) - Fraction(float(b)))
+            for a, b in zip(first.location, second.location, strict=True)
         )
         return sum((gap**2 for gap in gaps) if self.norm == "l2" else gaps, Fraction(0))
 
 
-def declared_noise(able: Capabilities, stated: Stated, first: Any) -> DeclaredNoise | None:
+def declared_noise(
+    able: Capabilities, stated: Stated, first: Any
+) -> DeclaredNoise | None:
     """Return the model that a mechanism declares by ``sensitivity`` and ``norm``; None where it declares none that fits."""
     law = stated.law_of(first)
-    if able.finite_sensitivity is None or type(law) not in NORMS or able.declared_norm != NORMS[type(law)]:
+    if (
+        able.finite_sensitivity is None
+        or type(law) not in NORMS
+        or able.declared_norm != NORMS[type(law)]
+    ):
         return None
     return DeclaredNoise(able, stated, first, able.finite_sensitivity)
 

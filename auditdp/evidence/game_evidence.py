@@ -31,8 +31,20 @@ from auditdp.claims.claim import Claim
 from auditdp.errors import ConfigurationError, ExhaustedError, Timeout
 from auditdp.evidence.confirmation import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.game_plan import PreparedGame, go_on, open_game, play
-from auditdp.evidence.game_sentences import explained, notices, odds, shows_nothing, suspected, unsearched
-from auditdp.evidence.power_statement import calls_to_show, detectable, rarely, same_outputs
+from auditdp.evidence.game_sentences import (
+    explained,
+    notices,
+    odds,
+    shows_nothing,
+    suspected,
+    unsearched,
+)
+from auditdp.evidence.power_statement import (
+    calls_to_show,
+    detectable,
+    rarely,
+    same_outputs,
+)
 from auditdp.evidence.request import EvidenceRequest, GameOptions, believed
 from auditdp.evidence.trace_records import game_trace
 from auditdp.mechanism.calls import Calls
@@ -54,11 +66,18 @@ LONGEST_NAMED = 60
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     """Bets, with as many calls as find a fault where one is to be found."""
     options, adjacency = replace(request.game, alpha=alpha), request.adjacency
-    return play_game(request.adapted, request.privacy, adjacency, options, streams=request.streams)
+    return play_game(
+        request.adapted, request.privacy, adjacency, options, streams=request.streams
+    )
 
 
 def play_game(
-    mechanism: Mechanism, claim: Claim, adjacency: Adjacency, options: GameOptions, *, streams: Streams
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    options: GameOptions,
+    *,
+    streams: Streams,
 ) -> Evidence:
     """Audit a claim by betting and return the evidence.
 
@@ -96,31 +115,50 @@ def play_game(
             "run it once more instead: e-values of independent runs may be multiplied"
         )
     chosen = checked_pairs(adjacency, options.play)
-    options = replace(options, play=chosen, search=options.search and options.play is None and can_search(adjacency))
+    options = replace(
+        options,
+        play=chosen,
+        search=options.search and options.play is None and can_search(adjacency),
+    )
     with allowing() as allowed:
         alpha = options.alpha
         try:
             opened = open_game(mechanism, claim, adjacency, options, streams)
         except ExhaustedError as error:
             few = f"calls={options.calls} is too small to look at the mechanism and to play: {error}"
-            return Evidence(kind="game", verdict=Verdict.INCONCLUSIVE, statement=few, calls=allowed.made)
+            return Evidence(
+                kind="game",
+                verdict=Verdict.INCONCLUSIVE,
+                statement=few,
+                calls=allowed.made,
+            )
         game = opened.game
         with allowing(share=MAIN):
             play(opened, options)
             parts = go_on(opened, options)
             if game.wealth.refuted(alpha) and _confirms_itself(opened):
                 last = len(game.tables) - 1
-                opened.advance(allowed.most - opened.to_believe, alpha=alpha / 2, watched=None, first=last)
+                opened.advance(
+                    allowed.most - opened.to_believe,
+                    alpha=alpha / 2,
+                    watched=None,
+                    first=last,
+                )
         with allowing(opened.to_try, share=ASIDE):
             details = _details(opened, alpha, parts)
         compared = details.trace.pairs if details.trace is not None else 0
-        if isinstance(adjacency, GivenPairs) and max(compared, game.looked_at) > len(chosen):
+        if isinstance(adjacency, GivenPairs) and max(compared, game.looked_at) > len(
+            chosen
+        ):
             details = replace(details, notices=[*details.notices, adjacency.searched])
         played = _Played(opened, alpha, _assumptions(game.calls, adjacency), details)
         if game.wealth.refuted(alpha):
             found = _refuted(played, streams)
         else:
-            found = _not_refuted(played, unsearched(game, adjacency, searched=options.search, compared=compared))
+            found = _not_refuted(
+                played,
+                unsearched(game, adjacency, searched=options.search, compared=compared),
+            )
         budget = opened.used if opened.is_dear else opened.calls
         budget = int(min(budget, SHARE_UNSEEDED * allowed.affordable(ASIDE)))
         inputs = [game.best.pair.data, game.best.pair.neighbour]
@@ -177,16 +215,25 @@ class _Played:
         """What that level bounds, or else what is refuted, in words."""
         claim = self.game.claim
         shown = (
-            f"{self.symbol} {at_least(self.level, claim.level)}" if is_bound(claim) else f"up to {claim.at(self.level)}"
+            f"{self.symbol} {at_least(self.level, claim.level)}"
+            if is_bound(claim)
+            else f"up to {claim.at(self.level)}"
         )
         return f"{shown}, {confidence(self.alpha)}"
 
     @property
     def most_played(self) -> str:
         """The pair that was played most, in words."""
-        table, pairs = max(self.game.tables, key=lambda table: table.calls), len(self.game.tables)
+        table, pairs = (
+            max(self.game.tables, key=lambda table: table.calls),
+            len(self.game.tables),
+        )
         name = str(table.pair)
-        which = "the only pair played" if pairs == 1 else f"the one of {pairs} pairs played most"
+        which = (
+            "the only pair played"
+            if pairs == 1
+            else f"the one of {pairs} pairs played most"
+        )
         return f"{which}, {name}" if len(name) <= LONGEST_NAMED else which
 
     def evidence(
@@ -203,7 +250,9 @@ class _Played:
             verdict=verdict,
             statement=statement,
             assumptions=self.assumptions,
-            epsilon_lower=self.level if is_bound(self.game.claim) and verdict is not Verdict.INCONCLUSIVE else None,
+            epsilon_lower=self.level
+            if is_bound(self.game.claim) and verdict is not Verdict.INCONCLUSIVE
+            else None,
             log_e_value=self.game.wealth.log_wealth,
             calls=self.opened.used,
             counterexample=counterexample,
@@ -215,14 +264,22 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     """Say what the calls would have refuted, nine times in ten, and which neighbours were not looked for."""
     game, symbol, used = played.game, played.symbol, played.opened.used
     if untested := _untested(game, used):
-        return played.evidence(Verdict.INCONCLUSIVE, f"Nothing was tested: {untested}", played.details)
-    with allowing(max(played.opened.allowed.left - played.opened.to_believe, 0), share=ASIDE):
+        return played.evidence(
+            Verdict.INCONCLUSIVE, f"Nothing was tested: {untested}", played.details
+        )
+    with allowing(
+        max(played.opened.allowed.left - played.opened.to_believe, 0), share=ASIDE
+    ):
         same = same_outputs(game)
     level, alternative = detectable(game, played.alpha)
     details = replace(
         played.details,
         notices=[
-            *suspected(played.details.trace, partial(calls_to_show, game, played.alpha), game.wealth.calls),
+            *suspected(
+                played.details.trace,
+                partial(calls_to_show, game, played.alpha),
+                game.wealth.calls,
+            ),
             *played.details.notices,
             *unsearched,
             *shows_nothing(same),
@@ -233,7 +290,9 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
         detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
     )
     if game.is_blind:
-        failed = "; ".join(f"{name!r}, by {reason}" for name, reason in game.failures.items())
+        failed = "; ".join(
+            f"{name!r}, by {reason}" for name, reason in game.failures.items()
+        )
         statement = f"Nothing was tested: every forecaster failed, so that nothing was bet ({failed})"
         return played.evidence(Verdict.INCONCLUSIVE, statement, played.details)
     shown = f" ({played.bound})" if played.level > 0 else ""
@@ -253,7 +312,9 @@ def _untested(game: Game, used: int) -> str:
         return f"nothing was left to play with, after {count(used, 'call')} that looked at the mechanism and its pairs"
     if not game.is_blind:
         return ""
-    failed = "; ".join(f"{name!r}, by {reason}" for name, reason in game.failures.items())
+    failed = "; ".join(
+        f"{name!r}, by {reason}" for name, reason in game.failures.items()
+    )
     return f"every forecaster failed, so that nothing was bet ({failed})"
 
 
@@ -262,15 +323,27 @@ def _refuted(played: _Played, streams: Streams) -> Evidence:
     game, alpha = played.game, played.alpha_again
     itself, most = _confirms_itself(played.opened), played.opened.to_confirm
     patience = 1.0 if game.calls.raising else SINGLE_PATIENCE
-    fresh = game if itself else confirm(game, streams, f"confirmation{played.part}", alpha, most, patience=patience)
+    fresh = (
+        game
+        if itself
+        else confirm(
+            game, streams, f"confirmation{played.part}", alpha, most, patience=patience
+        )
+    )
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
     if not fresh.wealth.refuted(alpha):
-        return _unconfirmed(replace(played, details=replace(details, bound_path=[])), fresh, streams)
-    how = "made one by one" + (", on a pair that was chosen before them" if itself else "")
+        return _unconfirmed(
+            replace(played, details=replace(details, bound_path=[])), fresh, streams
+        )
+    how = "made one by one" + (
+        ", on a pair that was chosen before them" if itself else ""
+    )
     seen = f"{count(game.refuted_at, 'call')} were enough to refute the claim"
     statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed it"
-    return played.evidence(Verdict.VIOLATED, statement, details, counterexample=explained(fresh))
+    return played.evidence(
+        Verdict.VIOLATED, statement, details, counterexample=explained(fresh)
+    )
 
 
 def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
@@ -304,7 +377,9 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
             "the outputs of one call are not independent runs, or the mechanism behaves in single calls, or the violation "
             "is too small for so many calls; another seed with more calls tells which"
         )
-    return replace(played.evidence(Verdict.INCONCLUSIVE, statement, details), unconfirmed=True)
+    return replace(
+        played.evidence(Verdict.INCONCLUSIVE, statement, details), unconfirmed=True
+    )
 
 
 def _won(game: Game) -> str:
@@ -312,12 +387,21 @@ def _won(game: Game) -> str:
     return f"e-value {math.exp(min(game.wealth.log_wealth, 700.0)):.3g}"
 
 
-def _on_smaller_pair(found: Evidence, played: _Played, adjacency: Adjacency, streams: Streams) -> Evidence:
+def _on_smaller_pair(
+    found: Evidence, played: _Played, adjacency: Adjacency, streams: Streams
+) -> Evidence:
     """Show a finding on a smaller pair, where there is one on which fresh calls confirm it."""
-    purpose, alpha = f"confirmation of the smallest pair{played.part}", played.alpha_again
+    purpose, alpha = (
+        f"confirmation of the smallest pair{played.part}",
+        played.alpha_again,
+    )
     try:
         again = confirm_smaller(played.game, adjacency, streams, purpose, alpha)
-    except (Exception, SystemExit, Timeout) as error:  # a finding stands, whatever comes after it
+    except (
+        Exception,
+        SystemExit,
+        Timeout,
+    ) as error:  # a finding stands, whatever comes after it
         late = f"the look for a smaller pair ended with {type(error).__name__}"
         return replace(found, statement=f"{found.statement}; {late}")
     if again is None:
@@ -355,7 +439,10 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
 def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetails:
     """Return what the report plots and lists of a game."""
     game = opened.game
-    wealth = sorted(zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True), reverse=True)
+    wealth = sorted(
+        zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True),
+        reverse=True,
+    )
     stops = (
         f"after {part.calls:,} calls, with an e-value of {math.exp(min(part.log_e_value, 700.0)):.4g}"
         for part in parts[:-1]
@@ -365,10 +452,16 @@ def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetai
         bound_path=list(game.bounds) if is_bound(game.claim) else [],
         threshold=math.log(1 / alpha),
         refuted_at=game.refuted_at,
-        forecasters=[ForecasterWealth(name=name, log_wealth=w) for w, name in wealth[:MOST_LISTED]],
+        forecasters=[
+            ForecasterWealth(name=name, log_wealth=w)
+            for w, name in wealth[:MOST_LISTED]
+        ],
         forecasters_played=len(game.names),
         pairs=[
-            PlayedPair(pair=str(t.pair), calls=t.calls, growth=game.gained(t) / max(t.calls, 1)) for t in game.tables
+            PlayedPair(
+                pair=str(t.pair), calls=t.calls, growth=game.gained(t) / max(t.calls, 1)
+            )
+            for t in game.tables
         ],
         notices=notices(game),
         search_calls=opened.searched,
@@ -378,5 +471,10 @@ def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetai
         went_on="; ".join(stops) or None,
         trace=None
         if opened.look is None
-        else game_trace(opened.look, game.claim, played=ReplayedRatio.name in game.names, abstained=game.abstained),
+        else game_trace(
+            opened.look,
+            game.claim,
+            played=ReplayedRatio.name in game.names,
+            abstained=game.abstained,
+        ),
     )

@@ -24,7 +24,11 @@ from auditdp.evidence.request import GameOptions, runs_alone
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import ASIDE, Allowance, allowance, allowing
 from auditdp.mechanism.calls.calling import PROBES
-from auditdp.mechanism.calls.independence import check_calls, runs_in_processes, runs_to_look
+from auditdp.mechanism.calls.independence import (
+    check_calls,
+    runs_in_processes,
+    runs_to_look,
+)
 from auditdp.mechanism.calls.remote_mechanism import calls_of
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Mechanism
@@ -104,8 +108,14 @@ class PreparedGame:
         needed = runs_to_look(self.calls, seeded=seeded)
         if self.game.refuted_at is not None:
             memory = self.game.best.memory
-            constant = all((side == side[:1]).all() for side in (memory.ones, memory.zeros))
-            needed += runs_in_processes(runs_alone(self.game.claim), seeded=seeded) if constant else 0
+            constant = all(
+                (side == side[:1]).all() for side in (memory.ones, memory.zeros)
+            )
+            needed += (
+                runs_in_processes(runs_alone(self.game.claim), seeded=seeded)
+                if constant
+                else 0
+            )
         return min(needed, self.calls // 2)
 
     @property
@@ -116,7 +126,11 @@ class PreparedGame:
     @property
     def kept(self) -> int:
         """Runs that are not for the game, whether it refutes the claim or not; 0 where runs are dear."""
-        return 0 if self.is_dear else self.to_believe + (int(self.to_try) if self.look is not None else 0)
+        return (
+            0
+            if self.is_dear
+            else self.to_believe + (int(self.to_try) if self.look is not None else 0)
+        )
 
     @property
     def to_play(self) -> int:
@@ -126,7 +140,10 @@ class PreparedGame:
     @property
     def to_confirm(self) -> int:
         """Calls of a confirmation, at most."""
-        wanted = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (self.game.refuted_at or self.game.wealth.calls))
+        wanted = max(
+            CONFIRMATION_LEAST,
+            CONFIRMATION_FACTOR * (self.game.refuted_at or self.game.wealth.calls),
+        )
         return min(wanted, max(int(self.allowed.left) - self.to_believe, 0))
 
     def advance(
@@ -142,7 +159,13 @@ class PreparedGame:
         if (runs := int(total) - self.used) > 0 and not is_stopped():
             with allowing(runs):
                 most = self.game.wealth.calls + runs
-                self.game.play(most, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=watched, first=first)
+                self.game.play(
+                    most,
+                    alpha=alpha,
+                    stop_when_refuted=stop_when_refuted,
+                    going_on=watched,
+                    first=first,
+                )
 
     def stopped(self) -> Part:
         """Return what the game has played and won so far."""
@@ -160,27 +183,60 @@ def open_game(
 
     What each of these takes is counted among the calls, and bounded by a share of them and of the time.
     """
-    allowed, made, find, chosen = allowance(), calls_of(mechanism), options.find, options.play or ()
+    allowed, made, find, chosen = (
+        allowance(),
+        calls_of(mechanism),
+        options.find,
+        options.play or (),
+    )
     if not find:
-        most = max(options.calls, options.proposed or 0) if options.within else options.calls
+        most = (
+            max(options.calls, options.proposed or 0)
+            if options.within
+            else options.calls
+        )
         allowed.most = min(most + options.after, allowed.left)
     looked_at = chosen[:1] if options.within else chosen
     inputs = [data for pair in looked_at for data in (pair.data, pair.neighbour)]
-    check_calls(made, inputs, streams, probes=FEW_PROBES if options.within or allowed.left < DEAR else PROBES)
+    check_calls(
+        made,
+        inputs,
+        streams,
+        probes=FEW_PROBES if options.within or allowed.left < DEAR else PROBES,
+    )
     traced = allowed.most if options.within else options.calls * TRACING
     with allowing(traced, share=ASIDE):
         look = _traced(made, claim, adjacency, options, streams)
-    forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
+    forecasters = (
+        default_forecasters(mechanism)
+        if options.forecasters is None
+        else list(options.forecasters)
+    )
     read = None
-    if options.forecasters is None and look is not None and not (options.within and options.calls < READING):
+    if (
+        options.forecasters is None
+        and look is not None
+        and not (options.within and options.calls < READING)
+    ):
         with allowing(traced, share=ASIDE), suppress(ExhaustedError, Timeout):
             read = _replayed(made, claim, look, options, streams)
     promises = options.within and _promises(options, look, claim, read)
     if options.within:
-        allowed.most = options.calls if not promises or options.proposed is None else options.proposed
+        allowed.most = (
+            options.calls
+            if not promises or options.proposed is None
+            else options.proposed
+        )
     calls = int(PLAYED * allowed.most) if options.within else options.calls
     players = forecasters if read is None else [*forecasters, read]
-    game = Game(made, claim, chosen, players, streams, levels=level_grid(claim) if options.bounded else None)
+    game = Game(
+        made,
+        claim,
+        chosen,
+        players,
+        streams,
+        levels=level_grid(claim) if options.bounded else None,
+    )
     shrinks = options.search and not (options.stop_when_refuted or options.within)
     opened = PreparedGame(game, allowed, calls, options.within, look, shrinks=shrinks)
     each = calls_of_pair(find, game, options.alpha) if find else 0
@@ -207,33 +263,71 @@ def open_game(
 
 
 def _promises(
-    options: GameOptions, look: TraceLook | TraceElsewhere | None, claim: Claim, read: ReplayedRatio | None
+    options: GameOptions,
+    look: TraceLook | TraceElsewhere | None,
+    claim: Claim,
+    read: ReplayedRatio | None,
 ) -> bool:
     """Return whether a trace, or a law that was read off, promises a finding, or a run is not what its accountant has."""
-    assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
-    law, most = None if read is None else read.promised, options.proposed or options.calls
-    runs = most if look is None or not look.is_traced else options.calls if look.is_sampled else SOON
-    promised = law is not None and gain(claim, law)[0] * PLAYED * runs > math.log(1 / options.alpha)
+    assert not isinstance(
+        look, TraceElsewhere
+    )  # who trains and who judges are one process
+    law, most = (
+        None if read is None else read.promised,
+        options.proposed or options.calls,
+    )
+    runs = (
+        most
+        if look is None or not look.is_traced
+        else options.calls
+        if look.is_sampled
+        else SOON
+    )
+    promised = law is not None and gain(claim, law)[0] * PLAYED * runs > math.log(
+        1 / options.alpha
+    )
     return promised or (look is not None and look.is_suspect)
 
 
 def _traced(
-    calls: Calls, claim: Claim, adjacency: Adjacency, options: GameOptions, streams: Streams
+    calls: Calls,
+    claim: Claim,
+    adjacency: Adjacency,
+    options: GameOptions,
+    streams: Streams,
 ) -> TraceLook | TraceElsewhere | None:
     """Return what a trace saw of the pairs and, where pairs are searched, of others."""
     if not options.trace:
         return None
     seed, listed = int(streams("trace", 0).integers(2**32)), options.play or ()
     if isinstance(adjacency, AdjacencyElsewhere):
-        return adjacency.traced(calls, listed, options.calls, seed, search=options.search)
+        return adjacency.traced(
+            calls, listed, options.calls, seed, search=options.search
+        )
     among = adjacency if options.search else None
     share, enough = (PLAYED, ENOUGH) if options.within else (1.0, math.inf)
-    runs, more = int(share * options.calls), int(BROKEN * share * (options.proposed or 0))
-    return looked_by_trace(calls.mechanism, claim, listed, among, calls=runs, seed=seed, enough=enough, more=more)
+    runs, more = (
+        int(share * options.calls),
+        int(BROKEN * share * (options.proposed or 0)),
+    )
+    return looked_by_trace(
+        calls.mechanism,
+        claim,
+        listed,
+        among,
+        calls=runs,
+        seed=seed,
+        enough=enough,
+        more=more,
+    )
 
 
 def _replayed(
-    calls: Calls, claim: Claim, look: TraceLook | TraceElsewhere, options: GameOptions, streams: Streams
+    calls: Calls,
+    claim: Claim,
+    look: TraceLook | TraceElsewhere,
+    options: GameOptions,
+    streams: Streams,
 ) -> ReplayedRatio | None:
     """Return the forecaster by the replayed ratio, where laws can be read off the pair that promises most.
 
@@ -269,7 +363,11 @@ def _is_won(opened: PreparedGame, options: GameOptions, *, promises: bool) -> bo
     before = opened.used - game.wealth.calls
     room = opened.to_play - before
     few = int(PLAYED * options.calls) if opened.is_dear else room
-    for most, least in ((min(few, room // FIRST), 0.0), (room // FIRST, GAINING), (room, GAINING)):
+    for most, least in (
+        (min(few, room // FIRST), 0.0),
+        (room // FIRST, GAINING),
+        (room, GAINING),
+    ):
         opened.advance(before + most, alpha=options.alpha, first=first)
         if game.wealth.log_wealth < least:
             break
@@ -296,27 +394,47 @@ def play(opened: PreparedGame, options: GameOptions) -> None:
         opened.advance(opened.to_play, alpha=alpha)
         if game.refuted_at is not None and not options.stop_when_refuted:
             room = opened.allowed.left - opened.kept
-            confirming = min(max(CONFIRMATION_FACTOR * game.refuted_at, FEWEST_KEPT), room)
-            kept = opened.kept + confirming + SHRINKING * (room - confirming) * opened.shrinks
+            confirming = min(
+                max(CONFIRMATION_FACTOR * game.refuted_at, FEWEST_KEPT), room
+            )
+            kept = (
+                opened.kept
+                + confirming
+                + SHRINKING * (room - confirming) * opened.shrinks
+            )
             with allowing(share=ASIDE):
                 total = min(opened.allowed.most - kept, opened.calls)
                 opened.advance(total, alpha=alpha, stop_when_refuted=False)
         return
     named = opened.used - game.wealth.calls + options.calls
-    opened.advance(min(opened.calls, named), alpha=alpha, stop_when_refuted=options.stop_when_refuted)
+    opened.advance(
+        min(opened.calls, named),
+        alpha=alpha,
+        stop_when_refuted=options.stop_when_refuted,
+    )
     if game.refuted_at is not None or is_stopped():
         return
     if options.proposed is not None and game.wealth.log_wealth >= GAINING:
-        opened.allowed.most, opened.calls = options.proposed, int(PLAYED * options.proposed)
+        opened.allowed.most, opened.calls = (
+            options.proposed,
+            int(PLAYED * options.proposed),
+        )
     opened.advance(opened.calls, alpha=alpha)
-    if game.refuted_at is None and not (options.stop_when_refuted and game.wealth.calls):  # nothing is to be confirmed
+    if game.refuted_at is None and not (
+        options.stop_when_refuted and game.wealth.calls
+    ):  # nothing is to be confirmed
         opened.calls = int(opened.allowed.most)
         opened.advance(opened.calls - opened.to_believe, alpha=alpha)
 
 
 def go_on(opened: PreparedGame, options: GameOptions) -> list[Part]:
     """Play a game on, once for each goal, and return where it stopped, each time and last."""
-    game, parts, alpha, recorded = opened.game, [opened.stopped()], options.alpha, options.recorded
+    game, parts, alpha, recorded = (
+        opened.game,
+        [opened.stopped()],
+        options.alpha,
+        options.recorded,
+    )
     for goal in options.further:
         won = game.wealth.log_wealth
         last = len(parts) == len(options.further)

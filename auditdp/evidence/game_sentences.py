@@ -59,7 +59,11 @@ NO_PART = {"number of parts", "its type", "what does not fit"}
 """Numbers of a row that are no part of an output, from which a part differs by nothing that means anything."""
 TELLING = 0.5
 """Share of calls by which an exception has to come oftener on one input, to be named as what tells them apart."""
-SHOWN = {"stdout": ("prints", "line"), "logging": ("logs", "message"), "files": ("writes", "file")}
+SHOWN = {
+    "stdout": ("prints", "line"),
+    "logging": ("logs", "message"),
+    "files": ("writes", "file"),
+}
 """What calls show beside their outputs: what a mechanism does, and what it is counted in."""
 BITS = "bits: "
 """The prefix of views of how many bits a number has."""
@@ -91,7 +95,11 @@ def looked_at(forecaster: str) -> str:
         one, other = name.split(" - ")
         alike = not {one, other} & NO_PART and not other.startswith("part ")
         first, second = _part(one), _part(other)
-        return f"the difference between {first} and {second}" if alike else f"{first} beside {second}"
+        return (
+            f"the difference between {first} and {second}"
+            if alike
+            else f"{first} beside {second}"
+        )
     if re.match(r"\[|(number \d+ in |[a-z ]+ of )?output\b|part \d", name):
         return _part(name)
     return f"what the forecaster {forecaster!r} looks at"
@@ -118,7 +126,10 @@ def explained(fresh: Game) -> Counterexample:
         explanation=(
             f"On {played}, bets on which of the two inputs was used multiplied their stake by {stake}; where the claim is "
             f"true, bets win so much in at most 1 of {stake} games. "
-            + (_raised(fresh) or f"The bets that won most looked at {looked_at(fresh.best_forecaster)}")
+            + (
+                _raised(fresh)
+                or f"The bets that won most looked at {looked_at(fresh.best_forecaster)}"
+            )
         ),
     )
 
@@ -129,7 +140,10 @@ def _raised(fresh: Game) -> str:
     for name in sorted(fresh.calls.raised):
         (key,) = row_keys([Raised.of(type(name, (Exception,), {}))])
         known = {key, *short_keys(key)}
-        often = [(sum(found in known for found in form.keys(side)), len(side)) for side in sides]
+        often = [
+            (sum(found in known for found in form.keys(side)), len(side))
+            for side in sides
+        ]
         more, less = sorted(often, key=lambda one: -one[0] / max(one[1], 1))
         if more[0] / max(more[1], 1) - less[0] / max(less[1], 1) >= TELLING:
             many, few = (f"{raised:,} of {made:,}" for raised, made in (more, less))
@@ -153,10 +167,17 @@ def odds(log_wealth: float) -> str:
 def notices(game: Game) -> list[str]:
     """Return what a person should know of the calls of a game, whatever the verdict."""
     found, made = [], game.calls
-    sides = [side for table in game.tables if table.calls for side in (table.memory.ones, table.memory.zeros)]
+    sides = [
+        side
+        for table in game.tables
+        if table.calls
+        for side in (table.memory.ones, table.memory.zeros)
+    ]
     first = next((side[:1].tobytes() for side in sides if len(side)), None)
     if first is not None and all(
-        side[:few].tobytes() == len(side[:few]) * first for few in (8, None) for side in sides
+        side[:few].tobytes() == len(side[:few]) * first
+        for few in (8, None)
+        for side in sides
     ):
         seen = sum(len(side) for side in sides)
         found.append(
@@ -174,12 +195,21 @@ def notices(game: Game) -> list[str]:
             "input, so bets by that law are none on them; list every output"
         )
     if made.raised:
-        kinds = ", ".join(f"{name} in {count(many, 'call')}" for name, many in sorted(made.raised.items()))
-        found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
+        kinds = ", ".join(
+            f"{name} in {count(many, 'call')}"
+            for name, many in sorted(made.raised.items())
+        )
+        found.append(
+            f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output"
+        )
     if game.is_late:
-        found.append(f"the time limit ended the game after {count(game.wealth.calls, 'call')}; --timeout gives it more")
+        found.append(
+            f"the time limit ended the game after {count(game.wealth.calls, 'call')}; --timeout gives it more"
+        )
     for name, reason in game.failures.items():
-        found.append(f"a forecaster failed and made no bets from then on: {name!r}, by {reason}")
+        found.append(
+            f"a forecaster failed and made no bets from then on: {name!r}, by {reason}"
+        )
     return found + [text for shown in made.shown for text in _not_audited(shown)]
 
 
@@ -190,10 +220,14 @@ def _not_audited(shown: Shown) -> list[str]:
     verb, one = SHOWN[shown.stream]
     depends = f", and what it {verb} depends on the input" if shown.depends else ""
     many = f"{verb} {count(shown.many, one)} a call{depends}"
-    return [f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"]
+    return [
+        f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"
+    ]
 
 
-def suspected(trace: GameTrace | None, calls: Callable[[], int | None], made: int) -> list[str]:
+def suspected(
+    trace: GameTrace | None, calls: Callable[[], int | None], made: int
+) -> list[str]:
     """Return the loss above the claim that a trace and its runs with other draws show, and no bets.
 
     It is withdrawn where the calls that were made contradict it.
@@ -203,7 +237,11 @@ def suspected(trace: GameTrace | None, calls: Callable[[], int | None], made: in
         calls: Returns how many calls would show the loss, by the laws of outputs that a trace gave; None where none would.
         made: The calls that were made.
     """
-    found = [each for each in trace.findings if each.kind == "loss" and each.confirmed] if trace else []
+    found = (
+        [each for each in trace.findings if each.kind == "loss" and each.confirmed]
+        if trace
+        else []
+    )
     if not found or (enough := calls()) is None or enough <= made:
         return []
     return [
@@ -222,7 +260,9 @@ def shows_nothing(same: int | None) -> list[str]:
     ]
 
 
-def unsearched(game: Game, adjacency: Adjacency, *, searched: bool, compared: int) -> list[str]:
+def unsearched(
+    game: Game, adjacency: Adjacency, *, searched: bool, compared: int
+) -> list[str]:
     """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
 
     ``compared`` says how many pairs a trace compared.
@@ -230,7 +270,9 @@ def unsearched(game: Game, adjacency: Adjacency, *, searched: bool, compared: in
     every, pairs = adjacency.exhaustive(), len(game.tables)
     if every is not None and len(every) <= pairs:
         return []
-    played = "the only pair of neighbours" if pairs == 1 else f"{pairs} pairs of neighbours"
+    played = (
+        "the only pair of neighbours" if pairs == 1 else f"{pairs} pairs of neighbours"
+    )
     if not searched:
         return [
             f"{played} that the audit lists {'was' if pairs == 1 else 'were'} played, and no other was looked for: other "
@@ -238,7 +280,11 @@ def unsearched(game: Game, adjacency: Adjacency, *, searched: bool, compared: in
             f"has them searched{f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
         ]
     if game.looked_at == 0:
-        trace = f", and {count(compared, 'pair')} compared by a trace" if compared > pairs else ""
+        trace = (
+            f", and {count(compared, 'pair')} compared by a trace"
+            if compared > pairs
+            else ""
+        )
         return [
             f"{played} played{trace}; no other was looked for by outputs, for which the calls are too few: others may lose "
             "more, and more calls look for some (calls=…, or --budget quick and standard)"

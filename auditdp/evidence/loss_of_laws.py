@@ -20,7 +20,9 @@ from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from auditdp.mechanism.laws.additive import gaussian_delta
 
 
-def pair_loss(p: Any, q: Any, *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
+def pair_loss(
+    p: Any, q: Any, *, epsilon: float | None = None, delta: float | None = None
+) -> PairLoss:
     """Return the loss between two laws of one family; what is asked of δ(ε) at an epsilon or a delta, where it is known.
 
     Raises:
@@ -40,7 +42,9 @@ def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
     """
     if isinstance(p, GaussianLaw):
         mu = p.mu_against(q)
-        return [[float(e), float(gaussian_delta(mu, arb(float(e))).mid())] for e in epsilons]
+        return [
+            [float(e), float(gaussian_delta(mu, arb(float(e))).mid())] for e in epsilons
+        ]
     rows = aligned(p, q).rows
     pp, qq = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
     curve = np.maximum(_one_sided(pp, qq, epsilons), _one_sided(qq, pp, epsilons))
@@ -49,11 +53,15 @@ def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
 
 def _one_sided(p: Any, q: Any, epsilons: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.nan_to_num(np.log(p) - np.log(q), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        loss = np.nan_to_num(
+            np.log(p) - np.log(q), nan=0.0, posinf=np.inf, neginf=-np.inf
+        )
     order = np.argsort(loss)
     tail_p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0)
     tail_q = np.append(np.cumsum(q[order][::-1])[::-1], 0.0)
     start = np.searchsorted(loss[order], epsilons, side="right")
-    with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest loss e^ε may overflow, times a tail of 0
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # beyond the largest loss e^ε may overflow, times a tail of 0
         taken = np.where(tail_q[start] > 0, np.exp(epsilons) * tail_q[start], 0.0)
     return np.maximum(tail_p[start] - taken, 0.0)

@@ -35,9 +35,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
         )
     same = np.asarray(p.scale) == np.asarray(q.scale)
     if not np.allclose(p.scale, q.scale, rtol=ROUNDING_TOLERANCE, atol=0):
-        source = (
-            "the scales of the noise, which depend on the data, so that the log ratio of the two densities has no bound"
-        )
+        source = "the scales of the noise, which depend on the data, so that the log ratio of the two densities has no bound"
         return PairLoss(arb.pos_inf(), arb.pos_inf(), source)
     with precision():
         one, two = (LaplaceLaw(law.location[same], law.scale[same]) for law in (p, q))
@@ -46,19 +44,33 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
         if not same.all():
             source += " of one scale; the scales of others agree up to rounding only, so that there is no upper bound"
         gaps = zip(one.location, two.location, one.scale, strict=True)
-        low = sum((ball(max(_gap(a, b), Fraction(0)) / Fraction(float(s))) for a, b, s in gaps), arb(0))
-        return PairLoss(low.lower(), total.upper() if same.all() else arb.pos_inf(), source)
+        low = sum(
+            (
+                ball(max(_gap(a, b), Fraction(0)) / Fraction(float(s)))
+                for a, b, s in gaps
+            ),
+            arb(0),
+        )
+        return PairLoss(
+            low.lower(), total.upper() if same.all() else arb.pos_inf(), source
+        )
 
 
 def _gap(a: float, b: float) -> Fraction:
     """Return how far two locations are apart, less what rounding explains: ``ROUNDING_UNITS``, but 0 for whole numbers."""
     size = max(abs(float(a)), abs(float(b)))
     whole = float(a).is_integer() and float(b).is_integer() and size < EXACT_INTEGERS
-    return abs(Fraction(float(a)) - Fraction(float(b))) - (0 if whole else ROUNDING_UNITS * Fraction(math.ulp(size)))
+    return abs(Fraction(float(a)) - Fraction(float(b))) - (
+        0 if whole else ROUNDING_UNITS * Fraction(math.ulp(size))
+    )
 
 
 def gaussian_loss(
-    p: GaussianLaw, q: GaussianLaw, *, epsilon: float | None = None, delta: float | None = None
+    p: GaussianLaw,
+    q: GaussianLaw,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
 ) -> PairLoss:
     """Return the loss between two Gaussian laws: no pure epsilon unless they are equal, an exact μ, and its δ(ε).
 
@@ -80,19 +92,28 @@ def gaussian_loss(
             if epsilon is not None:
                 found = beyond = arb(0.5, 0.5)
             needed = None if delta is None else (0.0, math.inf)
-            return PairLoss(low, arb.pos_inf(), source, found, beyond, mu, needed, least_mu=mu)
+            return PairLoss(
+                low, arb.pos_inf(), source, found, beyond, mu, needed, least_mu=mu
+            )
         mu = p.mu_against(q)
         gaps = (_gap(a, b) for a, b in zip(p.location, q.location, strict=True))
-        nearest = ball(sum((max(gap, Fraction(0)) ** 2 for gap in gaps), Fraction(0))).sqrt() / ball(
-            Fraction(float(p.sigma))
-        )
+        nearest = ball(
+            sum((max(gap, Fraction(0)) ** 2 for gap in gaps), Fraction(0))
+        ).sqrt() / ball(Fraction(float(p.sigma)))
         if epsilon is not None:
             found = gaussian_delta(mu, arb(epsilon))
-            beyond = gaussian_delta(nearest, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
+            beyond = gaussian_delta(
+                nearest, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE))
+            )
         if delta is not None:
             guess = least(lambda e: above(gaussian_delta(mu, arb(e))), delta)
-            lower, upper = (verified_epsilon(partial(gaussian_delta, at), delta, guess) for at in (nearest, mu))
+            lower, upper = (
+                verified_epsilon(partial(gaussian_delta, at), delta, guess)
+                for at in (nearest, mu)
+            )
             needed = lower[0], upper[1]
-        source = "the distance of the two locations in deviations of the noise, which is μ"
+        source = (
+            "the distance of the two locations in deviations of the noise, which is μ"
+        )
         low, high = (arb(0) if at == 0 else arb.pos_inf() for at in (nearest, mu))
         return PairLoss(low, high, source, found, beyond, mu, needed, least_mu=nearest)

@@ -51,11 +51,24 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     """Canaries of one training, or of as many as the audit names."""
     trainings = request.calls if request.named is not None else 1
     made, adjacency = request.adapted, request.adjacency
-    return one_run_evidence(made, request.privacy, adjacency, alpha=alpha, trainings=trainings, streams=request.streams)
+    return one_run_evidence(
+        made,
+        request.privacy,
+        adjacency,
+        alpha=alpha,
+        trainings=trainings,
+        streams=request.streams,
+    )
 
 
 def one_run_evidence(
-    mechanism: Mechanism, claim: Claim, adjacency: Adjacency, *, alpha: float, trainings: int, streams: Streams
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    *,
+    alpha: float,
+    trainings: int,
+    streams: Streams,
 ) -> Evidence:
     """Audit a claim by guessing which canaries were in.
 
@@ -72,21 +85,37 @@ def one_run_evidence(
             f"evidence 'one_run' needs pairs=Canaries(count), whose inputs say which are in, got {adjacency.name}"
         )
     if trainings * adjacency.count < 2:
-        raise AdjacencyError(f"evidence 'one_run' needs two canaries or trainings at least, got {adjacency.name}")
+        raise AdjacencyError(
+            f"evidence 'one_run' needs two canaries or trainings at least, got {adjacency.name}"
+        )
     made, streams = Calls(mechanism), prefixed(streams, "one_run:")
-    coins = [streams("coins", k).random(adjacency.count) < 0.5 for k in range(trainings)]
-    scores = [_scores(made, included, streams("training", k)) for k, included in enumerate(coins)]
+    coins = [
+        streams("coins", k).random(adjacency.count) < 0.5 for k in range(trainings)
+    ]
+    scores = [
+        _scores(made, included, streams("training", k))
+        for k, included in enumerate(coins)
+    ]
     question = Question(curve_of_claim(claim), alpha, claim.level)
     labels = np.concatenate(coins).astype(np.int8)
-    bound = in_one_run(np.concatenate(scores), labels, question, rng=streams("order", 0))
-    assumed = assuming_gaussian(np.concatenate(scores), labels, question) if is_bound(claim) else None
+    bound = in_one_run(
+        np.concatenate(scores), labels, question, rng=streams("order", 0)
+    )
+    assumed = (
+        assuming_gaussian(np.concatenate(scores), labels, question)
+        if is_bound(claim)
+        else None
+    )
     found = _evidence(bound, assumed, claim, adjacency, trainings)
     if trainings == 1 or not made.seeded or not (bound.lower > 0 or bound.refuted):
         return found
     again = _scores(made, coins[0], streams("training", 0))
     if np.allclose(again, scores[0], rtol=SAME, atol=SAME * np.abs(scores[0]).max()):
         return found
-    return withdrawn(found, f"{made.name}: the first training gave other scores when it was made again. {REMEDY}")
+    return withdrawn(
+        found,
+        f"{made.name}: the first training gave other scores when it was made again. {REMEDY}",
+    )
 
 
 def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
@@ -100,9 +129,15 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
     try:
         scores = np.asarray(output, dtype=float)
     except (TypeError, ValueError):
-        raise MechanismError(f"{calls.name}: expected a score for each canary, numbers, got {output!r:.60}") from None
+        raise MechanismError(
+            f"{calls.name}: expected a score for each canary, numbers, got {output!r:.60}"
+        ) from None
     if scores.shape != included.shape or not np.isfinite(scores).all():
-        wrong = f"shape {scores.shape}" if scores.shape != included.shape else f"{scores[~np.isfinite(scores)][0]}"
+        wrong = (
+            f"shape {scores.shape}"
+            if scores.shape != included.shape
+            else f"{scores[~np.isfinite(scores)][0]}"
+        )
         raise MechanismError(
             f"{calls.name}: expected a finite score for each of {len(included):,} canaries, shape ({len(included)},), got "
             f"{wrong}; larger is more like 'in', and where nothing is known any one number will do"
@@ -110,15 +145,32 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
     return scores
 
 
-def _evidence(bound: Bound, assumed: Assumed | None, claim: Claim, adjacency: Canaries, trainings: int) -> Evidence:
+def _evidence(
+    bound: Bound,
+    assumed: Assumed | None,
+    claim: Claim,
+    adjacency: Canaries,
+    trainings: int,
+) -> Evidence:
     runs = "one training" if trainings == 1 else f"{trainings:,} trainings"
-    lower, sure = f"{SYMBOLS[claim.parameter]} {at_least(bound.lower, claim.level)}, ", confidence(bound.alpha)
+    lower, sure = (
+        f"{SYMBOLS[claim.parameter]} {at_least(bound.lower, claim.level)}, ",
+        confidence(bound.alpha),
+    )
     shown = f"({lower if is_bound(claim) else ''}{sure})"
     seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
-    also = "" if assumed is None else f". {assumed.statement(SYMBOLS[claim.parameter], sure)}"
+    also = (
+        ""
+        if assumed is None
+        else f". {assumed.statement(SYMBOLS[claim.parameter], sure)}"
+    )
     common: dict[str, Any] = {
         "kind": "one_run",
-        "assumptions": [*bound.assumptions, f"neighbours: {adjacency.name}", f"source: {bound.source}"],
+        "assumptions": [
+            *bound.assumptions,
+            f"neighbours: {adjacency.name}",
+            f"source: {bound.source}",
+        ],
         "epsilon_lower": bound.lower if is_bound(claim) else None,
         "calls": trainings,
         "details": OneRunDetails(
@@ -133,15 +185,18 @@ def _evidence(bound: Bound, assumed: Assumed | None, claim: Claim, adjacency: Ca
     }
     if not bound.refuted:
         return Evidence(
-            verdict=Verdict.NOT_REFUTED, statement=f"{seen}, which does not refute the claim {shown}{also}", **common
+            verdict=Verdict.NOT_REFUTED,
+            statement=f"{seen}, which does not refute the claim {shown}{also}",
+            **common,
         )
     assert bound.p_value is not None  # a claim was given
-    explanation = (
-        f"{seen}; where the claim is true, guesses are right so often with probability at most {bound.p_value:.3g}"
-    )
+    explanation = f"{seen}; where the claim is true, guesses are right so often with probability at most {bound.p_value:.3g}"
     return Evidence(
         verdict=Verdict.VIOLATED,
         statement=f"{seen}, which refutes the claim {shown}{also}",
-        counterexample=Counterexample(pair=f"{adjacency.name}, whichever others are there", explanation=explanation),
+        counterexample=Counterexample(
+            pair=f"{adjacency.name}, whichever others are there",
+            explanation=explanation,
+        ),
         **common,
     )

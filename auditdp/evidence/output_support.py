@@ -37,19 +37,27 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     game = GameOptions(
         alpha=alpha,
         calls=request.calls,
-        forecasters=[*([] if capabilities(request.adapted).possible is None else [Possible()]), BitPatterns()],
+        forecasters=[
+            *([] if capabilities(request.adapted).possible is None else [Possible()]),
+            BitPatterns(),
+        ],
         play=request.game.play,
         search=False,
         trace=False,
         stop_when_refuted=request.game.stop_when_refuted,
     )
     streams = prefixed(request.streams, "support")
-    evidence = play_game(request.adapted, request.privacy, request.adjacency, game, streams=streams)
+    evidence = play_game(
+        request.adapted, request.privacy, request.adjacency, game, streams=streams
+    )
     return replace(
         evidence,
         kind="support",
         statement=f"Bit patterns: {evidence.statement}",
-        assumptions=[*evidence.assumptions, "whoever sees the outputs sees all of their bits"],
+        assumptions=[
+            *evidence.assumptions,
+            "whoever sees the outputs sees all of their bits",
+        ],
     )
 
 
@@ -67,7 +75,9 @@ class Possible:
         asked = able.possible
 
         def possible(outputs: Array) -> list[Array]:
-            with inputs.lent(f"{able.name}.possible", pair.data, pair.neighbour) as lent:
+            with inputs.lent(
+                f"{able.name}.possible", pair.data, pair.neighbour
+            ) as lent:
                 return [asked(outputs, x) for x in lent]
 
         bound._possible = possible
@@ -76,7 +86,9 @@ class Possible:
     def log_odds(self, outputs: Array) -> Floats:
         """Return plus or minus infinity where only one of the inputs can give the output, else 0."""
         ones, zeros = (np.asarray(side, dtype=bool) for side in self._possible(outputs))
-        return np.asarray(np.where(ones & ~zeros, np.inf, np.where(zeros & ~ones, -np.inf, 0.0)))
+        return np.asarray(
+            np.where(ones & ~zeros, np.inf, np.where(zeros & ~ones, -np.inf, 0.0))
+        )
 
     _possible: Any = None
 
@@ -102,6 +114,8 @@ def patterns(outputs: Array) -> Floats:
     rows = as_rows(outputs)
     fraction, exponent = np.frexp(rows.astype(np.float64))
     with np.errstate(invalid="ignore", divide="ignore"):
-        whole = np.where(np.isfinite(rows), np.abs(fraction) * 2.0**53, 0.0).astype(np.int64)
+        whole = np.where(np.isfinite(rows), np.abs(fraction) * 2.0**53, 0.0).astype(
+            np.int64
+        )
         place = exponent - 53 + np.log2((whole & -whole).astype(np.float64))
     return np.column_stack([np.where(whole > 0, place, np.nan), fingerprint(rows)])

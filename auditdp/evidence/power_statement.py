@@ -11,7 +11,12 @@ import numpy as np
 
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.betting.power import calls_to_find, detectable_level, detectable_rarely, gain
+from auditdp.betting.power import (
+    calls_to_find,
+    detectable_level,
+    detectable_rarely,
+    gain,
+)
 from auditdp.errors import ConfigurationError, ExhaustedError, Timeout
 from auditdp.record.budget import Fault
 
@@ -31,7 +36,9 @@ def calls_of_pair(fault: Fault, game: Game, alpha: float) -> int:
     """
     white_box = fault.kind == "level" and _knows_the_law(game)
     share, pairs = _share(game, white_box=white_box), len(game.tables)
-    calls = calls_to_find(fault, game.claim, alpha=alpha, share=share, white_box=white_box)
+    calls = calls_to_find(
+        fault, game.claim, alpha=alpha, share=share, white_box=white_box
+    )
     if calls * pairs > MOST_CALLS:
         of_pairs = "" if pairs == 1 else f" ({calls:,} on each of {pairs} pairs)"
         raise ConfigurationError(
@@ -50,18 +57,29 @@ def detectable(game: Game, alpha: float) -> tuple[float, str]:
     """Return the smallest level that the calls of the best-played pair would have refuted nine times in ten."""
     white_box, calls = _knows_the_law(game), _most_played(game)
     share = _share(game, white_box=white_box)
-    return detectable_level(game.claim, calls=calls, alpha=alpha, share=share, white_box=white_box)
+    return detectable_level(
+        game.claim, calls=calls, alpha=alpha, share=share, white_box=white_box
+    )
 
 
 def rarely(game: Game, alpha: float) -> tuple[float, float]:
     """Return how rare what tells may be for a black box to refute the claim by it nine times in ten."""
     share = _share(game, white_box=False)
-    return detectable_rarely(game.claim, calls=_most_played(game), alpha=alpha, share=share)
+    return detectable_rarely(
+        game.claim, calls=_most_played(game), alpha=alpha, share=share
+    )
 
 
 def calls_to_show(game: Game, alpha: float) -> int | None:
     """Return how many calls would refute the claim by the laws that were read off the pairs; None where none would."""
-    won = max((gain(game.claim, law)[0] for law in game.of_forecasters("stated") if law is not None), default=0.0)
+    won = max(
+        (
+            gain(game.claim, law)[0]
+            for law in game.of_forecasters("stated")
+            if law is not None
+        ),
+        default=0.0,
+    )
     needed = SURELY * math.log(1 / alpha) / won if won > 0 else math.inf
     return math.ceil(needed) if needed < MOST_CALLS else None
 
@@ -79,7 +97,10 @@ def same_outputs(game: Game) -> int | None:
         for table in game.tables:
             sides = (table.pair.data, table.pair.neighbour)
             try:
-                one, other = (game.calls(data, size, np.random.default_rng(seed)) for data in sides)
+                one, other = (
+                    game.calls(data, size, np.random.default_rng(seed))
+                    for data in sides
+                )
             except (ExhaustedError, Timeout):
                 return None
             if one.shape != other.shape or one.tobytes() != other.tobytes():

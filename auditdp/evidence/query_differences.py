@@ -65,15 +65,27 @@ class QueryDifference:
 
 
 def evidence_of(
-    details: SensitivityDetails, assumptions: list[str], statement: str, refuted: tuple[Pair, str] | None = None
+    details: SensitivityDetails,
+    assumptions: list[str],
+    statement: str,
+    refuted: tuple[Pair, str] | None = None,
 ) -> Evidence:
     """Return what a comparison says, with the pair that refutes the calibration, and why, where one does."""
     shown = None
     if refuted is not None:
         pair, explanation = refuted
-        shown = Counterexample(pair=str(pair), python=pair.python, explanation=explanation)
+        shown = Counterexample(
+            pair=str(pair), python=pair.python, explanation=explanation
+        )
     verdict = Verdict.NOT_REFUTED if shown is None else Verdict.MISCALIBRATED
-    return Evidence("sensitivity", verdict, statement, assumptions=assumptions, details=details, counterexample=shown)
+    return Evidence(
+        "sensitivity",
+        verdict,
+        statement,
+        assumptions=assumptions,
+        details=details,
+        counterexample=shown,
+    )
 
 
 class QueryComparison:
@@ -95,13 +107,17 @@ class QueryComparison:
     def __init__(self, mechanism: Any, adjacency: Adjacency, streams: Streams) -> None:
         able = capabilities(mechanism)
         if able.query is None:
-            raise MechanismError(f"{able.name}: has no query to compare; give it query(data, rng)")
+            raise MechanismError(
+                f"{able.name}: has no query to compare; give it query(data, rng)"
+            )
         self.query = able.query
         self.adjacency = adjacency
         self.name = f"{able.name}.query"
         self.sensitivity = able.sensitivity
         self.order, self.norm = able.norm.order, able.norm.name
-        self.seeds = [int(seed) for seed in streams("query", 0).integers(2**63, size=DRAWS)]
+        self.seeds = [
+            int(seed) for seed in streams("query", 0).integers(2**63, size=DRAWS)
+        ]
         self._inputs = Inputs()
         self.largest: QueryDifference | None = None
         self.pairs = self.uncoupled = 0
@@ -109,7 +125,10 @@ class QueryComparison:
 
     def refutes(self, difference: QueryDifference) -> bool:
         """Return whether the norm is above the sensitivity by more than what rounding explains."""
-        return difference.norm > self.sensitivity * (1 + ROUNDING_TOLERANCE) + difference.rounding
+        return (
+            difference.norm
+            > self.sensitivity * (1 + ROUNDING_TOLERANCE) + difference.rounding
+        )
 
     def of(self, pair: Pair) -> QueryDifference | None:
         """Return the largest difference that counts, over the draws; None where none does.
@@ -124,7 +143,10 @@ class QueryComparison:
         self.pairs += 1
         counting, dropped = [], 0
         for seed in self.seeds:
-            (first, used), (second, also_used) = self._evaluate(pair.data, seed), self._evaluate(pair.neighbour, seed)
+            (first, used), (second, also_used) = (
+                self._evaluate(pair.data, seed),
+                self._evaluate(pair.neighbour, seed),
+            )
             difference = self._difference(pair, first, second)
             if used == also_used or not self.refutes(difference):
                 counting.append(difference)
@@ -178,11 +200,21 @@ class QueryComparison:
         if size >= EXACT_INTEGERS:
             floats.append(np.dtype(float))
         unit = max((float(np.finfo(dtype).eps) for dtype in floats), default=0.0)
-        return QueryDifference(pair, first, second, self._norm(minus(first, second)), ROUNDING_UNITS * unit * size)
+        return QueryDifference(
+            pair,
+            first,
+            second,
+            self._norm(minus(first, second)),
+            ROUNDING_UNITS * unit * size,
+        )
 
     def _norm(self, value: Any) -> float:
         entries = _entries(value)
-        return float(np.linalg.norm(entries.astype(float), self.order)) if entries.size else 0.0
+        return (
+            float(np.linalg.norm(entries.astype(float), self.order))
+            if entries.size
+            else 0.0
+        )
 
     def _check_repeats(self, data: Any) -> None:
         (once, _), (again, _) = (self._evaluate(data, self.seeds[0]) for _ in range(2))
@@ -226,14 +258,27 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
         order, norm, sensitivity = able.norm.order, able.norm.name, able.sensitivity
     except AuditError:  # what is declared is no sensitivity of a value
         return None
-    trace, seed = Trace(request.adapted), int(request.streams("sensitivity", 0).integers(2**32))
+    trace, seed = (
+        Trace(request.adapted),
+        int(request.streams("sensitivity", 0).integers(2**32)),
+    )
     moves_of_pairs = list[tuple[float, Pair]]()
     pairs, refuted = 0, None
     most = int(ASIDE * allowance().left) // 2  # two runs each
     with trace, allowing(share=ASIDE):
         for pair in islice(_pairs(request, seed), most):
             rng = np.random.default_rng(seed)
-            seen = attempted(partial(compare, trace, pair.data, pair.neighbour, rng, claim=request.privacy, outcomes=0))
+            seen = attempted(
+                partial(
+                    compare,
+                    trace,
+                    pair.data,
+                    pair.neighbour,
+                    rng,
+                    claim=request.privacy,
+                    outcomes=0,
+                )
+            )
             if seen is None or seen.extent != "full":
                 return None
             pairs += 1
@@ -241,7 +286,14 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
             moves_of_pairs += [(_distance(moved, order), pair) for moved in noisy]
             allowed = sensitivity * (1 + SINGLE if seen.is_single else 1)
             above = (moved for moved in noisy if _exceeds(moved, allowed, order))
-            refuted = next((moved for moved in above if attempted(partial(_loses, trace, seen, moved))), None)
+            refuted = next(
+                (
+                    moved
+                    for moved in above
+                    if attempted(partial(_loses, trace, seen, moved))
+                ),
+                None,
+            )
             if refuted is not None:
                 moves_of_pairs = [(_distance(refuted, order), pair)]
                 break
@@ -257,7 +309,10 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
         pairs_compared=pairs,
         exhaustive=False,
     )
-    assumptions = ["the trace observed every draw of the code", f"neighbours: {request.adjacency.name}"]
+    assumptions = [
+        "the trace observed every draw of the code",
+        f"neighbours: {request.adjacency.name}",
+    ]
     declared = f"{norm} sensitivity {sensitivity:.6g}"
     if refuted is None:
         statement = (
@@ -270,7 +325,9 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
         f"The noise of {line} is calibrated to {declared}, but the value to which it is added moves by {largest:.6g} "
         "between two neighbours, and the output shows the sum: the calibration is refuted"
     )
-    assumptions.append(f"the sensitivity is that of the value to which {line} adds noise")
+    assumptions.append(
+        f"the sensitivity is that of the value to which {line} adds noise"
+    )
     return evidence_of(details, assumptions, statement, (worst, statement))
 
 
@@ -282,19 +339,38 @@ def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
         return
     offered, most = offers(adjacency), request.generated(EXAMPLES)
     corners = (offered.corner_cases or [])[: most // 2]
-    drawn = [] if offered.generated is None else islice(draws(generated(adjacency), seed=seed), most - len(corners))
-    yield from (pair for pair in (*corners, *(one.value for one in drawn)) if is_adjacent(adjacency, pair))
+    drawn = (
+        []
+        if offered.generated is None
+        else islice(draws(generated(adjacency), seed=seed), most - len(corners))
+    )
+    yield from (
+        pair
+        for pair in (*corners, *(one.value for one in drawn))
+        if is_adjacent(adjacency, pair)
+    )
 
 
 def _distance(moved: Moved, order: float) -> float:
-    return float(np.linalg.norm(np.ravel(moves(moved.first.location, moved.second.location)), order))
+    return float(
+        np.linalg.norm(
+            np.ravel(moves(moved.first.location, moved.second.location)), order
+        )
+    )
 
 
 def _exceeds(moved: Moved, sensitivity: float, order: float) -> bool:
     """Return whether a release moves further than is declared, by more than rounding."""
-    size = max(float(np.linalg.norm(np.ravel(side.centre), order)) for side in (moved.first, moved.second))
+    size = max(
+        float(np.linalg.norm(np.ravel(side.centre), order))
+        for side in (moved.first, moved.second)
+    )
     rounding = ROUNDING_UNITS * float(np.finfo(float).eps) * size
-    return sensitivity * (1 + ROUNDING_TOLERANCE) + rounding < _distance(moved, order) < np.inf
+    return (
+        sensitivity * (1 + ROUNDING_TOLERANCE) + rounding
+        < _distance(moved, order)
+        < np.inf
+    )
 
 
 def _loses(trace: Trace, seen: PairTrace, moved: Moved) -> bool:

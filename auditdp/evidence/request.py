@@ -112,7 +112,10 @@ class EvidenceRequest:
             return math.inf
         again = "one_run" in kinds  # which makes a training again
         plays = "game" in kinds and "support" in kinds
-        return max(self.calls, game.calls + game.after, game.proposed or 0) * (1 + plays) + again
+        return (
+            max(self.calls, game.calls + game.after, game.proposed or 0) * (1 + plays)
+            + again
+        )
 
     @cached_property
     def adapted(self) -> Mechanism:
@@ -133,7 +136,9 @@ class EvidenceRequest:
     @property
     def privacy(self) -> Claim:
         """The claim, of privacy."""
-        assert not isinstance(self.claim, Promise)  # no evidence of privacy is asked for beside a promise
+        assert not isinstance(
+            self.claim, Promise
+        )  # no evidence of privacy is asked for beside a promise
         return self.claim
 
     def generated(self, examples: int) -> int:
@@ -163,7 +168,11 @@ def runs_alone(claim: Claim) -> int:
     claim is true of such outputs. So that many guesses are all right with probability ``KEPT``, or they are ``MOST_ALONE``.
     """
     wrong = (1 - claim.delta_at(0.0)) / 2
-    return MOST_ALONE if wrong <= 0 else min(math.ceil(math.log(KEPT) / math.log1p(-wrong)), MOST_ALONE)
+    return (
+        MOST_ALONE
+        if wrong <= 0
+        else min(math.ceil(math.log(KEPT) / math.log1p(-wrong)), MOST_ALONE)
+    )
 
 
 def believed(
@@ -201,7 +210,11 @@ def believed(
         return withdrawn(evidence, looked.dependent)
     if looked.constant and evidence.verdict is Verdict.VIOLATED:
         evidence = replace(evidence, statement=f"{evidence.statement}; {ONE_OUTPUT}")
-    return evidence if looked.untouched else replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
+    return (
+        evidence
+        if looked.untouched
+        else replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
+    )
 
 
 def withdrawn(evidence: Evidence, reason: str) -> Evidence:
@@ -215,5 +228,7 @@ def withdrawn(evidence: Evidence, reason: str) -> Evidence:
         epsilon_upper=None,
         counterexample=None,
         unconfirmed=evidence.unconfirmed or evidence.verdict in REFUTATIONS,
-        details=replace(details, bound_path=[]) if isinstance(details, GameDetails) else details,
+        details=replace(details, bound_path=[])
+        if isinstance(details, GameDetails)
+        else details,
     )

@@ -58,11 +58,19 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     """What is computed before the noise, of the listed pairs alone where the audit is not exhaustive."""
     del alpha  # nothing is drawn that a verdict rests on
     if not request.able.is_calibrated:
-        declared = request.able.query is None and request.able.finite_sensitivity is not None
+        declared = (
+            request.able.query is None and request.able.finite_sensitivity is not None
+        )
         return traced_sensitivity(request) if declared and request.game.trace else None
     examples = request.generated(EXAMPLES) if request.exhaustive else 0
     play, streams = request.game.play, request.streams
-    return sensitivity_evidence(request.mechanism, request.adjacency, streams=streams, play=play, examples=examples)
+    return sensitivity_evidence(
+        request.mechanism,
+        request.adjacency,
+        streams=streams,
+        play=play,
+        examples=examples,
+    )
 
 
 def sensitivity_evidence(
@@ -103,9 +111,14 @@ def sensitivity_evidence(
         everything = None
     listed = everything or (adjacency.pairs() if play is None else play)
     differences = [comparison.of(pair) for pair in listed]
-    violation = next((d for d in differences if d is not None and comparison.refutes(d)), None)
+    violation = next(
+        (d for d in differences if d is not None and comparison.refutes(d)), None
+    )
     if everything is None and examples:
-        violation = _search(comparison, adjacency, examples, streams("sensitivity", 0)) or violation
+        violation = (
+            _search(comparison, adjacency, examples, streams("sensitivity", 0))
+            or violation
+        )
     if not comparison.pairs:
         raise AdjacencyError(f"{adjacency.name}: lists no pairs to compare")
     if comparison.largest is None:
@@ -113,11 +126,19 @@ def sensitivity_evidence(
             f"{comparison.name}: draws unequally much randomness on neighbours, so the same seed does not mean the same "
             "randomness; draw a fixed number of values, such as one for every possible record"
         )
-    return _evidence(comparison, violation, len(listed), complete=everything is not None and not comparison.uncoupled)
+    return _evidence(
+        comparison,
+        violation,
+        len(listed),
+        complete=everything is not None and not comparison.uncoupled,
+    )
 
 
 def _search(
-    comparison: QueryComparison, adjacency: Adjacency, examples: int, rng: np.random.Generator
+    comparison: QueryComparison,
+    adjacency: Adjacency,
+    examples: int,
+    rng: np.random.Generator,
 ) -> QueryDifference | None:
     """Climb the norm until a pair violates; return the simplest such pair that shrinking came to."""
     latest: QueryDifference | None = None
@@ -135,7 +156,13 @@ def _search(
         return True
 
     if (generated := offers(adjacency).generated) is not None:
-        smallest(generated, violates, score=norm, examples=examples, seed=int(rng.integers(2**63)))
+        smallest(
+            generated,
+            violates,
+            score=norm,
+            examples=examples,
+            seed=int(rng.integers(2**63)),
+        )
     return violations[-1] if violations else None
 
 
@@ -158,9 +185,17 @@ def _scope(comparison: QueryComparison, listed: int, *, complete: bool) -> str:
 
 
 def _evidence(
-    comparison: QueryComparison, violation: QueryDifference | None, listed: int, *, complete: bool
+    comparison: QueryComparison,
+    violation: QueryDifference | None,
+    listed: int,
+    *,
+    complete: bool,
 ) -> Evidence:
-    largest, sensitivity, norm = comparison.largest, comparison.sensitivity, comparison.norm
+    largest, sensitivity, norm = (
+        comparison.largest,
+        comparison.sensitivity,
+        comparison.norm,
+    )
     assert largest is not None  # checked by the caller
     scope = _scope(comparison, listed, complete=complete)
     assumptions = [
@@ -169,7 +204,9 @@ def _evidence(
         f"neighbours: {comparison.adjacency.name}",
     ]
     if comparison.random:
-        assumptions.append("the calibration is argued for equal internal randomness on both inputs")
+        assumptions.append(
+            "the calibration is argued for equal internal randomness on both inputs"
+        )
     details = SensitivityDetails(
         scope=scope,
         sensitivity=sensitivity,
@@ -197,7 +234,9 @@ def _evidence(
         held = f"No difference above the {norm} sensitivity {sensitivity:.6g} was seen in {scope}"
     within = ", above it by rounding alone" if largest.norm > sensitivity else ""
     return evidence_of(
-        details, assumptions, f"{held}; the largest is {largest.norm:.6g}{within} (this says nothing about the noise)"
+        details,
+        assumptions,
+        f"{held}; the largest is {largest.norm:.6g}{within} (this says nothing about the noise)",
     )
 
 
@@ -207,5 +246,7 @@ def _where(violation: QueryDifference) -> str:
     if (size := math.prod(first.shape)) <= 2 * SHOWN:
         return ""
     places = np.transpose(minus(first, second).nonzero()).tolist()
-    named = "; ".join(f"{brief(first[*p])} and {brief(second[*p])} at {p}" for p in places[:SHOWN])
+    named = "; ".join(
+        f"{brief(first[*p])} and {brief(second[*p])} at {p}" for p in places[:SHOWN]
+    )
     return f" (they differ in {len(places):,} of {size:,} entries: {named}{'; …' * (len(places) > SHOWN)})"

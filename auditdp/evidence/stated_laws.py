@@ -42,7 +42,9 @@ def stated_by(able: Capabilities, claim: Claim) -> Stated | None:
             return law(lent)
 
     law_of, asked = _once(lent_law, identity_key), asked_by(claim)
-    loss_of = _once(lambda pair: pair_loss(law_of(pair.data), law_of(pair.neighbour), **asked), key)
+    loss_of = _once(
+        lambda pair: pair_loss(law_of(pair.data), law_of(pair.neighbour), **asked), key
+    )
     return Stated(law_of, loss_of, able.law_of_output is not None)
 
 
@@ -61,18 +63,29 @@ def asked_by(claim: Claim) -> dict[str, float]:
 def size(loss: PairLoss) -> tuple[float, float, float]:
     """Return what makes one loss larger than another."""
     main = loss.mu if loss.mu is not None else loss.delta
-    known = main is not None and not main.contains(0)  # else it is the width of the enclosure that would be compared
-    return (float(main.mid()) if main is not None and known else 0.0, loss.lower, loss.upper)
+    known = main is not None and not main.contains(
+        0
+    )  # else it is the width of the enclosure that would be compared
+    return (
+        float(main.mid()) if main is not None and known else 0.0,
+        loss.lower,
+        loss.upper,
+    )
 
 
-def _once(function: Callable[[Any], Result], identity: Callable[[Any], Any]) -> Callable[[Any], Result]:
+def _once(
+    function: Callable[[Any], Result], identity: Callable[[Any], Any]
+) -> Callable[[Any], Result]:
     """Return the function, computed once for values that are certainly the same."""
     cache: dict[Any, tuple[Result, Any]] = {}
 
     def of(value: Any) -> Result:
         same = identity(value)
         if same not in cache:
-            cache[same] = (function(value), value)  # the value is kept alive, so that its identity stays its own
+            cache[same] = (
+                function(value),
+                value,
+            )  # the value is kept alive, so that its identity stays its own
         return cache[same][0]
 
     return of

@@ -36,7 +36,9 @@ OTHERWISE = (
 """What is said of outputs on which the replayed ratio abstained."""
 
 
-def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, abstained: int) -> GameTrace | None:
+def game_trace(
+    look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, abstained: int
+) -> GameTrace | None:
     """Return the record of what a trace saw before a game; None where it looked at nothing.
 
     ``played`` says whether the replayed ratio was a forecaster, and ``abstained`` on how many outputs it abstained.
@@ -44,7 +46,13 @@ def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, 
     if isinstance(look, TraceElsewhere):
         return shaped(GAME_TRACE, look.recorded(played=played, abstained=abstained))
     if not look.looked:
-        return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]) if look.failed else None
+        return (
+            GameTrace(
+                pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]
+            )
+            if look.failed
+            else None
+        )
     found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
     place = max(range(len(found)), key=lambda k: found[k][1].share)
     pair, worst = found[place]
@@ -74,9 +82,19 @@ def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
     largest: dict[tuple[CodeLine, str], TracedLine] = {}
     for _, pair in found:
         for (site, family), losses in _losses(pair).items():
-            moves = [moved for moved in pair.by_line().get(site, ()) if moved.first.law.family == family]
-            releases = [release for release in (*pair.first.releases, *pair.second.releases) if release.site == site]
-            release = next(release for release in releases if release.law.family == family)
+            moves = [
+                moved
+                for moved in pair.by_line().get(site, ())
+                if moved.first.law.family == family
+            ]
+            releases = [
+                release
+                for release in (*pair.first.releases, *pair.second.releases)
+                if release.site == site
+            ]
+            release = next(
+                release for release in releases if release.law.family == family
+            )
             composed = None if None in losses else ComposedLoss.of(losses)
             if composed is not None and not composed.parts and not pair.covers:
                 composed = None  # part of the loss is not understood, and it may be that of this line
@@ -99,47 +117,75 @@ def _losses(pair: PairTrace) -> dict[tuple[CodeLine, str], list[Loss | None]]:
     """Return what each line loses; of lines at which chance decides, all together, the first has it and the others None."""
     found: dict[tuple[CodeLine, str], list[Loss | None]] = {}
     together = pair.outcomes is not None and pair.outcomes.complete
-    by_chance = [release for release in (*pair.first.releases, *pair.second.releases) if is_by_chance(release)]
+    by_chance = [
+        release
+        for release in (*pair.first.releases, *pair.second.releases)
+        if is_by_chance(release)
+    ]
     if together and by_chance:
         found = {(release.site, release.law.family): [None] for release in by_chance}
         found[by_chance[0].site, by_chance[0].law.family] = [pair.losses[-1]]
     for moved in pair.moved:
         if not (together and is_by_chance(moved.first)):
-            found.setdefault((moved.first.site, moved.first.law.family), []).append(moved.loss)
+            found.setdefault((moved.first.site, moved.first.law.family), []).append(
+                moved.loss
+            )
     return found
 
 
 def _scale(release: Release) -> str:
-    return "" if release.kind in (COIN, CHOICE) or release.law.known is None else scale_of(release)
+    return (
+        ""
+        if release.kind in (COIN, CHOICE) or release.law.known is None
+        else scale_of(release)
+    )
 
 
 def _larger(one: TracedLine, other: TracedLine) -> TracedLine:
     """Return the row of one line that loses more, with the larger move; a loss that is not known outranks the others."""
     worse = max(one, other, key=lambda row: (row.share is None, row.share or 0.0))
-    needed = max((row.needed for row in (one, other) if row.needed is not None), default=None)
+    needed = max(
+        (row.needed for row in (one, other) if row.needed is not None), default=None
+    )
     return replace(worse, moved=max(one.moved, other.moved), needed=needed)
 
 
-def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[list[TracedFinding], list[str]]:
+def findings_of(
+    found: Traced, claim: Claim, root: Path, code: Trace
+) -> tuple[list[TracedFinding], list[str]]:
     """Return every finding once, as it is on the pair where it shows most, and what is opaque."""
     by_place: dict[tuple[str, CodeLine], list[tuple[Pair, PairTrace, Finding]]] = {}
     for pair, trace in found:
         for finding in trace.findings:
-            by_place.setdefault((finding.kind, finding.site), []).append((pair, trace, finding))
+            by_place.setdefault((finding.kind, finding.site), []).append(
+                (pair, trace, finding)
+            )
     made, opaque, tried = list[TracedFinding](), list[str](), dict[int, PairTrace]()
     for (kind, site), seen in by_place.items():
-        pair, trace, finding = max(seen, key=lambda each: (each[2].is_read_off, each[1].share))
+        pair, trace, finding = max(
+            seen, key=lambda each: (each[2].is_read_off, each[1].share)
+        )
         if finding.is_read_off:
             if id(trace) not in tried:
                 tried[id(trace)] = checked(code, trace)
-            finding = next(one for one in tried[id(trace)].findings if (one.kind, one.site) == (kind, site))
+            finding = next(
+                one
+                for one in tried[id(trace)].findings
+                if (one.kind, one.site) == (kind, site)
+            )
         if kind == "opaque":
             opaque += list(dict.fromkeys(each.sentence for _, _, each in seen))
             continue
         on, sentence = len({id(each) for each, _, _ in seen}), finding.sentence
         noise = _noise_of(trace.by_line().get(site, ()), claim)
-        if (kind == "flow" or (kind == "round" and not site.line)) and (maker := made_at(code, trace)).line:
-            does = "goes another way on the other input" if trace.second.parted else "makes what gets round the noise"
+        if (kind == "flow" or (kind == "round" and not site.line)) and (
+            maker := made_at(code, trace)
+        ).line:
+            does = (
+                "goes another way on the other input"
+                if trace.second.parted
+                else "makes what gets round the noise"
+            )
             site, sentence = maker, f"line {maker.line} {does}: {sentence}"
         if kind == "steps" and not any(row.kind == kind for row in made):
             sentence += _cost_as_run(trace, claim)
@@ -156,7 +202,9 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
             **noise,
         )
         made.append(row)
-    return sorted(made, key=lambda each: (not each.confirmed, not each.read_off)), opaque
+    return sorted(
+        made, key=lambda each: (not each.confirmed, not each.read_off)
+    ), opaque
 
 
 def _cost_as_run(trace: PairTrace, claim: Claim) -> str:
@@ -173,13 +221,26 @@ def _noise_of(moves: Sequence[Moved], claim: Claim) -> dict[str, Any]:
     if not moves or not (scale := _scale(max(moves, key=size).first)):
         return {}
     family = max(moves, key=size).first.law.family
-    return {"family": family, "scale": scale, "moved": moved_by(moves), "needed": _needed(moves, claim)}
+    return {
+        "family": family,
+        "scale": scale,
+        "moved": moved_by(moves),
+        "needed": _needed(moves, claim),
+    }
 
 
 def _needed(moves: Sequence[Moved], claim: Claim) -> float | None:
-    return needed_scale(max(moves, key=size).first, moved_by(moves), claim) if moves else None
+    return (
+        needed_scale(max(moves, key=size).first, moved_by(moves), claim)
+        if moves
+        else None
+    )
 
 
 def _file(site: CodeLine, root: Path) -> str:
     file = Path(site.file)
-    return file.relative_to(root).as_posix() if site.file and file.is_relative_to(root) else file.name
+    return (
+        file.relative_to(root).as_posix()
+        if site.file and file.is_relative_to(root)
+        else file.name
+    )

@@ -69,13 +69,19 @@ class Capabilities:
     @cached_property
     def law(self) -> LawOf | None:
         """The law of the output where that is stated, else the law before post-processing."""
-        return self.law_of_output or self._law("before_processing") or self._law("laplace")
+        return (
+            self.law_of_output or self._law("before_processing") or self._law("laplace")
+        )
 
     @cached_property
     def envelope(self) -> Callable[[], Envelope] | None:
         """The least and the most that any input of a domain gives each output."""
         method = self._method("envelope")
-        return None if method is None else lambda: self._of_type("envelope", method(), Envelope)
+        return (
+            None
+            if method is None
+            else lambda: self._of_type("envelope", method(), Envelope)
+        )
 
     @cached_property
     def log_prob(self) -> Callable[[Array, Any], Array] | None:
@@ -112,13 +118,19 @@ class Capabilities:
     @cached_property
     def is_calibrated(self) -> bool:
         """Whether the mechanism says what it computes before its noise and what the noise is calibrated to."""
-        return self.query is not None and getattr(self.mechanism, "sensitivity", None) is not None
+        return (
+            self.query is not None
+            and getattr(self.mechanism, "sensitivity", None) is not None
+        )
 
     @cached_property
     def finite_sensitivity(self) -> float | None:
         """The number that the noise is calibrated to; None where none that can be is declared."""
         value = getattr(self.mechanism, "sensitivity", None)
-        if not isinstance(value, int | float | np.integer | np.floating) or not 0 < value < math.inf:
+        if (
+            not isinstance(value, int | float | np.integer | np.floating)
+            or not 0 < value < math.inf
+        ):
             return None
         return float(value)
 
@@ -131,7 +143,9 @@ class Capabilities:
         """
         if self.finite_sensitivity is None:
             declared = getattr(self.mechanism, "sensitivity", None)
-            raise AuditError(f"{self.name}: expected a finite sensitivity > 0, got sensitivity={declared!r}")
+            raise AuditError(
+                f"{self.name}: expected a finite sensitivity > 0, got sensitivity={declared!r}"
+            )
         return self.finite_sensitivity
 
     @cached_property
@@ -171,7 +185,11 @@ class Capabilities:
         Raises:
             AuditError: If an attribute is not what its name promises.
         """
-        found = [f"{name}({', '.join(given)})" for name, given in ARGUMENTS.items() if self._method(name) is not None]
+        found = [
+            f"{name}({', '.join(given)})"
+            for name, given in ARGUMENTS.items()
+            if self._method(name) is not None
+        ]
         if self.is_calibrated:
             found.append(f"{self.norm.name} sensitivity {self.sensitivity:.6g}")
         return found
@@ -200,12 +218,18 @@ class Capabilities:
 
     def _law(self, name: str) -> LawOf | None:
         method = self._method(name)
-        return None if method is None else lambda data: self._of_type(name, method(data), Law)
+        return (
+            None
+            if method is None
+            else lambda data: self._of_type(name, method(data), Law)
+        )
 
     def _of_type(self, name: str, found: Any, kind: Any) -> Any:
         if isinstance(found, kind):
             return found
-        families = " or ".join(each.__name__ for each in getattr(kind, "__args__", (kind,)))
+        families = " or ".join(
+            each.__name__ for each in getattr(kind, "__args__", (kind,))
+        )
         raise MechanismError(
             f"{self.name}.{name}: returned {brief(found)}, expected {families} of auditdp.mechanism.laws"
         )
@@ -235,5 +259,7 @@ def capabilities(mechanism: Any) -> Capabilities:
     ['distribution(data)', 'log_prob(outputs, data)']
     """
     return (
-        Capabilities(mechanism.mechanism, mechanism.form) if isinstance(mechanism, SeenAs) else Capabilities(mechanism)
+        Capabilities(mechanism.mechanism, mechanism.form)
+        if isinstance(mechanism, SeenAs)
+        else Capabilities(mechanism)
     )

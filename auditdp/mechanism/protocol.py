@@ -47,7 +47,21 @@ from numpy.typing import NDArray
 from auditdp.errors import MechanismError
 
 Array = NDArray[Any]
-PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, date, time, timedelta, Decimal, Fraction)
+PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    np.generic,
+    date,
+    time,
+    timedelta,
+    Decimal,
+    Fraction,
+)
 """Types of which the representation tells all."""
 
 
@@ -84,7 +98,9 @@ class PerCall:
         return self.function(data, rng=rng)
 
 
-OWN_RANDOMNESS = "repeats the test and not its numbers: the mechanism draws its own randomness"
+OWN_RANDOMNESS = (
+    "repeats the test and not its numbers: the mechanism draws its own randomness"
+)
 """What a re-run of a mechanism does that is declared with ``unseeded``."""
 
 
@@ -103,7 +119,9 @@ class Unseeded(PerCall):
         """Call the function once for all outputs where it takes a size, else once for each."""
         if not self.takes_size:
             return super().__call__(data, size, rng=rng)
-        return self.function(data, size=size, **({"rng": rng} if self._takes_rng else {}))
+        return self.function(
+            data, size=size, **({"rng": rng} if self._takes_rng else {})
+        )
 
     def _call(self, data: Any, rng: np.random.Generator) -> Any:
         return self.function(data, rng=rng) if self._takes_rng else self.function(data)
@@ -127,7 +145,9 @@ def unseeded(function: Callable[..., Any]) -> Unseeded:
     False
     """
     if not callable(function):
-        raise MechanismError(f"unseeded: expected a function f(data) or f(data, size), got {brief(function)}")
+        raise MechanismError(
+            f"unseeded: expected a function f(data) or f(data, size), got {brief(function)}"
+        )
     return Unseeded(function)
 
 
@@ -154,7 +174,11 @@ def as_mechanism(function: Any) -> Mechanism:
     parameters = _parameters(function)
     if parameters is None:
         return function  # type: ignore[no-any-return]  # builtins without a signature must follow the protocol
-    names = [name for name, p in parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    names = [
+        name
+        for name, p in parameters.items()
+        if p.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
     if "rng" not in names:
         raise MechanismError(
             f"{name_of(function)}: takes {', '.join(names) or 'nothing'}, but needs an argument 'rng' for its "
@@ -172,9 +196,16 @@ def takes_size(function: Any) -> bool:
     Any other ``size`` is an argument of its own, such as how many rows a synthesizer makes.
     """
     parameters = (_parameters(function) or {}).values()
-    if any(p.name == "size" and p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
+    if any(
+        p.name == "size" and p.kind is p.KEYWORD_ONLY and p.default is p.empty
+        for p in parameters
+    ):
         return True
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [
+        p.name
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     return positional[1:2] == ["size"]
 
 
@@ -188,7 +219,9 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:
 
 def is_vectorised(mechanism: Any) -> bool:
     """Return whether a mechanism returns many outputs of one call of the user's code."""
-    return not isinstance(mechanism, PerCall) or (isinstance(mechanism, Unseeded) and mechanism.takes_size)
+    return not isinstance(mechanism, PerCall) or (
+        isinstance(mechanism, Unseeded) and mechanism.takes_size
+    )
 
 
 def name_of(mechanism: Any) -> str:
@@ -205,7 +238,10 @@ def name_of(mechanism: Any) -> str:
         return mechanism.name
     if isinstance(mechanism, functools.partial):
         bound = [brief(value, LONGEST_ARGUMENT) for value in mechanism.args]
-        bound += [f"{name}={brief(value, LONGEST_ARGUMENT)}" for name, value in mechanism.keywords.items()]
+        bound += [
+            f"{name}={brief(value, LONGEST_ARGUMENT)}"
+            for name, value in mechanism.keywords.items()
+        ]
         return f"{name_of(mechanism.func)}({', '.join(bound)})"
     if getattr(mechanism, "__name__", None):
         return str(mechanism.__name__)
@@ -221,7 +257,12 @@ def identity_key(data: Any) -> Any:
     alive as long as the key is used).
     """
     if isinstance(data, np.ndarray) and not data.dtype.hasobject:
-        return ("array", data.dtype.str if data.dtype.names is None else str(data.dtype), data.shape, data.tobytes())
+        return (
+            "array",
+            data.dtype.str if data.dtype.names is None else str(data.dtype),
+            data.shape,
+            data.tobytes(),
+        )
     if isinstance(data, np.ndarray):
         return ("array", str(data.dtype), data.shape, identity_key(data.tolist()))
     if isinstance(data, tuple | list):
@@ -229,18 +270,31 @@ def identity_key(data: Any) -> Any:
     if isinstance(data, dict):
         return (
             type(data).__name__,
-            frozenset((identity_key(name), identity_key(value)) for name, value in data.items()),
+            frozenset(
+                (identity_key(name), identity_key(value))
+                for name, value in data.items()
+            ),
         )
     if isinstance(data, PLAIN):
         return (type(data).__name__, repr(data))
     if isinstance(data, set | frozenset):
         return ("set", frozenset(map(identity_key, data)))
     if dataclasses.is_dataclass(data) and not isinstance(data, type):
-        fields = tuple(identity_key(getattr(data, field.name)) for field in dataclasses.fields(data))
+        fields = tuple(
+            identity_key(getattr(data, field.name))
+            for field in dataclasses.fields(data)
+        )
         return (type(data).__module__, type(data).__qualname__, fields)
     if is_table(data):
         index = identity_key(data.index.to_numpy()) if hasattr(data, "iloc") else None
-        return ("table", index, tuple((str(name), identity_key(data[name].to_numpy())) for name in data.columns))
+        return (
+            "table",
+            index,
+            tuple(
+                (str(name), identity_key(data[name].to_numpy()))
+                for name in data.columns
+            ),
+        )
     return ("object", id(data))
 
 
@@ -251,27 +305,45 @@ def is_table(data: Any) -> bool:
 
 def columns_of(table: Any) -> dict[str, list[Any]]:
     """Return the columns of a table."""
-    found: dict[str, list[Any]] = table.to_dict("list") if hasattr(table, "iloc") else table.to_dict(as_series=False)
+    found: dict[str, list[Any]] = (
+        table.to_dict("list")
+        if hasattr(table, "iloc")
+        else table.to_dict(as_series=False)
+    )
     return found
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """Return the rows of a table."""
     columns = columns_of(table)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
 
 
 def _is_graph(data: Any) -> bool:
     """Return whether something is the symmetric int8 matrix of a graph without loops."""
-    if not isinstance(data, np.ndarray) or data.dtype != np.int8 or data.ndim != 2 or len(data) < 2:
+    if (
+        not isinstance(data, np.ndarray)
+        or data.dtype != np.int8
+        or data.ndim != 2
+        or len(data) < 2
+    ):
         return False
     square = data.shape[0] == data.shape[1]
-    return square and bool((data == data.T).all() and not data.diagonal().any() and ((data == 0) | (data == 1)).all())
+    return square and bool(
+        (data == data.T).all()
+        and not data.diagonal().any()
+        and ((data == 0) | (data == 1)).all()
+    )
 
 
 def _runs(data: list[Any] | tuple[Any, ...]) -> str:
     """Return how many items a sequence has, and the items, those that follow each other and look the same as one."""
-    runs = [(text, len(list(same))) for text, same in itertools.groupby(map(_item, data))]
+    runs = [
+        (text, len(list(same))) for text, same in itertools.groupby(map(_item, data))
+    ]
     return f"{len(data)} items: {', '.join(f'{count} × {text}' if count > 1 else text for text, count in runs)}"
 
 
@@ -291,7 +363,12 @@ ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
 def _without_address(data: Any) -> str:
     """Return the repr of an object; where that is its address, its class and its attributes."""
     text = repr(data)
-    if not text.startswith("<") or not ADDRESS.search(text) or not getattr(data, "__dict__", None) or callable(data):
+    if (
+        not text.startswith("<")
+        or not ADDRESS.search(text)
+        or not getattr(data, "__dict__", None)
+        or callable(data)
+    ):
         return text
     return f"{type(data).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(data).items())})"
 
@@ -314,8 +391,14 @@ def brief(data: Any, limit: int = 60) -> str:
     if _is_graph(data):
         between = "" if len(data) <= 10 else "-"
         edges = [f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data))]
-        listed = f"{len(data)} nodes, {' '.join(['edges', *edges]) if edges else 'no edges'}"
-        return listed if len(listed) <= LONGEST_GRAPH else f"{len(data)} nodes, {len(edges):,} edges"
+        listed = (
+            f"{len(data)} nodes, {' '.join(['edges', *edges]) if edges else 'no edges'}"
+        )
+        return (
+            listed
+            if len(listed) <= LONGEST_GRAPH
+            else f"{len(data)} nodes, {len(edges):,} edges"
+        )
     if is_table(data):
         text = f"{len(data)} row{'' if len(data) == 1 else 's'} {columns_of(data)}"
     elif isinstance(data, np.ndarray):

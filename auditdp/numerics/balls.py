@@ -51,8 +51,13 @@ def ball(value: Any, unit: float = 1.0) -> arb:
     if isinstance(value, int | np.integer):
         return arb(int(value))
     double = float(value)
-    coarse = FLOAT_UNITS * float(np.finfo(type(value) if isinstance(value, np.floating) else float).eps)
-    relative, absolute = max(FLOAT_RELATIVE_ERROR, coarse), max(FLOAT_ABSOLUTE_ERROR, coarse)
+    coarse = FLOAT_UNITS * float(
+        np.finfo(type(value) if isinstance(value, np.floating) else float).eps
+    )
+    relative, absolute = (
+        max(FLOAT_RELATIVE_ERROR, coarse),
+        max(FLOAT_ABSOLUTE_ERROR, coarse),
+    )
     return arb(double, abs(double) * relative + unit * absolute)
 
 
@@ -61,7 +66,11 @@ def above(value: arb) -> float:
     with precision():
         upper = value.upper()
         nearest = float(upper)
-        return nearest if bool(arb(nearest) >= upper) else math.nextafter(nearest, math.inf)
+        return (
+            nearest
+            if bool(arb(nearest) >= upper)
+            else math.nextafter(nearest, math.inf)
+        )
 
 
 def below(value: arb) -> float:
@@ -119,17 +128,27 @@ def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
 
     Fractions have to sum to 1 exactly, and balls, which is what floats are, to contain 1; none may certainly be negative.
     """
-    if all(isinstance(p, Fraction | int | np.integer) for p in probabilities):  # a ball of 256 bits would hide 1e-80
+    if all(
+        isinstance(p, Fraction | int | np.integer) for p in probabilities
+    ):  # a ball of 256 bits would hide 1e-80
         exact = [Fraction(p) for p in probabilities]
         return LeftOut(arb(0)) if sum(exact) == 1 and min(exact) >= 0 else None
     with precision():
         balls = [ball(p) for p in probabilities]
         total = sum(balls, arb(0))
-        if not total.is_finite() or not total.contains(1) or any(bool(p < 0) for p in balls):
+        if (
+            not total.is_finite()
+            or not total.contains(1)
+            or any(bool(p < 0) for p in balls)
+        ):
             return None
         floats = any(map(is_float, probabilities))
         rounding = arb(len(balls) * math.ulp(1.0))
-        return LeftOut((1 - total.lower()).upper().max(arb(0)), floats, floats and bool(total.mid() < 1 - rounding))
+        return LeftOut(
+            (1 - total.lower()).upper().max(arb(0)),
+            floats,
+            floats and bool(total.mid() < 1 - rounding),
+        )
 
 
 def is_float(value: Any) -> bool:

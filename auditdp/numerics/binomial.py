@@ -23,7 +23,10 @@ def lower_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Fl
     >>> round(float(lower_limit(5, 5, 0.05)), 6)  # p⁵ = .05
     0.54928
     """
-    successes, trials = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
+    successes, trials = (
+        np.asarray(successes, dtype=np.float64),
+        np.asarray(trials, dtype=np.float64),
+    )
     found = betaincinv(np.maximum(successes, NOT_NONE), trials - successes + 1, error)
     return np.where(successes > 0, found, 0.0)
 
@@ -34,6 +37,9 @@ def upper_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Fl
     >>> round(float(upper_limit(0, 5, 0.05)), 6)  # (1-p)⁵ = .05
     0.45072
     """
-    successes, trials = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
+    successes, trials = (
+        np.asarray(successes, dtype=np.float64),
+        np.asarray(trials, dtype=np.float64),
+    )
     found = betainccinv(successes + 1, np.maximum(trials - successes, NOT_NONE), error)
     return np.where(successes < trials, found, 1.0)

@@ -12,7 +12,9 @@ def confidence(alpha: float) -> str:
     >>> confidence(0.05), confidence(0.05 / 60), confidence(1e-6)
     ('confidence 95%', 'confidence 99.91%', 'confidence 99.9999%')
     """
-    digits = max(0, math.ceil(round(-math.log10(100 * alpha), 9))) if 0 < alpha < 1 else 0
+    digits = (
+        max(0, math.ceil(round(-math.log10(100 * alpha), 9))) if 0 < alpha < 1 else 0
+    )
     return f"confidence {math.floor(100 * (1 - alpha) * 10**digits + 1e-6) / 10**digits:.{digits}f}%"
 
 
@@ -66,7 +68,14 @@ def significant(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> D
     return exact.quantize(Decimal(1).scaleb(places), rounding=rounding, context=EXACT)
 
 
-def outward(bound: float, *, up: bool, digits: int, near: float = NEAR, against: float | None = None) -> Decimal:
+def outward(
+    bound: float,
+    *,
+    up: bool,
+    digits: int,
+    near: float = NEAR,
+    against: float | None = None,
+) -> Decimal:
     """Return a finite bound to so many significant digits, rounded so that it still holds, but for ``near``.
 
     An upper bound is rounded ``up``, another one down, to so many significant digits. What differs from such a decimal by
@@ -83,12 +92,22 @@ def outward(bound: float, *, up: bool, digits: int, near: float = NEAR, against:
         shown = significant(bound, places)
         if abs(shown - Decimal(bound)) > Decimal(near) * abs(Decimal(bound)):
             shown = significant(bound, places, ROUND_CEILING if up else ROUND_FLOOR)
-        if against is None or (float(shown) > against, float(shown) < against) == (bound > against, bound < against):
+        if against is None or (float(shown) > against, float(shown) < against) == (
+            bound > against,
+            bound < against,
+        ):
             break
     return shown
 
 
-def outwards(bound: float, *, up: bool, digits: int = 4, near: float = NEAR, against: float | None = None) -> str:
+def outwards(
+    bound: float,
+    *,
+    up: bool,
+    digits: int = 4,
+    near: float = NEAR,
+    against: float | None = None,
+) -> str:
     """Return a bound as it is written in a sentence; see ``outward``.
 
     >>> outwards(1.03456, up=False), outwards(1.03456, up=True), outwards(0.0, up=False), outwards(1.0, up=True)
@@ -116,7 +135,10 @@ def apart(lower: float, upper: float, *, digits: int = 4) -> tuple[str, str]:
     (('2.5', '1'), ('1.00049', '1.00041'))
     """
     for places in range(digits, MOST_DIGITS):
-        shown = outwards(lower, up=False, digits=places), outwards(upper, up=True, digits=places)
+        shown = (
+            outwards(lower, up=False, digits=places),
+            outwards(upper, up=True, digits=places),
+        )
         if math.isinf(lower) or float(shown[0]) > float(shown[1]):
             return shown
     return f"{lower:.17g}", f"{upper:.17g}"

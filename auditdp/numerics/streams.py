@@ -39,9 +39,14 @@ def stream(root: int, *key: str | int) -> np.random.Generator:
 
     The root is the root seed of a run, a non-negative integer; the key is such as ``("audit_edges.py::dprr", "game", 3)``.
     """
-    digest = hashlib.blake2b("\x1f".join(f"{type(part).__name__}:{part}" for part in key).encode(), digest_size=16)
+    digest = hashlib.blake2b(
+        "\x1f".join(f"{type(part).__name__}:{part}" for part in key).encode(),
+        digest_size=16,
+    )
     words = np.frombuffer(digest.digest(), dtype="<u4")
-    return np.random.default_rng(np.random.SeedSequence(root, spawn_key=tuple(int(word) for word in words)))
+    return np.random.default_rng(
+        np.random.SeedSequence(root, spawn_key=tuple(int(word) for word in words))
+    )
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -50,8 +55,14 @@ def one_thread() -> AbstractContextManager[Any]:
     So no sum depends on the number of threads. Where more cores are seen than granted, as in containers, threads that wait
     for each other make fitting a few small trees take a minute.
     """
-    modules = [vars(module) for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
-    native = sum(isinstance(module.get("__loader__"), ExtensionFileLoader) for module in modules)
+    modules = [
+        vars(module)
+        for module in list(sys.modules.values())
+        if isinstance(module, ModuleType)
+    ]
+    native = sum(
+        isinstance(module.get("__loader__"), ExtensionFileLoader) for module in modules
+    )
     limited: AbstractContextManager[Any] = _controller(native).limit(limits=1)
     return limited
 

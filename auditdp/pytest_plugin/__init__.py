@@ -35,7 +35,11 @@ _results = pytest.StashKey[list[str]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of audits."""
     group = parser.getgroup("auditdp", "privacy audits")
-    group.addoption("--auditdp", action="store_true", help="collect audit_*.py files, and the folders of auditdp_paths")
+    group.addoption(
+        "--auditdp",
+        action="store_true",
+        help="collect audit_*.py files, and the folders of auditdp_paths",
+    )
     group.addoption(
         "--auditdp-budget",
         "--auditdp-find",
@@ -44,9 +48,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="BUDGET",
         help="quick, standard, thorough, a number, or a fault to find: tail:0.005",
     )
-    group.addoption("--auditdp-seed", default=None, type=int, metavar="N", help="root seed of all audits; default: 0")
-    group.addoption("--auditdp-alpha", default=None, type=float, metavar="A", help="error probability of all audits")
-    group.addoption("--auditdp-profile", default="", metavar="NAME", help="settings of [tool.auditdp.profiles.NAME]")
+    group.addoption(
+        "--auditdp-seed",
+        default=None,
+        type=int,
+        metavar="N",
+        help="root seed of all audits; default: 0",
+    )
+    group.addoption(
+        "--auditdp-alpha",
+        default=None,
+        type=float,
+        metavar="A",
+        help="error probability of all audits",
+    )
+    group.addoption(
+        "--auditdp-profile",
+        default="",
+        metavar="NAME",
+        help="settings of [tool.auditdp.profiles.NAME]",
+    )
     group.addoption(
         "--auditdp-report",
         action="append",
@@ -54,7 +75,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FORMAT=PATH",
         help="write a report of the audits at the end, such as html=report.html; repeatable",
     )
-    parser.addini("auditdp_paths", "folders and files of audits that are collected where they are visited", type="args")
+    parser.addini(
+        "auditdp_paths",
+        "folders and files of audits that are collected where they are visited",
+        type="args",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,10 +89,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("auditdp") and config.args_source is not config.ArgsSource.ARGS:
         root = config.rootpath
         config.args += [
-            path for path in config.getini("auditdp_paths") if path not in config.args and (root / path).exists()
+            path
+            for path in config.getini("auditdp_paths")
+            if path not in config.args and (root / path).exists()
         ]
-    if any(config.getoption(f"auditdp_{name}") not in ("", None, []) for name in OPTIONS):
-        audit_session(config)  # options that cannot be used are refused before anything runs
+    if any(
+        config.getoption(f"auditdp_{name}") not in ("", None, []) for name in OPTIONS
+    ):
+        audit_session(
+            config
+        )  # options that cannot be used are refused before anything runs
 
 
 def _is_audit_file(path: Path) -> bool:
@@ -81,20 +112,28 @@ def _wanted(path: Path, config: pytest.Config) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> pytest.Collector | None:
     """Collect an audit file that pytest does not take for a file of tests."""
     if not _is_audit_file(file_path) or parent.session.isinitpath(file_path):
         return None
-    if any(file_path.match(pattern) for pattern in parent.config.getini("python_files")):
+    if any(
+        file_path.match(pattern) for pattern in parent.config.getini("python_files")
+    ):
         return None
     return _audit_file(file_path, parent) if _wanted(file_path, parent.config) else None
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Collector | None:
     """Collect an audit file that is named on the command line, or matches ``python_files``."""
     named = parent.session.isinitpath(module_path)
-    if not _is_audit_file(module_path) or not (named or _wanted(module_path, parent.config)):
+    if not _is_audit_file(module_path) or not (
+        named or _wanted(module_path, parent.config)
+    ):
         return None
     return _audit_file(module_path, parent)
 
@@ -121,7 +160,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Give a test's report the results of its audits, as text, so that it may come from another process."""
     report = yield
     if item.stash.get(_results, None) and (report.when == "call" or not report.passed):
@@ -163,7 +204,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         output[SOURCES] = sorted(audit_session(session.config).sources)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Print what the audits found, and write the reports that were asked for; nothing where there was no audit."""
     if _gathered:
         audit_session(config).report(_gathered, terminalreporter)
@@ -181,4 +224,6 @@ def auditor(request: pytest.FixtureRequest) -> Auditor:
     from auditdp.pytest_plugin.items import Auditor
 
     marker = request.node.get_closest_marker("auditdp")
-    return Auditor(request.node, audit_session(request.config), **(marker.kwargs if marker else {}))
+    return Auditor(
+        request.node, audit_session(request.config), **(marker.kwargs if marker else {})
+    )

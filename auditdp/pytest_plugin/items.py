@@ -18,7 +18,13 @@ from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import Settings
 from auditdp.claims.claim import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.errors import ConfigurationError, ControlSurvived, NotConfirmed, PrivacyViolation, did_you_mean
+from auditdp.errors import (
+    ConfigurationError,
+    ControlSurvived,
+    NotConfirmed,
+    PrivacyViolation,
+    did_you_mean,
+)
 from auditdp.mechanism.protocol import name_of
 from auditdp.numerics.streams import stream
 from auditdp.pytest_plugin import audit_session, keep
@@ -43,7 +49,9 @@ class AuditFile(pytest.File):
             raise self.CollectError(collected.failure)
         for listed in collected.audits:
             name = listed.id.rpartition("::")[2]
-            yield AuditItem.from_parent(self, name=name, audit=listed.id, description=listed.description)
+            yield AuditItem.from_parent(
+                self, name=name, audit=listed.id, description=listed.description
+            )
 
 
 class AuditItem(pytest.Item):
@@ -77,7 +85,10 @@ class AuditItem(pytest.Item):
 
     def _undecided(self, what: str) -> None:
         if what in audit_session(self.config).fail_on:
-            pytest.fail(f"{what}, which the settings (fail_on) make a failure: {self.result.summary}", pytrace=False)
+            pytest.fail(
+                f"{what}, which the settings (fail_on) make a failure: {self.result.summary}",
+                pytrace=False,
+            )
         pytest.skip(f"{what}: {undecided(self.result) or self.result.summary}")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -103,7 +114,9 @@ class Auditor:
     def __init__(self, item: pytest.Item, session: AuditSession, **marked: Any) -> None:
         for name in marked:
             if name not in KNOWN:
-                raise ConfigurationError(f"marker auditdp({name}=): {did_you_mean(name, KNOWN)}")
+                raise ConfigurationError(
+                    f"marker auditdp({name}=): {did_you_mean(name, KNOWN)}"
+                )
         self._item, self._session, self._made = item, session, 0
         self._budget = Budget.read(session.budget)
         self._calls, self._find = marked.get("calls"), marked.get("find")
@@ -139,8 +152,15 @@ class Auditor:
         __tracebackhide__ = True
         self._made += 1
         name = self._item.nodeid + (f" ({self._made})" if self._made > 1 else "")
-        calls, find = self._calls if calls is None else calls, self._find if find is None else find
-        budgeted = str(self._budget.find) if self._budget.find is not None and calls is None else ""
+        calls, find = (
+            self._calls if calls is None else calls,
+            self._find if find is None else find,
+        )
+        budgeted = (
+            str(self._budget.find)
+            if self._budget.find is not None and calls is None
+            else ""
+        )
         built = Audit(
             mechanism,
             claim,
@@ -170,6 +190,13 @@ class Auditor:
         return result
 
     def _keep(self, result: AuditResult, name: str) -> None:
-        seed = ["--auditdp-seed", str(self._session.seed), "--auditdp-budget", self._session.budget]
-        kept = replace(result, id=name, reproduce=shlex.join(["pytest", self._item.nodeid, *seed]))
+        seed = [
+            "--auditdp-seed",
+            str(self._session.seed),
+            "--auditdp-budget",
+            self._session.budget,
+        ]
+        kept = replace(
+            result, id=name, reproduce=shlex.join(["pytest", self._item.nodeid, *seed])
+        )
         keep(self._item, RESULT.dump_json(kept).decode())

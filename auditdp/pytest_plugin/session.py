@@ -35,7 +35,9 @@ class AuditSession:
         option = config.getoption
         try:
             self._settings = load(Path.cwd(), option("auditdp_profile"))
-            self._reports = [target(text, "--auditdp-report") for text in option("auditdp_report")]
+            self._reports = [
+                target(text, "--auditdp-report") for text in option("auditdp_report")
+            ]
         except AuditError as error:
             raise pytest.UsageError(str(error)) from error
         if self._settings.folder != Path.cwd():
@@ -46,7 +48,9 @@ class AuditSession:
         try:
             Budget.read(self.budget)
         except AuditError as error:
-            raise pytest.UsageError(f"--auditdp-budget {self.budget}: {error}") from error
+            raise pytest.UsageError(
+                f"--auditdp-budget {self.budget}: {error}"
+            ) from error
         seed = option("auditdp_seed")
         self.seed = next((s for s in (seed, self._settings.seed) if s is not None), 0)
         alpha = option("auditdp_alpha")
@@ -95,36 +99,66 @@ class AuditSession:
                     alpha=self._alpha,
                     budget=self.budget,
                     default_timeout=self._settings.timeout or None,
-                    data=str(Path(self._settings.data).resolve()) if self._settings.data else "",
+                    data=str(Path(self._settings.data).resolve())
+                    if self._settings.data
+                    else "",
                     trace=self.trace,
                 )
-                plan = make_plan(self._selected, options, collect=self._processes().collect)
+                plan = make_plan(
+                    self._selected, options, collect=self._processes().collect
+                )
             except AuditError as error:
                 raise pytest.UsageError(str(error)) from error
             self._tasks = {task.id: task for task in plan.tasks}
         (result,) = self._processes().run([self._tasks[audit]])
         return result
 
-    def report(self, gathered: Sequence[str], reporter: pytest.TerminalReporter) -> None:
+    def report(
+        self, gathered: Sequence[str], reporter: pytest.TerminalReporter
+    ) -> None:
         """Print the summary of all results, and write the reports that were asked for."""
         record = self._record([RESULT.validate_json(text) for text in gathered])
         reporter.section("privacy audits")
-        reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, WIDTH)))
+        reporter.write_line(
+            terminal.summary(record, width=min(reporter._tw.fullwidth, WIDTH))
+        )
         for name, path in self._reports:
             write_together(report_files(record, name, path), below=path.parent)
             folder = self._settings.folder
-            reporter.write_line(f"report: {path.relative_to(folder) if path.is_relative_to(folder) else path}")
+            reporter.write_line(
+                f"report: {path.relative_to(folder) if path.is_relative_to(folder) else path}"
+            )
 
     def _record(self, results: Sequence[AuditResult]) -> RunRecord:
         """Return the record, in an order that does not depend on who ran what."""
         ordered = sorted(results, key=lambda result: result.id)
         ids = [result.id for result in ordered]
-        arguments: dict[str, Any] = {"paths": ids, "budget": self.budget, "parameters": {}, "by": "pytest"}
+        arguments: dict[str, Any] = {
+            "paths": ids,
+            "budget": self.budget,
+            "parameters": {},
+            "by": "pytest",
+        }
         arguments |= {} if self.trace else {"trace": False}
-        start = header(Plan([]), arguments, self.seed, sources=map(Path, self.sources), sandbox=str(self._sandbox))
-        ledger = [LedgerEntry(r.id, "verdict and lower bound", r.alpha or 0.0) for r in ordered]
+        start = header(
+            Plan([]),
+            arguments,
+            self.seed,
+            sources=map(Path, self.sources),
+            sandbox=str(self._sandbox),
+        )
+        ledger = [
+            LedgerEntry(r.id, "verdict and lower bound", r.alpha or 0.0)
+            for r in ordered
+        ]
         seconds = sum(result.seconds for result in ordered)
-        return replace(start, status="complete", results=list(ordered), alpha_ledger=ledger, seconds=seconds)
+        return replace(
+            start,
+            status="complete",
+            results=list(ordered),
+            alpha_ledger=ledger,
+            seconds=seconds,
+        )
 
     def close(self) -> None:
         """End the processes."""

@@ -74,7 +74,9 @@ def read_baseline(path: Path) -> dict[str, Entry]:
     try:
         content = toml_of(text.encode())
     except ValueError as error:
-        raise ConfigurationError(f"{path}: {error}; repair it, or write it anew: auditdp baseline update") from error
+        raise ConfigurationError(
+            f"{path}: {error}; repair it, or write it anew: auditdp baseline update"
+        ) from error
     version = content.get("version")
     if version not in READABLE:
         raise ConfigurationError(
@@ -84,14 +86,27 @@ def read_baseline(path: Path) -> dict[str, Entry]:
     _refuse_unknown(content, ("version", "audit"), str(path))
     audits = content.get("audit", {})
     if not isinstance(audits, dict):
-        raise ConfigurationError(f'{path}: audit = {audits!r}; expected tables such as [audit."audits/audit_a.py::b"]')
-    found = {name: _entry(name, table, f"{path}, [audit.{_text(name)}]", version) for name, table in audits.items()}
-    return {name: _of_version_1(entry) for name, entry in found.items()} if version == 1 else found
+        raise ConfigurationError(
+            f'{path}: audit = {audits!r}; expected tables such as [audit."audits/audit_a.py::b"]'
+        )
+    found = {
+        name: _entry(name, table, f"{path}, [audit.{_text(name)}]", version)
+        for name, table in audits.items()
+    }
+    return (
+        {name: _of_version_1(entry) for name, entry in found.items()}
+        if version == 1
+        else found
+    )
 
 
 def _of_version_1(entry: Entry) -> Entry:
     """Return an entry with the calls that are known: those of counting depend on what was drawn, and were in the sum."""
-    return replace(entry, calls=0) if any(kind_of(kind).by_data for kind in entry.evidence) else entry
+    return (
+        replace(entry, calls=0)
+        if any(kind_of(kind).by_data for kind in entry.evidence)
+        else entry
+    )
 
 
 def write_baseline(entries: Iterable[Entry]) -> str:
@@ -119,10 +134,22 @@ def _block(entry: Entry) -> str:
         "calls": entry.calls,
     }
     lines = [f"[audit.{_text(entry.id)}]"]
-    lines += [f"{name} = {_value(value)}" for name, value in values.items() if value not in (None, [])]
+    lines += [
+        f"{name} = {_value(value)}"
+        for name, value in values.items()
+        if value not in (None, [])
+    ]
     if entry.accepted is not None:
-        lines += ["", f"[audit.{_text(entry.id)}.accepted]", f"reason = {_text(entry.accepted.reason)}"]
-        lines += [f"expires = {entry.accepted.expires.isoformat()}"] if entry.accepted.expires else []
+        lines += [
+            "",
+            f"[audit.{_text(entry.id)}.accepted]",
+            f"reason = {_text(entry.accepted.reason)}",
+        ]
+        lines += (
+            [f"expires = {entry.accepted.expires.isoformat()}"]
+            if entry.accepted.expires
+            else []
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -146,35 +173,60 @@ def _text(value: str) -> str:
 def _refuse_unknown(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     for name in table:
         if name not in known:
-            raise ConfigurationError(f"{where}: unknown key {name!r}; {did_you_mean(name, known)}")
+            raise ConfigurationError(
+                f"{where}: unknown key {name!r}; {did_you_mean(name, known)}"
+            )
 
 
 def _entry(name: str, table: Any, where: str, version: int) -> Entry:
     if not isinstance(table, dict):
         raise ConfigurationError(f"{where}: expected a table, got {table!r}")
-    table = {key: value for key, value in table.items() if version > 1 or key != "fingerprint"}
+    table = {
+        key: value
+        for key, value in table.items()
+        if version > 1 or key != "fingerprint"
+    }
     _refuse_unknown(table, KEYS, where)
     for key in NEEDED:
         if key not in table:
-            raise ConfigurationError(f"{where}: {key} is missing; write the entry anew: auditdp baseline update")
+            raise ConfigurationError(
+                f"{where}: {key} is missing; write the entry anew: auditdp baseline update"
+            )
     for key, value in table.items():
         if not isinstance(value, KEYS[key]) or isinstance(value, bool):
-            expected = {str: "a text", list: "a list of texts", int: "an integer", dict: "a table"}[KEYS[key][0]]
+            expected = {
+                str: "a text",
+                list: "a list of texts",
+                int: "an integer",
+                dict: "a table",
+            }[KEYS[key][0]]
             raise ConfigurationError(f"{where}: {key} = {value!r}; expected {expected}")
         if isinstance(value, list) and not all(isinstance(item, str) for item in value):
-            raise ConfigurationError(f"{where}: {key} = {value!r}; expected a list of texts")
+            raise ConfigurationError(
+                f"{where}: {key} = {value!r}; expected a list of texts"
+            )
     if table["verdict"] not in VERDICTS:
-        raise ConfigurationError(f"{where}: verdict = {table['verdict']!r}; {did_you_mean(table['verdict'], VERDICTS)}")
+        raise ConfigurationError(
+            f"{where}: verdict = {table['verdict']!r}; {did_you_mean(table['verdict'], VERDICTS)}"
+        )
     expect, verdict = table.get("expect", "holds"), Verdict(table["verdict"])
     if expect != "holds" and expect not in DECLARABLE:
-        raise ConfigurationError(f"{where}: expect = {expect!r}; {did_you_mean(expect, ['holds', *DECLARABLE])}")
+        raise ConfigurationError(
+            f"{where}: expect = {expect!r}; {did_you_mean(expect, ['holds', *DECLARABLE])}"
+        )
     accepted = _accepted(table["accepted"], where) if "accepted" in table else None
-    if verdict in REFUTATIONS and DECLARABLE.get(expect) is not verdict and accepted is None:
+    if (
+        verdict in REFUTATIONS
+        and DECLARABLE.get(expect) is not verdict
+        and accepted is None
+    ):
         raise ConfigurationError(
             f"{where}: {verdict} is not declared by the audit, so it needs [audit.{_text(name)}.accepted] with a reason"
         )
     if table.get("calls", 0) < 0:
-        raise ConfigurationError(f"{where}: calls = {table['calls']}; expected a number >= 0")
+        raise ConfigurationError(
+            f"{where}: calls = {table['calls']}; expected a number >= 0"
+        )
     return Entry(
         id=name,
         claim=table["claim"],
@@ -194,7 +246,9 @@ def _entry(name: str, table: Any, where: str, version: int) -> Entry:
     )
 
 
-def _numbers(table: Mapping[str, Any], key: str, where: str, expected: int | None = None) -> tuple[float, ...]:
+def _numbers(
+    table: Mapping[str, Any], key: str, where: str, expected: int | None = None
+) -> tuple[float, ...]:
     """Return the numbers of a text, as many as are expected; none where there is no text."""
     try:
         numbers = tuple(map(float, table.get(key, "").split()))
@@ -202,7 +256,9 @@ def _numbers(table: Mapping[str, Any], key: str, where: str, expected: int | Non
         numbers = ()
     if key in table and len(numbers) != (expected or max(len(numbers), 1)):
         needed = {None: "numbers", 1: "a number", 2: "two numbers"}[expected]
-        raise ConfigurationError(f'{where}: {key} = {table[key]!r}; expected {needed} as a text, such as "0.8"')
+        raise ConfigurationError(
+            f'{where}: {key} = {table[key]!r}; expected {needed} as a text, such as "0.8"'
+        )
     return numbers
 
 
@@ -219,16 +275,24 @@ def _accepted(table: Mapping[str, Any], where: str) -> Accepted:
     _refuse_unknown(table, ("reason", "expires"), f"{where}.accepted")
     reason, expires = table.get("reason"), table.get("expires")
     if not isinstance(reason, str) or not reason.strip():
-        raise ConfigurationError(f"{where}.accepted: reason = {reason!r}; say why this is lived with")
-    if expires is not None and (not isinstance(expires, date) or isinstance(expires, datetime)):
-        raise ConfigurationError(f"{where}.accepted: expires = {expires!r}; expected a date, such as 2027-01-31")
+        raise ConfigurationError(
+            f"{where}.accepted: reason = {reason!r}; say why this is lived with"
+        )
+    if expires is not None and (
+        not isinstance(expires, date) or isinstance(expires, datetime)
+    ):
+        raise ConfigurationError(
+            f"{where}.accepted: expires = {expires!r}; expected a date, such as 2027-01-31"
+        )
     return Accepted(reason, expires)
 
 
 T = TypeVar("T")
 
 
-def updated(known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, Accepted]) -> dict[str, Entry]:
+def updated(
+    known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, Accepted]
+) -> dict[str, Entry]:
     """Return the entries after a run: those that it covers are its own, others are as they were.
 
     Claims and bounds stay as they were written where the new ones do not contradict them, so that a diff shows no digits
@@ -242,7 +306,9 @@ def updated(known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, 
     Raises:
         ConfigurationError: If an audit crashed or has no result, a finding is not accepted, or what is accepted is none.
     """
-    crashed = [result.id for result in record.results if result.verdict is Verdict.ERROR] + record.missing
+    crashed = [
+        result.id for result in record.results if result.verdict is Verdict.ERROR
+    ] + record.missing
     if crashed:
         raise ConfigurationError(
             f"nothing is known of {', '.join(crashed)}: crashed, or not finished; repair that, run again, and then update"
@@ -250,19 +316,34 @@ def updated(known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, 
     results = {result.id: result for result in record.results}
     for name in accept:
         if name not in results or not results[name].is_finding:
-            known_findings = ", ".join(result.id for result in record.results if result.is_finding) or "none"
-            raise ConfigurationError(f"--accept {name}: the run has no finding of this id; findings: {known_findings}")
+            known_findings = (
+                ", ".join(result.id for result in record.results if result.is_finding)
+                or "none"
+            )
+            raise ConfigurationError(
+                f"--accept {name}: the run has no finding of this id; findings: {known_findings}"
+            )
     asked = covered(record)
-    entries = {name: entry for name, entry in known.items() if name not in results and not asked(name)}
+    entries = {
+        name: entry
+        for name, entry in known.items()
+        if name not in results and not asked(name)
+    }
     open_findings = []
     for name, result in results.items():
         old = known.get(name)
         still = old is not None and old.verdict is result.verdict and result.is_finding
-        accepted = accept.get(name) or (old.accepted if still and old is not None else None)
+        accepted = accept.get(name) or (
+            old.accepted if still and old is not None else None
+        )
         if result.is_finding and accepted is None:
             open_findings.append(name)
         entry = entry_of(result, accepted)
-        entries[name] = _as_written(old, entry) if old is not None and old.claimed.same(entry.claimed) else entry
+        entries[name] = (
+            _as_written(old, entry)
+            if old is not None and old.claimed.same(entry.claimed)
+            else entry
+        )
     if open_findings:
         raise ConfigurationError(
             f"not accepted: {', '.join(open_findings)}; repair the mechanism, declare what is published as false "
@@ -273,11 +354,19 @@ def updated(known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, 
 
 def _as_written(old: Entry, entry: Entry) -> Entry:
     """Return an entry about the same claim with what the old one has of it, as far as nothing contradicts that."""
-    entry = replace(entry, claim=old.claim, adjacency=old.adjacency, numbers=old.numbers or entry.numbers)
+    entry = replace(
+        entry,
+        claim=old.claim,
+        adjacency=old.adjacency,
+        numbers=old.numbers or entry.numbers,
+    )
     if drift(old, entry):
         return entry
     low, high = map(_known, old.bounds, entry.bounds)
-    counted, told_apart = _known(old.counted, entry.counted), _known(old.told_apart, entry.told_apart)
+    counted, told_apart = (
+        _known(old.counted, entry.counted),
+        _known(old.told_apart, entry.told_apart),
+    )
     return replace(entry, bounds=(low, high), counted=counted, told_apart=told_apart)
 
 

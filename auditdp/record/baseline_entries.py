@@ -21,7 +21,15 @@ from typing import Any
 
 from auditdp.numerics.rounding import same_number
 from auditdp.record.details import CountingDetails, GameDetails, Subject
-from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, Evidence, RunRecord, Verdict, details
+from auditdp.record.results import (
+    SYMBOLS,
+    AuditResult,
+    ClaimRecord,
+    Evidence,
+    RunRecord,
+    Verdict,
+    details,
+)
 
 DIGITS = 2
 """Significant digits of calls and of bounds; both are rounded so that they promise less."""
@@ -97,7 +105,10 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
     """Return what a baseline keeps of a result."""
     claimed = Claimed.of(result.claim)
     counting = next(details(result.evidence, CountingDetails), CountingDetails())
-    upper = next((e.epsilon_upper for e in result.evidence if e.known.subject is Subject.PLAYED), None)
+    upper = next(
+        (e.epsilon_upper for e in result.evidence if e.known.subject is Subject.PLAYED),
+        None,
+    )
     return Entry(
         id=result.id,
         claim=claimed.text,
@@ -105,14 +116,29 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
         verdict=result.verdict,
         expect=result.expected,
         evidence=tuple(sorted({evidence.kind for evidence in result.evidence})),
-        controls=tuple(sorted(control.name for control in result.controls if not control.survived)),
-        calls=rounded_down(result.calls - sum(each.calls for each in result.evidence if decided_by_data(each))),
-        bounds=(_outward(result.epsilon_lower, up=False), _outward(result.epsilon_upper, up=True)),
+        controls=tuple(
+            sorted(control.name for control in result.controls if not control.survived)
+        ),
+        calls=rounded_down(
+            result.calls
+            - sum(each.calls for each in result.evidence if decided_by_data(each))
+        ),
+        bounds=(
+            _outward(result.epsilon_lower, up=False),
+            _outward(result.epsilon_upper, up=True),
+        ),
         numbers=claimed.numbers,
         digest=claimed.digest,
-        counted=_both(_outward(upper, up=True), _outward(counting.delta_upper, up=True)),
-        told_apart=_both(_outward(counting.event_at_least, up=False), _outward(counting.event_at_most, up=True)),
-        sees=None if result.power is None else _outward(result.power, up=True) or math.inf,
+        counted=_both(
+            _outward(upper, up=True), _outward(counting.delta_upper, up=True)
+        ),
+        told_apart=_both(
+            _outward(counting.event_at_least, up=False),
+            _outward(counting.event_at_most, up=True),
+        ),
+        sees=None
+        if result.power is None
+        else _outward(result.power, up=True) or math.inf,
         accepted=accepted,
     )
 
@@ -120,7 +146,9 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
 def decided_by_data(evidence: Evidence) -> bool:
     """Return whether the outputs decide how many calls an evidence makes: whether any, or on how many pairs."""
     seen = evidence.details
-    return evidence.known.by_data or (isinstance(seen, GameDetails) and seen.calls_to_find is not None)
+    return evidence.known.by_data or (
+        isinstance(seen, GameDetails) and seen.calls_to_find is not None
+    )
 
 
 def rounded_down(calls: int) -> int:
@@ -135,14 +163,23 @@ def rounded_down(calls: int) -> int:
 
 def _outward(value: float | None, *, up: bool) -> float | None:
     """Return a bound with two significant digits that is not tighter; a bound that says nothing is none."""
-    if value is None or math.isnan(value) or (up and value == math.inf) or (not up and value <= 0):
+    if (
+        value is None
+        or math.isnan(value)
+        or (up and value == math.inf)
+        or (not up and value <= 0)
+    ):
         return None
     if math.isinf(value) or value == 0:
         return value
     places = DIGITS - 1 - math.floor(math.log10(abs(value)))
     scaled = value * 10.0**places
     near = round(scaled)
-    whole = near if math.isclose(scaled, near, rel_tol=1e-9) else (math.ceil if up else math.floor)(scaled)
+    whole = (
+        near
+        if math.isclose(scaled, near, rel_tol=1e-9)
+        else (math.ceil if up else math.floor)(scaled)
+    )
     return float(f"{whole}e{-places}")
 
 
@@ -153,7 +190,9 @@ def _both(one: float | None, other: float | None) -> tuple[float, float] | None:
 def covered(record: RunRecord) -> Callable[[str], bool]:
     """Return whether a run was to audit an id, had it been there: what was left out on purpose is not gone."""
     arguments: Mapping[str, Any] = record.arguments
-    if arguments.get("keyword") or (arguments.get("changed_since") and "among" not in arguments):
+    if arguments.get("keyword") or (
+        arguments.get("changed_since") and "among" not in arguments
+    ):
         return lambda identifier: False
     among = below(arguments.get("among", arguments.get("paths", ["."])))
     left_out = {*arguments.get("left_out", ())}
@@ -166,7 +205,10 @@ def below(targets: Iterable[str]) -> Callable[[str], bool]:
 
     def among(identifier: str) -> bool:
         file = identifier.partition("::")[0]
-        return any(path in (".", identifier, file) or file.startswith(f"{path}/") for path in paths)
+        return any(
+            path in (".", identifier, file) or file.startswith(f"{path}/")
+            for path in paths
+        )
 
     return among
 
@@ -174,7 +216,11 @@ def below(targets: Iterable[str]) -> Callable[[str], bool]:
 def _relative(path: str) -> str:
     """Return a path as ids have it: from the working folder, where it lies below that."""
     whole = Path(path).absolute()
-    return whole.relative_to(Path.cwd()).as_posix() if whole.is_relative_to(Path.cwd()) else path
+    return (
+        whole.relative_to(Path.cwd()).as_posix()
+        if whole.is_relative_to(Path.cwd())
+        else path
+    )
 
 
 SAME_IN_TEXT = 1e-5
@@ -207,9 +253,20 @@ class Claimed:
         """Return a claim as it is compared; an audit that was skipped states none."""
         if claim is None:
             return cls()
-        parameters = (getattr(claim, name) for name in SYMBOLS)  # of which a claim has one
-        given = (*parameters, claim.delta, claim.level, *chain.from_iterable(claim.curve))
-        numbers = tuple(float(f"{float(number):.{CLAIMED_DIGITS}g}") for number in given if number is not None)
+        parameters = (
+            getattr(claim, name) for name in SYMBOLS
+        )  # of which a claim has one
+        given = (
+            *parameters,
+            claim.delta,
+            claim.level,
+            *chain.from_iterable(claim.curve),
+        )
+        numbers = tuple(
+            float(f"{float(number):.{CLAIMED_DIGITS}g}")
+            for number in given
+            if number is not None
+        )
         return cls(claim.text, claim.adjacency, numbers, claim.digest)
 
     def same(self, other: Claimed) -> bool:
@@ -225,7 +282,10 @@ class Claimed:
         return (
             _NUMBER.sub("#", self.text) == _NUMBER.sub("#", other.text)
             and len(self.numbers) == len(other.numbers)
-            and all(same_number(a, b, near=near) for a, b in zip(self.numbers, other.numbers, strict=True))
+            and all(
+                same_number(a, b, near=near)
+                for a, b in zip(self.numbers, other.numbers, strict=True)
+            )
         )
 
     def same_neighbours(self, other: Claimed) -> bool:

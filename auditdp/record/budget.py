@@ -47,13 +47,17 @@ class Fault:
         """
         kind, _, number = text.partition(":")
         if kind not in FAULTS:
-            raise ConfigurationError(f"unknown fault {text!r}; {did_you_mean(kind, FAULTS)}")
+            raise ConfigurationError(
+                f"unknown fault {text!r}; {did_you_mean(kind, FAULTS)}"
+            )
         try:
             size = float(number)
         except ValueError:
             size = math.nan
         if kind == "level" and not 1 < size < math.inf:
-            raise ConfigurationError(f"fault {text!r}: expected level: and a factor above 1, such as {FAULTS[kind]}")
+            raise ConfigurationError(
+                f"fault {text!r}: expected level: and a factor above 1, such as {FAULTS[kind]}"
+            )
         if kind != "level" and not 0 < size < 1:
             raise ConfigurationError(
                 f"fault {text!r}: expected {kind}: and a probability between 0 and 1, such as {FAULTS[kind]}"
@@ -107,7 +111,10 @@ class Budget:
             ConfigurationError: If it states none.
         """
         first, *further = [_part(part.strip()) for part in text.split(",")]
-        return cls(first, tuple(BUDGETS[part] if isinstance(part, str) else part for part in further))
+        return cls(
+            first,
+            tuple(BUDGETS[part] if isinstance(part, str) else part for part in further),
+        )
 
     def __str__(self) -> str:
         return ",".join(map(str, (self.first, *self.further)))
@@ -145,7 +152,11 @@ def _part(text: str) -> str | Goal:
     except ValueError:
         close = did_you_mean(text, [*BUDGETS, *FAULTS])
         close = f"{close}; " if close.startswith("did") else ""
-        raise ConfigurationError(f"unknown budget {text!r}; {close}expected {EXPECTED}") from None
+        raise ConfigurationError(
+            f"unknown budget {text!r}; {close}expected {EXPECTED}"
+        ) from None
     if not (1 <= calls < math.inf and calls == int(calls)):
-        raise ConfigurationError(f"budget {text!r}: expected a whole number of calls >= 1, or {EXPECTED}")
+        raise ConfigurationError(
+            f"budget {text!r}: expected a whole number of calls >= 1, or {EXPECTED}"
+        )
     return int(calls)

@@ -19,7 +19,17 @@ from pydantic import AliasChoices, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
 
-from auditdp.record.json_fields import Count, Curve, Number, Path, Plain, Probability, Row, Share, Whole
+from auditdp.record.json_fields import (
+    Count,
+    Curve,
+    Number,
+    Path,
+    Plain,
+    Probability,
+    Row,
+    Share,
+    Whole,
+)
 from auditdp.record.traces import GameTrace
 
 
@@ -60,7 +70,10 @@ class Details(Row):
     def values(self) -> Iterator[tuple[str, Any]]:
         """Yield (key, value) of what is there, in the order of the fields."""
         for place in dataclasses.fields(self):
-            if place.name not in ("scatter", "more") and (value := getattr(self, place.name)) is not None:
+            if (
+                place.name not in ("scatter", "more")
+                and (value := getattr(self, place.name)) is not None
+            ):
                 yield place.name, value
         yield from self.more.items()
 
@@ -288,7 +301,9 @@ class ClassOfInputs(Row):
     """Estimates of one class of inputs, of all of them together and of the one that is furthest off."""
 
     keys: ClassVar[Mapping[str, str]] = {"name": "class"}
-    name: str = Field(validation_alias=AliasChoices("class", "name"), serialization_alias="class")
+    name: str = Field(
+        validation_alias=AliasChoices("class", "name"), serialization_alias="class"
+    )
     """The class, 'class' in JSON."""
     n: Count
     """Calls."""
@@ -438,12 +453,16 @@ KINDS = {
 if TYPE_CHECKING:
     AnyDetails = Details
 else:
-    AnyDetails = Union[tuple(dict.fromkeys([*(kind.record for kind in KINDS.values()), Details]))]  # noqa: UP007
+    AnyDetails = Union[  # noqa: UP007
+        tuple(dict.fromkeys([*(kind.record for kind in KINDS.values()), Details]))
+    ]
 
 
 def kind_of(name: str) -> EvidenceKind:
     """Return what is known of a kind of evidence; of one that another version of auditdp has, next to nothing."""
-    return KINDS.get(name) or EvidenceKind("", Details, name.replace("_", " ").capitalize(), "")
+    return KINDS.get(name) or EvidenceKind(
+        "", Details, name.replace("_", " ").capitalize(), ""
+    )
 
 
 def details_of(kind: str, given: Any) -> AnyDetails:
@@ -456,9 +475,13 @@ def details_of(kind: str, given: Any) -> AnyDetails:
     if isinstance(given, record):
         return given
     if isinstance(given, Details):
-        raise ValueError(f"evidence of kind {kind!r}: expected details={record.__name__}, got {type(given).__name__}")
+        raise ValueError(
+            f"evidence of kind {kind!r}: expected details={record.__name__}, got {type(given).__name__}"
+        )
     if not isinstance(given, Mapping):
-        raise ValueError(f"evidence of kind {kind!r}: expected details as a mapping, got {given!r:.80}")
+        raise ValueError(
+            f"evidence of kind {kind!r}: expected details as a mapping, got {given!r:.80}"
+        )
     names = {place.name for place in dataclasses.fields(record)} - {"more"}
     known = {name: value for name, value in given.items() if name in names}
     more = {str(name): value for name, value in given.items() if name not in names}

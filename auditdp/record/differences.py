@@ -50,7 +50,15 @@ OF_VERSIONS = {
     LawChange.DRAWS: Kind.DRAWS,
     LawChange.FAILED: Kind.NOT_COMPARED,
 }
-REGRESSIONS = (Kind.DRIFT, Kind.LOSES, Kind.CHANGED, Kind.WEAKER, Kind.SKIPPED, Kind.GONE, Kind.STALE)
+REGRESSIONS = (
+    Kind.DRIFT,
+    Kind.LOSES,
+    Kind.CHANGED,
+    Kind.WEAKER,
+    Kind.SKIPPED,
+    Kind.GONE,
+    Kind.STALE,
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,11 @@ class Difference:
 
 
 def differences(
-    known: Mapping[str, Entry], record: RunRecord, *, covered: Callable[[str], bool], today: date
+    known: Mapping[str, Entry],
+    record: RunRecord,
+    *,
+    covered: Callable[[str], bool],
+    today: date,
 ) -> list[Difference]:
     """Return all differences, worst first, otherwise by id.
 
@@ -75,7 +87,11 @@ def differences(
         today: The day, in UTC: an acceptance holds up to and with the day on which it expires.
     """
     results = {result.id: result for result in record.results}
-    found = [difference for result in record.results for difference in _of(known.get(result.id), result, today)]
+    found = [
+        difference
+        for result in record.results
+        for difference in _of(known.get(result.id), result, today)
+    ]
     found += _without_result(known, record, covered, results)
     found += _uncompared(known, results)
     return worst_first([*found, *of_versions(record)])
@@ -84,7 +100,9 @@ def differences(
 def worst_first(found: Sequence[Difference]) -> list[Difference]:
     """Return differences worst first, otherwise by id."""
     order = list(Kind)
-    return sorted(found, key=lambda difference: (order.index(difference.kind), difference.audit))
+    return sorted(
+        found, key=lambda difference: (order.index(difference.kind), difference.audit)
+    )
 
 
 def of_versions(record: RunRecord) -> Iterator[Difference]:
@@ -93,7 +111,10 @@ def of_versions(record: RunRecord) -> Iterator[Difference]:
         if (versions := result.versions) is None or versions.change is LawChange.UNSEEN:
             continue
         yield Difference(
-            result.id, Kind.LOSES if versions.worse else OF_VERSIONS[versions.change], versions.text, result
+            result.id,
+            Kind.LOSES if versions.worse else OF_VERSIONS[versions.change],
+            versions.text,
+            result,
         )
 
 
@@ -110,19 +131,34 @@ def _of(entry: Entry | None, result: AuditResult, today: date) -> Iterator[Diffe
         yield from (differs(Kind.CHANGED, text) for text in _claims(entry, result))
     accepted = entry.accepted if entry is not None else None
     if result.is_finding:
-        same = entry is not None and entry.verdict is result.verdict and entry.expect == result.expected
+        same = (
+            entry is not None
+            and entry.verdict is result.verdict
+            and entry.expect == result.expected
+        )
         if accepted is None or not same:
             yield differs(Kind.FINDING, result.summary)
         elif accepted.expires is not None and accepted.expires < today:
-            yield differs(Kind.EXPIRED, f"accepted until {accepted.expires}: {accepted.reason}")
+            yield differs(
+                Kind.EXPIRED, f"accepted until {accepted.expires}: {accepted.reason}"
+            )
         else:
             yield differs(Kind.ACCEPTED, accepted.reason)
     elif accepted is not None and result.verdict is not Verdict.SKIPPED:
-        yield differs(Kind.STALE, f"{result.verdict} now; what was accepted is no longer found: {accepted.reason}")
+        yield differs(
+            Kind.STALE,
+            f"{result.verdict} now; what was accepted is no longer found: {accepted.reason}",
+        )
     if result.is_unconfirmed:
-        yield differs(Kind.WEAKER, f"the claim was refuted, and that was not confirmed: {result.summary}")
+        yield differs(
+            Kind.WEAKER,
+            f"the claim was refuted, and that was not confirmed: {result.summary}",
+        )
     survivors = result.mutation.of(Fate.SURVIVED) if result.mutation is not None else []
-    yield from (differs(Kind.FINDING, f"mutant {mutant.name} survives: {mutant.statement}") for mutant in survivors)
+    yield from (
+        differs(Kind.FINDING, f"mutant {mutant.name} survives: {mutant.statement}")
+        for mutant in survivors
+    )
     if entry is None:
         if not result.is_finding:
             yield differs(Kind.NEW, f"{result.verdict}; it is not in the baseline yet")
@@ -138,21 +174,37 @@ def _claims(entry: Entry, result: AuditResult) -> Iterator[str]:
     if not now.claim or not entry.claim or entry.claimed.same(now.claimed):
         return  # a skipped audit states no claim
     then, new = f"{entry.claim} ({entry.adjacency})", f"{now.claim} ({now.adjacency})"
-    if not entry.claimed.same_neighbours(now.claimed) and entry.adjacency == now.adjacency:
+    if (
+        not entry.claimed.same_neighbours(now.claimed)
+        and entry.adjacency == now.adjacency
+    ):
         yield (
             f"the neighbours, or the pairs that are played, are others than in the baseline: {now.adjacency} leaves out the "
             "part that changed"
         )
         return
     if then == new:
-        then, new = (f"{each.claim}, in full {' '.join(map(repr, each.numbers))}," for each in (entry, now))
+        then, new = (
+            f"{each.claim}, in full {' '.join(map(repr, each.numbers))},"
+            for each in (entry, now)
+        )
     yield f"{then} in the baseline, {new} now"
 
 
-def _uncompared(known: Mapping[str, Entry], results: Mapping[str, AuditResult]) -> Iterator[Difference]:
+def _uncompared(
+    known: Mapping[str, Entry], results: Mapping[str, AuditResult]
+) -> Iterator[Difference]:
     """Yield the audits of which a change of the neighbours could not be noticed."""
-    compared = [(known[name], entry_of(result)) for name, result in results.items() if name in known]
-    old = [now.id for entry, now in compared if now.digest and not entry.digest and entry.claim]
+    compared = [
+        (known[name], entry_of(result))
+        for name, result in results.items()
+        if name in known
+    ]
+    old = [
+        now.id
+        for entry, now in compared
+        if now.digest and not entry.digest and entry.claim
+    ]
     if old:
         others = f" and of {count(len(old) - 1, 'other audit')}" if old[1:] else ""
         yield Difference(
@@ -169,26 +221,52 @@ def _uncompared(known: Mapping[str, Entry], results: Mapping[str, AuditResult]) 
             yield Difference(now.id, Kind.NOT_COMPARED, text, results[now.id])
 
 
-def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], Difference]) -> Iterator[Difference]:
+def _strength(
+    entry: Entry, result: AuditResult, differs: Callable[[Kind, str], Difference]
+) -> Iterator[Difference]:
     now = entry_of(result)
     if result.verdict is Verdict.SKIPPED:
         if entry.verdict is not Verdict.SKIPPED:
-            yield differs(Kind.SKIPPED, f"{entry.verdict} in the baseline, not run now: {result.summary}")
+            yield differs(
+                Kind.SKIPPED,
+                f"{entry.verdict} in the baseline, not run now: {result.summary}",
+            )
         return
     weaker: list[str] = []
     chance: list[str] = []
     stronger: list[str] = []
     may_vary = chance if result.is_undecided else weaker
-    if entry.verdict in STRENGTH and now.verdict in STRENGTH and entry.verdict is not now.verdict:
+    if (
+        entry.verdict in STRENGTH
+        and now.verdict in STRENGTH
+        and entry.verdict is not now.verdict
+    ):
         change = f"{entry.verdict} in the baseline, {now.verdict} now"
-        fell = chance if (entry.verdict, now.verdict) == (Verdict.EQUIVALENT, Verdict.NOT_REFUTED) else may_vary
-        (fell if STRENGTH[now.verdict] < STRENGTH[entry.verdict] else stronger).append(change)
+        fell = (
+            chance
+            if (entry.verdict, now.verdict) == (Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
+            else may_vary
+        )
+        (fell if STRENGTH[now.verdict] < STRENGTH[entry.verdict] else stronger).append(
+            change
+        )
     for kind in sorted({*entry.evidence} - {*now.evidence}):
         by_data = kind in result.asked and kind_of(kind).by_data
-        (chance if by_data else weaker).append(f"evidence {kind!r} is no longer gathered")
-    stronger += [f"evidence {kind!r} is new" for kind in now.evidence if kind not in entry.evidence]
-    may_vary += [f"control {each!r} is no longer refuted" for each in _lacking(entry.controls, now.controls)]
-    stronger += [f"control {each!r} is new" for each in _lacking(now.controls, entry.controls)]
+        (chance if by_data else weaker).append(
+            f"evidence {kind!r} is no longer gathered"
+        )
+    stronger += [
+        f"evidence {kind!r} is new"
+        for kind in now.evidence
+        if kind not in entry.evidence
+    ]
+    may_vary += [
+        f"control {each!r} is no longer refuted"
+        for each in _lacking(entry.controls, now.controls)
+    ]
+    stronger += [
+        f"control {each!r} is new" for each in _lacking(now.controls, entry.controls)
+    ]
     # A game that refuted a claim, or was not confirmed, has calls that say how soon, and not how much was looked at.
     decided = {entry.verdict, now.verdict} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
     if not decided and now.calls != entry.calls:
@@ -216,7 +294,11 @@ def _sight(entry: Entry | None, result: AuditResult) -> Iterator[str]:
 
 
 def _times(power: float) -> str:
-    return "none of a size that is known" if power == math.inf else f"one of {outwards(power, up=True, digits=2)} times"
+    return (
+        "none of a size that is known"
+        if power == math.inf
+        else f"one of {outwards(power, up=True, digits=2)} times"
+    )
 
 
 def _remedy(result: AuditResult) -> str:
@@ -228,7 +310,9 @@ def _remedy(result: AuditResult) -> str:
 
 def _lacking(names: Sequence[str], among: Sequence[str]) -> list[str]:
     """Return the names that are none of others; parameters in them are computed, as claims are."""
-    return [name for name in names if not any(same_text(name, other) for other in among)]
+    return [
+        name for name in names if not any(same_text(name, other) for other in among)
+    ]
 
 
 def drift(entry: Entry, now: Entry) -> str:
@@ -247,13 +331,18 @@ def drift(entry: Entry, now: Entry) -> str:
         return f"at most {high:g} in the baseline, at least {new_low:g} now"
     if new_high is not None and low is not None and new_high < low:
         return f"at least {low:g} in the baseline, at most {new_high:g} now"
-    for bound, event, later in ((entry.counted, now.told_apart, True), (now.counted, entry.told_apart, False)):
-        if bound is None or event is None or event[0] <= math.exp(min(bound[0], 700.0)) * event[1] + bound[1]:
+    for bound, event, later in (
+        (entry.counted, now.told_apart, True),
+        (now.counted, entry.told_apart, False),
+    ):
+        if (
+            bound is None
+            or event is None
+            or event[0] <= math.exp(min(bound[0], 700.0)) * event[1] + bound[1]
+        ):
             continue
         most = f"on the inputs played, at most ε = {bound[0]:g} but for a probability of {bound[1]:g}"
-        seen = (
-            f"an event of probability at least {event[0]:g} on one of them, and at most {event[1]:g} on its neighbour"
-        )
+        seen = f"an event of probability at least {event[0]:g} on one of them, and at most {event[1]:g} on its neighbour"
         then, new = (most, seen) if later else (seen, most)
         return f"{then}, in the baseline; {new}, now; either is wrong with a probability of at most counting's α"
     return ""
@@ -266,18 +355,40 @@ def _without_result(
     results: Mapping[str, AuditResult],
 ) -> Iterator[Difference]:
     """Entries that the run has no result of, and audits that were planned and not finished."""
-    files = {result.id for result in record.results if "::" not in result.id}  # these did not import
-    unknown = [result for name, result in results.items() if name not in known and result.claim is not None]
+    files = {
+        result.id for result in record.results if "::" not in result.id
+    }  # these did not import
+    unknown = [
+        result
+        for name, result in results.items()
+        if name not in known and result.claim is not None
+    ]
     for name in record.missing:
-        yield Difference(name, Kind.CRASHED, f"it was planned and has no result: the run is {record.status}")
+        yield Difference(
+            name,
+            Kind.CRASHED,
+            f"it was planned and has no result: the run is {record.status}",
+        )
     for name, entry in known.items():
-        if name in results or name in record.missing or name.partition("::")[0] in files:
+        if (
+            name in results
+            or name in record.missing
+            or name.partition("::")[0] in files
+        ):
             continue
         if not covered(name):
             yield Difference(name, Kind.NOT_RUN, "the run was asked for other audits")
             continue
-        same = [other.id for other in unknown if entry.claimed.same(entry_of(other).claimed)]
+        same = [
+            other.id for other in unknown if entry.claimed.same(entry_of(other).claimed)
+        ]
         renamed = f"; perhaps it is {same[0]} now" if len(same) == 1 else ""
-        accepted = f"; it was accepted: {entry.accepted.reason}" if entry.accepted is not None else ""
+        accepted = (
+            f"; it was accepted: {entry.accepted.reason}"
+            if entry.accepted is not None
+            else ""
+        )
         kind = Kind.GONE if entry.accepted is None else Kind.STALE
-        yield Difference(name, kind, f"there is no such audit any more{renamed}{accepted}")
+        yield Difference(
+            name, kind, f"there is no such audit any more{renamed}{accepted}"
+        )

@@ -27,7 +27,11 @@ def _write_plain(value: Any) -> Any:
         return {key: _write_plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):  # numpy scalars and arrays
         return _write_plain(value.tolist())
-    return [_write_plain(item) for item in value] if isinstance(value, list | tuple) else value
+    return (
+        [_write_plain(item) for item in value]
+        if isinstance(value, list | tuple)
+        else value
+    )
 
 
 def _within(value: dict[str, Any]) -> dict[str, Any]:
@@ -39,11 +43,19 @@ Number = Annotated[float, PlainSerializer(json_number, when_used="json")]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 """A number of calls, of pairs, and the like."""
 Whole = Annotated[int, Field(gt=-(1 << 63), lt=1 << 63)]
-Probability = Annotated[float, Field(ge=0, le=1), PlainSerializer(json_number, when_used="json")]
-Share = Annotated[float, Field(gt=1e-300), PlainSerializer(json_number, when_used="json")]
+Probability = Annotated[
+    float, Field(ge=0, le=1), PlainSerializer(json_number, when_used="json")
+]
+Share = Annotated[
+    float, Field(gt=1e-300), PlainSerializer(json_number, when_used="json")
+]
 """A share of outputs that is divided by."""
 Seconds = Annotated[float, Field(ge=0), PlainSerializer(json_number, when_used="json")]
-Plain = Annotated[dict[str, Any], AfterValidator(_within), PlainSerializer(_write_plain, when_used="json")]
+Plain = Annotated[
+    dict[str, Any],
+    AfterValidator(_within),
+    PlainSerializer(_write_plain, when_used="json"),
+]
 """Data of any shape that JSON can hold."""
 Path = list[tuple[Count, Number]]
 """(calls, a number after so many calls), ascending."""
@@ -62,7 +74,11 @@ class Row:
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return what JSON has of the fields."""
-        kept = {name: value for name, value in fields.items() if value is not None or name in self.always}
+        kept = {
+            name: value
+            for name, value in fields.items()
+            if value is not None or name in self.always
+        }
         return {self.keys.get(name, name): value for name, value in kept.items()}
 
     @model_serializer(mode="wrap")

@@ -13,14 +13,29 @@ from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationInfo, computed_field, field_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationInfo,
+    computed_field,
+    field_validator,
+)
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from auditdp.errors import ConfigurationError
 from auditdp.files import json_of
 from auditdp.record.budget import LONGEST, MOST_SEED
-from auditdp.record.details import AnyDetails, Confirmation, Details, EvidenceKind, GameDetails, details_of, kind_of
+from auditdp.record.details import (
+    AnyDetails,
+    Confirmation,
+    Details,
+    EvidenceKind,
+    GameDetails,
+    details_of,
+    kind_of,
+)
 from auditdp.record.json_fields import Count, Number, Plain, Probability, Seconds
 from auditdp.record.traces import Mutation
 from auditdp.record.versions import VersionsResult
@@ -55,7 +70,13 @@ class Verdict(StrEnum):
 
 REFUTATIONS = (Verdict.VIOLATED, Verdict.MISCALIBRATED)
 """Verdicts that come with a counterexample: to the claim, or to the calibration that is its argument."""
-PRECEDENCE = (*REFUTATIONS, Verdict.INCONCLUSIVE, Verdict.CERTIFIED, Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
+PRECEDENCE = (
+    *REFUTATIONS,
+    Verdict.INCONCLUSIVE,
+    Verdict.CERTIFIED,
+    Verdict.EQUIVALENT,
+    Verdict.NOT_REFUTED,
+)
 """Which verdict of several kinds of evidence is that of the audit: the first of these that occurs."""
 DECLARABLE = {"violation": Verdict.VIOLATED, "miscalibration": Verdict.MISCALIBRATED}
 """What an audit may declare to find, as in ``@audit(expect="violation")``, and the verdict that finds it."""
@@ -142,9 +163,14 @@ def with_figure(evidence: Evidence, figure: Mapping[str, Any]) -> Evidence:
     Raises:
         ValueError: If its scatter plot, or a detail of the same name, is of another type (a pydantic.ValidationError).
     """
-    own = {each.name: getattr(evidence.details, each.name) for each in fields(evidence.details)}
+    own = {
+        each.name: getattr(evidence.details, each.name)
+        for each in fields(evidence.details)
+    }
     more = own.pop("more")
-    return replace(evidence, details=details_of(evidence.kind, own | more | dict(figure)))
+    return replace(
+        evidence, details=details_of(evidence.kind, own | more | dict(figure))
+    )
 
 
 SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
@@ -262,18 +288,31 @@ class AuditResult:
     @property
     def leading(self) -> Evidence | None:
         """The evidence on which the verdict rests; None where it rests on a control, or on two kinds that disagree."""
-        return next((evidence for evidence in self.evidence if evidence.verdict is self.verdict), None)
+        return next(
+            (
+                evidence
+                for evidence in self.evidence
+                if evidence.verdict is self.verdict
+            ),
+            None,
+        )
 
     @property
     def is_self_reported(self) -> bool:
         """Whether its verdict rests on no other evidence than what code of the audit computed."""
-        supporting = [evidence for evidence in self.evidence if evidence.verdict is self.verdict]
-        return bool(supporting) and all(evidence.self_reported for evidence in supporting)
+        supporting = [
+            evidence for evidence in self.evidence if evidence.verdict is self.verdict
+        ]
+        return bool(supporting) and all(
+            evidence.self_reported for evidence in supporting
+        )
 
     @property
     def game(self) -> Evidence | None:
         """The game; None where none was played."""
-        return next((evidence for evidence in self.evidence if evidence.known.opposes), None)
+        return next(
+            (evidence for evidence in self.evidence if evidence.known.opposes), None
+        )
 
     @property
     def power(self) -> float | None:
@@ -282,11 +321,23 @@ class AuditResult:
         Infinite where no loss is known that it would have refuted, as where both inputs of every pair have the same outputs;
         None where no clean game decided, or nothing is claimed of privacy.
         """
-        game = next(details(self.evidence, GameDetails), None) if self.verdict is Verdict.NOT_REFUTED else None
-        claimed = None if self.claim is None else getattr(self.claim, self.claim.parameter, None)
+        game = (
+            next(details(self.evidence, GameDetails), None)
+            if self.verdict is Verdict.NOT_REFUTED
+            else None
+        )
+        claimed = (
+            None
+            if self.claim is None
+            else getattr(self.claim, self.claim.parameter, None)
+        )
         if game is None or game.detectable_epsilon is None or not claimed:
             return None
-        return math.inf if game.same_outputs else float(game.detectable_epsilon) / float(claimed)
+        return (
+            math.inf
+            if game.same_outputs
+            else float(game.detectable_epsilon) / float(claimed)
+        )
 
     @property
     def has_same_outputs(self) -> bool:
@@ -296,13 +347,23 @@ class AuditResult:
     @property
     def notices(self) -> list[str]:
         """What a person should know of the mechanism's calls, whatever the verdict."""
-        return list(dict.fromkeys(text for game in details(self.evidence, GameDetails) for text in game.notices))
+        return list(
+            dict.fromkeys(
+                text
+                for game in details(self.evidence, GameDetails)
+                for text in game.notices
+            )
+        )
 
     @property
     def recorded(self) -> list[Confirmation]:
         """The confirmations whose outputs are kept, since the mechanism draws its own randomness."""
         games = (game.confirmation for game in details(self.evidence, GameDetails))
-        return [confirmation for confirmation in games if confirmation is not None and confirmation.outputs is not None]
+        return [
+            confirmation
+            for confirmation in games
+            if confirmation is not None and confirmation.outputs is not None
+        ]
 
     @property
     def surviving_controls(self) -> list[str]:
@@ -326,13 +387,20 @@ class AuditResult:
         if self.verdict is Verdict.VIOLATED:
             return []
         dropped = () if self.verdict in REFUTATIONS else REFUTATIONS
-        return [evidence for evidence in self.evidence if evidence.unconfirmed or evidence.verdict in dropped]
+        return [
+            evidence
+            for evidence in self.evidence
+            if evidence.unconfirmed or evidence.verdict in dropped
+        ]
 
     @property
     def is_unconfirmed(self) -> bool:
         """Whether evidence refuted what the audit declares to hold, and the verdict is none that says so."""
         declared = DECLARABLE.get(self.expected)
-        refuted = {Verdict.VIOLATED if each.unconfirmed else each.verdict for each in self.refuting}
+        refuted = {
+            Verdict.VIOLATED if each.unconfirmed else each.verdict
+            for each in self.refuting
+        }
         return bool(refuted - {declared})
 
     @property
@@ -340,7 +408,9 @@ class AuditResult:
         """In what the result contradicts itself, which no audit does; empty where it does not."""
         verdicts = {evidence.verdict for evidence in self.evidence}
         open_verdicts = (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
-        if self.verdict not in (*REFUTATIONS, Verdict.INCONCLUSIVE) and verdicts & {*REFUTATIONS}:
+        if self.verdict not in (*REFUTATIONS, Verdict.INCONCLUSIVE) and verdicts & {
+            *REFUTATIONS
+        }:
             return f"{self.id} is {self.verdict}, and some of its evidence refutes"
         proved = self.verdict in (Verdict.CERTIFIED, Verdict.EQUIVALENT)
         if self.verdict not in (*open_verdicts, *verdicts) and (verdicts or proved):
@@ -349,7 +419,9 @@ class AuditResult:
             return f"{self.id} is {self.verdict}, and its control {self.surviving_controls[0]} survived"
         lower, upper = self.epsilon_lower, self.epsilon_upper
         if lower is not None and upper is not None and lower > upper:
-            return f"{self.id} is bounded by {lower:g} from below and {upper:g} from above"
+            return (
+                f"{self.id} is bounded by {lower:g} from below and {upper:g} from above"
+            )
         return ""
 
     @property
@@ -361,11 +433,20 @@ class AuditResult:
         """
         if not self.lacking or self.as_expected or self.is_unconfirmed:
             return False
-        pending = [Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, DECLARABLE.get(self.expected)]
+        pending = [
+            Verdict.NOT_REFUTED,
+            Verdict.INCONCLUSIVE,
+            DECLARABLE.get(self.expected),
+        ]
         pending += [Verdict.MISCALIBRATED] if self.expected == "violation" else []
         if self.verdict not in pending:
             return False
-        blind = {kind for control in self.controls if control.survived for kind in control.blind}
+        blind = {
+            kind
+            for control in self.controls
+            if control.survived
+            for kind in control.blind
+        }
         return all(kind_of(kind).sampled for kind in blind)
 
     @property
@@ -386,7 +467,11 @@ class AuditResult:
         All of these bounds hold together with the audit's confidence, so one may stop wherever one likes. Empty for an
         accountant's curve, too.
         """
-        return [point for game in details(self.evidence, GameDetails) for point in game.bound_path]
+        return [
+            point
+            for game in details(self.evidence, GameDetails)
+            for point in game.bound_path
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data that JSON can hold; an infinite number is the string "inf"."""
@@ -406,7 +491,9 @@ class AuditResult:
             ConfigurationError: If there is no history, as of an audit by canaries or of an accountant's curve.
         """
         if not self.history:
-            raise ConfigurationError("an audit by canaries, or of an accountant's curve, has no history; use plot()")
+            raise ConfigurationError(
+                "an audit by canaries, or of an accountant's curve, has no history; use plot()"
+            )
         from auditdp.report.html.notebook import plot_levels
 
         points = [*self.history, (max(self.calls, 1), self.history[-1][1])]
@@ -501,7 +588,11 @@ class RunRecord:
     def missing(self) -> list[str]:
         """Ids of the audits that were planned, each with its share of alpha, and have no result."""
         finished = {result.id for result in self.results}
-        return [name for name in dict.fromkeys(entry.audit for entry in self.alpha_ledger) if name not in finished]
+        return [
+            name
+            for name in dict.fromkeys(entry.audit for entry in self.alpha_ledger)
+            if name not in finished
+        ]
 
     @property
     def planned(self) -> int:
@@ -516,7 +607,9 @@ class RunRecord:
     @property
     def audited(self) -> int:
         """How many audits looked at anything: those that neither crashed nor were skipped."""
-        return len(self.results) - self.ended(Verdict.ERROR) - self.ended(Verdict.SKIPPED)
+        return (
+            len(self.results) - self.ended(Verdict.ERROR) - self.ended(Verdict.SKIPPED)
+        )
 
     @property
     def contradiction(self) -> str:
@@ -526,7 +619,10 @@ class RunRecord:
             return f"two results of {next(name for k, name in enumerate(ids) if name in ids[:k])}"
         if (alpha := math.fsum(entry.alpha for entry in self.alpha_ledger)) > 1 + 1e-9:
             return f"shares of alpha that sum to {alpha:g}"
-        return next((result.contradiction for result in self.results if result.contradiction), "")
+        return next(
+            (result.contradiction for result in self.results if result.contradiction),
+            "",
+        )
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the record as JSON text."""

@@ -67,8 +67,16 @@ class TracedFinding(Row):
     @property
     def located(self) -> str:
         """The sentence with its file, and that it is a suspicion where no runs confirmed it."""
-        doubt = "" if self.confirmed else " (a suspicion: runs with other draws did not confirm it)"
-        return f"{self.file}: {self.sentence}{doubt}" if self.file else f"{self.sentence}{doubt}"
+        doubt = (
+            ""
+            if self.confirmed
+            else " (a suspicion: runs with other draws did not confirm it)"
+        )
+        return (
+            f"{self.file}: {self.sentence}{doubt}"
+            if self.file
+            else f"{self.sentence}{doubt}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

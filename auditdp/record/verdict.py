@@ -33,7 +33,9 @@ def leading(evidence: Sequence[Evidence]) -> Evidence:
     return min(evidence, key=lambda e: PRECEDENCE.index(e.verdict))
 
 
-def conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) -> tuple[Verdict, str]:
+def conclude(
+    evidence: Sequence[Evidence], controls: Sequence[ControlResult]
+) -> tuple[Verdict, str]:
     """Draw one verdict, with a summary that says what each kind of evidence is about; surviving controls beat all."""
     verdict, summary = _concluded(evidence)
     surviving = [control.name for control in controls if control.survived]
@@ -46,7 +48,9 @@ def conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) ->
 
 
 def _concluded(evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
-    calibration = next((e for e in evidence if e.verdict is Verdict.MISCALIBRATED), None)
+    calibration = next(
+        (e for e in evidence if e.verdict is Verdict.MISCALIBRATED), None
+    )
     about_claim = of_claim(evidence)
     if calibration is None:
         assert about_claim is not None  # there is some evidence
@@ -61,7 +65,10 @@ def _concluded(evidence: Sequence[Evidence]) -> tuple[Verdict, str]:
         return verdict, f"{summary}; {calibration.kind}: {calibration.statement}"
     if verdict is Verdict.CERTIFIED:
         summary += "; so the law has slack for what the neighbours need, or is not that of such noise around this query"
-    return Verdict.MISCALIBRATED, f"{calibration.statement}. Of the claim itself: {verdict}, {summary}"
+    return (
+        Verdict.MISCALIBRATED,
+        f"{calibration.statement}. Of the claim itself: {verdict}, {summary}",
+    )
 
 
 def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
@@ -83,16 +90,29 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
         unlike = [
             e.statement
             for e in evidence
-            if e.known.subject is Subject.PLAYED and e.verdict is Verdict.INCONCLUSIVE and about is Subject.LAW
+            if e.known.subject is Subject.PLAYED
+            and e.verdict is Verdict.INCONCLUSIVE
+            and about is Subject.LAW
         ]
         statements = [lead.statement, *map(_contradicted, certificates), *unlike]
         return lead.verdict, "; ".join(statements)
     beyond = beyond_its_law(evidence) if certificates else None
-    if about is Subject.PLAYED and certificates and lead.verdict is Verdict.INCONCLUSIVE:
+    if (
+        about is Subject.PLAYED
+        and certificates
+        and lead.verdict is Verdict.INCONCLUSIVE
+    ):
         beyond = beyond or lead.statement
     if beyond is not None and lead.verdict in (Verdict.CERTIFIED, Verdict.INCONCLUSIVE):
-        return Verdict.INCONCLUSIVE, f"{beyond}; what is certified is the law, and not the code"
-    followed = [counted.followed for counted in details(evidence, CountingDetails) if counted.followed is not None]
+        return (
+            Verdict.INCONCLUSIVE,
+            f"{beyond}; what is certified is the law, and not the code",
+        )
+    followed = [
+        counted.followed
+        for counted in details(evidence, CountingDetails)
+        if counted.followed is not None
+    ]
     if about is Subject.LAW and lead.verdict is Verdict.CERTIFIED and followed:
         return lead.verdict, f"{lead.statement}; {followed[0]}"
     return lead.verdict, lead.statement
@@ -101,7 +121,10 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
 def _contradicted(certificate: Evidence) -> str:
     """Say what follows where a claim is refuted that is certified for a law or a model: something assumed is not so."""
     if certificate.known.subject is Subject.LAW:
-        reasons = ["the code does not draw from the law that it states", *_provisos(certificate)]
+        reasons = [
+            "the code does not draw from the law that it states",
+            *_provisos(certificate),
+        ]
         return f"the stated law is certified, so {_either(reasons)}"
     rest = "; ".join(certificate.assumptions)
     return f"{certificate.kind} certifies the claim where all of this is so, and it is not: {rest}"
@@ -111,9 +134,17 @@ def _provisos(law: Evidence) -> list[str]:
     """What else may be wrong where an exact bound does not hold for the code, beside that it has another law."""
     given = given_sensitivity(law)
     reasons = (
-        [] if given is None else [f"two neighbours need more than the sensitivity {given:g} that the bound is given"]
+        []
+        if given is None
+        else [
+            f"two neighbours need more than the sensitivity {given:g} that the bound is given"
+        ]
     )
-    rest = [text for text in law.assumptions if not text.startswith("scope: ") and "draws from the law" not in text]
+    rest = [
+        text
+        for text in law.assumptions
+        if not text.startswith("scope: ") and "draws from the law" not in text
+    ]
     return reasons + [f"this is not so: {text}" for text in rest]
 
 
@@ -129,7 +160,12 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     """
     law = next((e for e in evidence if e.known.subject is Subject.LAW), None)
     game = next((e for e in evidence if e.known.opposes), None)
-    if law is None or game is None or law.epsilon_upper is None or game.epsilon_lower is None:
+    if (
+        law is None
+        or game is None
+        or law.epsilon_upper is None
+        or game.epsilon_lower is None
+    ):
         return None
     if game.epsilon_lower <= law.epsilon_upper:
         return None
@@ -147,22 +183,35 @@ def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
     """
     if not any(e.verdict is Verdict.MISCALIBRATED for e in evidence):
         return list(evidence)
-    return [_fallen(e) if e.known.subject is Subject.MODEL or given_sensitivity(e) is not None else e for e in evidence]
+    return [
+        _fallen(e)
+        if e.known.subject is Subject.MODEL or given_sensitivity(e) is not None
+        else e
+        for e in evidence
+    ]
 
 
 def given_sensitivity(evidence: Evidence) -> float | None:
     """Return the declared sensitivity, where exact evidence bounds the loss by it and not by all pairs."""
-    return evidence.details.given_sensitivity if isinstance(evidence.details, ExactDetails) else None
+    return (
+        evidence.details.given_sensitivity
+        if isinstance(evidence.details, ExactDetails)
+        else None
+    )
 
 
 def _fallen(evidence: Evidence) -> Evidence:
     if evidence.verdict is not Verdict.CERTIFIED:
         return replace(evidence, epsilon_upper=None)
     statement = f"Not certified, since the sensitivity that this is given is refuted: {evidence.statement}"
-    return replace(evidence, verdict=Verdict.NOT_REFUTED, statement=statement, epsilon_upper=None)
+    return replace(
+        evidence, verdict=Verdict.NOT_REFUTED, statement=statement, epsilon_upper=None
+    )
 
 
-def bounds(evidence: Sequence[Evidence], verdict: Verdict) -> tuple[float | None, float | None]:
+def bounds(
+    evidence: Sequence[Evidence], verdict: Verdict
+) -> tuple[float | None, float | None]:
     """Return the lower and the upper bound that go with the verdict of an audit.
 
     A violated claim's lower bound is of the evidence that leads, or of the first other that shows the violation. Else, where
@@ -175,15 +224,27 @@ def bounds(evidence: Sequence[Evidence], verdict: Verdict) -> tuple[float | None
         return None, None
     lead = leading(evidence)
     lowers = [e.epsilon_lower for e in evidence if e.epsilon_lower is not None]
-    opposing = next((e.epsilon_lower for e in evidence if e.known.opposes and e.epsilon_lower is not None), None)
+    opposing = next(
+        (
+            e.epsilon_lower
+            for e in evidence
+            if e.known.opposes and e.epsilon_lower is not None
+        ),
+        None,
+    )
     known = [e for e in evidence if e.known.subject is not Subject.PLAYED]
     uppers = [e.epsilon_upper for e in known if e.epsilon_upper is not None]
     upper = next((u for u in uppers if math.isfinite(u)), max(uppers, default=None))
     if lead.verdict is Verdict.VIOLATED:
         showing = [lead, *(e for e in evidence if e.verdict is Verdict.VIOLATED)]
-        least = next((e.epsilon_lower for e in showing if e.epsilon_lower is not None), None)
+        least = next(
+            (e.epsilon_lower for e in showing if e.epsilon_lower is not None), None
+        )
     elif upper is not None and math.isfinite(upper) and opposing is not None:
         least = opposing
     else:
         least = max(lowers, default=None)
-    return least, None if least is not None and upper is not None and upper < least else upper
+    return (
+        least,
+        None if least is not None and upper is not None and upper < least else upper,
+    )

@@ -62,7 +62,16 @@ class VersionsResult:
             return f"no difference from {self.revision} was seen ({looked})"
         head = f"what `{self.mechanism}` releases has changed since {self.revision}"
         if self.change is LawChange.DRAWS:
-            head = (
-                f"`{self.mechanism}` draws otherwise than in {self.revision}; no bets told the outputs apart ({looked})"
+            head = f"`{self.mechanism}` draws otherwise than in {self.revision}; no bets told the outputs apart ({looked})"
+        return "; ".join(
+            part
+            for part in (
+                head,
+                self.outputs,
+                *self.lines,
+                self.loss,
+                self.worse,
+                self.reason,
             )
-        return "; ".join(part for part in (head, self.outputs, *self.lines, self.loss, self.worse, self.reason) if part)
+            if part
+        )

@@ -40,13 +40,22 @@ def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
     """Yield in what plain data that was attested differs from what is found, each with its place."""
     if isinstance(attested, dict) and isinstance(found, dict):
         for name in {**attested, **found}:
-            yield from differences(attested.get(name), found.get(name), f"{place}, {name}" if place else name)
+            yield from differences(
+                attested.get(name),
+                found.get(name),
+                f"{place}, {name}" if place else name,
+            )
     elif attested != found:
-        was, now = ("nothing" if value is None else shorten(str(value), LONG) for value in (attested, found))
+        was, now = (
+            "nothing" if value is None else shorten(str(value), LONG)
+            for value in (attested, found)
+        )
         yield f"{place}: {was} was attested, {now} is found"
 
 
-def statement(record: RunRecord, name: str, digest: str, *, url: str = "") -> dict[str, Any]:
+def statement(
+    record: RunRecord, name: str, digest: str, *, url: str = ""
+) -> dict[str, Any]:
     """Return the statement.
 
     A claim that is not refuted, or a violation that is declared, has passed. Warned are audits that decide nothing, were
@@ -63,15 +72,24 @@ def statement(record: RunRecord, name: str, digest: str, *, url: str = "") -> di
         "_type": STATEMENT,
         "subject": [
             {"name": name, "digest": {"sha256": digest}, "annotations": noted(record)},
-            *({"name": path, "digest": {"sha256": found}} for path, found in record.sources.items()),
+            *(
+                {"name": path, "digest": {"sha256": found}}
+                for path, found in record.sources.items()
+            ),
         ],
         "predicateType": PREDICATE,
         "predicate": {
-            "result": [outcome for outcome in OUTCOMES if tests[outcome]][-1] if record.audited else "FAILED",
+            "result": [outcome for outcome in OUTCOMES if tests[outcome]][-1]
+            if record.audited
+            else "FAILED",
             "configuration": [
                 {
                     "name": "seed, arguments and versions",
-                    "digest": {"sha256": hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()},
+                    "digest": {
+                        "sha256": hashlib.sha256(
+                            json.dumps(asked, sort_keys=True).encode()
+                        ).hexdigest()
+                    },
                 }
             ],
             **({"url": url} if url else {}),
@@ -89,7 +107,17 @@ def _outcome(item: Judged) -> str:
 
 def noted(record: RunRecord) -> dict[str, Any]:
     """Return what a statement says of the record itself: how the run was made, and what each audit found."""
-    names = ("run", "status", "started", "author", "root_seed", "revision", "versions", "device", "sandbox")
+    names = (
+        "run",
+        "status",
+        "started",
+        "author",
+        "root_seed",
+        "revision",
+        "versions",
+        "device",
+        "sandbox",
+    )
     return {
         **{name: getattr(record, name) for name in names},
         "alpha": math.fsum(entry.alpha for entry in record.alpha_ledger),
@@ -98,8 +126,15 @@ def noted(record: RunRecord) -> dict[str, Any]:
                 "verdict": result.verdict.value,
                 "expected": result.expected,
                 "self_reported": result.is_self_reported,
-                "bounds": [json_number(result.epsilon_lower), json_number(result.epsilon_upper)],
-                **(_deployment(result, result.claim) if result.claim and result.claim.parameter in SYMBOLS else {}),
+                "bounds": [
+                    json_number(result.epsilon_lower),
+                    json_number(result.epsilon_upper),
+                ],
+                **(
+                    _deployment(result, result.claim)
+                    if result.claim and result.claim.parameter in SYMBOLS
+                    else {}
+                ),
             }
             for result in record.results
         },
@@ -109,13 +144,24 @@ def noted(record: RunRecord) -> dict[str, Any]:
 def _deployment(result: AuditResult, claim: ClaimRecord) -> dict[str, Any]:
     """Return what an audit knows of an entry in the registry: neither curator, sector, region nor deployment model."""
     parameters = {"epsilon": claim.epsilon, "delta": claim.delta, "rho": claim.rho}
-    accounted = [each.name for found in details(result.evidence, AccountingDetails) for each in found.accountants]
+    accounted = [
+        each.name
+        for found in details(result.evidence, AccountingDetails)
+        for each in found.accountants
+    ]
     return {
-        "basic": {"name": result.id.rpartition("::")[2], "description": result.description},
+        "basic": {
+            "name": result.id.rpartition("::")[2],
+            "description": result.description,
+        },
         "dp_variant": {"variant_name": VARIANTS.get(claim.kind, "Custom")},
         "privacy_loss": {
             "privacy_unit": claim.adjacency,
-            "privacy_parameters": {name: json_number(value) for name, value in parameters.items() if value is not None},
+            "privacy_parameters": {
+                name: json_number(value)
+                for name, value in parameters.items()
+                if value is not None
+            },
             "privacy_parameters_details": claim.text,
         },
         "implementation": {

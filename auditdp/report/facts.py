@@ -34,10 +34,39 @@ PAIR_LENGTH = 100  # in a list of pairs
 VALUE_LENGTH = 300
 
 _PLACED = {
-    *("threshold", "refuted_at", "notices", "same_outputs", "search_calls", "forecasters_played"),
-    *("detectable_epsilon", "detectable_alternative", "detectable_rarely", "claimed_epsilon", "delta"),
-    *("exact_epsilon", "worst_pair", "scope", "pairs_enumerated", "pairs_compared", "exhaustive", "margin"),
-    *("sensitivity", "norm", "largest_difference", "delta_upper", "delta_at_claim", "confidence", "followed"),
+    *(
+        "threshold",
+        "refuted_at",
+        "notices",
+        "same_outputs",
+        "search_calls",
+        "forecasters_played",
+    ),
+    *(
+        "detectable_epsilon",
+        "detectable_alternative",
+        "detectable_rarely",
+        "claimed_epsilon",
+        "delta",
+    ),
+    *(
+        "exact_epsilon",
+        "worst_pair",
+        "scope",
+        "pairs_enumerated",
+        "pairs_compared",
+        "exhaustive",
+        "margin",
+    ),
+    *(
+        "sensitivity",
+        "norm",
+        "largest_difference",
+        "delta_upper",
+        "delta_at_claim",
+        "confidence",
+        "followed",
+    ),
     *("law_distance", "law_distance_is", "runs_per_input"),
 }
 """Details that have a place of their own or that statements say; any other is listed where it is a plain value."""
@@ -54,7 +83,11 @@ class Table:
 
 
 def facts(
-    evidence: Evidence, claim: ClaimRecord | None, *, already_shown: str = "", pair: str = ""
+    evidence: Evidence,
+    claim: ClaimRecord | None,
+    *,
+    already_shown: str = "",
+    pair: str = "",
 ) -> Iterator[tuple[str, str]]:
     """Return the numbers of an evidence, as (name, value).
 
@@ -68,26 +101,41 @@ def facts(
     exact = shown if isinstance(shown, ExactDetails) else ExactDetails()
     game = shown if isinstance(shown, GameDetails) else GameDetails()
     refuted = evidence.verdict is Verdict.VIOLATED
-    found = numbers.interval(evidence.epsilon_lower, evidence.epsilon_upper, claim, refuted=refuted)
+    found = numbers.interval(
+        evidence.epsilon_lower, evidence.epsilon_upper, claim, refuted=refuted
+    )
     known = numbers.interval(exact.exact_epsilon, exact.exact_epsilon, claim)
     if isinstance(shown, CountingDetails) and shown.delta_upper is not None:
         if evidence.epsilon_upper is not None:
-            yield "On the pairs counted", numbers.at_most(evidence.epsilon_upper, shown.delta_upper)
+            yield (
+                "On the pairs counted",
+                numbers.at_most(evidence.epsilon_upper, shown.delta_upper),
+            )
     elif found not in (MISSING, known) and not says(already_shown, found):
         yield "Bounds", found
     if exact.exact_epsilon is not None:
         pure = "pure " if claim is not None and claim.delta else ""
         yield f"Exact {pure}{letter}", number(exact.exact_epsilon, digits=6)
-    if isinstance(shown, ExactDetails | SensitivityDetails) and shown.worst_pair not in (None, pair):
+    if isinstance(
+        shown, ExactDetails | SensitivityDetails
+    ) and shown.worst_pair not in (None, pair):
         yield "Worst pair", plain(shown.worst_pair)
-    scope = plain(shown.scope if isinstance(shown, ExactDetails | SensitivityDetails | CountingDetails) else None)
+    scope = plain(
+        shown.scope
+        if isinstance(shown, ExactDetails | SensitivityDetails | CountingDetails)
+        else None
+    )
     if scope != MISSING and not says(already_shown, scope):
         yield "Scope", scope
     many = number(exact.pairs_enumerated)
     if many != MISSING and not says(f"{already_shown} {scope}", many):
         yield "Pairs enumerated", many
     if evidence.log_e_value is not None:
-        against = "" if game.threshold is None else f", against {numbers.e_value(game.threshold)} = 1/α"
+        against = (
+            ""
+            if game.threshold is None
+            else f", against {numbers.e_value(game.threshold)} = 1/α"
+        )
         yield "e-value (wealth)", numbers.e_value(evidence.log_e_value) + against
     for name, calls in (
         ("Refuted after", game.refuted_at),
@@ -100,7 +148,10 @@ def facts(
     if smallest != MISSING and not says(already_shown, smallest):
         alternative = game.detectable_alternative
         seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")
-        yield "Would have refuted, 9 times in 10", "not known: the calls are few" if smallest == "∞" else seen
+        yield (
+            "Would have refuted, 9 times in 10",
+            "not known: the calls are few" if smallest == "∞" else seen,
+        )
     if game.trace is not None:
         yield "Traced", looked_at(game.trace)
     if game.confirmation is not None:
@@ -108,7 +159,10 @@ def facts(
     winners = _winners(game)
     if winners:
         played = number(game.forecasters_played)
-        yield "Best forecasters" + (f", of {played}" if played != MISSING else ""), winners
+        yield (
+            "Best forecasters" + (f", of {played}" if played != MISSING else ""),
+            winners,
+        )
     if isinstance(shown, EstimationDetails) and shown.margin is not None:
         yield "Margin", f"± {number(shown.margin)}"
     for key, value in shown.values():
@@ -123,7 +177,10 @@ def says(text: str, part: str) -> bool:
 
 def _confirmation(confirmation: Confirmation) -> str:
     outcome = "confirmed" if confirmation.confirmed else "not confirmed"
-    calls, wealth = number(confirmation.calls), numbers.e_value(confirmation.log_e_value)
+    calls, wealth = (
+        number(confirmation.calls),
+        numbers.e_value(confirmation.log_e_value),
+    )
     return f"{outcome} after {calls} calls (e-value {wealth}, α = {number(confirmation.alpha)})"
 
 
@@ -134,15 +191,43 @@ def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Tab
         lines = [[plain(cell) for cell in row] for row in rows(shown.trace.lines)]
         yield Table("Lines at which noise enters", columns(claim), lines)
     if isinstance(shown, EstimationDetails) and shown.classes:
-        heads = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance", "Variance bound"]
+        heads = [
+            "Class",
+            "n",
+            "Truth",
+            "Mean",
+            "Interval of the mean",
+            "Variance",
+            "Variance bound",
+        ]
         classes = [_class(row) for row in shown.classes]
-        yield Table("Classes of inputs", heads, classes[:CLASSES_SHOWN], max(0, len(classes) - CLASSES_SHOWN))
-    if isinstance(shown, CountingDetails) and len(bounds := shown.upper_bounds or []) > 1:
-        ends = [[numbers.bound(end, up=True) for end in (row.delta, row.epsilon)] for row in bounds]
+        yield Table(
+            "Classes of inputs",
+            heads,
+            classes[:CLASSES_SHOWN],
+            max(0, len(classes) - CLASSES_SHOWN),
+        )
+    if (
+        isinstance(shown, CountingDetails)
+        and len(bounds := shown.upper_bounds or []) > 1
+    ):
+        ends = [
+            [numbers.bound(end, up=True) for end in (row.delta, row.epsilon)]
+            for row in bounds
+        ]
         yield Table("Upper bounds that hold together", ["δ", "ε at most"], ends)
     if isinstance(shown, AccountingDetails) and shown.accountants:
-        heads = ["Accountant", "Is", f"ε at δ = {number(shown.delta)}", "Source", "Finding"]
-        said = ((a.name, a.soundness, number(a.epsilon), a.source, a.finding) for a in shown.accountants)
+        heads = [
+            "Accountant",
+            "Is",
+            f"ε at δ = {number(shown.delta)}",
+            "Source",
+            "Finding",
+        ]
+        said = (
+            (a.name, a.soundness, number(a.epsilon), a.source, a.finding)
+            for a in shown.accountants
+        )
         yield Table("Accountants", heads, [[*map(plain, row)] for row in said])
 
 
@@ -150,19 +235,35 @@ def pairs(evidence: Evidence) -> Iterator[str]:
     """Return what is known of each pair that was played, the most played first."""
     played = evidence.details.pairs if isinstance(evidence.details, GameDetails) else []
     for row in sorted(played, key=lambda row: -row.calls):
-        growth = f", {number(row.growth, 3)} nats per call" if row.growth is not None else ""
+        growth = (
+            f", {number(row.growth, 3)} nats per call" if row.growth is not None else ""
+        )
         yield f"{shorten(plain(row.pair), PAIR_LENGTH)}: {number(row.calls)} calls{growth}"
 
 
 def _winners(game: GameDetails) -> str:
     """The forecasters that won most, with their wealth."""
-    won = sorted((row for row in game.forecasters if row.log_wealth > WON), key=lambda row: -row.log_wealth)
-    return "; ".join(f"{plain(row.name)} ({numbers.e_value(row.log_wealth)})" for row in won[:FORECASTERS_SHOWN])
+    won = sorted(
+        (row for row in game.forecasters if row.log_wealth > WON),
+        key=lambda row: -row.log_wealth,
+    )
+    return "; ".join(
+        f"{plain(row.name)} ({numbers.e_value(row.log_wealth)})"
+        for row in won[:FORECASTERS_SHOWN]
+    )
 
 
 def _class(row: ClassOfInputs) -> list[str]:
-    interval, variances = f"{number(row.low)} to {number(row.high)}", (row.variance, row.variance_bound)
-    return [plain(row.name), *map(number, (row.n, row.truth, row.mean)), interval, *map(number, variances)]
+    interval, variances = (
+        f"{number(row.low)} to {number(row.high)}",
+        (row.variance, row.variance_bound),
+    )
+    return [
+        plain(row.name),
+        *map(number, (row.n, row.truth, row.mean)),
+        interval,
+        *map(number, variances),
+    ]
 
 
 def plain(value: object) -> str:

@@ -60,7 +60,10 @@ class Format:
             ConfigurationError: If there is one.
         """
         content = content_of(path) if path.is_file() else b""
-        ours = content.lstrip().lower().startswith(self.begins.lower()) and self.holds in content
+        ours = (
+            content.lstrip().lower().startswith(self.begins.lower())
+            and self.holds in content
+        )
         if content.strip() and not ours:
             name = next(name for name, known in FORMATS.items() if known is self)
             raise ConfigurationError(
@@ -70,15 +73,23 @@ class Format:
 
 _BASELINE = ("differences",)
 FORMATS = {
-    "terminal": Format("auditdp.report.terminal:report", b"", b"audit", ("colour", "width")),
+    "terminal": Format(
+        "auditdp.report.terminal:report", b"", b"audit", ("colour", "width")
+    ),
     "json": Format("auditdp.record.results:RunRecord.to_json", b"{", b'"root_seed"'),
     "html": Format("auditdp.report.html.pages:report", b"<!doctype html", b"auditdp"),
     "claims": Format("auditdp.report.ledger:markdown", b"# Claims ledger"),
     "claims-json": Format("auditdp.report.ledger:to_json", b"{", b'"root_seed"'),
-    "junit": Format("auditdp.report.machine_readable:junit", b"<?xml", b'name="auditdp"', _BASELINE),
-    "sarif": Format("auditdp.report.machine_readable:sarif", b"{", b'"name": "auditdp"', _BASELINE),
+    "junit": Format(
+        "auditdp.report.machine_readable:junit", b"<?xml", b'name="auditdp"', _BASELINE
+    ),
+    "sarif": Format(
+        "auditdp.report.machine_readable:sarif", b"{", b'"name": "auditdp"', _BASELINE
+    ),
     "github": Format("auditdp.report.forge:commands", b"::", b"title=", _BASELINE),
-    "pull-request": Format("auditdp.report.forge:pull_request", b"<!-- auditdp -->", b"", _BASELINE),
+    "pull-request": Format(
+        "auditdp.report.forge:pull_request", b"<!-- auditdp -->", b"", _BASELINE
+    ),
 }
 """The formats by the names that the command line knows."""
 
@@ -90,7 +101,9 @@ def format_of(name: str) -> Format:
         ConfigurationError: If there is none.
     """
     if name not in FORMATS:
-        raise ConfigurationError(f"unknown format {name!r}; {did_you_mean(name, FORMATS)}")
+        raise ConfigurationError(
+            f"unknown format {name!r}; {did_you_mean(name, FORMATS)}"
+        )
     return FORMATS[name]
 
 
@@ -110,8 +123,16 @@ def render(
         ConfigurationError: If there is no such format.
     """
     chosen = format_of(name)
-    options: dict[str, Any] = {"colour": colour, "width": width, "differences": differences}
-    return str(resolve_name(chosen.writer)(record, **{option: options[option] for option in chosen.takes}))
+    options: dict[str, Any] = {
+        "colour": colour,
+        "width": width,
+        "differences": differences,
+    }
+    return str(
+        resolve_name(chosen.writer)(
+            record, **{option: options[option] for option in chosen.takes}
+        )
+    )
 
 
 def target(text: str, option: str) -> tuple[str, Path]:
@@ -124,7 +145,9 @@ def target(text: str, option: str) -> tuple[str, Path]:
     """
     name, equals, path = text.partition("=")
     if not equals or not path:
-        raise ConfigurationError(f"{option} {text}: expected format=PATH, such as html=report.html")
+        raise ConfigurationError(
+            f"{option} {text}: expected format=PATH, such as html=report.html"
+        )
     chosen = format_of(name)
     writable(Path(path).absolute(), shown=path)
     chosen.refuse_what_is_not_ours(Path(path).absolute(), shown=path)
@@ -140,14 +163,18 @@ def writable(path: Path, *, shown: str = "") -> None:
     try:
         place_to_write(path)
         if path.exists() and not path.is_file():
-            raise ConfigurationError(f"cannot write {shown or path}: it is there and is no file; give another path")
+            raise ConfigurationError(
+                f"cannot write {shown or path}: it is there and is no file; give another path"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             path.open("ab").close()
         else:
             os.close(open_new(temporary))
     except OSError as error:
-        raise ConfigurationError(f"cannot write {shown or path}: {error.strerror}; give another path") from error
+        raise ConfigurationError(
+            f"cannot write {shown or path}: {error.strerror}; give another path"
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -181,7 +208,12 @@ def report_files(
 
     folder = path.stem + FOLDER
     previous = previous or _last(path.parent / folder / html.DATA)
-    made = html.pages(record, index=path.name, folder=folder, previous=None if previous == record else previous)
+    made = html.pages(
+        record,
+        index=path.name,
+        folder=folder,
+        previous=None if previous == record else previous,
+    )
     return {path.parent / file: text for file, text in made.items()}
 
 
@@ -207,7 +239,9 @@ def run_schema() -> dict[str, Any]:
     schema["$defs"]["Evidence"]["allOf"] = [
         {
             "if": {"properties": {"kind": {"const": kind}}},
-            "then": {"properties": {"details": {"$ref": f"#/$defs/{about.record.__name__}"}}},
+            "then": {
+                "properties": {"details": {"$ref": f"#/$defs/{about.record.__name__}"}}
+            },
         }
         for kind, about in KINDS.items()
     ]
@@ -215,7 +249,10 @@ def run_schema() -> dict[str, Any]:
     for kind, field, text in _said_of_fields():
         if field in (properties := types.get(kind, {}).get("properties", {})):
             properties[field]["description"] = text
-    schema["properties"]["schema"] = {"const": SCHEMA, "title": "Version of this schema"}
+    schema["properties"]["schema"] = {
+        "const": SCHEMA,
+        "title": "Version of this schema",
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:auditdp:run:{SCHEMA}",
@@ -231,9 +268,13 @@ def _said_of_fields() -> Iterator[tuple[str, str, str]]:
         for kind in [node for node in body if isinstance(node, ast.ClassDef)]:
             for pair in pairwise(kind.body):
                 match pair:
-                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(
+                        ast.Constant(str(text))
+                    ):
                         yield kind.name, name, " ".join(text.split())
 
 
 if __name__ == "__main__":
-    PATH.write_text(json.dumps(run_schema(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    PATH.write_text(
+        json.dumps(run_schema(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )

@@ -23,10 +23,26 @@ from typing import Any
 
 from auditdp.numerics.rounding import apart
 from auditdp.record.details import ExactDetails, GameDetails
-from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, Evidence, Place, Verdict, details
+from auditdp.record.results import (
+    REFUTATIONS,
+    AuditResult,
+    ClaimRecord,
+    Evidence,
+    Place,
+    Verdict,
+    details,
+)
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.record.verdict import MISCALIBRATION, REMEDY
-from auditdp.report.numbers import MISSING, as_float, bound, count, level, number, symbol
+from auditdp.report.numbers import (
+    MISSING,
+    as_float,
+    bound,
+    count,
+    level,
+    number,
+    symbol,
+)
 from auditdp.report.plain_text import printable, shorten
 
 MOST_DIGITS = 9
@@ -45,7 +61,15 @@ def allowed(statements: Sequence[tuple[float, float]], rate: float = 1.0) -> flo
     >>> round(allowed([(math.log(3), 0.0)], 0.1), 12), round(allowed([(math.log(3), 0.02)]), 12)
     (0.75, 0.755)
     """
-    return min([1.0, *((1 + delta / rate * math.exp(-e)) / (1 + math.exp(-e)) for e, delta in statements)])
+    return min(
+        [
+            1.0,
+            *(
+                (1 + delta / rate * math.exp(-e)) / (1 + math.exp(-e))
+                for e, delta in statements
+            ),
+        ]
+    )
 
 
 def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
@@ -55,7 +79,10 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
         return []
     if claim.curve:
         return [(float(epsilon), float(delta)) for epsilon, delta in claim.curve]
-    if claim.kind in ("PureDP", "ApproxDP"):  # the report of a run does without numpy, which what follows loads
+    if claim.kind in (
+        "PureDP",
+        "ApproxDP",
+    ):  # the report of a run does without numpy, which what follows loads
         return [(claimed, as_float(claim.delta) or 0.0)]
     from auditdp.claims.statements import CLAIMS
 
@@ -98,7 +125,9 @@ def _output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
     return f"Whoever sees this output {_against(wrong, may)}."
 
 
-def _guesses(lead: Evidence, claim: ClaimRecord | None, known: Sequence[tuple[float, float]]) -> str:
+def _guesses(
+    lead: Evidence, claim: ClaimRecord | None, known: Sequence[tuple[float, float]]
+) -> str:
     """Return the share of right guesses on fresh calls by the best forecaster: an observation, and no bound.
 
     Where the certified bound implies more right guesses after some outputs, that is what a pure claim is about.
@@ -114,10 +143,16 @@ def _guesses(lead: Evidence, claim: ClaimRecord | None, known: Sequence[tuple[fl
     seen, cap = right / bets, allowed(known, bets / calls)
     lower = as_float(lead.epsilon_lower)
     beyond = lower is not None and symbol(claim) == "ε" and 1 - _wrong(lower) > seen
-    if seen <= cap or (beyond and claim is not None and not claim.delta and not claim.curve):
+    if seen <= cap or (
+        beyond and claim is not None and not claim.delta and not claim.curve
+    ):
         return ""
     together = ", over all of them together" if beyond else ""
-    each = "an output" if bets == calls else f"one of the most telling outputs ({_share(bets / calls)} of all)"
+    each = (
+        "an output"
+        if bets == calls
+        else f"one of the most telling outputs ({_share(bets / calls)} of all)"
+    )
     return (
         f"Whoever sees {each} guesses rightly {_of_100(seen, cap)} times of 100 {WHICH} "
         f"({number(right)} of {number(bets)} guesses on fresh calls{together}); the claim allows {_of_100(cap, seen)}."
@@ -144,7 +179,11 @@ def _needed(result: AuditResult, lead: Evidence) -> str:
 
 def _bounded(result: AuditResult, lead: Evidence) -> str:
     """By the certified lower bound: under a pure claim there are outputs after which a guess is that often right."""
-    lower, claimed, claim = as_float(lead.epsilon_lower), level(result.claim), result.claim
+    lower, claimed, claim = (
+        as_float(lead.epsilon_lower),
+        level(result.claim),
+        result.claim,
+    )
     if lower is None or claimed is None or claim is None or lower <= claimed:
         return ""
     sure = "proved" if lead.known.proves else "a certified bound"
@@ -156,11 +195,15 @@ def _bounded(result: AuditResult, lead: Evidence) -> str:
 
         what = CLAIMS[claim.kind].bounds if claim.kind in CLAIMS else Claim.bounds
         return f"The {what} is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows {number(claimed, digits=6)}."
-    against = _against(_wrong(lower), _wrong(claimed), up=False, after=" after any output")
+    against = _against(
+        _wrong(lower), _wrong(claimed), up=False, after=" after any output"
+    )
     return f"There are outputs after which whoever sees them {against} ({sure})."
 
 
-def _against(wrong: float, may: float, *, up: bool | None = None, after: str = "") -> str:
+def _against(
+    wrong: float, may: float, *, up: bool | None = None, after: str = ""
+) -> str:
     """How often a guess is right, against how often it may be; where both nearly always are, how seldom it is wrong.
 
     Both are shares of wrong guesses, since a share of right ones near 1 has lost its digits.
@@ -170,10 +213,23 @@ def _against(wrong: float, may: float, *, up: bool | None = None, after: str = "
         often = f"rightly {least}{_of_100(1 - wrong, 1 - may, up=up)} times of 100"
         allows = f"; the claim allows {_of_100(1 - may, 1 - wrong)}{after}"
     else:
-        times = apart(*(1 / share if share > 0 else math.inf for share in (wrong, may)), digits=3)
-        seldom, allowed_once = (MISSING if text == "∞" else number(float(text), digits=MOST_DIGITS) for text in times)
-        often = "without ever being wrong" if wrong <= 0 else f"wrongly only once in {seldom} times"
-        allows = f"; the claim makes that once in {allowed_once} times or more often{after}" if may > 0 else ""
+        times = apart(
+            *(1 / share if share > 0 else math.inf for share in (wrong, may)), digits=3
+        )
+        seldom, allowed_once = (
+            MISSING if text == "∞" else number(float(text), digits=MOST_DIGITS)
+            for text in times
+        )
+        often = (
+            "without ever being wrong"
+            if wrong <= 0
+            else f"wrongly only once in {seldom} times"
+        )
+        allows = (
+            f"; the claim makes that once in {allowed_once} times or more often{after}"
+            if may > 0
+            else ""
+        )
     return f"guesses {often} {WHICH}{allows}"
 
 
@@ -280,7 +336,14 @@ LONG = 300
 
 def traced(result: AuditResult) -> GameTrace | None:
     """Return what a trace said of an audit; None where its code was not traced."""
-    return next((game.trace for game in details(result.evidence, GameDetails) if game.trace is not None), None)
+    return next(
+        (
+            game.trace
+            for game in details(result.evidence, GameDetails)
+            if game.trace is not None
+        ),
+        None,
+    )
 
 
 def read_off(result: AuditResult) -> list[TracedFinding]:
@@ -288,7 +351,10 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
     trace = traced(result)
     if trace is None or result.verdict not in REFUTATIONS:
         return []
-    found = sorted((each for each in trace.findings if each.read_off), key=lambda each: not each.line)
+    found = sorted(
+        (each for each in trace.findings if each.read_off),
+        key=lambda each: not each.line,
+    )
     return found[:MOST]
 
 
@@ -301,7 +367,9 @@ def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     trace = traced(result)
     found = [] if trace is None else trace.findings
     other = [each for each in found if each.kind != "loss" and each.confirmed]
-    open_ones = [("suspicion", each) for each in other if result.verdict is Verdict.NOT_REFUTED]
+    open_ones = [
+        ("suspicion", each) for each in other if result.verdict is Verdict.NOT_REFUTED
+    ]
     steps = [("accountant", each) for each in found if each.kind == "steps"]
     return [*steps[:MOST], *open_ones[:MOST]]
 
@@ -310,7 +378,12 @@ def said(result: AuditResult) -> list[str]:
     """Return what was read off as sentences, with their files and with the pair where it is not the counterexample's."""
     shown = result.counterexample
     return [
-        each.located + ("" if shown is None or shown.pair == each.pair else f"; on the pair {shorten(each.pair, LONG)}")
+        each.located
+        + (
+            ""
+            if shown is None or shown.pair == each.pair
+            else f"; on the pair {shorten(each.pair, LONG)}"
+        )
         for each in read_off(result)
     ]
 
@@ -320,7 +393,11 @@ def line_of(result: AuditResult) -> Place | None:
 
     A trace names files of elsewhere without their folder.
     """
-    own = {place.file for place in (result.mechanism_at, result.audit_at) if place is not None}
+    own = {
+        place.file
+        for place in (result.mechanism_at, result.audit_at)
+        if place is not None
+    }
     for finding in read_off(result):
         if finding.line > 0 and ("/" in finding.file or finding.file in own):
             return Place(finding.file, finding.line)
@@ -333,30 +410,54 @@ def looked_at(trace: GameTrace) -> str:
     >>> looked_at(GameTrace(pairs=4000, runs=8000, extent="full"))
     '4,000 pairs and 8,000 runs looked at'
     """
-    extent = {"full": "", "part": ", traced in part", "none": ", not traced"}.get(trace.extent, "")
-    return f"{count(trace.pairs, 'pair')} and {count(trace.runs, 'run')} looked at{extent}"
+    extent = {"full": "", "part": ", traced in part", "none": ", not traced"}.get(
+        trace.extent, ""
+    )
+    return (
+        f"{count(trace.pairs, 'pair')} and {count(trace.runs, 'run')} looked at{extent}"
+    )
 
 
 def at_most(result: AuditResult) -> str:
     """Return the most that clean code was seen to lose, and what that leaves of the claim; empty where that is not known."""
     trace, claimed = traced(result), level(result.claim)
     share = as_float(trace.share) if trace is not None else None
-    if trace is None or result.verdict is not Verdict.NOT_REFUTED or not trace.is_bound or share is None:
+    if (
+        trace is None
+        or result.verdict is not Verdict.NOT_REFUTED
+        or not trace.is_bound
+        or share is None
+    ):
         return ""
-    if not 0 <= share <= WHOLE:  # where records are drawn the loss is smaller than that of a run
+    if (
+        not 0 <= share <= WHOLE
+    ):  # where records are drawn the loss is smaller than that of a run
         return ""
     if (as_float(result.epsilon_lower) or 0.0) > share * (claimed or 0.0):
         return ""  # other evidence certifies that the output loses more
-    alone = claimed is not None and result.claim is not None and not result.claim.delta  # else a share is no level
+    alone = (
+        claimed is not None and result.claim is not None and not result.claim.delta
+    )  # else a share is no level
     loss = bound(share * (claimed or 0) if alone else share, up=True)
     most = f"{symbol(result.claim)} = {loss}" if alone else f"{loss} of the claim"
-    rest = f"; {math.floor(100 * (1 - share))}% of the budget is unused" if share < NEARLY else ""
+    rest = (
+        f"; {math.floor(100 * (1 - share))}% of the budget is unused"
+        if share < NEARLY
+        else ""
+    )
     return f"at most {most} on {looked_at(trace)}{rest}"
 
 
 def columns(claim: ClaimRecord | None) -> list[str]:
     """Return what stands above the columns of ``rows``."""
-    return ["Line", "Noise", "Scale", "Moved at most", f"{symbol(claim)} lost", "Share of the claim"]
+    return [
+        "Line",
+        "Noise",
+        "Scale",
+        "Moved at most",
+        f"{symbol(claim)} lost",
+        "Share of the claim",
+    ]
 
 
 def aligned(cells: Sequence[Sequence[str]], longest: int) -> list[str]:
@@ -374,7 +475,10 @@ def rows(lines: Sequence[TracedLine]) -> list[list[str]]:
             row.family,
             row.scale or MISSING,
             number(row.moved),
-            *(NOT_UNDERSTOOD if value is None else number(value) for value in (row.loss, row.share)),
+            *(
+                NOT_UNDERSTOOD if value is None else number(value)
+                for value in (row.loss, row.share)
+            ),
         ]
         for row in lines
     ]

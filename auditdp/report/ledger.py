@@ -17,11 +17,25 @@ from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
 from auditdp.report.numbers import bound, count, interval
 from auditdp.report.plain_text import markdown as written
 from auditdp.report.plain_text import markdown_code, one_line, shell, table
-from auditdp.report.sentences import crowded, detectable, run_meaning, self_reported, unseen
+from auditdp.report.sentences import (
+    crowded,
+    detectable,
+    run_meaning,
+    self_reported,
+    unseen,
+)
 
 SCHEMA = 2
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
-COLUMNS = ("reading", "claim", "verdict", "evidence", "found", "why", "what holds instead")
+COLUMNS = (
+    "reading",
+    "claim",
+    "verdict",
+    "evidence",
+    "found",
+    "why",
+    "what holds instead",
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +91,11 @@ class Line:
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
     """Return the lines of every published mechanism, in the order of the record."""
-    published = {result.id: result.published for result in record.results if result.published is not None}
+    published = {
+        result.id: result.published
+        for result in record.results
+        if result.published is not None
+    }
     rows: dict[str, list[Line]] = {}
     for line in lines_of(record):
         repaired = published.get(published[line.audit].repairs)
@@ -89,7 +107,11 @@ def ledger(record: RunRecord) -> dict[str, list[Line]]:
 def lines_of(record: RunRecord) -> list[Line]:
     """Return the line of every audit that is listed, repairs included, in the order of the record."""
     repairs = repairs_of(record)
-    return [_line(r, r.published, repairs.get(r.id, [])) for r in record.results if r.published is not None]
+    return [
+        _line(r, r.published, repairs.get(r.id, []))
+        for r in record.results
+        if r.published is not None
+    ]
 
 
 def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
@@ -101,12 +123,18 @@ def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
     return found
 
 
-def _line(result: AuditResult, published: Published, repairs: Sequence[AuditResult]) -> Line:
+def _line(
+    result: AuditResult, published: Published, repairs: Sequence[AuditResult]
+) -> Line:
     leading = result.leading
-    lower, upper = (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
+    lower, upper = (
+        (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
+    )
     found = result.counterexample
     undecided = [f"would have refuted {seen}" for seen in [detectable(result)] if seen]
-    undecided += [f"what would decide it: {published.decides}"] if published.decides else []
+    undecided += (
+        [f"what would decide it: {published.decides}"] if published.decides else []
+    )
     return Line(
         row=published.row,
         reading=published.reading,
@@ -123,7 +151,9 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[AuditResu
         pair=one_line(found.pair) if found else "",
         output=one_line(found.output) if found else "",
         explanation=one_line(found.explanation) if found else "",
-        proof=one_line(leading.statement) if leading and result.verdict in PROOFS else "",
+        proof=one_line(leading.statement)
+        if leading and result.verdict in PROOFS
+        else "",
         undecided="; ".join(undecided) if result.verdict is Verdict.NOT_REFUTED else "",
         reproduce=shell(result.reproduce),
         parameters=dict(result.parameters),
@@ -135,7 +165,9 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[AuditResu
 def _found(result: AuditResult) -> str:
     """The bounds of the evidence that decides; a violation is rounded down, whatever is known from above."""
     leading = result.leading
-    lower, upper = (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
+    lower, upper = (
+        (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
+    )
     refuted = result.verdict is Verdict.VIOLATED
     return interval(lower, None if refuted else upper, result.claim, refuted=refuted)
 
@@ -162,8 +194,16 @@ def _first_paragraph(text: str) -> str:
 def to_json(record: RunRecord) -> str:
     """Return the ledger as JSON: the run, and a list of lines."""
     lines = [asdict(line) for lines in ledger(record).values() for line in lines]
-    head = {"schema": SCHEMA, "root_seed": record.root_seed, "revision": record.revision, "status": record.status}
-    head |= {"audited": record.audited, **{what: number for number, what in unseen(record)}}
+    head = {
+        "schema": SCHEMA,
+        "root_seed": record.root_seed,
+        "revision": record.revision,
+        "status": record.status,
+    }
+    head |= {
+        "audited": record.audited,
+        **{what: number for number, what in unseen(record)},
+    }
     return json.dumps({**head, "claims": lines}, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -181,24 +221,48 @@ def markdown(record: RunRecord) -> str:
         *_totals(record),
     ]
     for row, found in ledger(record).items():
-        lines += ["", f"## {written(row)}", "", *table(COLUMNS, [[*map(written, _cells(line))] for line in found])]
-        lines += ["", *(f"- {markdown_code(line.reproduce)}" for line in found if line.reproduce)]
+        lines += [
+            "",
+            f"## {written(row)}",
+            "",
+            *table(COLUMNS, [[*map(written, _cells(line))] for line in found]),
+        ]
+        lines += [
+            "",
+            *(f"- {markdown_code(line.reproduce)}" for line in found if line.reproduce),
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _totals(record: RunRecord) -> Iterator[str]:
     verdicts = [line.verdict for lines in ledger(record).values() for line in lines]
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
+    counts = [
+        f"{verdicts.count(verdict)} {verdict}"
+        for verdict in Verdict
+        if verdict in verdicts
+    ]
     own = f" Self-reported: {sentence}." if (sentence := self_reported(record)) else ""
     own += f" Many audits: {written(many)}." if (many := crowded(record)) else ""
     yield f"{count(len(verdicts), 'claim')}: {', '.join(counts)}.{own}"
 
 
 def _cells(line: Line) -> list[str]:
-    particulars = "; ".join(part for part in (line.claim, line.adjacency, line.source) if part)
+    particulars = "; ".join(
+        part for part in (line.claim, line.adjacency, line.source) if part
+    )
     claim = f"{line.statement} ({particulars})" if particulars else line.statement
     repairs = [
-        f"{r.verdict}: {r.statement} {r.certificate}." + (f" Cost: {r.cost}" if r.cost else "") for r in line.repairs
+        f"{r.verdict}: {r.statement} {r.certificate}."
+        + (f" Cost: {r.cost}" if r.cost else "")
+        for r in line.repairs
     ]
     why = line.counterexample or line.proof or line.undecided
-    return [line.reading, claim, line.verdict, line.evidence, line.found, why, " ".join(repairs)]
+    return [
+        line.reading,
+        claim,
+        line.verdict,
+        line.evidence,
+        line.found,
+        why,
+        " ".join(repairs),
+    ]

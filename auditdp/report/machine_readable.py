@@ -33,11 +33,25 @@ from auditdp.record.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
 from auditdp.record.traces import Fate
 from auditdp.report import terminal
-from auditdp.report.guesses import MEANINGS, REMEDIES, UNCONFIRMED_REMEDY, guessing, line_of, said
+from auditdp.report.guesses import (
+    MEANINGS,
+    REMEDIES,
+    UNCONFIRMED_REMEDY,
+    guessing,
+    line_of,
+    said,
+)
 from auditdp.report.numbers import level
 from auditdp.report.plain_text import printable, shell, xml
 from auditdp.report.plain_text import sarif as text_of
-from auditdp.report.sentences import crowded, headline, reasons, self_reported, unconfirmed, undecided
+from auditdp.report.sentences import (
+    crowded,
+    headline,
+    reasons,
+    self_reported,
+    unconfirmed,
+    undecided,
+)
 
 
 class Level(StrEnum):
@@ -69,12 +83,16 @@ class Judged:
     result: AuditResult | None
 
 
-def judged(record: RunRecord, differences: Sequence[Difference] | None = None) -> list[Judged]:
+def judged(
+    record: RunRecord, differences: Sequence[Difference] | None = None
+) -> list[Judged]:
     """Return every audit of a record in its order, and after them those that are gone."""
     of: dict[str, list[Difference]] = {}
     for difference in differences or ():
         of.setdefault(difference.audit, []).append(difference)
-    found = [_judged(result.id, result, of.get(result.id, [])) for result in record.results]
+    found = [
+        _judged(result.id, result, of.get(result.id, [])) for result in record.results
+    ]
     known = {result.id for result in record.results}
     crash = "It was planned and has no result: the run did not end."
     found += [Judged(name, Level.CRASHED, (crash,), None) for name in record.missing]
@@ -86,34 +104,66 @@ def judged(record: RunRecord, differences: Sequence[Difference] | None = None) -
     ]
 
 
-def _judged(name: str, result: AuditResult | None, items: Sequence[Difference]) -> Judged:
+def _judged(
+    name: str, result: AuditResult | None, items: Sequence[Difference]
+) -> Judged:
     by_kind: Mapping[Kind, list[str]] = {
-        kind: [item.text for item in items if item.kind is kind] for kind in {item.kind for item in items}
+        kind: [item.text for item in items if item.kind is kind]
+        for kind in {item.kind for item in items}
     }
-    regressed = [f"{kind.value}: {text}" for kind in REGRESSIONS for text in by_kind.get(kind, ())]
-    mutants = result.mutation.of(Fate.SURVIVED) if result is not None and result.mutation is not None else []
-    survivors = [f"A mutant survived: {mutant.name}: {mutant.statement}" for mutant in mutants]
+    regressed = [
+        f"{kind.value}: {text}"
+        for kind in REGRESSIONS
+        for text in by_kind.get(kind, ())
+    ]
+    mutants = (
+        result.mutation.of(Fate.SURVIVED)
+        if result is not None and result.mutation is not None
+        else []
+    )
+    survivors = [
+        f"A mutant survived: {mutant.name}: {mutant.statement}" for mutant in mutants
+    ]
     if result is not None and result.verdict is Verdict.ERROR:
-        return Judged(name, Level.CRASHED, (result.summary.removeprefix(f"{name}: "),), result)
+        return Judged(
+            name, Level.CRASHED, (result.summary.removeprefix(f"{name}: "),), result
+        )
     if result is not None and (
-        any(kind in by_kind for kind in FINDINGS) or (result.is_finding and Kind.ACCEPTED not in by_kind) or survivors
+        any(kind in by_kind for kind in FINDINGS)
+        or (result.is_finding and Kind.ACCEPTED not in by_kind)
+        or survivors
     ):
         expired = by_kind.get(Kind.EXPIRED, [])
-        return Judged(name, Level.FINDING, (*reasons(result), *expired, *survivors, *regressed), result)
+        return Judged(
+            name,
+            Level.FINDING,
+            (*reasons(result), *expired, *survivors, *regressed),
+            result,
+        )
     if result is not None and result.is_unconfirmed:
-        return Judged(name, Level.UNCONFIRMED, (*unconfirmed(result), result.summary), result)
+        return Judged(
+            name, Level.UNCONFIRMED, (*unconfirmed(result), result.summary), result
+        )
     if regressed:
         return Judged(name, Level.REGRESSED, tuple(regressed), result)
     if Kind.ACCEPTED in by_kind:
         return Judged(name, Level.ACCEPTED, tuple(by_kind[Kind.ACCEPTED]), result)
-    if result is not None and (result.is_undecided or result.verdict in (Verdict.INCONCLUSIVE, Verdict.SKIPPED)):
-        return Judged(name, Level.UNDECIDED, (undecided(result) or result.summary,), result)
+    if result is not None and (
+        result.is_undecided or result.verdict in (Verdict.INCONCLUSIVE, Verdict.SKIPPED)
+    ):
+        return Judged(
+            name, Level.UNDECIDED, (undecided(result) or result.summary,), result
+        )
     return Judged(name, Level.FINE, (), result)
 
 
 def place(result: AuditResult | None) -> Place | None:
     """Return where a report points: at the line that a trace read off, or else at the mechanism, or at the audit."""
-    return None if result is None else line_of(result) or result.mechanism_at or result.audit_at
+    return (
+        None
+        if result is None
+        else line_of(result) or result.mechanism_at or result.audit_at
+    )
 
 
 def worst_first(audits: Iterable[Judged]) -> list[Judged]:
@@ -136,7 +186,10 @@ OUTCOMES = {
 def junit(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
     """Return the document."""
     audits = judged(record, differences)
-    counts = {name: sum(OUTCOMES.get(item.level) == name for item in audits) for name in set(OUTCOMES.values())}
+    counts = {
+        name: sum(OUTCOMES.get(item.level) == name for item in audits)
+        for name in set(OUTCOMES.values())
+    }
     totals = {
         "name": "auditdp",
         "tests": str(len(audits)),
@@ -145,9 +198,14 @@ def junit(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         "time": _seconds(record.seconds),
     }
     root = ElementTree.Element("testsuites", totals)
-    suite = ElementTree.SubElement(root, "testsuite", totals | {"skipped": str(counts["skipped"])})
+    suite = ElementTree.SubElement(
+        root, "testsuite", totals | {"skipped": str(counts["skipped"])}
+    )
     with suppress(ValueError):  # what is no time is left out, as the schema asks
-        suite.set("timestamp", datetime.fromisoformat(record.started).isoformat().removesuffix("+00:00"))
+        suite.set(
+            "timestamp",
+            datetime.fromisoformat(record.started).isoformat().removesuffix("+00:00"),
+        )
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in (
         ("outcome", headline(record)),
@@ -168,13 +226,19 @@ def junit(record: RunRecord, differences: Sequence[Difference] | None = None) ->
 def _case(item: Judged) -> ElementTree.Element:
     path, _, name = item.audit.partition("::")
     folder = path.removesuffix(".py").replace("/", ".")
-    case = ElementTree.Element("testcase", classname=xml(folder), name=xml(name or path))
+    case = ElementTree.Element(
+        "testcase", classname=xml(folder), name=xml(name or path)
+    )
     case.set("time", _seconds(item.result.seconds if item.result else 0.0))
     outcome = OUTCOMES.get(item.level)
     shown = xml(terminal.line(item.result)) if item.result is not None else ""
     if outcome is not None:
-        kind = item.result.verdict.value if item.result is not None else item.level.value
-        found = ElementTree.SubElement(case, outcome, type=kind, message=xml(" ".join(item.reasons)))
+        kind = (
+            item.result.verdict.value if item.result is not None else item.level.value
+        )
+        found = ElementTree.SubElement(
+            case, outcome, type=kind, message=xml(" ".join(item.reasons))
+        )
         found.text = shown if outcome != "skipped" else None
     elif shown:
         ElementTree.SubElement(case, "system-out").text = shown
@@ -194,12 +258,18 @@ RULES = {
         "RefutedNotConfirmed",
         "A claim was refuted, and that was not confirmed or not believed: nothing is decided, and the run is not clean.",
     ),
-    "missed": ("DeclaredAndMissed", "An audit declares a finding, and it was not found."),
+    "missed": (
+        "DeclaredAndMissed",
+        "An audit declares a finding, and it was not found.",
+    ),
     "toothless": (
         "TwinSurvived",
         "A deliberately broken twin of the mechanism was not refuted: the audit has no power.",
     ),
-    "weaker": ("AuditWeaker", "An audit shows less than the baseline says, or is gone."),
+    "weaker": (
+        "AuditWeaker",
+        "An audit shows less than the baseline says, or is gone.",
+    ),
 }
 """Name and description of what is found, by id."""
 HELP = {
@@ -220,10 +290,14 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
     ids = list(RULES)
     notified = [_notification(item) for item in audits if item.level in LEVELS]
     invocation: dict[str, Any] = {
-        "executionSuccessful": record.status == "complete" and all(item.level is not Level.CRASHED for item in audits),
+        "executionSuccessful": record.status == "complete"
+        and all(item.level is not Level.CRASHED for item in audits),
         "toolExecutionNotifications": notified,
     }
-    for name, when in (("startTimeUtc", record.started), ("endTimeUtc", record.finished)):
+    for name, when in (
+        ("startTimeUtc", record.started),
+        ("endTimeUtc", record.finished),
+    ):
         if when:
             invocation[name] = when.replace("+00:00", "Z")
     run = {
@@ -243,13 +317,16 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
                 ],
             }
         },
-        "originalUriBaseIds": {ROOT: {"description": {"text": "The folder in which the audits were run."}}},
+        "originalUriBaseIds": {
+            ROOT: {"description": {"text": "The folder in which the audits were run."}}
+        },
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
         "results": [
             _result(item, ids)
             for item in audits
-            if item.level in (Level.UNCONFIRMED, Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
+            if item.level
+            in (Level.UNCONFIRMED, Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
         ],
         "properties": {
             "outcome": headline(record),
@@ -259,7 +336,14 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
             **({"manyAudits": printable(many)} if (many := crowded(record)) else {}),
         },
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]},
+            indent=1,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )
 
 
 def rule_of(item: Judged) -> str:
@@ -269,9 +353,14 @@ def rule_of(item: Judged) -> str:
         return "unconfirmed"
     if item.level is Level.REGRESSED or result is None:
         return "weaker"
-    if result.verdict in DECLARABLE.values() and DECLARABLE.get(result.expected) is not result.verdict:
+    if (
+        result.verdict in DECLARABLE.values()
+        and DECLARABLE.get(result.expected) is not result.verdict
+    ):
         return "violated" if result.verdict is Verdict.VIOLATED else "miscalibrated"
-    return "missed" if result.is_finding and not result.surviving_controls else "toothless"
+    return (
+        "missed" if result.is_finding and not result.surviving_controls else "toothless"
+    )
 
 
 def _result(item: Judged, ids: Sequence[str]) -> dict[str, Any]:
@@ -282,17 +371,26 @@ def _result(item: Judged, ids: Sequence[str]) -> dict[str, Any]:
         "level": "warning" if item.level is Level.REGRESSED else "error",
         "message": {"text": text_of(message(item))},
         "locations": [_location(place(result), item.audit)],
-        "partialFingerprints": {"auditId/v1": hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()},
+        "partialFingerprints": {
+            "auditId/v1": hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()
+        },
     }
     if result is not None:
         around = {"the mechanism": result.mechanism_at, "the audit": result.audit_at}
-        related = [(text, where) for text, where in around.items() if where not in (None, place(result))]
+        related = [
+            (text, where)
+            for text, where in around.items()
+            if where not in (None, place(result))
+        ]
         if related:
             found["relatedLocations"] = [
-                _location(where, item.audit) | {"message": {"text": text}} for text, where in related
+                _location(where, item.audit) | {"message": {"text": text}}
+                for text, where in related
             ]
     if item.level is Level.ACCEPTED:
-        found["suppressions"] = [{"kind": "external", "justification": printable(" ".join(item.reasons))}]
+        found["suppressions"] = [
+            {"kind": "external", "justification": printable(" ".join(item.reasons))}
+        ]
     if result is not None:
         found["properties"] = _properties(result)
     return found
@@ -301,17 +399,27 @@ def _result(item: Judged, ids: Sequence[str]) -> dict[str, Any]:
 def message(item: Judged) -> str:
     """Return what a person has to know of a finding: the reasons, the pair, and the command that shows it again."""
     result = item.result
-    why = reasons(result) if item.level is Level.ACCEPTED and result is not None else item.reasons
+    why = (
+        reasons(result)
+        if item.level is Level.ACCEPTED and result is not None
+        else item.reasons
+    )
     parts = [f"{item.audit}: {' '.join(why)}"]
     if result is not None and item.level is not Level.REGRESSED:
         if result.claim is not None:
             parts.append(f"Claim: {result.claim.text} ({result.claim.adjacency}).")
         parts += [sentence] if (sentence := guessing(result)) else []
-        parts += ["Self-reported: the verdict rests on what code of the audit computed."] * result.is_self_reported
+        parts += [
+            "Self-reported: the verdict rests on what code of the audit computed."
+        ] * result.is_self_reported
         parts += [f"Read off the code: {sentence}." for sentence in said(result)]
         if result.counterexample is not None:
             found = result.counterexample
-            pair = f"Pair, as Python:\n{found.python}\n" if found.python else f"Pair: {found.pair}. "
+            pair = (
+                f"Pair, as Python:\n{found.python}\n"
+                if found.python
+                else f"Pair: {found.pair}. "
+            )
             parts.append(f"{pair}{found.explanation}")
         if command := shell(result.reproduce):
             parts.append(f"Reproduce: {command}")
@@ -319,7 +427,10 @@ def message(item: Judged) -> str:
 
 
 def _properties(result: AuditResult) -> dict[str, Any]:
-    bounds = {"epsilonLower": (result.epsilon_lower, False), "epsilonUpper": (result.epsilon_upper, True)}
+    bounds = {
+        "epsilonLower": (result.epsilon_lower, False),
+        "epsilonUpper": (result.epsilon_upper, True),
+    }
     return {
         "verdict": result.verdict.value,
         "calls": result.calls,
@@ -333,11 +444,21 @@ def _properties(result: AuditResult) -> dict[str, Any]:
 
 def _location(where: Place | None, audit: str) -> dict[str, Any]:
     """Return a location; without a place of its own it is the audit's file, which the id names."""
-    file, line = (where.file, where.line) if where is not None else (audit.partition("::")[0], 1)
-    artifact: dict[str, Any] = {"uri": quote(file), **({} if file.startswith("/") else {"uriBaseId": ROOT})}
+    file, line = (
+        (where.file, where.line) if where is not None else (audit.partition("::")[0], 1)
+    )
+    artifact: dict[str, Any] = {
+        "uri": quote(file),
+        **({} if file.startswith("/") else {"uriBaseId": ROOT}),
+    }
     return {
-        "physicalLocation": {"artifactLocation": artifact, "region": {"startLine": line}},
-        "logicalLocations": [{"fullyQualifiedName": printable(audit), "kind": "function"}],
+        "physicalLocation": {
+            "artifactLocation": artifact,
+            "region": {"startLine": line},
+        },
+        "logicalLocations": [
+            {"fullyQualifiedName": printable(audit), "kind": "function"}
+        ],
     }
 
 

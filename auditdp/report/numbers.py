@@ -41,7 +41,9 @@ def number(value: object, digits: int = 4) -> str:
     return _write(significant(as_number, digits))
 
 
-def bound(value: object, *, up: bool, against: float | None = None, digits: int = 4) -> str:
+def bound(
+    value: object, *, up: bool, against: float | None = None, digits: int = 4
+) -> str:
     """Return a bound rounded outwards: a lower bound down, an upper bound up.
 
     Digits are added until the bound shows on the same side of ``against`` as it is, so that a refutation of epsilon = 1
@@ -53,7 +55,9 @@ def bound(value: object, *, up: bool, against: float | None = None, digits: int 
     exact = as_float(value)
     if exact is None or math.isinf(exact):
         return number(value)
-    near = SNAP if against is None or up or exact <= against else NEAR  # a refutation is no matter of rounding
+    near = (
+        SNAP if against is None or up or exact <= against else NEAR
+    )  # a refutation is no matter of rounding
     if against is not None and abs(exact - against) <= near * abs(against):
         return number(against, digits=CLAIM_DIGITS)
     return _write(outward(exact, up=up, digits=digits, near=near, against=against))
@@ -71,20 +75,40 @@ def symbol(claim: ClaimRecord | None) -> str:
     return SYMBOLS.get(claim.parameter, "ε") if claim is not None else "ε"
 
 
-def interval(lower: object, upper: object, claim: ClaimRecord | None = None, *, refuted: bool = False) -> str:
+def interval(
+    lower: object,
+    upper: object,
+    claim: ClaimRecord | None = None,
+    *,
+    refuted: bool = False,
+) -> str:
     """Return what two bounds say, for example '1.31 ≤ ε', 'ε = ∞' or '0.98 ≤ ε ≤ 1'.
 
     Where the claim is refuted and the lower bound is no higher level, the true value exceeds it: '1 < ε'.
     """
-    low, high, letter, claimed = as_float(lower), as_float(upper), symbol(claim), level(claim)
+    low, high, letter, claimed = (
+        as_float(lower),
+        as_float(upper),
+        symbol(claim),
+        level(claim),
+    )
     if low is not None and low == math.inf:
         return f"{letter} = ∞"
-    if low is not None and high is not None and math.isfinite(high) and abs(high - low) <= SNAP * abs(high):
+    if (
+        low is not None
+        and high is not None
+        and math.isfinite(high)
+        and abs(high - low) <= SNAP * abs(high)
+    ):
         return f"{letter} = {bound(high, up=True, against=claimed)}"
     least = "" if low is None else bound(low, up=False, against=claimed)
     strictly = refuted and least == number(claimed, digits=CLAIM_DIGITS)
     left = f"{least} {'<' if strictly else '≤'} " if least else ""
-    right = "" if high is None or math.isinf(high) else f" ≤ {bound(high, up=True, against=claimed)}"
+    right = (
+        ""
+        if high is None or math.isinf(high)
+        else f" ≤ {bound(high, up=True, against=claimed)}"
+    )
     return f"{left}{letter}{right}" if left or right else MISSING
 
 
@@ -101,7 +125,9 @@ def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
 def bounds(result: AuditResult) -> str:
     """Return the bounds that an audit found."""
     refuted = result.verdict is Verdict.VIOLATED
-    return interval(result.epsilon_lower, result.epsilon_upper, result.claim, refuted=refuted)
+    return interval(
+        result.epsilon_lower, result.epsilon_upper, result.claim, refuted=refuted
+    )
 
 
 def e_value(log_e_value: object) -> str:
@@ -139,7 +165,9 @@ def _write(value: Decimal) -> str:
         return "0"
     if not -4 <= value.adjusted() < 9:
         mantissa, _, exponent = f"{value:.3e}".partition("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace("-", "−", 1 if value < 0 else 0)
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace(
+            "-", "−", 1 if value < 0 else 0
+        )
     text = f"{value:,f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.replace("-", "−")

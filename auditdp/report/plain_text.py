@@ -21,7 +21,9 @@ _RUNNER = re.compile(r"^((?:\x1b\[[\d;]*m|[^\S\n])*):(?=:)|#(?=#\w*\[)", re.MULT
 """What a service takes for a command in what a step prints: ``::`` at the start of a line, spaces and colours aside, and
 ``##[``, ``##vso[`` or ``##teamcity[`` anywhere (``ActionCommand.cs`` of actions/runner, Azure Pipelines, TeamCity)."""
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
-_CALLING = re.compile(r"(?i)([@#]|\bGH-(?=\d)|\bwww(?=\.)|\b(?:https?|ftp|mailto|xmpp):)")
+_CALLING = re.compile(
+    r"(?i)([@#]|\bGH-(?=\d)|\bwww(?=\.)|\b(?:https?|ftp|mailto|xmpp):)"
+)
 """Beginnings of what GitHub links, or sends somebody a message for, in text that has no markup: mentions, issues, addresses.
 An entity does not help, since GitHub looks for them in what was rendered."""
 _APART = "&#8203;"
@@ -49,7 +51,9 @@ def printable(text: str, *, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(
-        repr(character)[1:-1] if character not in keep and unicodedata.category(character) in _INVISIBLE else character
+        repr(character)[1:-1]
+        if character not in keep and unicodedata.category(character) in _INVISIBLE
+        else character
         for character in text
     )
 
@@ -60,7 +64,9 @@ def without_commands(lines: str) -> str:
     >>> without_commands("audit\n  ::error::x")
     'audit\n  \\u003a:error::x'
     """
-    return _RUNNER.sub(lambda found: f"{found[1] or ''}\\u{ord(found[0][-1]):04x}", lines)
+    return _RUNNER.sub(
+        lambda found: f"{found[1] or ''}\\u{ord(found[0][-1]):04x}", lines
+    )
 
 
 def terminal(text: str) -> str:
@@ -74,7 +80,9 @@ def markdown(text: str) -> str:
     >>> markdown("a|b\n<i>*c*</i>"), markdown("@octocat")
     ('a\\|b &lt;i&gt;\\*c\\*&lt;/i&gt;', '@&#8203;octocat')
     """
-    line = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = (
+        one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
     line = _CALLING.sub(rf"\1{_APART}", _SPECIAL.sub(r"\\\1", line))
     line = re.sub(r"^([+=-]+)(?=\s|$)", r"\\\1", line)
     return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", line)
@@ -94,7 +102,12 @@ def markdown_code(text: str) -> str:
 
 def workflow(text: str) -> str:
     """Return the text of a workflow command, escaped as the toolkit of GitHub does it: no line of it is another command."""
-    return printable(text, keep="\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return (
+        printable(text, keep="\n")
+        .replace("%", "%25")
+        .replace("\r", "%0D")
+        .replace("\n", "%0A")
+    )
 
 
 def sarif(text: str) -> str:
@@ -117,7 +130,12 @@ def shell(command: str) -> str:
         words = shlex.split(command, comments=True)
     except ValueError:
         return ""
-    is_ours = words[:1] == ["auditdp"] and words[1:2] in (["run"], ["replay"], ["trace"], ["confirm"])
+    is_ours = words[:1] == ["auditdp"] and words[1:2] in (
+        ["run"],
+        ["replay"],
+        ["trace"],
+        ["confirm"],
+    )
     start = 2 if is_ours else int(words[:1] == ["pytest"])
     names, rest = [], iter(words[start:])
     for word in rest:
@@ -144,7 +162,9 @@ def one_line(text: str) -> str:
     return " ".join(printable(text, keep="\n").split())
 
 
-_GRAPH = re.compile(r"(?<!\d)(10|\d) nodes, (?:edges (\d\d(?: \d\d)*)|no edges|edges none)")
+_GRAPH = re.compile(
+    r"(?<!\d)(10|\d) nodes, (?:edges (\d\d(?: \d\d)*)|no edges|edges none)"
+)
 
 
 def block(text: str) -> list[str]:
@@ -154,7 +174,11 @@ def block(text: str) -> list[str]:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a table whose cells are Markdown already."""
-    return [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
+    return [
+        f"| {' | '.join(columns)} |",
+        "|---" * len(columns) + "|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
 
 
 def graphs(pair: str, output: str = "") -> list[str]:
@@ -163,7 +187,9 @@ def graphs(pair: str, output: str = "") -> list[str]:
     if len(found) != 2:
         return []
     lines = ["```mermaid", "graph LR"]
-    for letter, title, (nodes, edges) in zip("ab", ("first input", "second input"), found, strict=True):
+    for letter, title, (nodes, edges) in zip(
+        "ab", ("first input", "second input"), found, strict=True
+    ):
         lines.append(f"  subgraph {letter}[{title}]")
         lines += [f"    {letter}{node}(({node}))" for node in range(int(nodes))]
         lines += [f"    {letter}{e[0]} --- {letter}{e[1]}" for e in edges.split()]

@@ -37,8 +37,14 @@ def left(
     already.
     """
     both = [name for name in finished if before.get(name, 0.0) > 0]
-    slower = sum(finished[name] for name in both) / sum(before[name] for name in both) if both else 1.0
-    known = list(finished.values()) + [slower * before[name] for name in waiting if name in before]
+    slower = (
+        sum(finished[name] for name in both) / sum(before[name] for name in both)
+        if both
+        else 1.0
+    )
+    known = list(finished.values()) + [
+        slower * before[name] for name in waiting if name in before
+    ]
     if not known or not waiting:
         return None if waiting else 0.0
     mean = sum(known) / len(known)
@@ -54,15 +60,24 @@ class Watch:
     """
 
     def __init__(
-        self, ids: Sequence[str], console: Console, *, workers: int = 1, before: Mapping[str, float] | None = None
+        self,
+        ids: Sequence[str],
+        console: Console,
+        *,
+        workers: int = 1,
+        before: Mapping[str, float] | None = None,
     ) -> None:
         self._waiting, self._total, self._workers = list(ids), len(ids), workers
         self._finished: dict[str, float] = {}
         self._before = dict(before or {})
         self._since = time.monotonic()
         self._narrow = console.width < NARROW
-        parts = [_Said(self)] if self._narrow else [BarColumn(bar_width=12), _Said(self)]
-        self._progress = Progress(*parts, console=console, transient=True, disable=not console.is_terminal)
+        parts = (
+            [_Said(self)] if self._narrow else [BarColumn(bar_width=12), _Said(self)]
+        )
+        self._progress = Progress(
+            *parts, console=console, transient=True, disable=not console.is_terminal
+        )
         self._bar = self._progress.add_task("", total=self._total or 1)
 
     def __enter__(self) -> Self:
@@ -70,7 +85,10 @@ class Watch:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._progress.stop()
 
@@ -99,7 +117,10 @@ class Watch:
         parts = [f"{done} of {self._total}"]
         if rest is not None and self._waiting:
             parts.append(f"about {_coarse(rest)} left")
-        now = [shorten(printable(name.rpartition("::")[2]), 30) for name in self._waiting[: self._workers]]
+        now = [
+            shorten(printable(name.rpartition("::")[2]), 30)
+            for name in self._waiting[: self._workers]
+        ]
         if now and not self._narrow:
             more = f" and {len(now) - 2} more" if len(now) > 2 else ""
             parts.append(f"running {', '.join(now[:2])}{more}")

@@ -15,7 +15,15 @@ from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.budget import BUDGETS
 from auditdp.record.details import CountingDetails, GameDetails
 from auditdp.record.differences import SEEN
-from auditdp.record.results import DECLARABLE, AuditResult, ControlResult, Evidence, RunRecord, Verdict, details
+from auditdp.record.results import (
+    DECLARABLE,
+    AuditResult,
+    ControlResult,
+    Evidence,
+    RunRecord,
+    Verdict,
+    details,
+)
 from auditdp.record.traces import Fate, Mutation
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
 from auditdp.report.guesses import CLEAN_RUN
@@ -72,22 +80,35 @@ def standing(result: AuditResult) -> Standing:
         return Standing.UNCONFIRMED
     if result.is_undecided:
         return Standing.UNDECIDED
-    return Standing.DECLARED if result.verdict is Verdict.VIOLATED else Standing[result.verdict.name]
+    return (
+        Standing.DECLARED
+        if result.verdict is Verdict.VIOLATED
+        else Standing[result.verdict.name]
+    )
 
 
 def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
     """Return the audits of every standing that occurs, worst first, otherwise in the order of the record."""
-    groups = {key: [result for result in record.results if standing(result) is key] for key in Standing}
+    groups = {
+        key: [result for result in record.results if standing(result) is key]
+        for key in Standing
+    }
     return {key: results for key, results in groups.items() if results}
 
 
 def outcomes(record: RunRecord) -> dict[Standing, int]:
     """Return the number of audits of every standing that occurs, and the number of findings even where it is 0."""
     groups = by_standing(record)
-    return {key: len(groups.get(key, ())) for key in Standing if key in groups or key is Standing.FINDING}
+    return {
+        key: len(groups.get(key, ()))
+        for key in Standing
+        if key in groups or key is Standing.FINDING
+    }
 
 
-def headline(record: RunRecord, *beside: str, findings: int | None = None, new: str = "") -> str:
+def headline(
+    record: RunRecord, *beside: str, findings: int | None = None, new: str = ""
+) -> str:
     """Return the outcomes of a run in one line: refutations that were not confirmed, findings, those declared, proofs.
 
     Args:
@@ -103,7 +124,14 @@ def headline(record: RunRecord, *beside: str, findings: int | None = None, new: 
         first = "Nothing was audited"
     dropped = many.pop(Standing.UNCONFIRMED, 0)
     loudest = [f"{dropped:,} {named(Standing.UNCONFIRMED, dropped)}"] if dropped else []
-    return "; ".join([*loudest, first, *beside, *(f"{number:,} {named(key, number)}" for key, number in many.items())])
+    return "; ".join(
+        [
+            *loudest,
+            first,
+            *beside,
+            *(f"{number:,} {named(key, number)}" for key, number in many.items()),
+        ]
+    )
 
 
 def verdict_label(result: AuditResult) -> str:
@@ -125,7 +153,9 @@ def reasons(result: AuditResult) -> list[str]:
         return []
     found = []
     if result.verdict is Verdict.VIOLATED and result.expected != "violation":
-        found.append("The claim is violated, and the audit does not declare that it is.")
+        found.append(
+            "The claim is violated, and the audit does not declare that it is."
+        )
     if result.verdict is Verdict.MISCALIBRATED and result.expected != "miscalibration":
         found.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
     found.extend(missed(result))
@@ -138,7 +168,11 @@ def undecided(result: AuditResult) -> str:
     if not result.is_undecided:
         return ""
     twins = " and ".join(result.surviving_controls)
-    what = f"to refute the broken {twins}" if twins else f"to find the declared {result.expected}"
+    what = (
+        f"to refute the broken {twins}"
+        if twins
+        else f"to find the declared {result.expected}"
+    )
     return (
         f"The budget is too small {what}: it leaves out {result.lacking:,} of the calls that the audit names. "
         "A larger budget decides."
@@ -148,7 +182,11 @@ def undecided(result: AuditResult) -> str:
 def missed(result: AuditResult) -> list[str]:
     """Return one sentence where the audit declares what none of its evidence found; else none."""
     declared = DECLARABLE.get(result.expected)
-    if declared in (None, result.verdict, *(evidence.verdict for evidence in result.evidence)):
+    if declared in (
+        None,
+        result.verdict,
+        *(evidence.verdict for evidence in result.evidence),
+    ):
         return []
     return [f"A {result.expected} is declared here, and it was not found."]
 
@@ -163,7 +201,11 @@ def beside(result: AuditResult) -> str:
 def claim_itself(result: AuditResult) -> str:
     """Return what is known of the claim where its calibration is refuted: the verdict on it, and why."""
     known = of_claim(result.evidence)
-    return f"{known[0]}: {known[1]}" if known else "not audited here: what is audited is the sensitivity alone"
+    return (
+        f"{known[0]}: {known[1]}"
+        if known
+        else "not audited here: what is audited is the sensitivity alone"
+    )
 
 
 def refuted(evidence: Evidence) -> str:
@@ -174,24 +216,38 @@ def refuted(evidence: Evidence) -> str:
     game = evidence.details
     if not isinstance(game, GameDetails) or evidence.log_e_value is None:
         return found
-    reached = f", after it had reached {e_value(game.threshold)} = 1/α" if game.threshold is not None else ""
+    reached = (
+        f", after it had reached {e_value(game.threshold)} = 1/α"
+        if game.threshold is not None
+        else ""
+    )
     parts = [f"{found}: e-value {e_value(evidence.log_e_value)}{reached}"]
-    for how, fresh in (("one by one", game.confirmation), ("of several outputs", game.together)):
+    for how, fresh in (
+        ("one by one", game.confirmation),
+        ("of several outputs", game.together),
+    ):
         if fresh is not None:
             needed = e_value(-math.log(fresh.alpha))
             calls = count(fresh.calls, "fresh call")
-            parts.append(f"{e_value(fresh.log_e_value)} in {calls} {how}, where {needed} confirms")
+            parts.append(
+                f"{e_value(fresh.log_e_value)} in {calls} {how}, where {needed} confirms"
+            )
     return "; ".join(parts)
 
 
 def unconfirmed(result: AuditResult) -> list[str]:
     """Return how a claim was refuted without that being the verdict, one sentence for each evidence that did it."""
-    return [f"Refuted, though the verdict is {result.verdict}, by {refuted(e)}." for e in result.refuting]
+    return [
+        f"Refuted, though the verdict is {result.verdict}, by {refuted(e)}."
+        for e in result.refuting
+    ]
 
 
 def slowest(record: RunRecord) -> list[AuditResult]:
     """Return the audits that took longest, where they are few of all and take long enough to be looked at."""
-    long = sorted((r for r in record.results if r.seconds >= LONG), key=lambda r: -r.seconds)[:MOST_SLOW]
+    long = sorted(
+        (r for r in record.results if r.seconds >= LONG), key=lambda r: -r.seconds
+    )[:MOST_SLOW]
     return long if len(record.results) > len(long) else []
 
 
@@ -213,8 +269,20 @@ def next_command(result: AuditResult) -> str:
     """
     lead = result.leading
     if result.reproduce and lead is not None and lead.unconfirmed:
-        return shlex.join(["auditdp", "confirm", result.id, "--budget", str(MORE_CALLS * result.calls)])
-    if result.reproduce and not surviving(result) and (lead is None or not lead.known.opposes):
+        return shlex.join(
+            [
+                "auditdp",
+                "confirm",
+                result.id,
+                "--budget",
+                str(MORE_CALLS * result.calls),
+            ]
+        )
+    if (
+        result.reproduce
+        and not surviving(result)
+        and (lead is None or not lead.known.opposes)
+    ):
         return shlex.join(["auditdp", "trace", result.id])
     budgets = list(BUDGETS)
     words = result.reproduce.partition("  #")[0].rpartition(" --budget ")
@@ -230,7 +298,11 @@ def detectable(result: AuditResult) -> str:
         if smallest == math.inf:
             return "no violation of a size that is known, since the calls are few"
         if smallest is not None:
-            against = f" ({game.detectable_alternative})" if game.detectable_alternative else ""
+            against = (
+                f" ({game.detectable_alternative})"
+                if game.detectable_alternative
+                else ""
+            )
             return f"{symbol(result.claim)} = {bound(smallest, up=True)}{against}"
     return ""
 
@@ -248,15 +320,22 @@ def rarely(result: AuditResult) -> list[str]:
     for game in details(result.evidence, GameDetails):
         if game.detectable_rarely:
             tail, alone = game.detectable_rarely
-            twice = f"{symbol(result.claim)} = {number(2 * (level(result.claim) or 0.0))}"
+            twice = (
+                f"{symbol(result.claim)} = {number(2 * (level(result.claim) or 0.0))}"
+            )
             phrases = [
-                (tail, f"{twice} where the leak is in outputs that come once in {math.floor(1 / tail):,} calls"),
+                (
+                    tail,
+                    f"{twice} where the leak is in outputs that come once in {math.floor(1 / tail):,} calls",
+                ),
                 (
                     alone,
                     f"an output that only one of two neighbours gives, if it comes once in {math.floor(1 / alone):,} calls",
                 ),
             ]
-            return [phrase for share, phrase in phrases if share <= RARE] or ["no leak that only rare outputs show"]
+            return [phrase for share, phrase in phrases if share <= RARE] or [
+                "no leak that only rare outputs show"
+            ]
     return []
 
 
@@ -270,11 +349,20 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
         if not isinstance(seen := evidence.details, CountingDetails):
             continue
         pair = result.counterexample.pair if result.counterexample else ""
-        named = pair in ("", *(seen.counted_pairs if seen.counted_pairs is not None else [pair]))
-        if evidence.epsilon_upper is not None and seen.delta_upper is not None and named:
+        named = pair in (
+            "",
+            *(seen.counted_pairs if seen.counted_pairs is not None else [pair]),
+        )
+        if (
+            evidence.epsilon_upper is not None
+            and seen.delta_upper is not None
+            and named
+        ):
             shown = at_most(evidence.epsilon_upper, seen.delta_upper, on=seen.scope)
             sure = confidence(1 - (seen.confidence or 0.0))
-            found.append(("at most", f"{shown} ({count(evidence.calls, 'call')}, {sure})"))
+            found.append(
+                ("at most", f"{shown} ({count(evidence.calls, 'call')}, {sure})")
+            )
         if seen.followed is not None:
             found.append(("law", seen.followed))
     return found
@@ -282,16 +370,30 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
 
 def mutation_score(*mutations: Mutation) -> str:
     """Return how many mutants were killed of those that count, and how many do not count."""
-    killed, counted = sum(m.killed for m in mutations), sum(m.counted for m in mutations)
-    left = {fate: sum(len(m.of(fate)) for m in mutations) for fate in (Fate.EQUIVALENT, Fate.INVALID)}
+    killed, counted = (
+        sum(m.killed for m in mutations),
+        sum(m.counted for m in mutations),
+    )
+    left = {
+        fate: sum(len(m.of(fate)) for m in mutations)
+        for fate in (Fate.EQUIVALENT, Fate.INVALID)
+    }
     rest = [f"{n:,} {fate}" for fate, n in left.items() if n]
-    return f"{killed:,} of {counted:,} killed" + (f" ({', '.join(rest)})" if rest else "")
+    return f"{killed:,} of {counted:,} killed" + (
+        f" ({', '.join(rest)})" if rest else ""
+    )
 
 
 def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
     """Return (fate, reason, names) of the mutants with one fate and reason; of those that are gone, without the reason."""
     groups: dict[tuple[Fate, str], list[str]] = {}
-    for fate in (Fate.SURVIVED, Fate.EQUIVALENT, Fate.REJECTED, Fate.KILLED, Fate.INVALID):
+    for fate in (
+        Fate.SURVIVED,
+        Fate.EQUIVALENT,
+        Fate.REJECTED,
+        Fate.KILLED,
+        Fate.INVALID,
+    ):
         for mutant in mutation.of(fate):
             statement = "" if fate in (Fate.KILLED, Fate.INVALID) else mutant.statement
             groups.setdefault((fate, statement), []).append(mutant.name)
@@ -301,7 +403,10 @@ def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
 def audited_claims(record: RunRecord) -> int:
     """Return how many privacy claims were looked at, without those whose audit crashed or could not run."""
     without = (Verdict.ERROR, Verdict.SKIPPED)
-    return sum(level(result.claim) is not None and result.verdict not in without for result in record.results)
+    return sum(
+        level(result.claim) is not None and result.verdict not in without
+        for result in record.results
+    )
 
 
 def of_planned(record: RunRecord) -> str:
@@ -313,7 +418,10 @@ def of_planned(record: RunRecord) -> str:
 
 def unseen(record: RunRecord) -> list[tuple[int, str]]:
     """Return how many audits were 'skipped' and how many 'crashed', where there are any."""
-    counts = [(record.ended(Verdict.SKIPPED), "skipped"), (record.ended(Verdict.ERROR), "crashed")]
+    counts = [
+        (record.ended(Verdict.SKIPPED), "skipped"),
+        (record.ended(Verdict.ERROR), "crashed"),
+    ]
     return [(number, what) for number, what in counts if number]
 
 
@@ -328,8 +436,16 @@ def self_reported(record: RunRecord) -> str:
 def crowded(record: RunRecord) -> str:
     """Return a sentence that names files with more than ``MANY_AUDITS`` audits; empty for none."""
     audits = Counter(entry.audit.rpartition("::")[0] for entry in record.alpha_ledger)
-    found = [f"{number:,} audits in {file}" for file, number in audits.items() if number > MANY_AUDITS]
-    return f"{', '.join(found)}: alpha is shared by all audits, so each of the others has less of it" if found else ""
+    found = [
+        f"{number:,} audits in {file}"
+        for file, number in audits.items()
+        if number > MANY_AUDITS
+    ]
+    return (
+        f"{', '.join(found)}: alpha is shared by all audits, so each of the others has less of it"
+        if found
+        else ""
+    )
 
 
 ENDED = {"skipped": "skipped", "crashed": "ended with an error"}
@@ -346,7 +462,11 @@ def run_meaning(record: RunRecord) -> str:
         f"{count(many, 'audit')} {('was ' if many == 1 else 'were ') * (what == 'skipped')}{ENDED[what]}"
         for many, what in unseen(record)
     ]
-    nothing = f"{' and '.join(left_out)}; nothing is known of what was to be audited there." if left_out else ""
+    nothing = (
+        f"{' and '.join(left_out)}; nothing is known of what was to be audited there."
+        if left_out
+        else ""
+    )
     if not record.audited:
         return f"Nothing was audited, so this is not a clean run. {nothing}".rstrip()
     if dropped := sum(result.is_unconfirmed for result in record.results):
@@ -359,10 +479,16 @@ def run_meaning(record: RunRecord) -> str:
         some = f": {of_planned(record)} have a result" if record.missing else ""
         return f"This is not a clean run: {state}audits are missing{some}. {nothing}".rstrip()
     few = sum(result.is_undecided for result in record.results)
-    counted = f"{count(few, 'audit')} {'is' if few == 1 else 'are'} undecided with so few calls." if few else ""
+    counted = (
+        f"{count(few, 'audit')} {'is' if few == 1 else 'are'} undecided with so few calls."
+        if few
+        else ""
+    )
     seen = assurance(record)
     seen = f"{seen[:1].upper()}{seen[1:]}." if seen else ""
-    return " ".join(filter(None, [CLEAN_RUN, seen, counted, nothing[:1].upper() + nothing[1:]]))
+    return " ".join(
+        filter(None, [CLEAN_RUN, seen, counted, nothing[:1].upper() + nothing[1:]])
+    )
 
 
 NAMED = 4
@@ -378,10 +504,18 @@ def assurance(record: RunRecord) -> str:
     blind = [result for result in seeing if (result.power or 0.0) > SEEN]
     proved, tried = record.ended(Verdict.CERTIFIED), record.ended(Verdict.EQUIVALENT)
     parts = (
-        [f"{count(proved, 'audit')} proved what is claimed, of the law or accountant that is stated"] if proved else []
+        [
+            f"{count(proved, 'audit')} proved what is claimed, of the law or accountant that is stated"
+        ]
+        if proved
+        else []
     )
     parts += (
-        [f"{count(tried, 'audit')} found an estimate within its margin, on the inputs that were tried"] if tried else []
+        [
+            f"{count(tried, 'audit')} found an estimate within its margin, on the inputs that were tried"
+        ]
+        if tried
+        else []
     )
     if many := len(seeing) - len(blind):
         parts.append(
@@ -403,9 +537,15 @@ def _not(blind: Sequence[AuditResult]) -> list[str]:
     more = [f"{len(blind) - NAMED} more"] if len(blind) > NAMED else []
     remedy = f"--budget level:{SEEN:g} has the calls that it takes"
     same = [_name(result) for result in blind if result.has_same_outputs]
-    pairs = [f"{', '.join(same)}: give pairs of which the outputs differ"] if same else []
+    pairs = (
+        [f"{', '.join(same)}: give pairs of which the outputs differ"] if same else []
+    )
     calls = [remedy] if len(same) < len(blind) else []
-    return [f"a loss of {SEEN:g} times the claim would have been missed in {', '.join([*said, *more])}", *pairs, *calls]
+    return [
+        f"a loss of {SEEN:g} times the claim would have been missed in {', '.join([*said, *more])}",
+        *pairs,
+        *calls,
+    ]
 
 
 def _name(result: AuditResult) -> str:

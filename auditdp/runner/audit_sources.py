@@ -33,13 +33,22 @@ def trace(imports: Imports, file: Path, factory: str) -> Traced:
     needed = _needed(tree, factory)
     parts = ast.Module(body=needed, type_ignores=[])
     direct = imports.resolved(imports.imported(parts, file), beside=file.parent)
-    files = imports.closure({found for found in direct if not found.is_relative_to(HARNESS)})
-    files = frozenset({file} | {found for found in files if not found.is_relative_to(HARNESS)})
-    computed = sorted((found, line) for found, line in imports.opaque.items() if found in files)
+    files = imports.closure(
+        {found for found in direct if not found.is_relative_to(HARNESS)}
+    )
+    files = frozenset(
+        {file} | {found for found in files if not found.is_relative_to(HARNESS)}
+    )
+    computed = sorted(
+        (found, line) for found, line in imports.opaque.items() if found in files
+    )
     if not computed:
         return Traced(files)
     name, line = computed[0]
-    return Traced(files, f"{name.relative_to(imports.root).as_posix()}, line {line}, imports what only a run can tell")
+    return Traced(
+        files,
+        f"{name.relative_to(imports.root).as_posix()}, line {line}, imports what only a run can tell",
+    )
 
 
 def _needed(tree: ast.Module, factory: str) -> list[ast.stmt]:

@@ -40,8 +40,14 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
     """
     claim = built.claim
     if built.is_formula or not isinstance(claim, Claim):
-        lacking = "no mechanism, only accountants" if built.is_formula else "no pairs, since it is of a promise"
-        raise ConfigurationError(f"{key} has {lacking}; trace an audit of a mechanism whose claim is one of privacy")
+        lacking = (
+            "no mechanism, only accountants"
+            if built.is_formula
+            else "no pairs, since it is of a promise"
+        )
+        raise ConfigurationError(
+            f"{key} has {lacking}; trace an audit of a mechanism whose claim is one of privacy"
+        )
     listed = list(built.play or built.adjacency.pairs())
     for pair in listed:
         built.adjacency.check(pair)
@@ -52,10 +58,23 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
         )
     with Trace(built.mechanism) as trace:
         found = [
-            (pair, compare(trace, pair.data, pair.neighbour, stream(seed, key, "trace", number), claim=claim))
+            (
+                pair,
+                compare(
+                    trace,
+                    pair.data,
+                    pair.neighbour,
+                    stream(seed, key, "trace", number),
+                    claim=claim,
+                ),
+            )
             for number, pair in enumerate([*listed, *generated])
         ]
-    if all(isinstance(run.output, Raised) for _, pair in found for run in (pair.first, pair.second)):
+    if all(
+        isinstance(run.output, Raised)
+        for _, pair in found
+        for run in (pair.first, pair.second)
+    ):
         output = found[0][1].first.output
         raise MechanismError(f"{trace.name} {output} on every input: {output.error}")
     findings, opaque = findings_of(found, claim, root, trace)
@@ -73,7 +92,9 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
     )
 
 
-def generated_pairs(adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int) -> list[Pair]:
+def generated_pairs(
+    adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int
+) -> list[Pair]:
     """Return so many pairs, or fewer, that are not listed in either order."""
     strategy = offers(adjacency).generated
     if strategy is None or not count:
@@ -93,16 +114,32 @@ def _is_neighbouring(adjacency: Adjacency, pair: Pair) -> bool:
 
 def _result(found: Traced, claim: Claim) -> str:
     """Return in one line what all of it comes to."""
-    broken = [(pair, trace, finding) for pair, trace in found for finding in breaking(trace)]
+    broken = [
+        (pair, trace, finding) for pair, trace in found for finding in breaking(trace)
+    ]
     if broken:
-        pair, trace, finding = max(broken, key=lambda each: (each[2].is_confirmed, each[1].share))
-        lossy = sorted({moved.first.site.line for moved in trace.moved if moved.loss and any(moved.loss)})
+        pair, trace, finding = max(
+            broken, key=lambda each: (each[2].is_confirmed, each[1].share)
+        )
+        lossy = sorted(
+            {
+                moved.first.site.line
+                for moved in trace.moved
+                if moved.loss and any(moved.loss)
+            }
+        )
         if finding.kind == "loss" and len(lossy) > 1:
             where = f"lines {', '.join(map(str, lossy))} together lose"
         else:
-            where = f"line {finding.site.line} loses" if finding.site.line else "the output loses"
+            where = (
+                f"line {finding.site.line} loses"
+                if finding.site.line
+                else "the output loses"
+            )
         where += f" more than the claim, {claim}, on {pair}"
-        return f"{where}, {CONFIRMED if finding.is_confirmed else SUSPECTED} ({PROPOSAL})"
+        return (
+            f"{where}, {CONFIRMED if finding.is_confirmed else SUSPECTED} ({PROPOSAL})"
+        )
     level = max(trace.level for _, trace in found)
     symbol = SYMBOLS.get(claim.parameter, claim.parameter)
     loss = f"{symbol} = {'∞' if level == math.inf else f'{level:.6g}'}"
@@ -112,7 +149,11 @@ def _result(found: Traced, claim: Claim) -> str:
     if unbounded := [trace for _, trace in found if not trace.is_bound]:
         reasons = list(dict.fromkeys(map(_why_no_bound, unbounded)))
         return f"what is understood loses {loss} {on}; the output may lose more: {', '.join(reasons)}"
-    return f"at most {loss} {on}" if level < math.inf else f"no finite {symbol} is read off {on}"
+    return (
+        f"at most {loss} {on}"
+        if level < math.inf
+        else f"no finite {symbol} is read off {on}"
+    )
 
 
 def _why_no_bound(trace: PairTrace) -> str:
@@ -123,7 +164,11 @@ def _why_no_bound(trace: PairTrace) -> str:
         return "not every outcome of chance was tried"
     if trace.covers:
         return "noise or chance reaches the output by ways that runs with other draws did not confirm"
-    return "draws or releases are not the same" if trace.second.parted else "outputs differ"
+    return (
+        "draws or releases are not the same"
+        if trace.second.parted
+        else "outputs differ"
+    )
 
 
 def is_shown(trace: PairTrace, finding: Finding) -> bool:
@@ -137,5 +182,7 @@ def is_shown(trace: PairTrace, finding: Finding) -> bool:
 def breaking(trace: PairTrace) -> Iterator[Finding]:
     """Yield the findings that the claim fails by, as far as the trace understands them."""
     for finding in trace.findings:
-        if finding.is_read_off and (trace.satisfies is False or finding.kind in OF_OUTPUTS):
+        if finding.is_read_off and (
+            trace.satisfies is False or finding.kind in OF_OUTPUTS
+        ):
             yield finding

@@ -44,7 +44,11 @@ class Changed:
             after = file.read_bytes()
             name = file.relative_to(self.repository.top).as_posix()
             shown = self.repository.git("cat-file", "blob", f"{self.base}:{name}")
-            before = None if shown.returncode else shown.stdout.encode("utf-8", "surrogateescape")
+            before = (
+                None
+                if shown.returncode
+                else shown.stdout.encode("utf-8", "surrogateescape")
+            )
         return changed_names(before, after)
 
     @property
@@ -63,7 +67,9 @@ def checked_out(commit: str, folder: Path) -> Iterator[Path]:
         ConfigurationError: If git cannot do it.
     """
     repository = Repository(folder, commit)
-    with TemporaryDirectory(prefix="auditdp-version-", ignore_cleanup_errors=True) as made:
+    with TemporaryDirectory(
+        prefix="auditdp-version-", ignore_cleanup_errors=True
+    ) as made:
         tree = Path(made).resolve() / "tree"
         tree.mkdir()
         index = {"GIT_INDEX_FILE": str(tree.with_name("index"))}
@@ -79,13 +85,19 @@ def changed_since(revision: str, folder: Path) -> Changed:
         ConfigurationError: If there is no git or no repository, the revision is unknown, or the history is too short.
     """
     if not revision or revision.startswith("-"):
-        raise ConfigurationError(f"revision {revision!r}: expected a revision, such as origin/main")
+        raise ConfigurationError(
+            f"revision {revision!r}: expected a revision, such as origin/main"
+        )
     repository = Repository(folder, revision)
     shallow = repository.shallow
     remedy = "fetch the whole history: git fetch --unshallow, or fetch-depth: 0 with actions/checkout, or GIT_DEPTH: 0"
-    if repository.git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
+    if repository.git(
+        "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"
+    ).returncode:
         if shallow:
-            raise ConfigurationError(f"revision {revision}: not in this shallow clone; {remedy}")
+            raise ConfigurationError(
+                f"revision {revision}: not in this shallow clone; {remedy}"
+            )
         raise ConfigurationError(
             f"revision {revision}: git knows no such revision here; fetch it, or give another, such as HEAD~1"
         )
@@ -96,18 +108,42 @@ def changed_since(revision: str, folder: Path) -> Changed:
             if shallow
             else "unrelated histories"
         )
-        raise ConfigurationError(f"revision {revision}: it has no commit in common with HEAD: {why}")
+        raise ConfigurationError(
+            f"revision {revision}: it has no commit in common with HEAD: {why}"
+        )
     commit = base.stdout.strip()
-    listed = ("--name-only", "--no-renames", "--ignore-submodules=dirty", "-z")  # else git runs itself in a submodule
+    listed = (
+        "--name-only",
+        "--no-renames",
+        "--ignore-submodules=dirty",
+        "-z",
+    )  # else git runs itself in a submodule
     differing = repository.asked("diff", *listed, commit, "--", ".")
-    untracked = repository.asked("ls-files", "--others", "--exclude-standard", "--full-name", "-z")
+    untracked = repository.asked(
+        "ls-files", "--others", "--exclude-standard", "--full-name", "-z"
+    )
     names = [name for name in (differing + untracked).split("\0") if name]
-    return Changed(commit[:12], frozenset((repository.top / name).resolve() for name in names), repository)
+    return Changed(
+        commit[:12],
+        frozenset((repository.top / name).resolve() for name in names),
+        repository,
+    )
 
 
 KEPT = (
-    *("core.repositoryformatversion", "extensions.objectformat", "extensions.refstorage"),
-    *("core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.symlinks"),
+    *(
+        "core.repositoryformatversion",
+        "extensions.objectformat",
+        "extensions.refstorage",
+    ),
+    *(
+        "core.autocrlf",
+        "core.eol",
+        "core.filemode",
+        "core.ignorecase",
+        "core.precomposeunicode",
+        "core.symlinks",
+    ),
 )
 """Settings of a repository that git keeps: they say how files are stored, and none can name a program."""
 SHARED = ("refs", "packed-refs", "reftable", "logs", "shallow", "info")
@@ -136,16 +172,29 @@ class Repository:
         self._folder, self._environment = folder, dict(os.environ)
         paths = [word for name in (*SHARED, *OWN) for word in ("--git-path", name)]
         found = (
-            self.asked("rev-parse", "--show-toplevel", "--is-shallow-repository", *paths).removesuffix("\n").split("\n")
+            self.asked(
+                "rev-parse", "--show-toplevel", "--is-shallow-repository", *paths
+            )
+            .removesuffix("\n")
+            .split("\n")
         )
         self.top, self.shallow = Path(found[0]).resolve(), found[1] == "true"
-        if len(found) != len(paths) // 2 + 2 or not folder.resolve().is_relative_to(self.top):
+        if len(found) != len(paths) // 2 + 2 or not folder.resolve().is_relative_to(
+            self.top
+        ):
             raise ConfigurationError(
                 f"revision {revision}: {folder} is not in the files of its repository, or that has a line break in its path"
             )
-        places = {name: (folder / path).resolve() for name, path in zip((*SHARED, *OWN), found[2:], strict=True)}
-        settings = self.asked("config", "--file", str(places["config"]), "--no-includes", "--list", "-z")
-        self._made = TemporaryDirectory(prefix="auditdp-git-", ignore_cleanup_errors=True)
+        places = {
+            name: (folder / path).resolve()
+            for name, path in zip((*SHARED, *OWN), found[2:], strict=True)
+        }
+        settings = self.asked(
+            "config", "--file", str(places["config"]), "--no-includes", "--list", "-z"
+        )
+        self._made = TemporaryDirectory(
+            prefix="auditdp-git-", ignore_cleanup_errors=True
+        )
         made = Path(self._made.name)
         for name in SHARED:
             if places[name].exists():
@@ -155,7 +204,9 @@ class Repository:
         for setting in settings.split("\0"):
             name, _, value = setting.partition("\n")
             if name in KEPT:
-                self.asked("config", "--file", str(made / "config"), name, value or "true")
+                self.asked(
+                    "config", "--file", str(made / "config"), name, value or "true"
+                )
         self._folder = self.top
         self._environment |= {
             "GIT_DIR": str(made),
@@ -181,7 +232,9 @@ class Repository:
             )
         return done.stdout
 
-    def git(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def git(
+        self, *arguments: str, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """Return what became of git with these arguments, and with variables beside those of the environment."""
         try:
             return subprocess.run(
@@ -194,9 +247,13 @@ class Repository:
                 check=False,
             )
         except FileNotFoundError:
-            raise ConfigurationError("telling what changed needs git, which is not installed here") from None
+            raise ConfigurationError(
+                "telling what changed needs git, which is not installed here"
+            ) from None
         except subprocess.TimeoutExpired:
-            raise ConfigurationError(f"git took longer than {SECONDS:g} seconds") from None
+            raise ConfigurationError(
+                f"git took longer than {SECONDS:g} seconds"
+            ) from None
 
 
 FOR_ALL = (
@@ -217,7 +274,9 @@ class Selection:
     """Changed files, relative to the folder, that no import leads to because they are not Python."""
 
 
-def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) -> Selection:
+def concerned(
+    audits: Iterable[tuple[str, Path]], changed: Changed, root: Path
+) -> Selection:
     """Return which audits a change concerns.
 
     An audit is concerned where code that its factory reaches, in its file or in one that it imports below the folder,
@@ -229,12 +288,18 @@ def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) 
     reasons: dict[str, str] = {}
     left_out = []
     for identifier, file in audits:
-        reason = whole or _reason(reach, file.resolve(), identifier.partition("::")[2], changed, names)
+        reason = whole or _reason(
+            reach, file.resolve(), identifier.partition("::")[2], changed, names
+        )
         if reason:
             reasons[identifier] = reason
         else:
             left_out.append(identifier)
-    others = sorted(_shown(file, root) for file in changed.files if file.suffix != ".py" and file.is_relative_to(root))
+    others = sorted(
+        _shown(file, root)
+        for file in changed.files
+        if file.suffix != ".py" and file.is_relative_to(root)
+    )
     return Selection(reasons, tuple(left_out), tuple(others))
 
 
@@ -247,12 +312,20 @@ def _for_all(changed: Changed, root: Path) -> str:
     return ""
 
 
-def _reason(reach: Reach, file: Path, name: str, changed: Changed, names: Callable[[Path], set[str]]) -> str:
+def _reason(
+    reach: Reach,
+    file: Path,
+    name: str,
+    changed: Changed,
+    names: Callable[[Path], set[str]],
+) -> str:
     imports = reach.imports
     traced = trace(imports, file, name)
     touched = sorted(traced.files & changed.files)
     reached = reach.of(file, name, traced.files) if touched else {}
-    touched = [each for each in touched if _meets(reached.get(each, set()), names(each))]
+    touched = [
+        each for each in touched if _meets(reached.get(each, set()), names(each))
+    ]
     if touched:
         more = f" and {len(touched) - 1} more" if len(touched) > 1 else ""
         return f"{_shown(touched[0], imports.root)} changed{more}"

@@ -151,8 +151,13 @@ class Child:
     def answer(self) -> WorkAnswer | None:
         """Return the answer, or what became of the process; None while it works."""
         sent, failed = None, ""
-        late = self.limit is not None and time.monotonic() > self._started + self.limit + GRACE
-        died = self.process.exitcode is not None  # looked at before the pipe: an answer may come just before the end
+        late = (
+            self.limit is not None
+            and time.monotonic() > self._started + self.limit + GRACE
+        )
+        died = (
+            self.process.exitcode is not None
+        )  # looked at before the pipe: an answer may come just before the end
         try:
             if (message := self._inbox.take()) is not None:
                 sent = MESSAGE.validate_json(message)
@@ -169,7 +174,9 @@ class Child:
             failed = failed or self._ended(late and not died)
             sent = ChildMessage()
         self.end()
-        return WorkAnswer(self.work.number, sent.value, failed, self._printed(), sent.libraries)
+        return WorkAnswer(
+            self.work.number, sent.value, failed, self._printed(), sent.libraries
+        )
 
     def _ended(self, late: bool) -> str:
         if late:
@@ -222,7 +229,9 @@ def how_it_ended(code: int | None) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    return f"killed by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
+    return f"killed by {name}" + (
+        ", perhaps for want of memory" if name == "SIGKILL" else ""
+    )
 
 
 def divert(output: Path) -> None:
@@ -230,16 +239,24 @@ def divert(output: Path) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)  # an audit may have removed it
-        file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    except OSError:  # another audit may have taken all room, and this one goes on without its output
+        file = os.open(
+            output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
+        )
+    except (
+        OSError
+    ):  # another audit may have taken all room, and this one goes on without its output
         file = os.open(os.devnull, os.O_WRONLY)
     for source, target in ((nothing, 0), (file, 1), (file, 2)):
         os.dup2(source, target)
     for number in (nothing, file):
         if number > 2:  # else it took the place of a stream that was closed
             os.close(number)
-    sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stdout = os.fdopen(
+        1, "w", encoding="utf-8", errors="backslashreplace", closefd=False
+    )
+    sys.stderr = os.fdopen(
+        2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False
+    )
 
 
 def perform(sender: Connection, work: Work, output: Path) -> None:
@@ -251,11 +268,19 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
     work.sandbox.confine(scratch_of(output))
     faulthandler.enable(sys.stderr)  # which says where native code crashed
     limit_memory(work.memory)
-    os.register_at_fork(after_in_child=die_with_parent)  # copies that a mechanism makes by os.fork
+    os.register_at_fork(
+        after_in_child=die_with_parent
+    )  # copies that a mechanism makes by os.fork
     try:
         value = JOBS[work.kind](work.task, *work.arguments)
-        if os.getpid() == process:  # else a mechanism forked, and this is its copy of the audit
-            libraries = sorted(name for name in set(sys.modules) - before if name.partition(".")[0] in LIBRARIES)
+        if (
+            os.getpid() == process
+        ):  # else a mechanism forked, and this is its copy of the audit
+            libraries = sorted(
+                name
+                for name in set(sys.modules) - before
+                if name.partition(".")[0] in LIBRARIES
+            )
             message = json.dumps({"value": value, "libraries": libraries}).encode()
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
@@ -282,7 +307,9 @@ def limit_memory(extra: int | None) -> None:
 
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
-        has = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
+        has = next(
+            int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData")
+        )
     except (OSError, StopIteration):
         has = 0
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)

@@ -25,7 +25,15 @@ from auditdp.auditing.judging import judge_recorded, run_audit
 from auditdp.auditing.remote_audit import AuditElsewhere, DeclaredElsewhere
 from auditdp.auditing.serving import Served
 from auditdp.configuration import DATA_VARIABLE
-from auditdp.errors import AuditError, ConfigurationError, MechanismError, MissingExtraError, Skip, Timeout, raised_in
+from auditdp.errors import (
+    AuditError,
+    ConfigurationError,
+    MechanismError,
+    MissingExtraError,
+    Skip,
+    Timeout,
+    raised_in,
+)
 from auditdp.files import MOST_RESULT, without_middle
 from auditdp.mechanism.calls.allowance import allowance, allowing
 from auditdp.mechanism.calls.channel import Channel, ForeignError, answer
@@ -34,7 +42,14 @@ from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
 from auditdp.numerics.streams import one_thread
 from auditdp.record.budget import Budget
 from auditdp.record.details import Subject
-from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Published, Verdict
+from auditdp.record.results import (
+    REFUTATIONS,
+    RESULT,
+    AuditResult,
+    Evidence,
+    Published,
+    Verdict,
+)
 from auditdp.record.traces import Mutation
 from auditdp.runner.collecting import find, printable
 from auditdp.runner.places import place_of
@@ -62,9 +77,14 @@ def judge(task: Task, connection: Connection) -> AuditResult:
     parameters: dict[str, Any] = dict(task.overrides)
 
     def without_result(verdict: Verdict, summary: str) -> AuditResult:
-        spent: dict[str, Any] = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
+        spent: dict[str, Any] = {
+            "seconds": time.perf_counter() - started,
+            "cpu_seconds": time.process_time() - cpu,
+        }
         said = without_middle(printable(summary))
-        return AuditResult(id=task.id, verdict=verdict, summary=said, alpha=task.alpha, **spent)
+        return AuditResult(
+            id=task.id, verdict=verdict, summary=said, alpha=task.alpha, **spent
+        )
 
     try:
         seconds = math.inf if task.timeout is None else task.timeout
@@ -74,15 +94,31 @@ def judge(task: Task, connection: Connection) -> AuditResult:
             time_limit(task.timeout),
             allowing(seconds=seconds),
         ):
-            declared = DeclaredElsewhere.of(Channel(connection), task.id, task.expect, task.overrides)
+            declared = DeclaredElsewhere.of(
+                Channel(connection), task.id, task.expect, task.overrides
+            )
             built, parameters, settings, result = _audit(task, declared)
-            wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
-            if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
-                exact = next((evidence for evidence in result.evidence if evidence.known.subject is Subject.LAW), None)
+            wanted = (
+                task.mutants and not built.is_formula
+            )  # without a mechanism there is none to break
+            if (
+                wanted and result.verdict not in REFUTATIONS
+            ):  # else every mutant is refuted as well
+                exact = next(
+                    (
+                        evidence
+                        for evidence in result.evidence
+                        if evidence.known.subject is Subject.LAW
+                    ),
+                    None,
+                )
                 try:
                     result = replace(result, mutation=built.mutation(settings, exact))
                 except Timeout as late:  # what was found before stands
-                    result = replace(result, summary=f"{result.summary}. Of its mutants nothing is known: {late}")
+                    result = replace(
+                        result,
+                        summary=f"{result.summary}. Of its mutants nothing is known: {late}",
+                    )
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
@@ -94,14 +130,21 @@ def judge(task: Task, connection: Connection) -> AuditResult:
         expected=task.expect,
         description=declared.description if declared is not None else "",
         parameters={name: _plain(value) for name, value in parameters.items()},
-        reproduce=task.reproduce + ("" if built is None or is_seeded(built.mechanism) else f"  # {OWN_RANDOMNESS}"),
+        reproduce=task.reproduce
+        + (
+            ""
+            if built is None or is_seeded(built.mechanism)
+            else f"  # {OWN_RANDOMNESS}"
+        ),
         published=_published(declared, built),
         mechanism_at=None if built is None else built.held.at,
         audit_at=None if declared is None else declared.held.at,
     )
     if (problem := _not_storable(whole)) is None:
         return whole
-    without = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
+    without = without_result(
+        Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}"
+    )
     return replace(without, expected=task.expect, reproduce=task.reproduce)
 
 
@@ -115,12 +158,21 @@ def serve_task(task: Task, connection: Connection) -> None:
         one_thread(),
         contextlib.ExitStack() as stack,
     ):
-        served = Served(partial(find, task), stack, place=place, mutation=_mutation, compared=compared, plain=_plain)
+        served = Served(
+            partial(find, task),
+            stack,
+            place=place,
+            mutation=_mutation,
+            compared=compared,
+            plain=_plain,
+        )
 
         def answered(what: str, arguments: tuple[Any, ...]) -> Any:
             # Who judges stops at the limit; what was asked until then ends soon after, so that more may be asked.
             seconds = allowance().seconds
-            with time_limit(max(seconds, 0.0) + LATER if math.isfinite(seconds) else None):
+            with time_limit(
+                max(seconds, 0.0) + LATER if math.isfinite(seconds) else None
+            ):
                 return served.answered(what, arguments)
 
         answer(connection, task.path, answered, explained)
@@ -145,7 +197,9 @@ def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | 
         yield lambda built, settings: compared(built, task, other, settings)
 
 
-def _audit(task: Task, declared: DeclaredElsewhere) -> tuple[AuditElsewhere, dict[str, Any], Settings, AuditResult]:
+def _audit(
+    task: Task, declared: DeclaredElsewhere
+) -> tuple[AuditElsewhere, dict[str, Any], Settings, AuditResult]:
     """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
 
     Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
@@ -185,13 +239,24 @@ def _audit(task: Task, declared: DeclaredElsewhere) -> tuple[AuditElsewhere, dic
             played, versions = built.compared(settings)
             settings = ComparedAudit(versions).settings(settings)
         found = run_audit(played, settings)
-        result = replace(found, id=task.id, alpha=task.alpha, versions=versions, expected=declared.expect)
+        result = replace(
+            found,
+            id=task.id,
+            alpha=task.alpha,
+            versions=versions,
+            expected=declared.expect,
+        )
         if result.verdict in refuted or result.is_unconfirmed:
             break
         without.append(size)
     if without and result.verdict in refuted:
-        what = "violation" if result.verdict is Verdict.VIOLATED else "larger difference"
-        result = replace(result, summary=f"{result.summary}. No {what} was found at {' or '.join(without)}")
+        what = (
+            "violation" if result.verdict is Verdict.VIOLATED else "larger difference"
+        )
+        result = replace(
+            result,
+            summary=f"{result.summary}. No {what} was found at {' or '.join(without)}",
+        )
     return built, parameters, settings, result
 
 
@@ -202,14 +267,24 @@ def play_recorded(task: Task, result: AuditResult) -> list[str]:
     with _environment(task):
         built, _ = find(task).build(task.overrides)
         return judge_recorded(
-            built, result, Settings(task.alpha, Budget.read(task.budget).calls, task.root_seed, task.id)
+            built,
+            result,
+            Settings(
+                task.alpha, Budget.read(task.budget).calls, task.root_seed, task.id
+            ),
         )
 
 
-def _published(declared: DeclaredElsewhere | None, built: AuditElsewhere | None) -> Published | None:
+def _published(
+    declared: DeclaredElsewhere | None, built: AuditElsewhere | None
+) -> Published | None:
     if declared is None or not declared.row:
         return None
-    repaired = f"{declared.id.partition('::')[0]}::{declared.repairs}" if declared.repairs else ""
+    repaired = (
+        f"{declared.id.partition('::')[0]}::{declared.repairs}"
+        if declared.repairs
+        else ""
+    )
     cost, decides = (built.cost, built.decides) if built is not None else ("", "")
     return Published(declared.row, declared.reading, repaired, cost, decides)
 
@@ -220,21 +295,31 @@ def _not_storable(result: AuditResult) -> str | None:
         size = len(RESULT.dump_json(result))
     except (ValueError, TypeError) as error:
         return str(error)
-    return f"it has {size:,} bytes, and at most {MOST_RESULT:,} are kept" if size > MOST_RESULT else None
+    return (
+        f"it has {size:,} bytes, and at most {MOST_RESULT:,} are kept"
+        if size > MOST_RESULT
+        else None
+    )
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         return hex(value)
-    return value if isinstance(value, bool | int | float | None) else printable(str(value))
+    return (
+        value if isinstance(value, bool | int | float | None) else printable(str(value))
+    )
 
 
 def _explain(task: Task, error: BaseException) -> str:
     error = MissingExtraError.of(error) or error
     if isinstance(error, AuditError | Timeout):
         return f"{task.id}: {error}"
-    place = error.place if isinstance(error, ForeignError) else raised_in(error, task.path)
-    return f"{task.id}: {type(error).__name__}: {error}" + (f" ({place})" if place else "")
+    place = (
+        error.place if isinstance(error, ForeignError) else raised_in(error, task.path)
+    )
+    return f"{task.id}: {type(error).__name__}: {error}" + (
+        f" ({place})" if place else ""
+    )
 
 
 @contextlib.contextmanager
@@ -259,7 +344,10 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     Uses the alarm signal, which reaches Python code and most waiting. What is stuck in native code, or catches all that is
     raised, is ended with its process by who started it.
     """
-    usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    usable = (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+    )
     if seconds is None or not usable:
         yield
         return
@@ -299,26 +387,43 @@ def _again(task: Task, result: AuditResult) -> list[str]:
 def _show(task: Task) -> dict[str, Any]:
     """Return the rows that spell out what one audit declares, or why they cannot be had."""
     item = find(task)
-    rows: list[tuple[str, str]] = [("source", item.source or "not stated"), ("expected", item.expect)]
+    rows: list[tuple[str, str]] = [
+        ("source", item.source or "not stated"),
+        ("expected", item.expect),
+    ]
     if item.row:
-        rows += [("published", f"{item.row}, {item.reading}" if item.reading else item.row)]
+        rows += [
+            ("published", f"{item.row}, {item.reading}" if item.reading else item.row)
+        ]
     if item.repairs:
         rows += [("repairs", item.repairs)]
-    rows += [("parameter", f"{name} = {value!r}") for name, value in item.parameters.items()]
-    rows += [("tried", f"{name} = {', '.join(map(str, sizes))}") for name, sizes in item.smallest.items()]
+    rows += [
+        ("parameter", f"{name} = {value!r}") for name, value in item.parameters.items()
+    ]
+    rows += [
+        ("tried", f"{name} = {', '.join(map(str, sizes))}")
+        for name, sizes in item.smallest.items()
+    ]
     try:
         built, _ = item.build({})
         if not built.is_formula:
             rows += [("mechanism", name_of(built.mechanism))]
-            rows += [("offers", offered) for offered in capabilities(built.mechanism).offered()]
+            rows += [
+                ("offers", offered)
+                for offered in capabilities(built.mechanism).offered()
+            ]
         rows += [("claim", str(built.claim))]
         rows += [("accountant", accountant.name) for accountant in built.accountants]
-        rows += [("about", built.about.describes.text)] if built.about is not None else []
+        rows += (
+            [("about", built.about.describes.text)] if built.about is not None else []
+        )
         if built.inputs is not None:
             rows += [("inputs", name) for name in built.inputs]
         elif not built.is_formula:
             rows += [("neighbours", built.adjacency.name)]
-            rows += [("pair", str(pair)) for pair in (built.play or built.adjacency.pairs())]
+            rows += [
+                ("pair", str(pair)) for pair in (built.play or built.adjacency.pairs())
+            ]
         rows += [("control", name_of(control)) for control in built.controls]
     except Skip as reason:
         rows += [("skipped", str(reason))]
@@ -338,8 +443,15 @@ def _trace(task: Task, pairs: int) -> dict[str, Any]:
             declared = find(task)
             for overrides in declared.sizes({}):  # ascending, as a run tries them
                 built, parameters = declared.build(overrides)
-                found = traced(built, task.id, Path(task.root), pairs=pairs, seed=task.root_seed)
-                found = replace(found, size=", ".join(f"{name} = {parameters[name]}" for name in declared.smallest))
+                found = traced(
+                    built, task.id, Path(task.root), pairs=pairs, seed=task.root_seed
+                )
+                found = replace(
+                    found,
+                    size=", ".join(
+                        f"{name} = {parameters[name]}" for name in declared.smallest
+                    ),
+                )
                 if any(finding.read_off for finding in found.findings):
                     break
     except Skip as reason:
@@ -355,5 +467,11 @@ def _trace(task: Task, pairs: int) -> dict[str, Any]:
 
 SERVED = "served"
 """What the process of a mechanism says at its end, which decides nothing."""
-JOBS: dict[str, Callable[..., Any]] = {"run": _run, "serve": _serve, "again": _again, "show": _show, "trace": _trace}
+JOBS: dict[str, Callable[..., Any]] = {
+    "run": _run,
+    "serve": _serve,
+    "again": _again,
+    "show": _show,
+    "trace": _trace,
+}
 """Kinds of work by name; the first argument is the task."""

@@ -55,12 +55,22 @@ def _listed(item: Declared, overrides: Mapping[str, str]) -> Listed:
     except ConfigurationError as error:
         unreadable = str(error)
     names = tuple(item.parameters)
-    return Listed(item.id, item.path, item.expect, item.timeout, item.description, names, unreadable)
+    return Listed(
+        item.id,
+        item.path,
+        item.expect,
+        item.timeout,
+        item.description,
+        names,
+        unreadable,
+    )
 
 
 def _sources(root: Path) -> set[str]:
     """Return the files of every imported module under the working folder, hidden folders aside."""
-    folder = lru_cache(os.path.realpath)  # thousands of modules lie in a few hundred folders
+    folder = lru_cache(
+        os.path.realpath
+    )  # thousands of modules lie in a few hundred folders
     inside = os.path.join(root, "")
     found = set()
     for module in list(sys.modules.values()):

@@ -25,14 +25,30 @@ from typing import NoReturn
 
 from auditdp.errors import die_with_parent
 from auditdp.numerics.streams import one_thread
-from auditdp.runner.child import ANSWER, GRACE, TALKING, TICK, Child, Work, divert, perform, printed_to
+from auditdp.runner.child import (
+    ANSWER,
+    GRACE,
+    TALKING,
+    TICK,
+    Child,
+    Work,
+    divert,
+    perform,
+    printed_to,
+)
 from auditdp.runner.collecting import collected_from
 from auditdp.runner.plan import COLLECTED
 
 FORK = multiprocessing.get_context("fork")
 
 
-def host(connection: Connection, path: Path, overrides: dict[str, str], folder: Path, limit: float) -> None:
+def host(
+    connection: Connection,
+    path: Path,
+    overrides: dict[str, str],
+    folder: Path,
+    limit: float,
+) -> None:
     """Collect a file, send what it declares, and do the work that is received until there is no more.
 
     After ``limit`` seconds of an import the run has given up, and this process ends.
@@ -46,8 +62,14 @@ def host(connection: Connection, path: Path, overrides: dict[str, str], folder: 
             os._exit(1)  # the file forked, and this is its copy of the import
     sys.stdout.flush()
     printed = printed_to(output)
-    forkable = threading.active_count() == 1 and _no_more_threads_than(threads) and not _has_cuda()
-    connection.send_bytes(COLLECTED.dump_json(replace(collected, forkable=forkable, printed=printed)))
+    forkable = (
+        threading.active_count() == 1
+        and _no_more_threads_than(threads)
+        and not _has_cuda()
+    )
+    connection.send_bytes(
+        COLLECTED.dump_json(replace(collected, forkable=forkable, printed=printed))
+    )
     if collected.failure or not forkable:
         os._exit(0)
     _serve(connection, folder)
@@ -71,16 +93,31 @@ def _serve(connection: Connection, folder: Path) -> NoReturn:
 
 def _fork_for_all(connection: Connection, folder: Path) -> None:
     running: list[Child] = []
-    missing: set[str] = set()  # imported before the next audit is forked, if there is one
+    missing: set[str] = (
+        set()
+    )  # imported before the next audit is forked, if there is one
     limits = _limits()
     try:
         while True:
-            wait([connection, *(child.receiver for child in running)], TICK if running else None)
+            wait(
+                [connection, *(child.receiver for child in running)],
+                TICK if running else None,
+            )
             if connection.poll():
                 work = pickle.loads(connection.recv_bytes())
-                if work.kind in TALKING:  # whoever asks sends the end of a pipe after the work
-                    work = replace(work, arguments=(Connection(recv_handle(connection)), *work.arguments))
-                if _limits() != limits:  # by an audit, and this process cannot raise them again: the run makes another
+                if (
+                    work.kind in TALKING
+                ):  # whoever asks sends the end of a pipe after the work
+                    work = replace(
+                        work,
+                        arguments=(
+                            Connection(recv_handle(connection)),
+                            *work.arguments,
+                        ),
+                    )
+                if (
+                    _limits() != limits
+                ):  # by an audit, and this process cannot raise them again: the run makes another
                     raise EOFError
                 _import(sorted(missing))
                 missing.clear()
@@ -100,14 +137,18 @@ def _limits() -> list[object]:
     import resource
 
     names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
-    found: list[object] = [resource.getrlimit(getattr(resource, name)) for name in names]
+    found: list[object] = [
+        resource.getrlimit(getattr(resource, name)) for name in names
+    ]
     found.append(os.getpriority(os.PRIO_PROCESS, 0))
     if hasattr(os, "sched_getaffinity"):
         found += [os.sched_getaffinity(0), os.sched_getscheduler(0)]
     return found
 
 
-def _start(work: Work, connection: Connection, folder: Path, running: Sequence[Child]) -> Child:
+def _start(
+    work: Work, connection: Connection, folder: Path, running: Sequence[Child]
+) -> Child:
     with suppress(OSError):
         folder.chmod(0o700)  # an audit may have closed it
     receiver, sender = FORK.Pipe(duplex=False)
@@ -119,12 +160,16 @@ def _start(work: Work, connection: Connection, folder: Path, running: Sequence[C
         work.arguments[0].close()
 
     def end_left() -> None:
-        work.sandbox.end_left(other.process.pid or 0 for other in running if other.process is not process)
+        work.sandbox.end_left(
+            other.process.pid or 0 for other in running if other.process is not process
+        )
 
     return Child(work, process, receiver, output, work.task.timeout, end_left)
 
 
-def _forked(connection: Connection, sender: Connection, work: Work, output: Path) -> None:
+def _forked(
+    connection: Connection, sender: Connection, work: Work, output: Path
+) -> None:
     die_with_parent()
     connection.close()
     work.sandbox.separate()

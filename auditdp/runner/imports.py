@@ -70,7 +70,9 @@ class Imports:
         if file not in self._direct:
             self._direct[file] = frozenset()
             if (tree := self.tree(file)) is not None:
-                self._direct[file] = self.resolved(self.imported(tree, file), beside=file.parent) - {file}
+                self._direct[file] = self.resolved(
+                    self.imported(tree, file), beside=file.parent
+                ) - {file}
         return self._direct[file]
 
     def tree(self, file: Path) -> ast.Module | None:
@@ -90,23 +92,42 @@ class Imports:
                 yield from (Imported(alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 names = tuple(alias.name for alias in node.names)
-                folder = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
-                yield Imported(node.module or "", folder, names, tuple(a.asname or a.name for a in node.names))
+                folder = (
+                    file.parents[node.level - 1]
+                    if 0 < node.level <= len(file.parents)
+                    else None
+                )
+                yield Imported(
+                    node.module or "",
+                    folder,
+                    names,
+                    tuple(a.asname or a.name for a in node.names),
+                )
             elif isinstance(node, ast.Call) and _called(node) in IMPORTERS:
                 given = node.args[0] if node.args else None
-                if isinstance(given, ast.Constant) and isinstance(given.value, str) and not given.value.startswith("."):
+                if (
+                    isinstance(given, ast.Constant)
+                    and isinstance(given.value, str)
+                    and not given.value.startswith(".")
+                ):
                     yield Imported(given.value)
                 else:
                     self.opaque.setdefault(file, node.lineno)
 
-    def resolved(self, imported: Iterable[Imported], *, beside: Path) -> frozenset[Path]:
+    def resolved(
+        self, imported: Iterable[Imported], *, beside: Path
+    ) -> frozenset[Path]:
         """Return the files, below the root, that imports lead to, for scripts those ``beside`` them as well."""
         found: set[Path] = set()
         for item in imported:
-            folders = [item.folder] if item.folder is not None else [*self._folders, beside]
+            folders = (
+                [item.folder] if item.folder is not None else [*self._folders, beside]
+            )
             for folder in folders:
                 parts = [part for part in item.name.split(".") if part]
-                first = 1 if item.folder is None else 0  # a relative import runs the package that it starts from
+                first = (
+                    1 if item.folder is None else 0
+                )  # a relative import runs the package that it starts from
                 for names in [parts, *([*parts, name] for name in item.names)]:
                     found |= self._modules(folder, names, first)
         return frozenset(found)
@@ -115,25 +136,43 @@ class Imports:
         """Return the files of a module itself, without those of the packages that it lies in."""
         parts = [part for part in name.split(".") if part]
         folders = [folder] if folder is not None else [*self._folders, beside]
-        return sorted({file for place in folders for file in self._modules(place, parts, len(parts))})
+        return sorted(
+            {
+                file
+                for place in folders
+                for file in self._modules(place, parts, len(parts))
+            }
+        )
 
     @cached_property
     def _folders(self) -> list[Path]:
         """Where modules are looked for: the root, its ``src``, and what an installation in place has put on the path."""
         given = [Path(entry).resolve() for entry in sys.path if entry]
-        inside = [folder for folder in given if self._is_ours(folder) and "site-packages" not in folder.parts]
+        inside = [
+            folder
+            for folder in given
+            if self._is_ours(folder) and "site-packages" not in folder.parts
+        ]
         return list(dict.fromkeys([self.root, self.root / "src", *inside]))
 
     def _is_ours(self, path: Path) -> bool:
-        return path.is_relative_to(self.root) and not any(p.startswith(".") for p in path.relative_to(self.root).parts)
+        return path.is_relative_to(self.root) and not any(
+            p.startswith(".") for p in path.relative_to(self.root).parts
+        )
 
     def _modules(self, folder: Path, parts: list[str], first: int) -> set[Path]:
         """Return the files of a module and of the packages that it lies in, as far as they are there or were."""
         found = set()
         for length in range(first, len(parts) + 1):
             place = folder.joinpath(*parts[:length])
-            candidates = [place / "__init__.py"] + ([place.with_suffix(".py")] if length else [])
-            found |= {file for file in candidates if self._is_ours(file) and (file.is_file() or file in self.removed)}
+            candidates = [place / "__init__.py"] + (
+                [place.with_suffix(".py")] if length else []
+            )
+            found |= {
+                file
+                for file in candidates
+                if self._is_ours(file) and (file.is_file() or file in self.removed)
+            }
         return found
 
 
@@ -180,26 +219,49 @@ class Reach:
 
     def _next(self, file: Path, name: str) -> Iterator[tuple[Path, str]]:
         parts = self.parts(file)
-        for statement in parts.get(name, ()) if name != WHOLE else (s for every in parts.values() for s in every):
-            used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-            used |= {node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute)} & REFLECTING
+        for statement in (
+            parts.get(name, ())
+            if name != WHOLE
+            else (s for every in parts.values() for s in every)
+        ):
+            used = {
+                node.id for node in ast.walk(statement) if isinstance(node, ast.Name)
+            }
+            used |= {
+                node.attr
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Attribute)
+            } & REFLECTING
             if used & REFLECTING:
                 yield file, WHOLE
-            yield from ((file, each) for each in used if each in parts or not hasattr(builtins, each))
+            yield from (
+                (file, each)
+                for each in used
+                if each in parts or not hasattr(builtins, each)
+            )
             for item in self.imports.imported(statement, file):
                 yield from self._imported(item, file, name)
 
-    def _imported(self, item: Imported, file: Path, name: str) -> Iterator[tuple[Path, str]]:
+    def _imported(
+        self, item: Imported, file: Path, name: str
+    ) -> Iterator[tuple[Path, str]]:
         """Yield what an import reaches; of one that binds several names at the top, the part that binds this one."""
         own = self.imports.module(item.name, item.folder, beside=file.parent)
         bound = {each for each in item.names if item.bound(each) == name}
         for each in bound or item.names or (WHOLE,):
-            inside = [place for place in own if each == WHOLE or each in self.parts(place)]
+            inside = [
+                place for place in own if each == WHOLE or each in self.parts(place)
+            ]
             yield from ((place, each) for place in inside)
             if not inside:
                 parts = ".".join(part for part in (item.name, each) if part)
-                yield from ((p, WHOLE) for p in self.imports.module(parts, item.folder, beside=file.parent))
-                yield from ((place, each) for place in own)  # a name that is not there may have been
+                yield from (
+                    (p, WHOLE)
+                    for p in self.imports.module(parts, item.folder, beside=file.parent)
+                )
+                yield from (
+                    (place, each) for place in own
+                )  # a name that is not there may have been
 
     def parts(self, file: Path) -> dict[str, list[ast.stmt]]:
         """Return the statements of a file by the names that they bind, and those that always run."""
@@ -232,7 +294,11 @@ def changed_names(before: bytes | None, after: bytes | None) -> set[str]:
         old, new = (parts_of(ast.parse(text)) for text in (before, after))
     except (SyntaxError, ValueError):
         return {WHOLE}
-    return {name for name in {*old, *new} if _code(old.get(name, [])) != _code(new.get(name, []))}
+    return {
+        name
+        for name in {*old, *new}
+        if _code(old.get(name, [])) != _code(new.get(name, []))
+    }
 
 
 def bound_by(statement: ast.stmt) -> Iterator[str]:
@@ -240,19 +306,39 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield statement.name
     elif isinstance(statement, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+        yield from (
+            alias.asname or alias.name.partition(".")[0] for alias in statement.names
+        )
     elif isinstance(statement, ast.Assign | ast.AnnAssign):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        targets = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [statement.target]
+        )
         names = [node for target in targets for node in ast.walk(target)]
-        if all(isinstance(node, ast.Name | ast.Tuple | ast.List | ast.expr_context) for node in names):
+        if all(
+            isinstance(node, ast.Name | ast.Tuple | ast.List | ast.expr_context)
+            for node in names
+        ):
             yield from (node.id for node in names if isinstance(node, ast.Name))
 
 
 def _registers(statement: ast.stmt, own: set[str]) -> bool:
     """Return whether a decorator may register what it decorates: one that the file binds, auditdp's own aside."""
     decorators = getattr(statement, "decorator_list", ())
-    names = {node.id for each in decorators for node in ast.walk(each) if isinstance(node, ast.Name)}
-    return bool(names & (own - {"audit", "auditdp", "dataclass", "dataclasses", "functools", "property"}))
+    names = {
+        node.id
+        for each in decorators
+        for node in ast.walk(each)
+        if isinstance(node, ast.Name)
+    }
+    return bool(
+        names
+        & (
+            own
+            - {"audit", "auditdp", "dataclass", "dataclasses", "functools", "property"}
+        )
+    )
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -261,12 +347,18 @@ def _is_text(statement: ast.stmt) -> bool:
 
 def _is_script(statement: ast.stmt) -> bool:
     """Return whether a statement runs only where the file is the script."""
-    return isinstance(statement, ast.If) and ast.unparse(statement.test).replace('"', "'") == "__name__ == '__main__'"
+    return (
+        isinstance(statement, ast.If)
+        and ast.unparse(statement.test).replace('"', "'") == "__name__ == '__main__'"
+    )
 
 
 def _code(statements: Iterable[ast.stmt]) -> list[str]:
     """Return what tells statements apart: not their places, nor texts that stand by themselves."""
-    return [ast.dump(_Bare().visit(ast.parse(ast.unparse(statement)))) for statement in statements]
+    return [
+        ast.dump(_Bare().visit(ast.parse(ast.unparse(statement))))
+        for statement in statements
+    ]
 
 
 class _Bare(ast.NodeTransformer):

@@ -43,12 +43,16 @@ class Log:
             place_to_write(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             ignoring = self.path.parent / ".gitignore"
-            if self.path.parent.name == DEFAULT_LOG.parent.name and not os.path.lexists(ignoring):
+            if self.path.parent.name == DEFAULT_LOG.parent.name and not os.path.lexists(
+                ignoring
+            ):
                 # A folder that takes no file is the error of the log below, which names the option that helps.
                 with suppress(ConfigurationError):
                     write(ignoring, "*\n")
             if not _is_log(self.path):
-                raise ConfigurationError(f"{path} is not the log of a run and is left as it is; give another --log")
+                raise ConfigurationError(
+                    f"{path} is not the log of a run and is left as it is; give another --log"
+                )
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not self._is_there():
@@ -70,10 +74,16 @@ class Log:
         Raises:
             RecordingError: If it cannot be written.
         """
-        kept = self._keep() if (keep and self.before is not None) or self._is_to_keep() else None
+        kept = (
+            self._keep()
+            if (keep and self.before is not None) or self._is_to_keep()
+            else None
+        )
         self._run = record.run
         # The header comes with the new file: where there is no room for it, the log of the run before stays.
-        self._renew([self._as_line({"kind": "header", "record": json.loads(record.to_json())})])
+        self._renew(
+            [self._as_line({"kind": "header", "record": json.loads(record.to_json())})]
+        )
         return kept
 
     def resume(self, before: Reading) -> Path | None:
@@ -96,7 +106,9 @@ class Log:
         Raises:
             RecordingError: If it cannot be written.
         """
-        self._line({"kind": "result", "result": RESULT.dump_python(result, mode="json")})
+        self._line(
+            {"kind": "result", "result": RESULT.dump_python(result, mode="json")}
+        )
 
     def end(self, status: str, seconds: float) -> bool:
         """Append the closing line and close the file; return whether it had been changed by others and was written anew.
@@ -122,7 +134,9 @@ class Log:
         if self.before is None:
             return os.fstat(self._file).st_size > 0
         record = self.before.record
-        return self.before.edited or (record.status != "complete" and bool(record.results))
+        return self.before.edited or (
+            record.status != "complete" and bool(record.results)
+        )
 
     def _keep(self) -> Path:
         kept = self.free_name()
@@ -139,7 +153,10 @@ class Log:
 
     def free_name(self) -> Path:
         """Return where a log that is to be kept is put."""
-        names = (self.path.with_name(f"{self.path.stem}.{k}{self.path.suffix}") for k in range(1, 1_000_000))
+        names = (
+            self.path.with_name(f"{self.path.stem}.{k}{self.path.suffix}")
+            for k in range(1, 1_000_000)
+        )
         return next(name for name in names if not os.path.lexists(name))
 
     def _renew(self, lines: list[bytes]) -> None:
@@ -174,7 +191,9 @@ class Log:
 
     def _as_line(self, content: dict[str, Any], last_line: bytes = b"") -> bytes:
         """Return what stands in the log for this content after ``last_line``."""
-        inner = json.dumps({"run": self._run, "time": now(), **content}, allow_nan=False).encode()[:-1]
+        inner = json.dumps(
+            {"run": self._run, "time": now(), **content}, allow_nan=False
+        ).encode()[:-1]
         last = DIGEST.fullmatch(last_line.rstrip())
         digest = chained(last[2].decode() if last else self._resumed, inner)
         return inner + b', "digest": "%s"}\n' % digest.encode()
@@ -182,13 +201,17 @@ class Log:
     def _line(self, content: dict[str, Any]) -> None:
         line = self._as_line(content, self._lines[-1] if self._lines else b"")
         whole = os.fstat(self._file).st_size
-        self._lines.append(line)  # first: an interrupt in the midst of writing must not lose it
+        self._lines.append(
+            line
+        )  # first: an interrupt in the midst of writing must not lose it
         try:
             _write_all(self._file, line)
             os.fsync(self._file)
         except OSError as error:
             self._lines.pop()
-            os.ftruncate(self._file, whole)  # half a line would have to be explained to whoever reads it
+            os.ftruncate(
+                self._file, whole
+            )  # half a line would have to be explained to whoever reads it
             raise RecordingError(
                 f"cannot write the run's log {self.path}: {error.strerror}; what was finished before is in it: make room, "
                 "then continue with --resume"
@@ -216,4 +239,6 @@ def _is_log(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         first = file.readline(1 << 20)
-    return not first.strip() or (first.lstrip().startswith(b"{") and b'"kind": "header"' in first)
+    return not first.strip() or (
+        first.lstrip().startswith(b"{") and b'"kind": "header"' in first
+    )

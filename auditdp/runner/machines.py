@@ -31,7 +31,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import TypeAdapter
 
-from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError, die_with_parent
+from auditdp.errors import (
+    ConfigurationError,
+    MissingExtraError,
+    StoppedError,
+    die_with_parent,
+)
 from auditdp.record.results import RESULT, AuditResult, RunRecord
 from auditdp.runner.child import TICK, WorkAnswer
 from auditdp.runner.plan import Task
@@ -60,11 +65,20 @@ class Cluster:
             from distributed import Client
         except ImportError as error:
             raise MissingExtraError.of(error) or error from error
-        for name in ("distributed", "distributed.client"):  # what matters is said by the exceptions below
+        for name in (
+            "distributed",
+            "distributed.client",
+        ):  # what matters is said by the exceptions below
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        where = {"scheduler_file" if Path(self._address).is_file() else "address": self._address}
+        where = {
+            "scheduler_file"
+            if Path(self._address).is_file()
+            else "address": self._address
+        }
         try:
-            self._client: Client = Client(**where, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
+            self._client: Client = Client(
+                **where, timeout=PATIENCE, set_as_default=False
+            )  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise ConfigurationError(
                 f"--scheduler {self._address}: no dask scheduler answers within {PATIENCE:g} seconds ({error}); start one "
@@ -81,12 +95,29 @@ class Cluster:
         return sum(self._client.nthreads().values())  # type: ignore[no-untyped-call]
 
     def executor(
-        self, record: RunRecord, sources: Sequence[Path], *, limit: float, memory: int | None, sandbox: Sandbox
+        self,
+        record: RunRecord,
+        sources: Sequence[Path],
+        *,
+        limit: float,
+        memory: int | None,
+        sandbox: Sandbox,
     ) -> Remote:
         """Return what runs the audits of a run."""
         if not self.count:
-            self._say(f"the scheduler {self._address} has no workers yet; audits start with the first one")
-        return Remote(self._client, self._address, record, tuple(sources), limit, memory, sandbox, max(1, self.count))
+            self._say(
+                f"the scheduler {self._address} has no workers yet; audits start with the first one"
+            )
+        return Remote(
+            self._client,
+            self._address,
+            record,
+            tuple(sources),
+            limit,
+            memory,
+            sandbox,
+            max(1, self.count),
+        )
 
 
 @dataclass(frozen=True)
@@ -110,14 +141,30 @@ class Remote:
         """
         from distributed import as_completed
 
-        files, digest, run = tuple(map(str, self.sources)), digest_of(self.sources), secrets.token_hex(4)
+        files, digest, run = (
+            tuple(map(str, self.sources)),
+            digest_of(self.sources),
+            secrets.token_hex(4),
+        )
         asked: dict[Any, Task] = {}
         for place, task in enumerate(tasks):
             order = ORDER.dump_json(
-                Order(task, files, digest, self.record.versions, self.limit, self.memory, self.sandbox)
+                Order(
+                    task,
+                    files,
+                    digest,
+                    self.record.versions,
+                    self.limit,
+                    self.memory,
+                    self.sandbox,
+                )
             )
             key = f"{task.id}-{run}"
-            asked[self.client.submit(carry_out, order, task.root, key=key, priority=-place, pure=False)] = task
+            asked[
+                self.client.submit(
+                    carry_out, order, task.root, key=key, priority=-place, pure=False
+                )
+            ] = task
         room = ResultRoom(len(tasks))
         try:
             for future in as_completed(asked, loop=self.client.loop):  # type: ignore[no-untyped-call]
@@ -139,7 +186,13 @@ class Remote:
                 "continue with --resume, on it or on this machine"
             ) from error
         except KilledWorker as error:
-            return failed(task, WorkAnswer(0, failed=f"the workers that ran it died, one after another: {error}"))
+            return failed(
+                task,
+                WorkAnswer(
+                    0,
+                    failed=f"the workers that ran it died, one after another: {error}",
+                ),
+            )
         except Exception as error:
             raise StoppedError(f"{task.id}: {type(error).__name__}: {error}") from error
 
@@ -186,7 +239,11 @@ def carry_out(order: bytes, root: str) -> bytes:
     command = [sys.executable, "-P", "-m", __name__]
     try:
         process = subprocess.Popen(
-            command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command,
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
     except OSError as error:
         raise WorkerError(
@@ -206,22 +263,32 @@ def carry_out(order: bytes, root: str) -> bytes:
                     process.kill()
     if process.returncode or not out:
         text = err.decode("utf-8", "backslashreplace").strip()[-SHOWN:]
-        raise WorkerError(f"the worker {worker.address}: {text or f'exit code {process.returncode}'}")
+        raise WorkerError(
+            f"the worker {worker.address}: {text or f'exit code {process.returncode}'}"
+        )
     return out
 
 
 def _run(order: Order) -> bytes:
     """Return the result of an order as JSON."""
-    here = {name: number for name, number in versions().items() if order.versions.get(name) != number}
+    here = {
+        name: number
+        for name, number in versions().items()
+        if order.versions.get(name) != number
+    }
     if here:
         there = {name: order.versions.get(name) for name in here}
-        raise WorkerError(f"it has {here}, the run has {there}; give all machines the same environment")
+        raise WorkerError(
+            f"it has {here}, the run has {there}; give all machines the same environment"
+        )
     if digest_of(map(Path, order.sources)) != order.digest:
         raise WorkerError(
             f"its files of the audits in {order.task.root}, or of auditdp, differ from those of the run; give all machines "
             "the same checkout"
         )
-    held = sandbox_of("auto" if order.sandbox.landlock else OFF, network=order.sandbox.network)
+    held = sandbox_of(
+        "auto" if order.sandbox.landlock else OFF, network=order.sandbox.network
+    )
     if str(held) != str(order.sandbox):
         raise WorkerError(
             f"its sandbox is {held}, that of the run {order.sandbox}; give all machines the same kernel, or --sandbox off"
@@ -261,7 +328,11 @@ class Shard:
         """
         number, slash, of = text.partition("/")
         if not (
-            slash and number.isdecimal() and of.isdecimal() and len(number + of) < 18 and 1 <= int(number) <= int(of)
+            slash
+            and number.isdecimal()
+            and of.isdecimal()
+            and len(number + of) < 18
+            and 1 <= int(number) <= int(of)
         ):
             raise ConfigurationError(
                 f"--shard {text}: expected NUMBER/OF with 1 <= NUMBER <= OF, such as 2/8 for the second of 8"
@@ -296,7 +367,9 @@ def merged(logs: Sequence[Path]) -> Reading:
         ConfigurationError: If a log cannot be read, or they are of different runs.
     """
     if not logs:
-        raise ConfigurationError("expected the logs of some shards, such as: auditdp merge shard-*.jsonl")
+        raise ConfigurationError(
+            "expected the logs of some shards, such as: auditdp merge shard-*.jsonl"
+        )
     readings = [scan_log(path) for path in logs]
     first = readings[0].record
     results: dict[str, AuditResult] = {}
@@ -308,10 +381,14 @@ def merged(logs: Sequence[Path]) -> Reading:
             )
         for result in reading.record.results:
             if results.setdefault(result.id, result).verdict is not result.verdict:
-                twice[result.id] = f"{path} has another verdict on {result.id} than the logs before it; none counts"
+                twice[result.id] = (
+                    f"{path} has another verdict on {result.id} than the logs before it; none counts"
+                )
     results = {name: result for name, result in results.items() if name not in twice}
     planned = [entry.audit for entry in first.alpha_ledger]
-    others = [result for name, result in results.items() if name not in planned]  # files that could not be imported
+    others = [
+        result for name, result in results.items() if name not in planned
+    ]  # files that could not be imported
     whole = replace(
         first,
         results=others + [results[name] for name in planned if name in results],
@@ -319,6 +396,11 @@ def merged(logs: Sequence[Path]) -> Reading:
         started=min(reading.record.started for reading in readings),
         finished=max(reading.record.finished for reading in readings),
     )
-    problems = [*(problem for reading in readings for problem in reading.problems), *twice.values()]
+    problems = [
+        *(problem for reading in readings for problem in reading.problems),
+        *twice.values(),
+    ]
     whole = replace(whole, status="interrupted" if whole.missing else "complete")
-    return Reading(whole, problems, is_whole=all(reading.is_whole for reading in readings))
+    return Reading(
+        whole, problems, is_whole=all(reading.is_whole for reading in readings)
+    )

@@ -31,8 +31,21 @@ from typing import NoReturn
 from auditdp.errors import die_with_parent
 from auditdp.files import place_of_temporary_files, remove
 
-MOUNTS, IPC, USERS, PROCESSES, NETWORK = 0x0002_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000
-NO_SUID, NO_DEVICES, NO_EXECUTION, BIND, RECURSIVELY, PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x4_0000
+MOUNTS, IPC, USERS, PROCESSES, NETWORK = (
+    0x0002_0000,
+    0x0800_0000,
+    0x1000_0000,
+    0x2000_0000,
+    0x4000_0000,
+)
+NO_SUID, NO_DEVICES, NO_EXECUTION, BIND, RECURSIVELY, PRIVATE = (
+    2,
+    4,
+    8,
+    0x1000,
+    0x4000,
+    0x4_0000,
+)
 MOUNT_SETATTR, WORKING_FOLDER, ALL_BELOW, READ_ONLY = 442, -100, 0x8000, 1
 OF_FILES = 0b1111
 """Capabilities that root keeps: to read, own and change files of others, where they can be written at all."""
@@ -116,7 +129,11 @@ def enter(folder: Path, *, network: bool) -> None:
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
-        most = MOST_PROCESSES if most == resource.RLIM_INFINITY else min(most, MOST_PROCESSES)
+        most = (
+            MOST_PROCESSES
+            if most == resource.RLIM_INFINITY
+            else min(most, MOST_PROCESSES)
+        )
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
     _give_up_capabilities(kept)
 
@@ -157,10 +174,18 @@ def end_left(running: Iterable[int]) -> None:
     known = {str(os.getpid()), *working}
     for _ in range(MOST_ROUNDS):
         # Looked at before those of the audits that run: one of these may be entering its own at this moment.
-        found = {name: _own_namespace(name) for name in os.listdir("/proc") if name.isdigit() and name not in working}
+        found = {
+            name: _own_namespace(name)
+            for name in os.listdir("/proc")
+            if name.isdigit() and name not in working
+        }
         kept = {None, *map(_own_namespace, ("self", *working))}
         left = [int(name) for name, own in found.items() if own not in kept]
-        left += [int(name) for name, own in found.items() if own is None and _is_left(name, known)]
+        left += [
+            int(name)
+            for name, own in found.items()
+            if own is None and _is_left(name, known)
+        ]
         for number in left:
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
@@ -174,7 +199,9 @@ def _is_left(process: str, known: set[str]) -> bool:
         return False
     while process not in known:
         try:
-            state, parent, *_ = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            state, parent, *_ = (
+                Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            )
         except (OSError, ValueError):
             return False
         if state in "ZX":
@@ -210,7 +237,10 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
         os._exit(1)
     if asking.recv(1):
         for kind in ("uid", "gid"):
-            rows = [row.split() for row in Path(f"/proc/self/{kind}_map").read_text().splitlines()]
+            rows = [
+                row.split()
+                for row in Path(f"/proc/self/{kind}_map").read_text().splitlines()
+            ]
             same = [f"{inside} {inside} {count}\n" for inside, _, count in rows]
             Path(f"/proc/{maker}/{kind}_map").write_text("".join(same))
         asking.send(b"!")
@@ -221,26 +251,46 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
     """Answer each question with new namespaces; they last until the last process in them has ended."""
     wanted = MOUNTS | IPC | (0 if network else NETWORK)
     own = [kind for kind in KINDS if not network or kind != "net"]
-    _checked("unshare", wanted)  # this process may come back to namespaces that it made, and to no others
+    _checked(
+        "unshare", wanted
+    )  # this process may come back to namespaces that it made, and to no others
     _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
     back = _opened(own[1:])
     folders = for_audits()
     used: dict[Path, int] = {}
     while True:
         _, (asker, *_), _, _ = socket.recv_fds(asked, 1, 1)
-        with socket.socket(fileno=asker) as door, suppress(OSError):  # who gets none says so
+        with (
+            socket.socket(fileno=asker) as door,
+            suppress(OSError),
+        ):  # who gets none says so
             folder = None
             if folders:
-                while not (free := [each for each in folders if not Path(f"/proc/{used.get(each)}").exists()]):
+                while not (
+                    free := [
+                        each
+                        for each in folders
+                        if not Path(f"/proc/{used.get(each)}").exists()
+                    ]
+                ):
                     time.sleep(LOOK_SECONDS)
                 for each in [each for each in free if each in used]:
                     _empty(each)
                     del used[each]
                 folder = free[0]
-                used[folder], *_ = struct.unpack("3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+                used[folder], *_ = struct.unpack(
+                    "3i", door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+                )
             _checked("unshare", wanted)
             if folder is not None:
-                _checked("mount", os.fsencode(folder), os.fsencode(SHARED_MEMORY), None, BIND, None)
+                _checked(
+                    "mount",
+                    os.fsencode(folder),
+                    os.fsencode(SHARED_MEMORY),
+                    None,
+                    BIND,
+                    None,
+                )
             if not network:
                 _open_loopback()
             made = _opened(own)
@@ -287,7 +337,9 @@ def _end_as_in(first: int, seen: int) -> NoReturn:
 
     os.waitpid(first, 0)
     code = int.from_bytes(
-        os.read(seen, 4) or (-signal.SIGKILL).to_bytes(4, "little", signed=True), "little", signed=True
+        os.read(seen, 4) or (-signal.SIGKILL).to_bytes(4, "little", signed=True),
+        "little",
+        signed=True,
     )
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -302,7 +354,10 @@ def _wait_for(working: int, told: int) -> None:
     while True:
         ended, status = os.wait()
         if ended == working:
-            os.write(told, os.waitstatus_to_exitcode(status).to_bytes(4, "little", signed=True))
+            os.write(
+                told,
+                os.waitstatus_to_exitcode(status).to_bytes(4, "little", signed=True),
+            )
             os._exit(0)
 
 
@@ -318,12 +373,21 @@ def _mount(folder: Path) -> None:
     _checked("mount", os.fsencode(folder), os.fsencode(folder), None, BIND, None)
     _read_only(Path("/"), ALL_BELOW, READ_ONLY, 0)
     _read_only(folder, 0, 0, READ_ONLY)
-    _checked("mount", b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES | NO_EXECUTION, None)
+    _checked(
+        "mount", b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES | NO_EXECUTION, None
+    )
     needed = [folder, Path.cwd(), *map(Path, sys.path)]
     for name in OWN:
-        if os.path.isdir(name) and not any(path.is_relative_to(os.path.realpath(name)) for path in needed):
+        if os.path.isdir(name) and not any(
+            path.is_relative_to(os.path.realpath(name)) for path in needed
+        ):
             _checked(
-                "mount", b"tmpfs", os.fsencode(os.path.realpath(name)), b"tmpfs", NO_SUID | NO_DEVICES, b"mode=1777"
+                "mount",
+                b"tmpfs",
+                os.fsencode(os.path.realpath(name)),
+                b"tmpfs",
+                NO_SUID | NO_DEVICES,
+                b"mode=1777",
             )
             if name == str(SHARED_MEMORY):
                 for number in range(MOST_AT_A_TIME):
@@ -333,7 +397,15 @@ def _mount(folder: Path) -> None:
 def _read_only(path: Path, flags: int, given: int, taken: int) -> None:
     attributes = struct.pack("=QQQQ", given, taken, 0, 0)
     size = ctypes.c_size_t(len(attributes))
-    _checked("syscall", MOUNT_SETATTR, WORKING_FOLDER, os.fsencode(path), flags, attributes, size)
+    _checked(
+        "syscall",
+        MOUNT_SETATTR,
+        WORKING_FOLDER,
+        os.fsencode(path),
+        flags,
+        attributes,
+        size,
+    )
 
 
 def _open_loopback() -> None:
@@ -342,7 +414,9 @@ def _open_loopback() -> None:
     import socket
 
     with socket.socket() as made:
-        fcntl.ioctl(made, 0x8914, struct.pack("16sh14x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
+        fcntl.ioctl(
+            made, 0x8914, struct.pack("16sh14x", b"lo", 1)
+        )  # SIOCSIFFLAGS, IFF_UP
 
 
 def _give_up_capabilities(kept: int) -> None:

@@ -26,7 +26,11 @@ def place_of(thing: Any, root: Path) -> Place | None:
         thing = inspect.unwrap(thing)
         file = Path(inspect.getsourcefile(thing) or "").resolve()
         code = getattr(thing, "__code__", None)
-        line = code.co_firstlineno if code is not None else inspect.getsourcelines(thing)[1]
+        line = (
+            code.co_firstlineno
+            if code is not None
+            else inspect.getsourcelines(thing)[1]
+        )
     except (TypeError, OSError, ValueError):
         return None
     if not file.is_relative_to(root) or not file.is_file():

@@ -32,7 +32,9 @@ class Listed:
     """Its path and name, as in ``audits/audit_edges.py::dprr``."""
     path: str
     """The file, absolute."""
-    expect: Annotated[str, Field(pattern="^(holds|violation|miscalibration)$")] = "holds"
+    expect: Annotated[str, Field(pattern="^(holds|violation|miscalibration)$")] = (
+        "holds"
+    )
     timeout: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
     """Seconds that it declares for itself."""
     description: str = ""
@@ -104,10 +106,24 @@ class Task(Asked):
     @property
     def reproduce(self) -> str:
         """The command that runs this audit again with the same outcome, given the same data folder."""
-        name = f"./{self.id}" if self.id.startswith("-") else self.id  # else it would be an option
-        words = ["auditdp", "run", name, "--seed", str(self.root_seed), "--alpha", repr(self.alpha)]
+        name = (
+            f"./{self.id}" if self.id.startswith("-") else self.id
+        )  # else it would be an option
+        words = [
+            "auditdp",
+            "run",
+            name,
+            "--seed",
+            str(self.root_seed),
+            "--alpha",
+            repr(self.alpha),
+        ]
         words += ["--budget", self.budget]
-        words += [word for name, value in self.overrides.items() for word in ("-P", f"{name}={value}")]
+        words += [
+            word
+            for name, value in self.overrides.items()
+            for word in ("-P", f"{name}={value}")
+        ]
         words += ["--mutants"] * self.mutants
         words += ["--no-trace"] * (not self.trace)
         words += ["--compare", self.against.commit] if self.against is not None else []
@@ -136,12 +152,18 @@ class PlanOptions(Asked):
         """
         Budget.read(self.budget)
         if not 0 < self.alpha < 1:
-            raise ConfigurationError(f"expected alpha strictly between 0 and 1, got {self.alpha!r}")
+            raise ConfigurationError(
+                f"expected alpha strictly between 0 and 1, got {self.alpha!r}"
+            )
         if not 0 <= self.root_seed < MOST_SEED:
-            raise ConfigurationError(f"expected a seed >= 0 and below 2^128, got {self.root_seed}")
+            raise ConfigurationError(
+                f"expected a seed >= 0 and below 2^128, got {self.root_seed}"
+            )
         for seconds in (self.timeout, self.default_timeout):
             if seconds is not None and not 0 < seconds <= LONGEST:
-                raise ConfigurationError(f"expected a timeout > 0 seconds and of at most 1e9, got {seconds!r}")
+                raise ConfigurationError(
+                    f"expected a timeout > 0 seconds and of at most 1e9, got {seconds!r}"
+                )
 
     def task(self, audit: Listed, *, share: float) -> Task:
         """Return the task of one audit, with its share of alpha."""
@@ -150,11 +172,22 @@ class PlanOptions(Asked):
             path=audit.path,
             name=audit.id.partition("::")[2],
             root=str(Path.cwd()),
-            overrides={name: value for name, value in self.overrides.items() if name in audit.parameters},
+            overrides={
+                name: value
+                for name, value in self.overrides.items()
+                if name in audit.parameters
+            },
             expect=audit.expect,
             alpha=share,
             budget=str(Budget.read(self.budget)),
-            timeout=next((t for t in (self.timeout, audit.timeout, self.default_timeout) if t is not None), None),
+            timeout=next(
+                (
+                    t
+                    for t in (self.timeout, audit.timeout, self.default_timeout)
+                    if t is not None
+                ),
+                None,
+            ),
             **{each.name: getattr(self, each.name) for each in fields(Asked)},
         )
 
@@ -169,9 +202,14 @@ class Plan:
     @property
     def ledger(self) -> list[LedgerEntry]:
         """The share of alpha that each audit may spend."""
-        from auditdp.record.results import LedgerEntry  # slow to load, and of no use to who only collects
+        from auditdp.record.results import (
+            LedgerEntry,
+        )  # slow to load, and of no use to who only collects
 
-        return [LedgerEntry(task.id, "verdict and lower bound", task.alpha) for task in self.tasks]
+        return [
+            LedgerEntry(task.id, "verdict and lower bound", task.alpha)
+            for task in self.tasks
+        ]
 
 
 def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
@@ -193,7 +231,11 @@ def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
                 f"no such file or folder: {text}; give a folder of {PATTERN} files, a file, or an id; "
                 "auditdp init FILE::FUNCTION writes a first one"
             )
-        files = sorted(f for f in path.rglob(PATTERN) if visible(f, path)) if path.is_dir() else [path]
+        files = (
+            sorted(f for f in path.rglob(PATTERN) if visible(f, path))
+            if path.is_dir()
+            else [path]
+        )
         found += [(file, name) for file in files if (file, name) not in found]
     return found
 
@@ -213,8 +255,12 @@ def discover(
         if (shown := os.fsencode(path).decode(errors="backslashreplace")) == str(path):
             files.append((path, name))
         else:
-            failures.append((shown, "its name is not UTF-8, as records are; rename the file"))
-    for (path, name), collected in zip(files, collect([path for path, _ in files]), strict=True):
+            failures.append(
+                (shown, "its name is not UTF-8, as records are; rename the file")
+            )
+    for (path, name), collected in zip(
+        files, collect([path for path, _ in files]), strict=True
+    ):
         found = list(collected.audits)
         if collected.failure:
             if (str(path), collected.failure) not in failures:
@@ -223,7 +269,9 @@ def discover(
         if name:
             names = [d.id.partition("::")[2] for d in found]
             if name not in names:
-                raise ConfigurationError(f"{path} declares no audit {name!r}; {did_you_mean(name, names)}")
+                raise ConfigurationError(
+                    f"{path} declares no audit {name!r}; {did_you_mean(name, names)}"
+                )
             found = [d for d in found if d.id.endswith(f"::{name}")]
         known = {d.id for d in declared}
         declared += [d for d in found if d.id not in known]
@@ -263,7 +311,13 @@ def _evaluate(node: ast.expr, identifier: str) -> bool:
     raise ValueError("not a keyword expression")
 
 
-def make_plan(targets: Sequence[str], options: PlanOptions, *, collect: Collector, keyword: str = "") -> Plan:
+def make_plan(
+    targets: Sequence[str],
+    options: PlanOptions,
+    *,
+    collect: Collector,
+    keyword: str = "",
+) -> Plan:
     """Return the plan of a run; alpha is shared equally between its audits (a Bonferroni budget over the whole run).
 
     Raises:
@@ -274,8 +328,15 @@ def make_plan(targets: Sequence[str], options: PlanOptions, *, collect: Collecto
     known = {name for d in declared for name in d.parameters}
     for name in options.overrides:
         if name not in known:
-            raise ConfigurationError(f"-P {name}: no selected audit has this parameter; {did_you_mean(name, known)}")
+            raise ConfigurationError(
+                f"-P {name}: no selected audit has this parameter; {did_you_mean(name, known)}"
+            )
     for d in declared:
-        if d.unreadable and options.overrides:  # a value that cannot be read is refused before anything runs
+        if (
+            d.unreadable and options.overrides
+        ):  # a value that cannot be read is refused before anything runs
             raise ConfigurationError(d.unreadable)
-    return Plan([options.task(d, share=options.alpha / len(declared)) for d in declared], failures)
+    return Plan(
+        [options.task(d, share=options.alpha / len(declared)) for d in declared],
+        failures,
+    )

@@ -42,7 +42,17 @@ from auditdp.files import (
     remove,
     without_middle,
 )
-from auditdp.runner.child import ANSWER, GRACE, NO_ANSWER, TICK, Child, Inbox, Work, WorkAnswer, how_it_ended
+from auditdp.runner.child import (
+    ANSWER,
+    GRACE,
+    NO_ANSWER,
+    TICK,
+    Child,
+    Inbox,
+    Work,
+    WorkAnswer,
+    how_it_ended,
+)
 from auditdp.runner.plan import COLLECTED, Collected, Task
 from auditdp.runner.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.start_up import (
@@ -72,12 +82,24 @@ FOREIGN = "its process named audits that are not its own; an import must not cha
 
 def answer_of(kind: str) -> TypeAdapter[Any]:
     """Return what the value of a kind of work is, beside results."""
-    from auditdp.runner.run_record import TracedAudit  # slow to load, and of no use to who only collects
+    from auditdp.runner.run_record import (
+        TracedAudit,
+    )  # slow to load, and of no use to who only collects
 
-    shown = dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]
-    traced = dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]
+    shown = (
+        dict[Literal["refused", "crashed"], str]
+        | dict[Literal["rows"], list[tuple[str, str]]]
+    )
+    traced = (
+        dict[Literal["refused", "crashed", "skipped"], str]
+        | dict[Literal["trace"], TracedAudit]
+    )
     some = Field(min_length=1)
-    kinds: dict[str, Any] = {"again": list[str], "show": Annotated[shown, some], "trace": Annotated[traced, some]}
+    kinds: dict[str, Any] = {
+        "again": list[str],
+        "show": Annotated[shown, some],
+        "trace": Annotated[traced, some],
+    }
     return TypeAdapter(kinds[kind])
 
 
@@ -110,7 +132,11 @@ class _Host:
         if self.collected is None:
             return time.monotonic() > self.since + limit
         limits = [work.task.timeout for work in self.busy.values()]
-        return bool(limits) and None not in limits and time.monotonic() > self.since + max(limits) + 3 * GRACE
+        return (
+            bool(limits)
+            and None not in limits
+            and time.monotonic() > self.since + max(limits) + 3 * GRACE
+        )
 
     def end(self) -> None:
         """End it, and all that it forked."""
@@ -139,7 +165,10 @@ class _TwoProcesses:
         """Take what became of one process, which ends the other's conversation; return whether both have ended."""
         self.answers[part.kind] = answer
         if len(self.answers) == 1:
-            with suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as pipe:
+            with (
+                suppress(OSError),
+                socket.socket(fileno=os.dup(self.pipe.fileno())) as pipe,
+            ):
                 pipe.shutdown(socket.SHUT_RDWR)
             return False
         self.pipe.close()
@@ -150,12 +179,23 @@ class _TwoProcesses:
         """What became of the audit; None where it is to be run again."""
         judged, served = self.answers["run"], self.answers["serve"]
         if judged is None:  # one that kills all that it can has ended both
-            died = served.failed if served is not None and served.failed else "the process that judged it died"
+            died = (
+                served.failed
+                if served is not None and served.failed
+                else "the process that judged it died"
+            )
             return WorkAnswer(self.work.number, failed=died) if self.alone else None
         if served is None:
-            found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != "ERROR"
+            found = (
+                isinstance(judged.value, str)
+                and json_of(judged.value)["verdict"] != "ERROR"
+            )
             return judged if found else None
-        return replace(judged, failed=judged.failed or served.failed, printed=served.printed + judged.printed)
+        return replace(
+            judged,
+            failed=judged.failed or served.failed,
+            printed=served.printed + judged.printed,
+        )
 
 
 class Workers:
@@ -177,7 +217,12 @@ class Workers:
         on_print: Callable[[Path, str], None] = lambda path, text: None,
         needed: Sequence[str] = AUDITING,
     ) -> None:
-        self._overrides, self._limit, self._memory, self.count = dict(overrides or {}), limit, memory, count
+        self._overrides, self._limit, self._memory, self.count = (
+            dict(overrides or {}),
+            limit,
+            memory,
+            count,
+        )
         self._on_print, self._needed, self._sandbox = on_print, tuple(needed), sandbox
         self._hosts: dict[Path, _Host] = {}
         self._collected: dict[Path, Collected] = {}
@@ -207,7 +252,11 @@ class Workers:
     def sources(self) -> set[Path]:
         """The audit files that were collected, and the files below the working folder that each imported."""
         own = {path for path in self._collected if str(path) in self._sizes}
-        return own.union(Path(name) for collected in self._collected.values() for name in collected.sources)
+        return own.union(
+            Path(name)
+            for collected in self._collected.values()
+            for name in collected.sources
+        )
 
     def collect(self, paths: Sequence[Path]) -> list[Collected]:
         """Import audit files and return what each declares; one that does not import in time has failed, and is named."""
@@ -233,8 +282,12 @@ class Workers:
                 if found is None:
                     continue
                 del opened[label]
-                if _is_full(self._folder):  # closing its process makes room for the other files
-                    found = Collected(failure=f"{label}: after its import there is no room in {self._folder}")
+                if _is_full(
+                    self._folder
+                ):  # closing its process makes room for the other files
+                    found = Collected(
+                        failure=f"{label}: after its import there is no room in {self._folder}"
+                    )
                 self._collected[host.path] = host.collected = found
                 if found.printed:
                     self._on_print(label, found.printed)
@@ -262,22 +315,37 @@ class Workers:
         except ValueError:
             raise CrashError(f"{task.id}: {NO_ANSWER}") from None
 
-    def _work(self, wanted: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> Iterator[tuple[Task, WorkAnswer]]:
-        waiting = deque((self._numbered(kind, task, arguments), False) for kind, task, arguments in wanted)
+    def _work(
+        self, wanted: Sequence[tuple[str, Task, tuple[Any, ...]]]
+    ) -> Iterator[tuple[Task, WorkAnswer]]:
+        waiting = deque(
+            (self._numbered(kind, task, arguments), False)
+            for kind, task, arguments in wanted
+        )
         left = Counter(Path(task.path) for _, task, _ in wanted)
         for path in set(self._hosts) - set(left):
             self._close(self._hosts[path])
         running: dict[int, bool] = {}
         while waiting or running:
             # What is suspected of having ended the work of others runs with nothing beside it.
-            while waiting and len(running) < self.count and not (running and (waiting[0][1] or any(running.values()))):
+            while (
+                waiting
+                and len(running) < self.count
+                and not (running and (waiting[0][1] or any(running.values())))
+            ):
                 work, alone = waiting.popleft()
                 running[work.number] = alone
                 try:
                     self._begin(work, alone=alone)
                 except FullError as error:
-                    part = replace(work, kind="serve") if work.number in self._judged else work
-                    self._known.append((part, WorkAnswer(work.number, failed=str(error))))
+                    part = (
+                        replace(work, kind="serve")
+                        if work.number in self._judged
+                        else work
+                    )
+                    self._known.append(
+                        (part, WorkAnswer(work.number, failed=str(error)))
+                    )
             for work, answer in self._ended():
                 del running[work.number]
                 if answer is None:
@@ -299,7 +367,9 @@ class Workers:
             self._judges = self._judges or self._open_judges()
             ours, theirs = CONTEXT.Pipe()
             self._judged[work.number] = _TwoProcesses(work, ours, alone)
-            _hand(self._judges, replace(work, sandbox=UNCONFINED), ours)  # nothing of a user runs there
+            _hand(
+                self._judges, replace(work, sandbox=UNCONFINED), ours
+            )  # nothing of a user runs there
             work = replace(work, kind="serve")
         try:
             self._place(work, theirs, alone=alone)
@@ -312,7 +382,11 @@ class Workers:
         path = Path(work.task.path)
         if path in self._hosts and not self._hosts[path].process.is_alive():
             self._close(self._hosts[path])
-        if not alone and path not in self._hosts and self._collected.get(path, Collected()).forkable:
+        if (
+            not alone
+            and path not in self._hosts
+            and self._collected.get(path, Collected()).forkable
+        ):
             self._reopen(path)
         if alone or path not in self._hosts:
             self._alone.append(self._spawn_alone(work, theirs))
@@ -347,7 +421,13 @@ class Workers:
     def _heard(self) -> Iterator[tuple[Work, WorkAnswer]]:
         """Wait, and yield what processes answer; those that answer no more are closed."""
         hosts = [host for host in self._all_hosts() if host.busy]
-        wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
+        wait(
+            [
+                *(host.connection for host in hosts),
+                *(child.receiver for child in self._alone),
+            ],
+            TICK,
+        )
         for child in list(self._alone):
             if (answer := child.answer()) is not None:
                 self._alone.remove(child)
@@ -374,9 +454,13 @@ class Workers:
         except (EOFError, OSError):
             host.process.join(GRACE)
             how = how_it_ended(host.process.exitcode)
-            return Collected(failure=f"{label}: the process that imported it died ({how})")
+            return Collected(
+                failure=f"{label}: the process that imported it died ({how})"
+            )
         except (ConfigurationError, ValueError) as error:
-            return Collected(failure=f"{label}: what its process declares is refused: {error}")
+            return Collected(
+                failure=f"{label}: what its process declares is refused: {error}"
+            )
         if host.late(self._limit):
             host.process.kill()
             return Collected(
@@ -398,10 +482,14 @@ class Workers:
         if not _of_its_own(found, path):
             raise ConfigurationError(FOREIGN)
         if len(found.sources) > MOST_SOURCES:
-            raise ConfigurationError(f"it imports more than {MOST_SOURCES:,} files of the working folder")
+            raise ConfigurationError(
+                f"it imports more than {MOST_SOURCES:,} files of the working folder"
+            )
         for name in {*found.sources} - {*self._sizes}:
             self._sizes[name] = _size_of(Path(name), Path.cwd().resolve())
-        if (size := sum(self._sizes[name] for name in {*found.sources})) > MOST_SOURCE_BYTES:
+        if (
+            size := sum(self._sizes[name] for name in {*found.sources})
+        ) > MOST_SOURCE_BYTES:
             raise ConfigurationError(
                 f"it imports {size:,} bytes of sources, and at most {MOST_SOURCE_BYTES:,} are read"
             )
@@ -426,13 +514,18 @@ class Workers:
     def _spawn_alone(self, work: Work, pipe: Connection | None) -> Child:
         receiver, sender = CONTEXT.Pipe(duplex=False)
         output = self._own_folder() / str(work.number)
-        given = work if pipe is None else replace(work, arguments=(pipe, *work.arguments))
+        given = (
+            work if pipe is None else replace(work, arguments=(pipe, *work.arguments))
+        )
         process = _spawned(self._needed, work_alone, sender, given, output)
         sender.close()
         return Child(work, process, receiver, output, work.task.timeout)
 
     def _all_hosts(self) -> list[_Host]:
-        return [*self._hosts.values(), *([] if self._judges is None else [self._judges])]
+        return [
+            *self._hosts.values(),
+            *([] if self._judges is None else [self._judges]),
+        ]
 
     def _own_folder(self) -> Path:
         return _new_folder(self._folder)
@@ -454,8 +547,12 @@ def _size_of(source: Path, below: Path) -> int:
     Raises:
         ConfigurationError: If it may not be read.
     """
-    if len(source.parts) > MOST_PARTS:  # each is looked at, as a link may be any of them
-        raise ConfigurationError(f"{str(source)[:80]}… cannot be read: it lies more than {MOST_PARTS} folders deep")
+    if (
+        len(source.parts) > MOST_PARTS
+    ):  # each is looked at, as a link may be any of them
+        raise ConfigurationError(
+            f"{str(source)[:80]}… cannot be read: it lies more than {MOST_PARTS} folders deep"
+        )
     if os.path.realpath(source) != str(source):
         raise ConfigurationError(f"{source} cannot be read: links lead elsewhere")
     try:
@@ -464,7 +561,9 @@ def _size_of(source: Path, below: Path) -> int:
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
-        raise ConfigurationError(f"{source} cannot be read: {error.strerror}") from error
+        raise ConfigurationError(
+            f"{source} cannot be read: {error.strerror}"
+        ) from error
 
 
 def _is_full(folder: Path) -> bool:
@@ -478,7 +577,9 @@ def _is_full(folder: Path) -> bool:
 
 def _new_folder(parent: Path, prefix: str = "tmp") -> Path:
     try:
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # an audit may have removed it
+        parent.mkdir(
+            mode=0o700, parents=True, exist_ok=True
+        )  # an audit may have removed it
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
         raise FullError(
@@ -493,7 +594,9 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
     if not _has_room(host.connection):
         host.process.kill()
         return  # which is seen when its answer is looked for
-    with suppress(OSError):  # it may have died, which is seen when its answer is looked for
+    with suppress(
+        OSError
+    ):  # it may have died, which is seen when its answer is looked for
         host.connection.send_bytes(pickle.dumps(work))
         if pipe is not None:
             send_handle(host.connection, pipe.fileno(), host.process.pid)
@@ -539,11 +642,24 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
         result = result_of(json_of(answer.value))
     except (TypeError, ValueError):
         return failed(task, replace(answer, failed=NO_ANSWER))
-    if answer.failed and result.verdict is Verdict.ERROR:  # it ended with the process of its mechanism
+    if (
+        answer.failed and result.verdict is Verdict.ERROR
+    ):  # it ended with the process of its mechanism
         return failed(task, answer)
     if result.id != task.id:
-        return failed(task, replace(answer, failed=f"the process that ran it answered for {result.id}, and not for it"))
-    return replace(result, printed=answer.printed or result.printed, expected=task.expect, alpha=task.alpha)
+        return failed(
+            task,
+            replace(
+                answer,
+                failed=f"the process that ran it answered for {result.id}, and not for it",
+            ),
+        )
+    return replace(
+        result,
+        printed=answer.printed or result.printed,
+        expected=task.expect,
+        alpha=task.alpha,
+    )
 
 
 def _of_its_own(collected: Collected, path: Path) -> bool:
@@ -553,9 +669,16 @@ def _of_its_own(collected: Collected, path: Path) -> bool:
     millions of parts would take days to follow, and what reads an id takes all before the first ``::`` for a file.
     """
     here = Path(os.path.realpath(Path.cwd()))
-    label = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+    label = (
+        path.relative_to(here).as_posix()
+        if path.is_relative_to(here)
+        else path.as_posix()
+    )
     ids = [listed.id for listed in collected.audits]
-    own = all(listed.path == str(path) and listed.id.startswith(f"{label}::") for listed in collected.audits)
+    own = all(
+        listed.path == str(path) and listed.id.startswith(f"{label}::")
+        for listed in collected.audits
+    )
     return own and len(set(ids)) == len(ids)
 
 
@@ -582,7 +705,9 @@ def _end_forkserver() -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any) -> BaseProcess:
+def _spawned(
+    needed: Sequence[str], target: Callable[..., None], *arguments: Any
+) -> BaseProcess:
     """Return a process that was started, also where an audit has just killed what all are forked from."""
     for _ in range(3):
         process = CONTEXT.Process(target=target, args=arguments)

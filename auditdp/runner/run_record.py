@@ -41,14 +41,37 @@ DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
 BLOCK = 1 << 20
 """Bytes of a file that are read at a time."""
 LIBRARIES = (
-    *("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "hypothesis", "dp-accounting"),
-    *("pandas", "polars", "torch", "torch-geometric", "opacus", "jax", "opendp", "diffprivlib", "python-dp"),
+    *(
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "statsmodels",
+        "python-flint",
+        "hypothesis",
+        "dp-accounting",
+    ),
+    *(
+        "pandas",
+        "polars",
+        "torch",
+        "torch-geometric",
+        "opacus",
+        "jax",
+        "opendp",
+        "diffprivlib",
+        "python-dp",
+    ),
 )
 """What draws, searches, judges or accounts, and what mechanisms are often made of."""
 
 
 def header(
-    plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: Iterable[Path] = (), sandbox: str = ""
+    plan: Plan,
+    arguments: dict[str, Any],
+    root_seed: int,
+    *,
+    sources: Iterable[Path] = (),
+    sandbox: str = "",
 ) -> RunRecord:
     """Return the record of a run that has not started: the question, without any result."""
     files = [*sources]
@@ -120,7 +143,11 @@ def _revision(sources: Iterable[Path]) -> str:
     """Return the commit and a digest of the code: auditdp, the audits, and what they import below the working folder."""
     try:
         commit = subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True, timeout=10
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         commit = "no commit"
@@ -130,9 +157,14 @@ def _revision(sources: Iterable[Path]) -> str:
 def digest_of(sources: Iterable[Path]) -> str:
     """Return a digest of files and of auditdp's own, wherever they are."""
     here = Path.cwd().resolve()
-    files = {file: here if file.is_relative_to(here) else file.parent for file in sources}
+    files = {
+        file: here if file.is_relative_to(here) else file.parent for file in sources
+    }
     own = dict.fromkeys(Path(__file__).resolve().parents[1].rglob("*.py"))
-    each = [_hashed(file, file.name.encode() + b"\0", below).digest() for file, below in {**files, **own}.items()]
+    each = [
+        _hashed(file, file.name.encode() + b"\0", below).digest()
+        for file, below in {**files, **own}.items()
+    ]
     return hashlib.sha256(b"".join(sorted(each))).hexdigest()[:12]
 
 
@@ -175,7 +207,9 @@ def scan_log(path: Path) -> Reading:
     try:
         whole = content_of(path)
     except FileNotFoundError:
-        raise ConfigurationError(f"no run is recorded in {path}; start one with: auditdp run") from None
+        raise ConfigurationError(
+            f"no run is recorded in {path}; start one with: auditdp run"
+        ) from None
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
     record: RunRecord | None = None
@@ -185,7 +219,9 @@ def scan_log(path: Path) -> Reading:
     finished = digest = ""
     has_digests = edited = False
     size = 0
-    lines = whole[: whole.rfind(b"\n") + 1].split(b"\n")  # what follows the last newline was cut short by a kill
+    lines = whole[: whole.rfind(b"\n") + 1].split(
+        b"\n"
+    )  # what follows the last newline was cut short by a kill
     for number, line in enumerate(lines[:-1], 1):
         own = DIGEST.fullmatch(line)
         following = chained(digest, own[1] if own else line)
@@ -209,26 +245,47 @@ def scan_log(path: Path) -> Reading:
                 result = result_of(content["result"])
                 if results.setdefault(result.id, result) != result:
                     twice.add(result.id)
-                    raise ValueError(f"it is another result of {result.id}, of which none counts")
+                    raise ValueError(
+                        f"it is another result of {result.id}, of which none counts"
+                    )
             elif content["kind"] == "end":
-                record = replace(record, status=content["status"], seconds=content["seconds"])
+                record = replace(
+                    record, status=content["status"], seconds=content["seconds"]
+                )
             if not isinstance(time := content.get("time", ""), str):
                 raise ValueError(f"its time is {time!r:.80}")
             finished = time or finished
-        except (KeyError, TypeError, AttributeError, ValueError) as error:  # ValidationError is a ValueError
+        except (
+            KeyError,
+            TypeError,
+            AttributeError,
+            ValueError,
+        ) as error:  # ValidationError is a ValueError
             if record is None:
-                raise ConfigurationError(f"{path} is not the log of a run: line {number}: {_reason(error)}") from error
-            problems.append(f"line {number} of {path} cannot be read and is left out: {_reason(error)}")
+                raise ConfigurationError(
+                    f"{path} is not the log of a run: line {number}: {_reason(error)}"
+                ) from error
+            problems.append(
+                f"line {number} of {path} cannot be read and is left out: {_reason(error)}"
+            )
     if record is None:
         raise ConfigurationError(f"{path} is not the log of a run: it has no header")
     order = [entry.audit for entry in record.alpha_ledger]
-    results_in_order = record.results + [results[name] for name in order if name in results and name not in twice]
-    record = replace(record, results=results_in_order, finished=finished or record.finished)
+    results_in_order = record.results + [
+        results[name] for name in order if name in results and name not in twice
+    ]
+    record = replace(
+        record, results=results_in_order, finished=finished or record.finished
+    )
     if record.contradiction:
-        raise ConfigurationError(f"{path} contradicts itself: {record.contradiction}; run again")
+        raise ConfigurationError(
+            f"{path} contradicts itself: {record.contradiction}; run again"
+        )
     is_whole = not problems
     if not has_digests:
-        problems.append(f"{path} has no digests, as logs of earlier versions: a change of it would not be seen")
+        problems.append(
+            f"{path} has no digests, as logs of earlier versions: a change of it would not be seen"
+        )
     return Reading(record, problems, digest, size, edited, is_whole)
 
 
@@ -237,7 +294,11 @@ def _header(path: Path, content: Any) -> RunRecord:
     schema = content.get("schema", SCHEMA) if isinstance(content, dict) else SCHEMA
     if schema != SCHEMA:
         versions = content.get("versions")
-        wrote = versions.get("auditdp", "?") if isinstance(versions, dict) else "of another version"
+        wrote = (
+            versions.get("auditdp", "?")
+            if isinstance(versions, dict)
+            else "of another version"
+        )
         raise ConfigurationError(
             f"{path} was written by auditdp {wrote} with schema {schema}; this is auditdp {__version__} with schema "
             f"{SCHEMA}: read it with the version that wrote it, or run again"
@@ -267,7 +328,9 @@ def scan_record(path: Path) -> Reading:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise ConfigurationError(f"{path} is not a run record: {_reason(error)}") from error
+        raise ConfigurationError(
+            f"{path} is not a run record: {_reason(error)}"
+        ) from error
 
 
 def resumable(old: RunRecord, new: RunRecord) -> None:
@@ -283,10 +346,19 @@ def resumable(old: RunRecord, new: RunRecord) -> None:
         )
 
 
-def differing(old: RunRecord, new: RunRecord, first: str = "there", second: str = "here") -> str:
+def differing(
+    old: RunRecord, new: RunRecord, first: str = "there", second: str = "here"
+) -> str:
     """Say in what two headers ask different questions, naming either by a word; empty where they ask the same."""
     a, b = asdict(old), asdict(new)
-    for name in ("root_seed", "arguments", "alpha_ledger", "versions", "revision", "sandbox"):
+    for name in (
+        "root_seed",
+        "arguments",
+        "alpha_ledger",
+        "versions",
+        "revision",
+        "sandbox",
+    ):
         if a[name] != b[name]:
             one, other = _differing(a[name], b[name])
             return f"{name} differs ({_short(one)} {first}, {_short(other)} {second})"

@@ -32,10 +32,18 @@ from auditdp.runner import namespaces
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "dri", "kfd", "nvidia*")
 """Below /dev, what may be written to: what holds nothing, what is shared memory, and accelerators."""
-CACHES = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH")
+CACHES = (
+    "MPLCONFIGDIR",
+    "NUMBA_CACHE_DIR",
+    "HYPOTHESIS_STORAGE_DIRECTORY",
+    "TRITON_CACHE_DIR",
+    "CUDA_CACHE_PATH",
+)
 """Variables that say where libraries keep what they made once."""
 OFF, NOTHING = "off", "none"
-REFUSALS = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENETUNREACH)))
+REFUSALS = tuple(
+    map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENETUNREACH))
+)
 
 
 @dataclass(frozen=True)
@@ -172,13 +180,24 @@ def sandbox_of(mode: str, *, network: bool) -> Sandbox:
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 """Numbers of the system calls, the same on every processor."""
-WRITE_FILE, REMOVE_DIR, REMOVE_FILE, TRUNCATE, IOCTL_DEV = 1 << 1, 1 << 4, 1 << 5, 1 << 14, 1 << 15
+WRITE_FILE, REMOVE_DIR, REMOVE_FILE, TRUNCATE, IOCTL_DEV = (
+    1 << 1,
+    1 << 4,
+    1 << 5,
+    1 << 14,
+    1 << 15,
+)
 MAKE = sum(1 << bit for bit in range(6, 13))
 """To make devices, folders, files, sockets, pipes and symbolic links."""
 REFER = 1 << 13
 """To move and link from one folder to another."""
 OF_FILES = WRITE_FILE | TRUNCATE | IOCTL_DEV
-ADDED = {1: WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE, 2: REFER, 3: TRUNCATE, 5: IOCTL_DEV}
+ADDED = {
+    1: WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE,
+    2: REFER,
+    3: TRUNCATE,
+    5: IOCTL_DEV,
+}
 """Rights of writing by the ABI that they came with; to read and to execute is left open."""
 TCP, SCOPES = 4, 6
 """From which ABI on connections are ruled, and signals and abstract sockets kept within a domain."""
@@ -189,7 +208,9 @@ def abi() -> int:
     """Return the version of Landlock's interface; 0 where the kernel has none, or a filter refuses it."""
     if sys.platform != "linux":
         return 0
-    return max(0, int(ctypes.CDLL(None).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)))
+    return max(
+        0, int(ctypes.CDLL(None).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1))
+    )
 
 
 def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
@@ -205,7 +226,9 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
     rights = sum(added for since, added in ADDED.items() if since <= known)
     tcp = 0 if network or known < TCP else 0b11
     scopes = 0 if known < SCOPES else 0b11
-    fields = struct.pack("=QQQ", rights, tcp, scopes)[: 8 if known < TCP else 16 if known < SCOPES else 24]
+    fields = struct.pack("=QQQ", rights, tcp, scopes)[
+        : 8 if known < TCP else 16 if known < SCOPES else 24
+    ]
     ruleset = _checked(CREATE_RULESET, fields, ctypes.c_size_t(len(fields)), 0)
     try:
         for path in writable:
@@ -214,7 +237,11 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
             except FileNotFoundError:
                 continue
             try:
-                allowed = rights if stat.S_ISDIR(os.fstat(place).st_mode) else rights & OF_FILES
+                allowed = (
+                    rights
+                    if stat.S_ISDIR(os.fstat(place).st_mode)
+                    else rights & OF_FILES
+                )
                 _checked(ADD_RULE, ruleset, 1, struct.pack("=Qi", allowed, place), 0)
             finally:
                 os.close(place)

@@ -50,9 +50,15 @@ def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> Non
     ``needed`` is imported beside what files need: nothing where no audit is run.
     """
     paths = [Path(target.partition("::")[0]) for target in targets]
-    files = (file for path in paths for file in (path.rglob("audit_*.py") if path.is_dir() else [path]))
+    files = (
+        file
+        for path in paths
+        for file in (path.rglob("audit_*.py") if path.is_dir() else [path])
+    )
     many = len(list(islice(files, MANY))) == MANY
-    with suppress(OSError):  # it is started again where it is needed, which says what is wrong
+    with suppress(
+        OSError
+    ):  # it is started again where it is needed, which says what is wrong
         start_forkserver((*needed, *NEEDED) if many and needed else needed)
 
 
@@ -70,7 +76,9 @@ def start_forkserver(needed: Sequence[str]) -> None:
             raise OSError(
                 f"{space >> 20} MiB of address space, by ulimit -v, where at least {LEAST_SPACE >> 20} are needed"
             )
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
+    signal.signal(
+        signal.SIGPIPE, signal.SIG_IGN
+    )  # a process that died is seen when it is written to
     forkserver.set_forkserver_preload([__name__, *needed])
     with environment(temporary_folder()), no_script():
         forkserver.ensure_running()
@@ -179,13 +187,22 @@ if FOLDER in os.environ:
 
 
 def open_host(
-    connection: Connection, path: Path, overrides: dict[str, str], folder: Path, limit: float, sandbox: Sandbox
+    connection: Connection,
+    path: Path,
+    overrides: dict[str, str],
+    folder: Path,
+    limit: float,
+    sandbox: Sandbox,
 ) -> None:
     """Be the process of an audit file; see ``file_host.host``."""
     try:
         sandbox.enter(folder)
     except OSError as error:
-        connection.send_bytes(COLLECTED.dump_json(Collected(failure=f"{path.name}: the sandbox is refused: {error}")))
+        connection.send_bytes(
+            COLLECTED.dump_json(
+                Collected(failure=f"{path.name}: the sandbox is refused: {error}")
+            )
+        )
         return
     from auditdp.runner.file_host import host
 

@@ -41,8 +41,20 @@ from auditdp.record.results import SYMBOLS, Verdict
 from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.audit_traces import breaking, generated_pairs, is_shown
 from auditdp.runner.plan import Task
-from auditdp.runner.version_process import OtherVersion, VersionError, output_of, traces_of
-from auditdp.tracing import Finding, PairTrace, Trace, VersionChange, VersionsTrace, findings
+from auditdp.runner.version_process import (
+    OtherVersion,
+    VersionError,
+    output_of,
+    traces_of,
+)
+from auditdp.tracing import (
+    Finding,
+    PairTrace,
+    Trace,
+    VersionChange,
+    VersionsTrace,
+    findings,
+)
 from auditdp.tracing.draws import Release
 from auditdp.tracing.prediction import Experiments
 
@@ -81,7 +93,11 @@ class ComparedAudit:
 
     def settings(self, settings: Settings) -> Settings:
         """Return the settings with more calls where the mechanism changed."""
-        return replace(settings, calls=settings.calls * MORE) if self.result.differs else settings
+        return (
+            replace(settings, calls=settings.calls * MORE)
+            if self.result.differs
+            else settings
+        )
 
 
 class MorePairs:
@@ -100,13 +116,19 @@ class MorePairs:
         return [*self._adjacency.pairs(), *self._pairs]
 
 
-def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) -> ComparedAudit:
+def compared(
+    built: Audit, task: Task, other: OtherVersion, settings: Settings
+) -> ComparedAudit:
     """Compare the mechanism of an audit with that of the other revision."""
     assert task.against is not None  # else there is no other version
     revision = task.against.revision
     if built.is_formula or not isinstance(built.claim, Claim):
         return ComparedAudit(
-            VersionsResult(revision, LawChange.FAILED, reason="only mechanisms with a claim of privacy are")
+            VersionsResult(
+                revision,
+                LawChange.FAILED,
+                reason="only mechanisms with a claim of privacy are",
+            )
         )
     claim, name = built.claim, name_of(built.mechanism)
     listed = _pairs(built, task)
@@ -114,9 +136,13 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
     try:
         old = other.traces(pairs, claim)
     except VersionError as error:
-        return ComparedAudit(VersionsResult(revision, LawChange.FAILED, name, reason=str(error)))
+        return ComparedAudit(
+            VersionsResult(revision, LawChange.FAILED, name, reason=str(error))
+        )
     new = traces_of(built.mechanism, pairs, claim, task)
-    seen = [_BothTraces(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)]
+    seen = [
+        _BothTraces(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)
+    ]
     own = seen[: len(listed)]
     read = VersionsResult(
         revision,
@@ -162,10 +188,17 @@ def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
     They are traced and not played: that the other version keeps the claim on them is what makes a loss there worse.
     """
     found: list[Pair] = []
-    if isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None:
+    if (
+        isinstance(adjacency, Neighbours)
+        and adjacency.search is None
+        and adjacency.relation is None
+    ):
         for pair in listed:
             with suppress(AdjacencyError):  # it does not differ in one record
-                found += [replace(like, name="a pair like the given") for like in Alike([pair]).corner_cases()]
+                found += [
+                    replace(like, name="a pair like the given")
+                    for like in Alike([pair]).corner_cases()
+                ]
     return different([*listed, *found])[len(listed) :][:LIKE]
 
 
@@ -184,12 +217,23 @@ def _lines(seen: Sequence[_BothTraces]) -> list[str]:
 
 def _of_code(each: _BothTraces) -> list[VersionChange]:
     """Return what differs, without releases that the other version has as well, and made fewer or more of on this run."""
-    known = [{_kind(release) for release in trace.first.releases} for trace in (each.new, each.old)]
+    known = [
+        {_kind(release) for release in trace.first.releases}
+        for trace in (each.new, each.old)
+    ]
     return [
         change
         for change in each.versions.changes
-        if not (change.after is None and change.before is not None and _kind(change.before) in known[0])
-        and not (change.before is None and change.after is not None and _kind(change.after) in known[1])
+        if not (
+            change.after is None
+            and change.before is not None
+            and _kind(change.before) in known[0]
+        )
+        and not (
+            change.before is None
+            and change.after is not None
+            and _kind(change.after) in known[1]
+        )
     ]
 
 
@@ -199,24 +243,39 @@ def _kind(release: Release) -> tuple[str, str]:
 
 def _place(change: VersionChange) -> Any:
     release = change.after or change.before
-    return (release.site, change.before is None, change.after is None) if release is not None else None
+    return (
+        (release.site, change.before is None, change.after is None)
+        if release is not None
+        else None
+    )
 
 
 def _named(change: VersionChange) -> str:
     release = change.after or change.before
-    return f"{Path(release.site.file).name}: {change.sentence}" if release is not None else change.sentence
+    return (
+        f"{Path(release.site.file).name}: {change.sentence}"
+        if release is not None
+        else change.sentence
+    )
 
 
 def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
     """Return what the releases lose at most by both versions' traces, where that differs."""
-    old, new = max((each.old.level for each in seen), default=0.0), max((each.new.level for each in seen), default=0.0)
+    old, new = (
+        max((each.old.level for each in seen), default=0.0),
+        max((each.new.level for each in seen), default=0.0),
+    )
     if same_number(old, new, near=SAME):
         return ""
-    then, now = ("without bound" if level == math.inf else f"{level:.4g}" for level in (old, new))
+    then, now = (
+        "without bound" if level == math.inf else f"{level:.4g}" for level in (old, new)
+    )
     return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
 
 
-def _worse(seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed: bool) -> str:
+def _worse(
+    seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed: bool
+) -> str:
     """Return why the claim is not kept any more, on the pair that loses most by its trace; empty where nothing says so.
 
     Args:
@@ -230,16 +289,24 @@ def _worse(seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed
         for each in sorted(seen, key=lambda each: -each.new.share):
             for finding in _breaking(each):
                 place = finding.kind, finding.site
-                shown = changed and finding.kind != "round" and (is_shown(each.new, finding) or _same_noise(each))
+                shown = (
+                    changed
+                    and finding.kind != "round"
+                    and (is_shown(each.new, finding) or _same_noise(each))
+                )
                 more = finding.kind == "loss" and _loses_more(each)
-                if not shown and (more or changed or _same_releases(each)) and (place, more) not in unconfirmed:
+                if (
+                    not shown
+                    and (more or changed or _same_releases(each))
+                    and (place, more) not in unconfirmed
+                ):
                     tried = Experiments(trace, each.new)
-                    shown = tried.confirms(*place) or (more and tried.is_own and tried.is_steady)
+                    shown = tried.confirms(*place) or (
+                        more and tried.is_own and tried.is_steady
+                    )
                     unconfirmed.add((place, more))  # on other pairs it is the same code
                 if shown:
-                    return (
-                        f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
-                    )
+                    return f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
     return ""
 
 
@@ -252,20 +319,33 @@ def _breaking(each: _BothTraces) -> list[Finding]:
 
 def _same_noise(each: _BothTraces) -> bool:
     """Return whether the new version adds noise of families and in functions that the old one has, all of it understood."""
-    old, new = ({_at(release) for release in trace.first.releases} for trace in (each.old, each.new))
+    old, new = (
+        {_at(release) for release in trace.first.releases}
+        for trace in (each.old, each.new)
+    )
     return each.new.extent == "full" and new <= old
 
 
 def _same_releases(each: _BothTraces) -> bool:
     """Return whether both versions make the same releases in the same order, so that no two can be confused."""
-    old, new = ([_at(release) for release in trace.first.releases] for trace in (each.old, each.new))
+    old, new = (
+        [_at(release) for release in trace.first.releases]
+        for trace in (each.old, each.new)
+    )
     return old == new
 
 
 def _loses_more(each: _BothTraces) -> bool:
     """Return whether a release that both versions make loses more in the new one, and none loses less."""
-    sizes = [[findings.size(moved) for moved in trace.moved] for trace in (each.old, each.new)]
-    return _same_releases(each) and sizes[0] != sizes[1] and all(a <= b for a, b in zip(*sizes, strict=False))
+    sizes = [
+        [findings.size(moved) for moved in trace.moved]
+        for trace in (each.old, each.new)
+    ]
+    return (
+        _same_releases(each)
+        and sizes[0] != sizes[1]
+        and all(a <= b for a, b in zip(*sizes, strict=False))
+    )
 
 
 def _at(release: Release) -> tuple[str, str, str]:
@@ -273,7 +353,11 @@ def _at(release: Release) -> tuple[str, str, str]:
 
 
 def bets(
-    read: VersionsResult, built: Audit, seen: Sequence[_BothTraces], other: OtherVersion, settings: Settings
+    read: VersionsResult,
+    built: Audit,
+    seen: Sequence[_BothTraces],
+    other: OtherVersion,
+    settings: Settings,
 ) -> VersionsResult:
     """Return what was read, with what bets on the version told apart."""
 
@@ -288,7 +372,15 @@ def bets(
     pairs = [Pair((THERE, data), (HERE, data), name) for name, data in inputs.items()]
     game = Audit(version, PureDP(0.0), pairs, evidence=["game"])
     found = run_audit(
-        game, replace(settings, calls=calls, key=f"{settings.key} versions", brief=True, find=None, further=())
+        game,
+        replace(
+            settings,
+            calls=calls,
+            key=f"{settings.key} versions",
+            brief=True,
+            find=None,
+            further=(),
+        ),
     )
     read = replace(read, calls=found.calls, alpha=settings.alpha)
     if found.verdict is not Verdict.VIOLATED or found.counterexample is None:
@@ -306,9 +398,16 @@ def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
     for each in seen:
         if each.versions.differs:
             places = frozenset(map(_place, each.versions.changes))
-            differing.setdefault((places, len(differing) if not places else 0), each.pair.data)
-    inputs = [*differing.values(), *(each.pair.data for each in seen if each.versions.differs)]
-    inputs = inputs or [data for each in seen for data in (each.pair.data, each.pair.neighbour)]
+            differing.setdefault(
+                (places, len(differing) if not places else 0), each.pair.data
+            )
+    inputs = [
+        *differing.values(),
+        *(each.pair.data for each in seen if each.versions.differs),
+    ]
+    inputs = inputs or [
+        data for each in seen for data in (each.pair.data, each.pair.neighbour)
+    ]
     found: dict[Any, Any] = {}
     for data in inputs:
         found.setdefault(identity_key(data), data)
@@ -318,8 +417,13 @@ def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
 def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
     """Return the pairs that lose more than those that the audit plays, by the traces of this version."""
     own = {_key(pair) for pair in built.play or built.adjacency.pairs()}
-    played = max((each.new.share for each in seen if _key(each.pair) in own), default=0.0)
-    others = sorted((each for each in seen if _key(each.pair) not in own), key=lambda each: -each.new.share)
+    played = max(
+        (each.new.share for each in seen if _key(each.pair) in own), default=0.0
+    )
+    others = sorted(
+        (each for each in seen if _key(each.pair) not in own),
+        key=lambda each: -each.new.share,
+    )
     return [each.pair for each in islice(_distinct(others, played), PROPOSED)]
 
 

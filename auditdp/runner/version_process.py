@@ -80,19 +80,27 @@ class OtherVersion:
         except (EOFError, OSError):
             raise VersionError("its process died") from None
         except (pickle.PickleError, AttributeError, TypeError, ImportError) as error:
-            raise VersionError(f"inputs or outputs cannot pass between processes: {error}") from None
+            raise VersionError(
+                f"inputs or outputs cannot pass between processes: {error}"
+            ) from None
         if failed:
             raise VersionError(failed)
         return found
 
 
-def traces_of(mechanism: Any, pairs: Sequence[Pair], claim: Claim, task: Task) -> list[PairTrace]:
+def traces_of(
+    mechanism: Any, pairs: Sequence[Pair], claim: Claim, task: Task
+) -> list[PairTrace]:
     """Return the trace of a mechanism on each pair, each on randomness of its own."""
     found = []
     with Trace(mechanism) as trace:
         for number, pair in enumerate(pairs):
             rng = stream(task.root_seed, task.id, "versions", number)
-            found.append(replayed(trace, trace.record(pair.data, rng), pair.neighbour, claim=claim))
+            found.append(
+                replayed(
+                    trace, trace.record(pair.data, rng), pair.neighbour, claim=claim
+                )
+            )
     return found
 
 
@@ -109,7 +117,9 @@ def _serve(task: Task, pipe: Connection) -> NoReturn:
             built = built or _built(task)
             answer = pickle.dumps((_answer(task, built, kind, *arguments), ""))
         except BaseException as error:
-            answer = pickle.dumps((None, f"{type(error).__name__}: {brief(str(error), 300)}"))
+            answer = pickle.dumps(
+                (None, f"{type(error).__name__}: {brief(str(error), 300)}")
+            )
         pipe.send_bytes(answer)
 
 
@@ -118,7 +128,9 @@ def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:
         pairs, claim = arguments
         return traces_of(built.mechanism, pairs, claim, task)
     data, seed = arguments
-    if not is_seeded(built.mechanism):  # else this process would draw what the one draws that it was forked from
+    if not is_seeded(
+        built.mechanism
+    ):  # else this process would draw what the one draws that it was forked from
         random.seed(seed)
         np.random.seed(seed % 2**32)  # noqa: NPY002  # of code that draws from the global state
         if "torch" in sys.modules:
@@ -146,13 +158,17 @@ def _built(task: Task) -> Audit:
     if declared is None:
         raise VersionError(f"no audit {task.name}")
     built, _ = declared.build(declared.sizes(task.overrides)[0])
-    if mixed := sorted(file for file in _own_files(root) if file != Path(task.path).resolve()):
+    if mixed := sorted(
+        file for file in _own_files(root) if file != Path(task.path).resolve()
+    ):
         raise VersionError(f"it needs {mixed[0].relative_to(root)}, which is not there")
     return built
 
 
 def _declared(file: Path, root: Path, name: str) -> Declared | None:
-    found = (item for item in collect(file, root) if item.id.rpartition("::")[2] == name)
+    found = (
+        item for item in collect(file, root) if item.id.rpartition("::")[2] == name
+    )
     return next((replace(item, wrong=item.wrong) for item in found), None)
 
 
@@ -167,12 +183,17 @@ def _is_own(path: Path, root: Path) -> bool:
     if not path.is_relative_to(root) or path.is_relative_to(HARNESS):
         return False
     parts = path.relative_to(root).parts
-    return "site-packages" not in parts and not any(part.startswith(".") for part in parts)
+    return "site-packages" not in parts and not any(
+        part.startswith(".") for part in parts
+    )
 
 
 def _own_files(root: Path) -> dict[Path, str]:
     """Return the files of the project that are imported, with the names of their modules."""
-    named = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    named = {
+        name: getattr(module, "__file__", None)
+        for name, module in list(sys.modules.items())
+    }
     files = {Path(file).resolve(): name for name, file in named.items() if file}
     return {file: name for file, name in files.items() if _is_own(file, root)}
 
@@ -182,7 +203,9 @@ def _forget(root: Path) -> None:
     own = set(_own_files(root).values())
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__dict__", {}).get("__path__", ())
-        folders = path if isinstance(path, Iterable) else ()  # torch.classes makes an attribute of any name
+        folders = (
+            path if isinstance(path, Iterable) else ()
+        )  # torch.classes makes an attribute of any name
         places = [Path(folder).resolve() for folder in folders]
         if name in own or (places and all(_is_own(place, root) for place in places)):
             del sys.modules[name]

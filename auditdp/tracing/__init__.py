@@ -46,7 +46,11 @@ from auditdp.tracing.findings import Finding
 from auditdp.tracing.outcomes import Outcomes
 from auditdp.tracing.pair import PairTrace, checked, compare, in_full, replayed
 from auditdp.tracing.trace import Trace
-from auditdp.tracing.versions_compared import VersionChange, VersionsTrace, compare_versions
+from auditdp.tracing.versions_compared import (
+    VersionChange,
+    VersionsTrace,
+    compare_versions,
+)
 from auditdp.tracing.watched_run import TracedRun
 
 __all__ = [

@@ -41,7 +41,9 @@ FAR = 1e12
 """Stands for a distance that is no number."""
 
 
-def aligned(recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True) -> dict[Key, list[int | None]]:
+def aligned(
+    recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True
+) -> dict[Key, list[int | None]]:
     """Return, for lines and families with other numbers of releases, the recorded one for each of the replay's.
 
     Args:
@@ -50,11 +52,19 @@ def aligned(recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True) 
         in_order: Whether the order of a line is kept. Else lines with as many releases are matched as well.
     """
     sides = (_by_key(recorded.releases), _by_key(replayed.releases))
-    coins = [{key: some for key, some in side.items() if some[0].kind == COIN} for side in sides]
+    coins = [
+        {key: some for key, some in side.items() if some[0].kind == COIN}
+        for side in sides
+    ]
     found = _of_records(*coins, both=(recorded, replayed))
     for key, mine in sides[0].items():
         theirs = sides[1].get(key, [])
-        if key in found or not theirs or len(mine) * len(theirs) > MOST or max(len(mine), len(theirs)) < 2:
+        if (
+            key in found
+            or not theirs
+            or len(mine) * len(theirs) > MOST
+            or max(len(mine), len(theirs)) < 2
+        ):
             continue
         if not in_order:
             found[key] = _assigned(mine, theirs)
@@ -65,7 +75,9 @@ def aligned(recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True) 
     return found
 
 
-def aligned_draws(recorded: TracedRun, replayed: TracedRun) -> dict[Key, list[int | None]]:
+def aligned_draws(
+    recorded: TracedRun, replayed: TracedRun
+) -> dict[Key, list[int | None]]:
     """Return, for lines and samplers that draw what a coin is made of for each record, the same for their draws."""
     sides: list[dict[Key, list[WatchedDraw]]] = []
     for run in (recorded, replayed):
@@ -77,21 +89,34 @@ def aligned_draws(recorded: TracedRun, replayed: TracedRun) -> dict[Key, list[in
 
 
 def _of_records(
-    recorded: Mapping[Key, Sequence[Any]], replayed: Mapping[Key, Sequence[Any]], *, both: tuple[TracedRun, TracedRun]
+    recorded: Mapping[Key, Sequence[Any]],
+    replayed: Mapping[Key, Sequence[Any]],
+    *,
+    both: tuple[TracedRun, TracedRun],
 ) -> dict[Key, list[int | None]]:
     """Return the number of the recorded one for each of the replay's, where both have as many for each of their records."""
     other = {key: (some, replayed.get(key, ())) for key, some in recorded.items()}
-    other = {key: sides for key, sides in other.items() if sides[1] and len(sides[0]) != len(sides[1])}
+    other = {
+        key: sides
+        for key, sides in other.items()
+        if sides[1] and len(sides[0]) != len(sides[1])
+    }
     changed = changed_record(Pair(*(run.data for run in both))) if other else None
     found: dict[Key, list[int | None]] = {}
     if changed is None:
         return found
     place, (before, after) = changed
     for key, (mine, theirs) in other.items():
-        if before and not len(mine) % before and len(mine) // before * after == len(theirs):
+        if (
+            before
+            and not len(mine) % before
+            and len(mine) // before * after == len(theirs)
+        ):
             found[key] = []
             for start in range(0, len(mine), before):
-                numbers: list[int | None] = [one.number for one in mine[start : start + before]]
+                numbers: list[int | None] = [
+                    one.number for one in mine[start : start + before]
+                ]
                 numbers[place : place + (after < before)] = [None] * (after > before)
                 found[key] += numbers
     return found
@@ -104,10 +129,14 @@ def _by_key(releases: Sequence[Release]) -> dict[Key, list[Release]]:
     return found
 
 
-def _labelled(mine: Sequence[Release], theirs: Sequence[Release]) -> list[int | None] | None:
+def _labelled(
+    mine: Sequence[Release], theirs: Sequence[Release]
+) -> list[int | None] | None:
     """Return the same by labels, None where they tell nothing: some are missing or come twice, or all are in place."""
     labels = [[release.label for release in side] for side in (mine, theirs)]
-    if labels[0] == labels[1] or any(not all(side) or len(set(side)) < len(side) for side in labels):
+    if labels[0] == labels[1] or any(
+        not all(side) or len(set(side)) < len(side) for side in labels
+    ):
         return None
     numbers = {release.label: release.number for release in mine}
     return [numbers.get(release.label) for release in theirs]
@@ -135,10 +164,16 @@ def _matched(mine: Sequence[Release], theirs: Sequence[Release]) -> list[int | N
 
 def _assigned(mine: Sequence[Release], theirs: Sequence[Release]) -> list[int | None]:
     """Return the same in any order: the assignment in which values move least."""
-    from scipy.optimize import linear_sum_assignment  # slow to load: only where it is needed
+    from scipy.optimize import (
+        linear_sum_assignment,
+    )  # slow to load: only where it is needed
 
-    rows, columns = linear_sum_assignment([[_distance(one, other) for other in theirs] for one in mine])
-    taken = {int(column): mine[row].number for row, column in zip(rows, columns, strict=True)}
+    rows, columns = linear_sum_assignment(
+        [[_distance(one, other) for other in theirs] for one in mine]
+    )
+    taken = {
+        int(column): mine[row].number for row, column in zip(rows, columns, strict=True)
+    }
     return [taken.get(place) for place in range(len(theirs))]
 
 
@@ -156,7 +191,12 @@ COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
     "greater_equal": (operator.ge, False, True),
 }
 """By the name of numpy's function: the operator, whether small noise makes it true, and whether equality counts as large."""
-MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+MIRRORED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
 
 
 def compare(noise: Any, other: Any, name: str) -> Any:
@@ -174,11 +214,17 @@ def compare(noise: Any, other: Any, name: str) -> Any:
         return compute(noise.settle("is compared with a number"), other)
     probability, limits, below = event
     term = noise.terms[0]
-    happened = noise.run.release(COIN, NoiseLaw("coin"), probability, compute(noise.value, other), here(), ())
+    happened = noise.run.release(
+        COIN, NoiseLaw("coin"), probability, compute(noise.value, other), here(), ()
+    )
     if term.draw.used:  # noise that went into a release is compared as well
         noise.run.traced.releases[-1].earlier = tuple(term.draw.earlier(term.index))
     seen = of_tensor(happened)
-    is_below = seen if small == bool(all_of(number(term.factor) * term.draw.law.scale > 0)) else np.logical_not(seen)
+    is_below = (
+        seen
+        if small == bool(all_of(number(term.factor) * term.draw.law.scale > 0))
+        else np.logical_not(seen)
+    )
     low, high = limits
     term.draw.limits[term.index if isinstance(term.index, int) else WHOLE] = (
         np.where(is_below, low, np.maximum(low, below))[()],
@@ -187,7 +233,9 @@ def compare(noise: Any, other: Any, name: str) -> Any:
     return happened
 
 
-def _event(noise: Form, other: Any, small: bool, strict: bool) -> tuple[Any, tuple[Any, Any], Any] | None:
+def _event(
+    noise: Form, other: Any, small: bool, strict: bool
+) -> tuple[Any, tuple[Any, Any], Any] | None:
     """Return the probability that a comparison is true, given earlier ones, what these leave, and P(draw below)."""
     if noise.settled is not None or len(noise.terms) != 1 or not is_numeric(other):
         return None
@@ -212,29 +260,55 @@ def _event(noise: Form, other: Any, small: bool, strict: bool) -> tuple[Any, tup
             return None
         if family.is_whole:  # P(U < z) is P(U <= z − 1) for whole z
             takes_equal = strict == positive
-            point = np.where(takes_equal, np.ceil(point - 1e-9) - 1, np.floor(point + 1e-9))[()]
+            point = np.where(
+                takes_equal, np.ceil(point - 1e-9) - 1, np.floor(point + 1e-9)
+            )[()]
         below = family.distribution(point, draw.law.parameter)
         low, high = limits = draw.limits.get(key, (0.0, 1.0))
         width = high - low
-        inside = np.clip((np.clip(below, low, high) - low) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        inside = np.clip(
+            (np.clip(below, low, high) - low) / np.where(width > 0, width, 1.0),
+            0.0,
+            1.0,
+        )
         probability = inside if small == positive else 1 - inside
-    return probability[()] if isinstance(probability, np.ndarray) else probability, limits, below
+    return (
+        probability[()] if isinstance(probability, np.ndarray) else probability,
+        limits,
+        below,
+    )
 
 
-def _tournament(noise: Form, other: Form, compute: Callable[[Any, Any], Any], small: bool) -> Any:
+def _tournament(
+    noise: Form, other: Form, compute: Callable[[Any, Any], Any], small: bool
+) -> Any:
     """Return which of two scores with Gumbel noise is larger, as an event; None where they are none.
 
     The larger of two is again a score with Gumbel noise, ln(e^v + e^w), independent of which one it was.
     """
     laws = [one.law for one in (noise, other)]
-    alike = laws[0].family == laws[1].family == "Gumbel" and same(laws[0].scale, laws[1].scale)
-    if not alike or ndim(noise.value) or ndim(other.value) or noise.settled or other.settled:
+    alike = laws[0].family == laws[1].family == "Gumbel" and same(
+        laws[0].scale, laws[1].scale
+    )
+    if (
+        not alike
+        or ndim(noise.value)
+        or ndim(other.value)
+        or noise.settled
+        or other.settled
+    ):
         return None
     scale = float(laws[0].scale)
     if scale <= 0 or any(one.weight == -math.inf for one in (noise, other)):
         return None
-    scores = (float(0.0 if one.offset is None else one.offset) / scale for one in (noise, other))
-    mine, theirs = (s if one.weight is None else one.weight for s, one in zip(scores, (noise, other), strict=True))
+    scores = (
+        float(0.0 if one.offset is None else one.offset) / scale
+        for one in (noise, other)
+    )
+    mine, theirs = (
+        s if one.weight is None else one.weight
+        for s, one in zip(scores, (noise, other), strict=True)
+    )
     larger = 1 / (1 + math.exp(min(theirs - mine, 700.0)))
     chance, result = 1 - larger if small else larger, compute(noise.value, other.value)
     happened = noise.run.release(COIN, NoiseLaw("coin"), chance, result, here(), ())
@@ -245,7 +319,12 @@ def _tournament(noise: Form, other: Form, compute: Callable[[Any, Any], Any], sm
 
 def searched(noise: Form, table: Any, side: str) -> Any:
     """Return the place in a table of sums of a uniform draw, as a choice; None where it is none."""
-    if noise.settled is not None or len(noise.terms) != 1 or ndim(noise.value) > 1 or ndim(table) != 1:
+    if (
+        noise.settled is not None
+        or len(noise.terms) != 1
+        or ndim(noise.value) > 1
+        or ndim(table) != 1
+    ):
         return None
     draw = noise.terms[0].draw
     if draw.law.family not in ("uniform", "integer") or draw.limits or draw.used:
@@ -258,7 +337,9 @@ def searched(noise: Form, table: Any, side: str) -> Any:
         points = points / draw.law.parameter
     chances = np.diff(np.clip(points, 0.0, 1.0), prepend=0.0, append=1.0)
     plain = np.searchsorted(table, noise.value, side=side)  # type: ignore[call-overload]
-    return noise.run.release(CHOICE, NoiseLaw("choice"), np.maximum(chances, 0.0), plain, here(), noise.terms)
+    return noise.run.release(
+        CHOICE, NoiseLaw("choice"), np.maximum(chances, 0.0), plain, here(), noise.terms
+    )
 
 
 def largest(noise: Form, *arguments: Any, **keywords: Any) -> Any:
@@ -276,6 +357,10 @@ def largest(noise: Form, *arguments: Any, **keywords: Any) -> Any:
         or not scale.flat[0] > 0
     ):
         return np.argmax(noise.settle("is used by its order"), *arguments, **keywords)
-    location = np.broadcast_to(0.0 if noise.offset is None else noise.offset, shape_of(noise.value)).ravel()
+    location = np.broadcast_to(
+        0.0 if noise.offset is None else noise.offset, shape_of(noise.value)
+    ).ravel()
     made = NoiseLaw("Gumbel", float(scale.flat[0]))
-    return noise.run.release(MAXIMUM, made, location.copy(), np.argmax(noise.value), here(), noise.terms)
+    return noise.run.release(
+        MAXIMUM, made, location.copy(), np.argmax(noise.value), here(), noise.terms
+    )

@@ -40,7 +40,11 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
     if family == "permutation":
         if kept.ndim != 1 or len(drawn) - len(kept) != (1 if more else -1):
             return fresh
-        kept = np.insert(kept, int(np.argmax(drawn == place)), place) if more else kept[~gone]
+        kept = (
+            np.insert(kept, int(np.argmax(drawn == place)), place)
+            if more
+            else kept[~gone]
+        )
     elif kept.shape != drawn.shape:
         return fresh
     elif more:
@@ -50,7 +54,11 @@ def among(family: str, recorded: Any, fresh: Any, place: int, more: bool) -> Any
         if family == "sample of items" and kept.ndim:
             left = set((kept - past)[~gone].tolist())
             drawn = np.array(next((k for k in drawn.tolist() if k not in left), 0))
-        kept = kept - past if family == "permutation" else np.where(gone, drawn, kept - past)
+        kept = (
+            kept - past
+            if family == "permutation"
+            else np.where(gone, drawn, kept - past)
+        )
     if hasattr(fresh, "detach"):
         return fresh.new_tensor(kept)
     return kept.astype(drawn.dtype) if ndim(fresh) else type(fresh)(kept)

@@ -36,18 +36,43 @@ GATHERING: dict[str, tuple[int, ...]] = {
 }
 """Functions that put entries of several arrays into one: which arguments these are; none where it is the first, a list."""
 LINEAR = (
-    *("matmul", "dot", "inner", "vdot", "einsum", "tensordot", "convolve", "sum", "mean", "cumsum", "diff", "trace"),
+    *(
+        "matmul",
+        "dot",
+        "inner",
+        "vdot",
+        "einsum",
+        "tensordot",
+        "convolve",
+        "sum",
+        "mean",
+        "cumsum",
+        "diff",
+        "trace",
+    ),
     *("outer", "kron"),
 )
 """Functions that are linear in each array."""
 LAYING = (
-    *("reshape", "ravel", "transpose", "squeeze", "split", "array_split", "expand_dims", "broadcast_to", "tile"),
+    *(
+        "reshape",
+        "ravel",
+        "transpose",
+        "squeeze",
+        "split",
+        "array_split",
+        "expand_dims",
+        "broadcast_to",
+        "tile",
+    ),
     *("flip", "roll", "repeat", "take"),
 )
 """Functions that lay entries out in another way, in one array or several."""
 
 
-def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def ufunc(
+    function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
     """Apply a ufunc of numpy: what ``Noise.__array_ufunc__`` does."""
     name, out = function.__name__, keywords.get("out")
     plain_call = method == "__call__" and set(keywords) <= {"out"}
@@ -58,16 +83,28 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
     if plain_call and name in COMPARISONS and len(inputs) == 2:
         return _into(out, compare(inputs[0], inputs[1], name))
     if plain_call and name == "rint" and out is None:
-        return rounded(inputs[0], np.rint(inputs[0].value)) or np.rint(inputs[0].settle("is rounded"))
+        return rounded(inputs[0], np.rint(inputs[0].value)) or np.rint(
+            inputs[0].settle("is rounded")
+        )
     log = plain_call and name in LOGARITHMS and out is None
     if log and (found := logarithm(inputs[0], function, LOGARITHMS[name])) is not None:
         return found
-    is_linear = (name == "matmul" and plain_call and out is None) or (name == "add" and method == "reduce")
-    if is_linear and (found := through(getattr(function, method), inputs, keywords)) is not None:
+    is_linear = (name == "matmul" and plain_call and out is None) or (
+        name == "add" and method == "reduce"
+    )
+    if (
+        is_linear
+        and (found := through(getattr(function, method), inputs, keywords)) is not None
+    ):
         return found
     if plain_call and name == "absolute" and out is None:
         return abs(inputs[0])
-    if plain_call and name == "sign" and out is None and (found := sign_of(inputs[0])) is not None:
+    if (
+        plain_call
+        and name == "sign"
+        and out is None
+        and (found := sign_of(inputs[0])) is not None
+    ):
         return found
     return plainly(getattr(function, method), inputs, keywords, name)
 
@@ -86,7 +123,9 @@ def _into(out: Any, result: Any) -> Any:
     return target
 
 
-def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def array_function(
+    function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
     """Apply a function of numpy: what ``Noise.__array_function__`` does."""
     name = function.__name__
     first: Any = arguments[0] if arguments else None
@@ -96,19 +135,45 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             return getattr(first, name)(*arguments[1:], **keywords)
         if is_array and name in LAYING:
             return first.laid(lambda array: function(array, *arguments[1:], **keywords))
-        if name in ROUNDINGS and len(arguments) == 1 and not keywords and first.settled is None:
+        if (
+            name in ROUNDINGS
+            and len(arguments) == 1
+            and not keywords
+            and first.settled is None
+        ):
             found = rounded(first, np.round(first.value))
             if found is not None:
                 return found
-    if name in LINEAR and "out" not in keywords and (made := through(function, arguments, keywords)) is not None:
+    if (
+        name in LINEAR
+        and "out" not in keywords
+        and (made := through(function, arguments, keywords)) is not None
+    ):
         return made
-    if name in GATHERING and (made := gathering(function, arguments, keywords, GATHERING[name])) is not None:
+    if (
+        name in GATHERING
+        and (made := gathering(function, arguments, keywords, GATHERING[name]))
+        is not None
+    ):
         return made
-    if name == "clip" and isinstance(first, Noise) and first.settled is None and len(arguments) == 3 and not keywords:
+    if (
+        name == "clip"
+        and isinstance(first, Noise)
+        and first.settled is None
+        and len(arguments) == 3
+        and not keywords
+    ):
         _, low, high = arguments
-        if (found := clipped(first, low, high, np.clip(first.value, low, high))) is not None:
+        if (
+            found := clipped(first, low, high, np.clip(first.value, low, high))
+        ) is not None:
             return found
-    if name == "searchsorted" and len(arguments) > 1 and isinstance(arguments[1], Noise) and "sorter" not in keywords:
+    if (
+        name == "searchsorted"
+        and len(arguments) > 1
+        and isinstance(arguments[1], Noise)
+        and "sorter" not in keywords
+    ):
         side = keywords.get("side", arguments[2] if len(arguments) > 2 else "left")
         found = searched(arguments[1], plain((first,), "is a table")[0], side)
         if found is not None:
@@ -116,7 +181,9 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     return plainly(function, arguments, keywords, name)
 
 
-def through(function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def through(
+    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
     """Return what a function makes of noise, in which it is linear but for a constant; None where it is not followed."""
     places = [k for k, argument in enumerate(arguments) if type(argument) is Noise]
     if len(places) != 1 or arguments[places[0]].settled is not None:
@@ -129,11 +196,17 @@ def through(function: Callable[..., Any], arguments: Sequence[Any], keywords: Ma
             given[places[0]] = array
             return function(*given, **keywords)
         double = {key: _double(value) for key, value in keywords.items()}
-        others = [_double(value) for value in (*given[: places[0]], array, *given[places[0] + 1 :])]
+        others = [
+            _double(value)
+            for value in (*given[: places[0]], array, *given[places[0] + 1 :])
+        ]
         return function(*others, **double).numpy()
 
     def compute() -> Any:
-        return function(*(noise.value if type(value) is Noise else value for value in arguments), **keywords)
+        return function(
+            *(noise.value if type(value) is Noise else value for value in arguments),
+            **keywords,
+        )
 
     return linear(noise, compute, of)
 
@@ -142,14 +215,23 @@ def _double(value: Any) -> Any:
     """Return a tensor of double precision in place of a tensor, or an array, of numbers with fractions."""
     if isinstance(value, list | tuple):
         return type(value)(map(_double, value))
-    tensor = sys.modules["torch"].from_numpy(value) if isinstance(value, np.ndarray) else value
+    tensor = (
+        sys.modules["torch"].from_numpy(value)
+        if isinstance(value, np.ndarray)
+        else value
+    )
     if not hasattr(tensor, "is_floating_point"):
         return value
-    return tensor.detach().cpu().double() if tensor.is_floating_point() else tensor.cpu()
+    return (
+        tensor.detach().cpu().double() if tensor.is_floating_point() else tensor.cpu()
+    )
 
 
 def gathering(
-    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any], which: tuple[int, ...]
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    which: tuple[int, ...],
 ) -> Noise | None:
     """Return noise that a function puts together; None where it is not followed.
 
@@ -159,7 +241,9 @@ def gathering(
         keywords: Its keyword arguments.
         which: The arguments that are arrays; none where it is the first, a list of them.
     """
-    if len(arguments) <= max(which, default=0) or (not which and not isinstance(arguments[0], list | tuple)):
+    if len(arguments) <= max(which, default=0) or (
+        not which and not isinstance(arguments[0], list | tuple)
+    ):
         return None
 
     def gather(parts: list[Any]) -> Any:
@@ -181,15 +265,25 @@ def _plain(value: Any, why: str) -> Any:
         return value.settle(why)
     if type(value) is dict:
         return {key: _plain(item, why) for key, item in value.items()}
-    if isinstance(value, list | tuple) and any(isinstance(item, Noise) for item in value):
+    if isinstance(value, list | tuple) and any(
+        isinstance(item, Noise) for item in value
+    ):
         return type(value)(_plain(item, why) for item in value)
     return value
 
 
-def plainly(function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any], name: str) -> Any:
+def plainly(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    name: str,
+) -> Any:
     """Call a function of a library with ordinary numbers in place of noise."""
     why = f"is used by {name}"
-    return function(*plain(arguments, why), **{key: _plain(value, why) for key, value in keywords.items()})
+    return function(
+        *plain(arguments, why),
+        **{key: _plain(value, why) for key, value in keywords.items()},
+    )
 
 
 NAMES = {"int": "__watched_int__", "float": "__watched_float__"}
@@ -224,8 +318,13 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
         code: The code of a function.
         own: Names among these two that its module defines itself.
     """
-    constants = tuple(converted(part, own) if isinstance(part, CodeType) else part for part in code.co_consts)
-    nested = any(new is not old for new, old in zip(constants, code.co_consts, strict=True))
+    constants = tuple(
+        converted(part, own) if isinstance(part, CodeType) else part
+        for part in code.co_consts
+    )
+    nested = any(
+        new is not old for new, old in zip(constants, code.co_consts, strict=True)
+    )
     body, names = bytearray(code.co_code), list(code.co_names)
     changed = False
     for name, watched in NAMES.items():
@@ -235,7 +334,9 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
         places = [
             at
             for at in range(0, len(body), 2)
-            if body[at] == LOAD_GLOBAL and body[at + 1] == called and not (at and body[at - 2] == EXTENDED_ARG)
+            if body[at] == LOAD_GLOBAL
+            and body[at + 1] == called
+            and not (at and body[at - 2] == EXTENDED_ARG)
         ]
         if not places or len(names) > LAST:
             continue
@@ -251,5 +352,7 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
 def own_names(namespace: dict[str, Any]) -> frozenset[str]:
     """Return which of the two names a module has for something of its own."""
     return frozenset(
-        name for name in NAMES if namespace.get(name, getattr(builtins, name)) is not getattr(builtins, name)
+        name
+        for name in NAMES
+        if namespace.get(name, getattr(builtins, name)) is not getattr(builtins, name)
     )

@@ -49,7 +49,12 @@ class ComposedLoss:
         """Return it with every loss so many times as large, but for what occurs on one input alone."""
         return ComposedLoss(
             tuple(
-                Loss(p.epsilon * factor, p.delta, p.squared_mu * factor**2, None if p.rho is None else p.rho * factor)
+                Loss(
+                    p.epsilon * factor,
+                    p.delta,
+                    p.squared_mu * factor**2,
+                    None if p.rho is None else p.rho * factor,
+                )
                 for p in self.parts
             )
         )
@@ -86,21 +91,33 @@ class ComposedLoss:
     def delta_at(self, epsilon: float) -> float:
         """Return a δ such that the pair is (epsilon, δ)-indistinguishable as far as its releases go."""
         if self.delta >= 1 or self.statements > LARGEST or math.isinf(self.squared_mu):
-            return min(1.0, self.delta) if self.statements <= epsilon and not self.squared_mu else 1.0
+            return (
+                min(1.0, self.delta)
+                if self.statements <= epsilon and not self.squared_mu
+                else 1.0
+            )
         if not self.squared_mu:
-            return self.delta if self.statements <= epsilon * (1 + SLACK) else self._of_statements(epsilon)
+            return (
+                self.delta
+                if self.statements <= epsilon * (1 + SLACK)
+                else self._of_statements(epsilon)
+            )
         bounds = [1.0]
         if not self.delta:
             bounds.append(ZCDP(self.rho).delta_at(epsilon))
         if epsilon >= self.statements:
-            gaussian = GaussianCurve(1 / math.sqrt(self.squared_mu)).delta_at(epsilon - self.statements)
+            gaussian = GaussianCurve(1 / math.sqrt(self.squared_mu)).delta_at(
+                epsilon - self.statements
+            )
             bounds.append(self.delta + (1 - self.delta) * gaussian)
         return min(bounds)
 
     def _of_statements(self, epsilon: float) -> float:
         lossy = [part for part in self.parts if part.epsilon > 0]
         rest = [part for part in self.parts if not part.epsilon]
-        own = HeterogeneousComposition(tuple(p.epsilon for p in lossy), tuple(p.delta for p in lossy)).delta_at(epsilon)
+        own = HeterogeneousComposition(
+            tuple(p.epsilon for p in lossy), tuple(p.delta for p in lossy)
+        ).delta_at(epsilon)
         kept = math.prod(1 - part.delta for part in rest)
         return 1 - (1 - own) * kept
 
@@ -112,7 +129,8 @@ class ComposedLoss:
             if self.delta:
                 return math.inf
             return math.hypot(
-                math.sqrt(self.squared_mu), *(_mu_of(part.epsilon) for part in self.parts if part.epsilon)
+                math.sqrt(self.squared_mu),
+                *(_mu_of(part.epsilon) for part in self.parts if part.epsilon),
             )
         if isinstance(claim, ZeroConcentratedDP):
             return self.rho
@@ -121,10 +139,19 @@ class ComposedLoss:
         quoted = allowed_delta(claim)
         if not quoted or self.epsilon <= 0:
             return self.epsilon
-        if self.delta > quoted or self.statements > LARGEST or math.isinf(self.squared_mu):
+        if (
+            self.delta > quoted
+            or self.statements > LARGEST
+            or math.isinf(self.squared_mu)
+        ):
             return math.inf
         return min(
-            epsilon_from(self.delta_at, quoted, pure=self.statements if not self.squared_mu else math.inf), self.epsilon
+            epsilon_from(
+                self.delta_at,
+                quoted,
+                pure=self.statements if not self.squared_mu else math.inf,
+            ),
+            self.epsilon,
         )
 
     def satisfies(self, claim: Claim) -> bool:
@@ -133,19 +160,34 @@ class ComposedLoss:
             return self.level(claim) <= claim.level * (1 + SLACK)
         if not self.parts:
             return True
-        return all(self.delta_at(float(e)) <= float(d) * (1 + 1e-6) + 1e-15 for e, d in claim.statements())
+        return all(
+            self.delta_at(float(e)) <= float(d) * (1 + 1e-6) + 1e-15
+            for e, d in claim.statements()
+        )
 
     def share(self, claim: Claim) -> float:
         """Return a number that grows with the loss, 1 at the claim: what a search maximises, without composing curves."""
         if isinstance(claim, PureDP | GaussianDP | ZeroConcentratedDP | RenyiDP):
             level = self.level(claim)
             return level / claim.level if claim.level else (math.inf if level else 0.0)
-        if self.delta >= 1 or math.isinf(self.statements) or math.isinf(self.squared_mu):
+        if (
+            self.delta >= 1
+            or math.isinf(self.statements)
+            or math.isinf(self.squared_mu)
+        ):
             return math.inf
         allowed = allowed_delta(claim)
         spent = self.delta / allowed if allowed else (math.inf if self.delta else 0.0)
-        mu = math.sqrt(self.squared_mu) / _mu_within(claim.level, allowed) if self.squared_mu and allowed else 0.0
-        statements = self.statements / claim.level if claim.level else (math.inf if self.statements else 0.0)
+        mu = (
+            math.sqrt(self.squared_mu) / _mu_within(claim.level, allowed)
+            if self.squared_mu and allowed
+            else 0.0
+        )
+        statements = (
+            self.statements / claim.level
+            if claim.level
+            else (math.inf if self.statements else 0.0)
+        )
         return max(statements + mu, spent)
 
 
@@ -158,7 +200,10 @@ def _mu_of(epsilon: float) -> float:
     """Return the μ of Gaussian DP that every ε-DP pair satisfies."""
     if math.isinf(epsilon):
         return math.inf
-    from scipy.special import log_expit, ndtri_exp  # slow to load: only where it is needed
+    from scipy.special import (
+        log_expit,
+        ndtri_exp,
+    )  # slow to load: only where it is needed
 
     return float(-2 * ndtri_exp(log_expit(-epsilon)))
 
@@ -171,5 +216,9 @@ def _mu_within(epsilon: float, delta: float) -> float:
 
 def allowed_delta(claim: Claim | None) -> float:
     """Return the delta that a claim states, or that its curve is quoted at; 0 for claims without one."""
-    delta = claim.quoted if isinstance(claim, AccountedDP) else getattr(claim, "delta", None)
+    delta = (
+        claim.quoted
+        if isinstance(claim, AccountedDP)
+        else getattr(claim, "delta", None)
+    )
     return float(delta or 0.0)

@@ -28,23 +28,44 @@ class Coordinates(NamedTuple):
 
     def taken(self, index: Any, factors: Any) -> Coordinates:
         """Return those of some entries, in that order, multiplied by factors."""
-        starts, ends = (np.searchsorted(self.rows, index, side) for side in ("left", "right"))
+        starts, ends = (
+            np.searchsorted(self.rows, index, side) for side in ("left", "right")
+        )
         counts = ends - starts
         rows = np.repeat(np.arange(len(index)), counts)
-        at = np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
-        return Coordinates(self.draws, rows, self.which[at], self.places[at], self.numbers[at] * factors[rows])
+        at = np.arange(counts.sum()) + np.repeat(
+            starts - np.cumsum(counts) + counts, counts
+        )
+        return Coordinates(
+            self.draws,
+            rows,
+            self.which[at],
+            self.places[at],
+            self.numbers[at] * factors[rows],
+        )
 
     @property
     def columns(self) -> Any:
         """Numbers that two of the coordinates share if they are of the same entry of a draw, whatever its name."""
-        first: dict[int, int] = {}  # draws that are the same numbers share what they were used in
-        names = np.array([first.setdefault(id(draw.used), len(first)) for draw in self.draws], np.int64)
-        _, found = np.unique(np.stack([names[self.which], self.places]), axis=1, return_inverse=True)
+        first: dict[
+            int, int
+        ] = {}  # draws that are the same numbers share what they were used in
+        names = np.array(
+            [first.setdefault(id(draw.used), len(first)) for draw in self.draws],
+            np.int64,
+        )
+        _, found = np.unique(
+            np.stack([names[self.which], self.places]), axis=1, return_inverse=True
+        )
         return found.ravel()
 
     def by_draw(self) -> list[tuple[WatchedDraw, Any]]:
         """Return each draw with its entries."""
-        return [(draw, self.places[self.which == k]) for k, draw in enumerate(self.draws) if np.any(self.which == k)]
+        return [
+            (draw, self.places[self.which == k])
+            for k, draw in enumerate(self.draws)
+            if np.any(self.which == k)
+        ]
 
 
 class Mixed(WatchedDraw):
@@ -63,7 +84,13 @@ class Mixed(WatchedDraw):
 
     def earlier(self, index: Any) -> list[int]:
         """Return the releases that some entries went into already."""
-        return sorted({number for draw, places in self._of(index) for number in draw.earlier(places)})
+        return sorted(
+            {
+                number
+                for draw, places in self._of(index)
+                for number in draw.earlier(places)
+            }
+        )
 
     def use(self, index: Any, release: int) -> None:
         """Note that some entries go into a release."""
@@ -76,13 +103,22 @@ def coordinates(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Coordinates:
     parts: list[Coordinates] = []
     for term in terms:
         index, factors, scales = (
-            np.broadcast_to(part, shape).ravel() for part in (term.index, term.factor, term.draw.law.scale)
+            np.broadcast_to(part, shape).ravel()
+            for part in (term.index, term.factor, term.draw.law.scale)
         )
         if isinstance(term.draw, Mixed):
             parts.append(term.draw.of.taken(index, factors))
         else:
             rows = np.arange(len(index))
-            parts.append(Coordinates((term.draw,), rows, np.zeros(len(index), np.int64), index, factors * scales))
+            parts.append(
+                Coordinates(
+                    (term.draw,),
+                    rows,
+                    np.zeros(len(index), np.int64),
+                    index,
+                    factors * scales,
+                )
+            )
     return parts[0] if len(parts) == 1 else together(parts, [0] * len(parts))
 
 
@@ -93,7 +129,9 @@ def together(parts: list[Coordinates], after: list[int]) -> Coordinates:
         (part.rows + start, part.which + offset, part.places, part.numbers)
         for part, start, offset in zip(parts, after, offsets, strict=False)
     ]
-    rows, which, places, numbers = (np.concatenate(each) for each in zip(*made, strict=True))
+    rows, which, places, numbers = (
+        np.concatenate(each) for each in zip(*made, strict=True)
+    )
     order = np.argsort(rows, kind="stable")
     draws = tuple(draw for part in parts for draw in part.draws)
     return Coordinates(draws, rows[order], which[order], places[order], numbers[order])

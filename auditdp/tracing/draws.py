@@ -65,7 +65,9 @@ class WatchedDraw:
         """Return whether some entries were compared with a number before."""
         if not self.limits:
             return False
-        return WHOLE in self.limits or not isinstance(index, int) or index in self.limits
+        return (
+            WHOLE in self.limits or not isinstance(index, int) or index in self.limits
+        )
 
     def earlier(self, index: Any) -> list[int]:
         """Return the releases that some entries went into already."""
@@ -73,7 +75,9 @@ class WatchedDraw:
             return []
         if isinstance(index, int):
             return [self.used[index]] if index in self.used else []
-        return sorted({self.used[k] for k in np.ravel(index).tolist() if k in self.used})
+        return sorted(
+            {self.used[k] for k in np.ravel(index).tolist() if k in self.used}
+        )
 
     def use(self, index: Any, release: int) -> None:
         """Note that some entries go into a release."""
@@ -109,18 +113,33 @@ def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
         if term.draw.limits and term.draw.compared(term.index):
             return NoiseLaw(f"{law.family}{COMPARED}")
         same_scale = isinstance(term.factor, float) and term.factor == 1.0
-        return law if same_scale else NoiseLaw(law.family, _times(term.factor, law.scale), law.parameter)
+        return (
+            law
+            if same_scale
+            else NoiseLaw(law.family, _times(term.factor, law.scale), law.parameter)
+        )
     laws = [term.draw.law for term in terms]
     if any(term.draw.compared(term.index) for term in terms):
         return NoiseLaw(f"{laws[0].family}{COMPARED}")
     families = {law.family for law in laws}
-    scales = [_times(term.factor, law.scale) for term, law in zip(terms, laws, strict=True)]
+    scales = [
+        _times(term.factor, law.scale) for term, law in zip(terms, laws, strict=True)
+    ]
     if families == {"Gaussian"}:
         if all(ndim(scale) == 0 for scale in scales):
             return NoiseLaw("Gaussian", math.hypot(*map(float, scales)))
         return NoiseLaw("Gaussian", np.sqrt(sum(np.square(scale) for scale in scales)))
-    if len(terms) == 2 and len(families) == 1 and same(_times(-1.0, scales[0]), scales[1]) and not _is_one(*terms):
-        pair = {"geometric": "two-sided geometric", "exponential": "Laplace", "Gumbel": "logistic"}
+    if (
+        len(terms) == 2
+        and len(families) == 1
+        and same(_times(-1.0, scales[0]), scales[1])
+        and not _is_one(*terms)
+    ):
+        pair = {
+            "geometric": "two-sided geometric",
+            "exponential": "Laplace",
+            "Gumbel": "logistic",
+        }
         name = pair.get(next(iter(families)))
         if name is not None and same(laws[0].parameter, laws[1].parameter):
             return NoiseLaw(name, np.abs(scales[0]), laws[0].parameter)
@@ -129,14 +148,28 @@ def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
 
 def _is_one(first: Term, second: Term) -> bool:
     """Return whether two terms are made of one draw, as two logarithms of one uniform draw are."""
-    return first.draw.used is second.draw.used and bool(np.any(np.equal(first.index, second.index)))
+    return first.draw.used is second.draw.used and bool(
+        np.any(np.equal(first.index, second.index))
+    )
 
 
 def _times(a: Any, b: Any) -> Any:
-    return b if isinstance(a, float) and a == 1.0 else a if isinstance(b, float) and b == 1.0 else a * b
+    return (
+        b
+        if isinstance(a, float) and a == 1.0
+        else a
+        if isinstance(b, float) and b == 1.0
+        else a * b
+    )
 
 
-COIN, CHOICE, MAXIMUM, NOISY, ALONE = "coin", "choice", "maximum", "noise on a value", "noise alone"
+COIN, CHOICE, MAXIMUM, NOISY, ALONE = (
+    "coin",
+    "choice",
+    "maximum",
+    "noise on a value",
+    "noise alone",
+)
 """Kinds of releases: an event of known probability, a name by a table of probabilities, the name of the largest noisy
 score, a value with noise, and noise that the code uses by itself, as public randomness."""
 

@@ -65,9 +65,19 @@ def of_noise(trace: PairTrace) -> list[Finding]:
     """Return what is wrong with the noise itself, line by line."""
     found = []
     for site, pairs in trace.by_line().items():
-        for why in sorted({pair.why for pair in pairs if pair.why and pair.loss is not None and any(pair.loss)}):
+        for why in sorted(
+            {
+                pair.why
+                for pair in pairs
+                if pair.why and pair.loss is not None and any(pair.loss)
+            }
+        ):
             wrong = [pair for pair in pairs if pair.why == why]
-            found.append(Finding(why, site, of_line(wrong, trace.claim), _understood(trace, wrong)))
+            found.append(
+                Finding(
+                    why, site, of_line(wrong, trace.claim), _understood(trace, wrong)
+                )
+            )
     return found
 
 
@@ -75,7 +85,11 @@ def of_fixed(trace: PairTrace) -> list[Finding]:
     """Return the lines whose noise is the same in every run: who knows the code can compute it."""
     found = []
     for site, pairs in trace.by_line().items():
-        known = [pair for pair in pairs if pair.first.number in trace.fixed and pair.loss and any(pair.loss)]
+        known = [
+            pair
+            for pair in pairs
+            if pair.first.number in trace.fixed and pair.loss and any(pair.loss)
+        ]
         if known:
             sentence = f"{of_line(known)}; it is the same noise in every run, whatever the generator"
             found.append(Finding("seed", site, sentence))
@@ -88,11 +102,19 @@ def of_loss(trace: PairTrace) -> list[Finding]:
     Lines whose noise is wrong in itself, and what one input alone gives, are said by themselves.
     """
     claim, outcomes = trace.claim, trace.outcomes
-    if claim is None or trace.satisfies or (trace.is_single and trace.composed.times(1 - SINGLE).satisfies(claim)):
+    if (
+        claim is None
+        or trace.satisfies
+        or (trace.is_single and trace.composed.times(1 - SINGLE).satisfies(claim))
+    ):
         return []
     complete = outcomes is not None and outcomes.complete
     noisy = trace.noisy if complete else trace.moved
-    rest = [pair for pair in noisy if pair.loss is not None and any(pair.loss) and not pair.why]
+    rest = [
+        pair
+        for pair in noisy
+        if pair.loss is not None and any(pair.loss) and not pair.why
+    ]
     by_chance = [Loss(outcomes.epsilon)] if outcomes is not None and complete else []
     if ComposedLoss.of([*(pair.loss for pair in rest), *by_chance]).satisfies(claim):
         return []
@@ -105,19 +127,42 @@ def of_loss(trace: PairTrace) -> list[Finding]:
     values = [pair for pair in rest if not is_by_chance(pair.first)]
     if not ComposedLoss.of([pair.loss for pair in values]).satisfies(claim):
         rest = values  # whatever chance decides
-    order = sorted(trace.by_line(rest).items(), key=lambda item: -math.fsum(map(size, item[1])))
+    order = sorted(
+        trace.by_line(rest).items(), key=lambda item: -math.fsum(map(size, item[1]))
+    )
     said = "; ".join(of_line(pairs, claim) for _, pairs in order[:3])
-    if len(order) > 1 and math.isfinite(level := ComposedLoss.of([pair.loss for pair in rest]).level(claim)):
+    if len(order) > 1 and math.isfinite(
+        level := ComposedLoss.of([pair.loss for pair in rest]).level(claim)
+    ):
         said += f"; together they lose {claim.parameter} = {level:.6g}"
     telling = outcomes.telling if outcomes is not None else frozenset()
-    by_outcomes = not complete and any(is_by_chance(p.first) and p.first.number not in telling for p in rest)
-    other_names = any(p.loss is not None and p.loss.delta > 0 and p.first.names != p.second.names for p in rest)
-    understood = (other_names or not by_outcomes) and not trace.reordered and _understood(trace, rest)
+    by_outcomes = not complete and any(
+        is_by_chance(p.first) and p.first.number not in telling for p in rest
+    )
+    other_names = any(
+        p.loss is not None and p.loss.delta > 0 and p.first.names != p.second.names
+        for p in rest
+    )
+    understood = (
+        (other_names or not by_outcomes)
+        and not trace.reordered
+        and _understood(trace, rest)
+    )
     # Which records take part is drawn, and what is drawn makes the loss smaller by how seldom they do.
-    understood = understood and (complete or not any(map(is_sample, trace.first.releases)))
-    both = [(trace.first.releases[pair.first.number], trace.second.releases[pair.second.number]) for pair in rest]
+    understood = understood and (
+        complete or not any(map(is_sample, trace.first.releases))
+    )
+    both = [
+        (
+            trace.first.releases[pair.first.number],
+            trace.second.releases[pair.second.number],
+        )
+        for pair in rest
+    ]
     # Of two shapes, as noise on each record has, it is not known which rows correspond, unless the output shows them.
-    understood &= all(a.shape == b.shape or occurs(a.result, trace.first.output) for a, b in both)
+    understood &= all(
+        a.shape == b.shape or occurs(a.result, trace.first.output) for a, b in both
+    )
     return [Finding("loss", order[0][0], said, understood)]
 
 
@@ -128,8 +173,15 @@ def _understood(trace: PairTrace, pairs: Sequence[Moved]) -> bool:
     """
     if trace.opaque and any(is_by_chance(pair.first) for pair in pairs):
         return False
-    opaque = {release.number for release in trace.first.releases if release.why or not release.is_known}
-    return not any(pair.first.number in opaque or opaque.intersection(pair.first.earlier) for pair in pairs)
+    opaque = {
+        release.number
+        for release in trace.first.releases
+        if release.why or not release.is_known
+    }
+    return not any(
+        pair.first.number in opaque or opaque.intersection(pair.first.earlier)
+        for pair in pairs
+    )
 
 
 def of_outputs(trace: PairTrace) -> list[Finding]:
@@ -146,21 +198,36 @@ def of_outputs(trace: PairTrace) -> list[Finding]:
         doing += f": {trace.differ}" if trace.differ is not None else ""
         return [Finding("round", site, doing, not trace.opaque)]
     if outcomes is not None:
-        if outcomes.complete and outcomes.delta > max(allowed, 1e-12) and outcomes.only is not None:
+        if (
+            outcomes.complete
+            and outcomes.delta > max(allowed, 1e-12)
+            and outcomes.only is not None
+        ):
             said = f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
             return [_round(trace, said)]
         if outcomes.complete or outcomes.matched:
             return []
     if trace.differ is None or trace.repeats is False:
         return []
-    return [_round(trace, f"outputs differ although all noisy values are equal: {trace.differ}", tried=outcomes)]
+    return [
+        _round(
+            trace,
+            f"outputs differ although all noisy values are equal: {trace.differ}",
+            tried=outcomes,
+        )
+    ]
 
 
 def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Finding:
     if trace.differ is not None and trace.differ not in sentence:
         sentence += f": {trace.differ}"
     public = trace.is_hidden
-    understood = not trace.opaque and (tried is None or tried.complete) and not public and not trace.doubt
+    understood = (
+        not trace.opaque
+        and (tried is None or tried.complete)
+        and not public
+        and not trace.doubt
+    )
     if trace.doubt:
         sentence += f"; but {trace.doubt}"
     elif public and not trace.opaque:
@@ -179,7 +246,11 @@ def scale_of(release: Release) -> str:
         scales = np.unique(-1 / np.log1p(-np.asarray(release.law.parameter, float)))
     if release.law.family in ("rounded Laplace", "discrete Gaussian"):
         scales = np.unique(np.asarray(release.law.parameter, float))
-    return f"{scales[0]:.6g}" if len(scales) == 1 else f"{scales[0]:.6g} to {scales[-1]:.6g}"
+    return (
+        f"{scales[0]:.6g}"
+        if len(scales) == 1
+        else f"{scales[0]:.6g} to {scales[-1]:.6g}"
+    )
 
 
 def what_it_does(release: Release) -> str:
@@ -198,17 +269,29 @@ def what_is_done(release: Release) -> str:
     if release.law.declared is not None:
         return f"calls {release.law.family}, which is trusted, on a value"
     if release.law.known is None and release.kind == ALONE:
-        return f"uses {release.law.family}, whose law the trace does not know, by itself"
+        return (
+            f"uses {release.law.family}, whose law the trace does not know, by itself"
+        )
     if release.law.known is None:
-        return f"adds {release.law.family}, whose law the trace does not know, to a value"
+        return (
+            f"adds {release.law.family}, whose law the trace does not know, to a value"
+        )
     noise = f"{release.law.family} noise of scale {scale_of(release)}"
-    return f"uses {noise} by itself" if release.kind == ALONE else f"adds {noise} to a value"
+    return (
+        f"uses {noise} by itself"
+        if release.kind == ALONE
+        else f"adds {noise} to a value"
+    )
 
 
 def moved_by(pairs: Sequence[Moved]) -> float:
     """Return how far the values of one line, of one family, move together in the norm of their noise."""
     law, moved = max(pairs, key=size).first.law, [pair.distance for pair in pairs]
-    return math.hypot(*moved) if law.known is not None and law.known.norm == "L2" else math.fsum(moved)
+    return (
+        math.hypot(*moved)
+        if law.known is not None and law.known.norm == "L2"
+        else math.fsum(moved)
+    )
 
 
 def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
@@ -217,7 +300,11 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
     first = max(pairs, key=size)
     release, distance = first.first, moved_by(pairs)
     times = f", {len(pairs)} times" if len(pairs) > 1 else ""
-    moves = f"{times}: the values move by {distance:.6g} together" if times else f" that moves by {distance:.6g}"
+    moves = (
+        f"{times}: the values move by {distance:.6g} together"
+        if times
+        else f" that moves by {distance:.6g}"
+    )
     doing = what_it_does(release)
     if any(pair.why == "reuse" for pair in pairs):
         said = "with noise that is used before or for another entry: the difference has no noise, and it moves"
@@ -245,13 +332,19 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
 
 def _enough(release: Release, distance: float, claim: Claim | None) -> str:
     """Return which scale would be enough for a claim, where one number says it."""
-    if release.law.family == "Gaussian" and isinstance(claim, PureDP) and math.isfinite(distance):
+    if (
+        release.law.family == "Gaussian"
+        and isinstance(claim, PureDP)
+        and math.isfinite(distance)
+    ):
         return "; Gaussian noise is of no finite ε"
     needed = needed_scale(release, distance, claim)
     return "" if needed is None else f"; {claim} needs scale {needed:.6g}"
 
 
-def needed_scale(release: Release, distance: float, claim: Claim | None) -> float | None:
+def needed_scale(
+    release: Release, distance: float, claim: Claim | None
+) -> float | None:
     """Return the scale of the noise at which a release alone keeps a claim; None where no number says it."""
     law = release.law
     if claim is None or law.known is None or not math.isfinite(distance):
@@ -262,10 +355,20 @@ def needed_scale(release: Release, distance: float, claim: Claim | None) -> floa
         if isinstance(claim, ZeroConcentratedDP):
             return distance / math.sqrt(2 * claim.level)
         if isinstance(claim, ApproxDP) and claim.delta > 0:
-            return GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance) if distance else 0.0
+            return (
+                GaussianCurve.sigma_for(
+                    claim.epsilon, claim.delta, sensitivity=distance
+                )
+                if distance
+                else 0.0
+            )
         return None
     at_once = law.known.norm == "L1" and not law.known.is_part
-    return distance / claim.level if at_once and isinstance(claim, PureDP | ApproxDP) and claim.level else None
+    return (
+        distance / claim.level
+        if at_once and isinstance(claim, PureDP | ApproxDP) and claim.level
+        else None
+    )
 
 
 def size(pair: Moved) -> float:

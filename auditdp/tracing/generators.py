@@ -43,7 +43,11 @@ SAMPLERS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
     "binomial": ("binomial", ("n", "p", "size"), ()),
 }
 """For each sampler its family, and the names of its arguments with their defaults."""
-OTHERS = {"negative_binomial": ("n", "p"), "standard_t": ("df",), "gamma": ("shape", "scale")}
+OTHERS = {
+    "negative_binomial": ("n", "p"),
+    "standard_t": ("df",),
+    "gamma": ("shape", "scale"),
+}
 """Samplers whose law is a parameter of the release, and that are not followed further."""
 PERMUTING = ("permutation", "permuted", "shuffle")
 
@@ -66,7 +70,10 @@ def watched_draw(
         keywords: Its keyword arguments.
         origin: See ``WatchedRun.draw``.
     """
-    arguments, keywords = settled(arguments), dict(zip(keywords, settled([*keywords.values()]), strict=True))
+    arguments, keywords = (
+        settled(arguments),
+        dict(zip(keywords, settled([*keywords.values()]), strict=True)),
+    )
     if method == "choice":
         return _choice(run, perform, arguments, keywords, origin)
     if method in PERMUTING:
@@ -87,48 +94,84 @@ def watched_draw(
     given = dict(zip(names, arguments, strict=False)) | keywords
     law, location = _law(family, method, names, defaults, given)
     if law is None:
-        found = _correlated(run, draw_it, given, origin) if method == "multivariate_normal" else None
-        return _other(run, method, draw_it, arguments, keywords) if found is None else found
+        found = (
+            _correlated(run, draw_it, given, origin)
+            if method == "multivariate_normal"
+            else None
+        )
+        return (
+            _other(run, method, draw_it, arguments, keywords)
+            if found is None
+            else found
+        )
     site = here()
     size = tuple(arguments) if method in ("rand", "randn") else given.get("size")
     several = law.parameter is None or isinstance(law.parameter, tuple)
     shape = _shape(size, location, law.scale, 0.0 if several else law.parameter)
     if method == "multivariate_normal" and size is not None:
         shape = (*shape, len(location))
-    draw = run.draw(method, draw_it, law, site, location=location, shape=shape, origin=origin)
+    draw = run.draw(
+        method, draw_it, law, site, location=location, shape=shape, origin=origin
+    )
     if any_of(location):
         run.located.add(site)
     return noise_of(run, draw, location if site in run.located else None)
 
 
 def _law(
-    family: str, method: str, names: Sequence[str], defaults: Sequence[float], given: dict[str, Any]
+    family: str,
+    method: str,
+    names: Sequence[str],
+    defaults: Sequence[float],
+    given: dict[str, Any],
 ) -> tuple[NoiseLaw | None, Any]:
     """Return the law of a draw without its location, and the location."""
-    if given.get("dtype") not in (None, np.float64, float, "float64", int, np.int64, "int64"):
+    if given.get("dtype") not in (
+        None,
+        np.float64,
+        float,
+        "float64",
+        int,
+        np.int64,
+        "int64",
+    ):
         return None, 0.0  # fewer bits: another law
-    values = dict(zip(names, defaults, strict=False)) | {k: v for k, v in given.items() if v is not None}
+    values = dict(zip(names, defaults, strict=False)) | {
+        k: v for k, v in given.items() if v is not None
+    }
     if method == "multivariate_normal":
         covariance = np.asarray(values["cov"], float)
         if np.any(covariance != np.diag(np.diag(covariance))):
             return None, 0.0
-        return NoiseLaw(family, np.sqrt(np.diag(covariance))), np.asarray(values["mean"], float)
+        return NoiseLaw(family, np.sqrt(np.diag(covariance))), np.asarray(
+            values["mean"], float
+        )
     if family in ("geometric", "Poisson"):
-        return NoiseLaw(family, 1.0, number(values["p" if family == "geometric" else "lam"])), 0.0
+        return NoiseLaw(
+            family, 1.0, number(values["p" if family == "geometric" else "lam"])
+        ), 0.0
     if family == "binomial":
         trials, p = (number(values[name]) for name in ("n", "p"))
-        return (NoiseLaw(family, 1.0, (trials, p)) if ndim(trials) == ndim(p) == 0 else None), 0.0
+        return (
+            NoiseLaw(family, 1.0, (trials, p)) if ndim(trials) == ndim(p) == 0 else None
+        ), 0.0
     if family == "integer":
         low, high = values["low"], values.get("high")
         low, high = (0, low) if high is None else (low, high)
         count = number(high) - number(low) + bool(values.get("endpoint"))
         return NoiseLaw(family, 1.0, count), number(low)
     if family == "uniform" and "low" in values:
-        return NoiseLaw(family, number(values["high"]) - number(values["low"])), number(values["low"])
-    return NoiseLaw(family, number(values.get("scale", 1.0))), number(values.get("loc", 0.0))
+        return NoiseLaw(family, number(values["high"]) - number(values["low"])), number(
+            values["low"]
+        )
+    return NoiseLaw(family, number(values.get("scale", 1.0))), number(
+        values.get("loc", 0.0)
+    )
 
 
-def _correlated(run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
+def _correlated(
+    run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any
+) -> Any:
     """Draw one vector with a covariance, a matrix times independent noise; None where it has no full rank or is too long."""
     mean, covariance = (np.asarray(given[name], float) for name in ("mean", "cov"))
     if given.get("size") is not None or len(mean) > MOST_MIXED:
@@ -143,75 +186,173 @@ def _correlated(run: WatchedRun, perform: Perform, given: dict[str, Any], origin
         drawn.append(perform())
         return np.linalg.solve(factor, drawn[0] - mean)
 
-    draw = run.draw("multivariate_normal", standard, NoiseLaw("Gaussian"), here(), shape=mean.shape, origin=origin)
+    draw = run.draw(
+        "multivariate_normal",
+        standard,
+        NoiseLaw("Gaussian"),
+        here(),
+        shape=mean.shape,
+        origin=origin,
+    )
     noise = noise_of(run, draw)
-    return linear(noise, lambda: drawn[0] if drawn else mean + factor @ draw.value, lambda z: mean + factor @ z)
+    return linear(
+        noise,
+        lambda: drawn[0] if drawn else mean + factor @ draw.value,
+        lambda z: mean + factor @ z,
+    )
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     if size is not None and size != ():
-        return tuple(size) if isinstance(size, tuple | list | np.ndarray) else (int(size),)
+        return (
+            tuple(size) if isinstance(size, tuple | list | np.ndarray) else (int(size),)
+        )
     shapes = {shape_of(parameter) for parameter in parameters}
     return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
 
-def _other(run: WatchedRun, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def _other(
+    run: WatchedRun,
+    method: str,
+    perform: Perform,
+    arguments: Sequence[Any],
+    keywords: dict[str, Any],
+) -> Any:
     """Draw by a sampler that is not followed: a number whose law has a name alone."""
     site = here()
     names = OTHERS.get(method, ())
     given = dict(zip(names, arguments, strict=False)) | keywords
-    parameter = tuple(repr(given[name]) for name in names if name in given) if names else None
+    parameter = (
+        tuple(repr(given[name]) for name in names if name in given) if names else None
+    )
     draw = run.draw(method, perform, NoiseLaw(method, 1.0, parameter), site)
     if not isinstance(draw.value, int | float | np.generic | np.ndarray):
         return run.release(ALONE, draw.law, None, draw.value, site, why="is drawn")
     return noise_of(run, draw)
 
 
-def _events(run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
+def _events(
+    run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any
+) -> Any:
     """Draw events, numbers 0 and 1, of given probabilities."""
     site, chances, law = here(), np.asarray(given["p"], float), NoiseLaw("coin")
-    draw = run.draw("binomial", perform, law, site, shape=_shape(given.get("size"), chances), origin=origin)
-    location = float(chances) if ndim(draw.value) == 0 else np.broadcast_to(chances, shape_of(draw.value))
+    draw = run.draw(
+        "binomial",
+        perform,
+        law,
+        site,
+        shape=_shape(given.get("size"), chances),
+        origin=origin,
+    )
+    location = (
+        float(chances)
+        if ndim(draw.value) == 0
+        else np.broadcast_to(chances, shape_of(draw.value))
+    )
     return run.release(COIN, law, location, draw.value, site, (Term(draw, 0),))
 
 
-def _choice(run: WatchedRun, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any) -> Any:
+def _choice(
+    run: WatchedRun,
+    perform: Perform,
+    arguments: Sequence[Any],
+    keywords: dict[str, Any],
+    origin: Any,
+) -> Any:
     """Choose from a table of probabilities, or some of the items at random."""
     given = dict(zip(("a", "size", "replace", "p"), arguments, strict=False)) | keywords
-    items, size, chances, replace = given["a"], given.get("size"), given.get("p"), given.get("replace", True)
+    items, size, chances, replace = (
+        given["a"],
+        given.get("size"),
+        given.get("p"),
+        given.get("replace", True),
+    )
     count = int(items) if ndim(items) == 0 else len(items)
     rest = {key: value for key, value in given.items() if key in ("axis", "shuffle")}
     site, shape = here(), () if size is None else _shape(size)
     if chances is None:
-        law = NoiseLaw("choice of items" if replace or not shape else "sample of items", 1.0, count)
-        draw = run.draw("choice", lambda: perform(count, size, replace, **rest), law, site, shape=shape, origin=origin)
+        law = NoiseLaw(
+            "choice of items" if replace or not shape else "sample of items", 1.0, count
+        )
+        draw = run.draw(
+            "choice",
+            lambda: perform(count, size, replace, **rest),
+            law,
+            site,
+            shape=shape,
+            origin=origin,
+        )
         place = run.release(ALONE, law, None, draw.value, site)
     elif not replace and shape:
-        law = NoiseLaw("a choice by a table without replacement", 1.0, repr(np.asarray(chances, float).tolist()))
-        draw = run.draw("choice", lambda: perform(count, size, replace, chances, **rest), law, site, shape=shape)
+        law = NoiseLaw(
+            "a choice by a table without replacement",
+            1.0,
+            repr(np.asarray(chances, float).tolist()),
+        )
+        draw = run.draw(
+            "choice",
+            lambda: perform(count, size, replace, chances, **rest),
+            law,
+            site,
+            shape=shape,
+        )
         place = run.release(ALONE, law, None, draw.value, site, why="is drawn")
     else:
         law, table = NoiseLaw("choice"), np.asarray(chances, float)
-        draw = run.draw("choice", lambda: perform(count, size, replace, chances), law, site, shape=shape, origin=origin)
-        named = None if ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
-        place = run.release(CHOICE, law, table, draw.value, site, (Term(draw, 0),), names=named)
-    place = np.minimum(place, count - 1) if isinstance(place, np.ndarray) else min(place, count - 1)
+        draw = run.draw(
+            "choice",
+            lambda: perform(count, size, replace, chances),
+            law,
+            site,
+            shape=shape,
+            origin=origin,
+        )
+        named = (
+            None if ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
+        )
+        place = run.release(
+            CHOICE, law, table, draw.value, site, (Term(draw, 0),), names=named
+        )
+    place = (
+        np.minimum(place, count - 1)
+        if isinstance(place, np.ndarray)
+        else min(place, count - 1)
+    )
     if ndim(items) == 0:
         return place
     found = np.asarray(items)
-    return found[place] if not rest.get("axis") else np.take(found, place, axis=rest["axis"])
+    return (
+        found[place]
+        if not rest.get("axis")
+        else np.take(found, place, axis=rest["axis"])
+    )
 
 
 def _permuted(
-    run: WatchedRun, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any
+    run: WatchedRun,
+    method: str,
+    perform: Perform,
+    arguments: Sequence[Any],
+    keywords: dict[str, Any],
+    origin: Any,
 ) -> Any:
     """Permute by places, so that a replay puts its own items in the recorded order."""
     items: Any = arguments[0] if arguments else keywords.get("x")
     each = method == "permuted"  # every line by itself
-    axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else None if each else 0)
+    axis = keywords.get(
+        "axis", arguments[1] if len(arguments) > 1 else None if each else 0
+    )
     if keywords.get("out") is not None:
-        return _other(run, method, functools.partial(perform, *arguments, **keywords), arguments, keywords)
-    count = int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)
+        return _other(
+            run,
+            method,
+            functools.partial(perform, *arguments, **keywords),
+            arguments,
+            keywords,
+        )
+    count = (
+        int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)
+    )
     shape = shape_of(items) if each else (count if not axis else shape_of(items)[axis],)
     site = here()
 
@@ -222,16 +363,26 @@ def _permuted(
             return order
         return perform(order, axis=axis) if each else perform(len(order))
 
-    law = NoiseLaw("permutation" if len(shape) == 1 else "permutation along an axis", 1.0, math.prod(shape))
+    law = NoiseLaw(
+        "permutation" if len(shape) == 1 else "permutation along an axis",
+        1.0,
+        math.prod(shape),
+    )
     draw = run.draw(method, places, law, site, shape=shape, origin=origin)
     order = run.release(ALONE, law, None, draw.value, site)
     if each:
         return np.ravel(items)[order]
-    if not np.array_equal(np.sort(order), np.arange(shape[0])):  # forced to one of another length
+    if not np.array_equal(
+        np.sort(order), np.arange(shape[0])
+    ):  # forced to one of another length
         kept = [k for k in dict.fromkeys(order.tolist()) if k < shape[0]]
         order = np.array(kept + [k for k in range(shape[0]) if k not in set(kept)], int)
     if method == "shuffle":
-        moved = [items[k] for k in order] if not isinstance(items, np.ndarray) else np.take(items, order, axis=axis)
+        moved = (
+            [items[k] for k in order]
+            if not isinstance(items, np.ndarray)
+            else np.take(items, order, axis=axis)
+        )
         items[:] = moved
         return None
     if ndim(items) == 0 and not hasattr(items, "__len__"):
@@ -242,7 +393,14 @@ def _permuted(
 def _unseen(run: WatchedRun | None, source: str) -> None:
     """Note in the run under way that the code has a source of draws that the trace does not see."""
     if run is not None:
-        run.release(ALONE, NoiseLaw(source), None, 0, here(), why="draws numbers that the trace does not see")
+        run.release(
+            ALONE,
+            NoiseLaw(source),
+            None,
+            0,
+            here(),
+            why="draws numbers that the trace does not see",
+        )
 
 
 class WatchedGenerator(np.random.Generator):
@@ -254,13 +412,18 @@ class WatchedGenerator(np.random.Generator):
         seed: What generators share that have the same seed; None where it is not known.
     """
 
-    def __init__(self, plain: np.random.Generator, active: Active, seed: Any = None) -> None:
+    def __init__(
+        self, plain: np.random.Generator, active: Active, seed: Any = None
+    ) -> None:
         super().__init__(plain.bit_generator)
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
         """Return children that are watched as well."""
-        return [WatchedGenerator(child, self._active) for child in self._plain.spawn(n_children)]
+        return [
+            WatchedGenerator(child, self._active)
+            for child in self._plain.spawn(n_children)
+        ]
 
     @property
     def bit_generator(self) -> Any:
@@ -272,7 +435,9 @@ class WatchedGenerator(np.random.Generator):
         _unseen(self._active(), "a copy of the generator")
         return self._plain.__reduce__()
 
-    def _draw(self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    def _draw(
+        self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
         perform, run = getattr(self._plain, method), self._active()
         if run is None:
             return perform(*arguments, **keywords)
@@ -284,7 +449,9 @@ class WatchedGenerator(np.random.Generator):
 class WatchedState(np.random.RandomState):
     """The same for numpy's older generator."""
 
-    def __init__(self, plain: np.random.RandomState, active: Active, seed: Any = None) -> None:
+    def __init__(
+        self, plain: np.random.RandomState, active: Active, seed: Any = None
+    ) -> None:
         super().__init__(plain._bit_generator)
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
 
@@ -312,7 +479,16 @@ def _plainly(method: str) -> Callable[..., Any]:
     return call
 
 
-for _kind, _base in ((WatchedGenerator, np.random.Generator), (WatchedState, np.random.RandomState)):
+for _kind, _base in (
+    (WatchedGenerator, np.random.Generator),
+    (WatchedState, np.random.RandomState),
+):
     for _name in dir(_base):
-        if not _name.startswith("_") and callable(getattr(_base, _name)) and _name != "spawn":
-            setattr(_kind, _name, _plainly(_name) if _name in UNWATCHED else _watch(_name))
+        if (
+            not _name.startswith("_")
+            and callable(getattr(_base, _name))
+            and _name != "spawn"
+        ):
+            setattr(
+                _kind, _name, _plainly(_name) if _name in UNWATCHED else _watch(_name)
+            )

@@ -19,7 +19,16 @@ import numpy as np
 
 from auditdp.tracing.coordinates import coordinates, together
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, Release, WatchedDraw
-from auditdp.tracing.noise_families import NOTHING, UNBOUNDED, Loss, NoiseLaw, in_scales, location_loss, moves, same
+from auditdp.tracing.noise_families import (
+    NOTHING,
+    UNBOUNDED,
+    Loss,
+    NoiseLaw,
+    in_scales,
+    location_loss,
+    moves,
+    same,
+)
 from auditdp.tracing.plain_values import all_of, any_of, ndim, shape_of
 
 TOLERANCE = 1e-9
@@ -61,11 +70,19 @@ class Moved:
         if self.first.kind in (COIN, CHOICE, MAXIMUM):
             return self.loss.delta
         law, other = self.first.law, self.second.law
-        if law.known is None or law.family != other.family or self.why not in ("", "scale"):
+        if (
+            law.known is None
+            or law.family != other.family
+            or self.why not in ("", "scale")
+        ):
             return 1.0
         scales = np.abs(law.scale), np.abs(other.scale)
         with np.errstate(all="ignore"):
-            far = np.linalg.norm(np.ravel(moves(self.first.centre, self.second.centre) / np.maximum(*scales)))
+            far = np.linalg.norm(
+                np.ravel(
+                    moves(self.first.centre, self.second.centre) / np.maximum(*scales)
+                )
+            )
             sizes = np.linalg.norm(np.ravel(np.log(scales[0] / scales[1])))
         return float(np.nan_to_num(1 - 1 / (1 + math.hypot(far, sizes)), nan=1.0))
 
@@ -86,22 +103,50 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         first, second = _common(first, second)
     moved = moves(first.centre, second.centre)
     law, other = first.law, second.law
-    unmoved = ndim(moved) == 0 and moved == 0.0 and not first.earlier and law.known is not None
-    if unmoved and law.family == other.family and same(law.scale, other.scale) and same(law.parameter, other.parameter):
+    unmoved = (
+        ndim(moved) == 0
+        and moved == 0.0
+        and not first.earlier
+        and law.known is not None
+    )
+    if (
+        unmoved
+        and law.family == other.family
+        and same(law.scale, other.scale)
+        and same(law.parameter, other.parameter)
+    ):
         return Moved(first, second, 0.0, NOTHING)
-    if first.shape and shape_of(moved) != first.shape:  # one value that noise of each entry was added to
-        moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
+    if (
+        first.shape and shape_of(moved) != first.shape
+    ):  # one value that noise of each entry was added to
+        moved = np.broadcast_to(
+            moved, np.broadcast_shapes(shape_of(moved), first.shape)
+        )
     if law.family == "Gaussian" and (first.earlier or first.groups is not None):
         given = _given(first, second, pairs)
-        if given is not None or (first.groups is not None and np.unique(first.groups).size == first.groups.size):
+        if given is not None or (
+            first.groups is not None
+            and np.unique(first.groups).size == first.groups.size
+        ):
             return given or Moved(first, second, _distance(moved, law), None)
     if first.earlier and law.known is not None:
         return _reused(first, second, moved, pairs)
-    other_parameter = law.family == other.family and not same(law.parameter, other.parameter)
-    why = "scale" if law.known is not None and (not law.is_as_wide(other) or other_parameter) else ""
+    other_parameter = law.family == other.family and not same(
+        law.parameter, other.parameter
+    )
+    why = (
+        "scale"
+        if law.known is not None and (not law.is_as_wide(other) or other_parameter)
+        else ""
+    )
     if first.groups is not None and shape_of(moved) == shape_of(first.groups):
-        _, one, group = np.unique(np.ravel(first.groups), return_index=True, return_inverse=True)
-        moved, scale = np.ravel(moved), np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))
+        _, one, group = np.unique(
+            np.ravel(first.groups), return_index=True, return_inverse=True
+        )
+        moved, scale = (
+            np.ravel(moved),
+            np.ravel(np.broadcast_to(law.scale, shape_of(first.groups))),
+        )
         units = in_scales(moved, scale)
         if not all_of(np.abs(units - units[one][group]) <= TOLERANCE):
             return Moved(first, second, _distance(moved, law), UNBOUNDED, "reuse")
@@ -129,17 +174,33 @@ def _common(first: Release, second: Release) -> tuple[Release, Release]:
     """Return two releases cut to the entries that both have; the trace says that they parted."""
     if len(first.shape) != len(second.shape):
         return replace(first, location=0.0), replace(second, location=0.0)
-    common = tuple(slice(0, min(a, b)) for a, b in zip(first.shape, second.shape, strict=True))
+    common = tuple(
+        slice(0, min(a, b)) for a, b in zip(first.shape, second.shape, strict=True)
+    )
 
     def cut(release: Release) -> Release:
         shape = release.shape
 
         def entries(value: Any) -> Any:
-            return value if value is None or ndim(value) == 0 else np.broadcast_to(value, shape)[common]
+            return (
+                value
+                if value is None or ndim(value) == 0
+                else np.broadcast_to(value, shape)[common]
+            )
 
-        law = NoiseLaw(release.law.family, entries(release.law.scale), entries(release.law.parameter))
+        law = NoiseLaw(
+            release.law.family,
+            entries(release.law.scale),
+            entries(release.law.parameter),
+        )
         location, groups = entries(release.location), entries(release.groups)
-        return replace(release, law=law, location=location, result=release.result[common], groups=groups)
+        return replace(
+            release,
+            law=law,
+            location=location,
+            result=release.result[common],
+            groups=groups,
+        )
 
     return cut(first), cut(second)
 
@@ -149,11 +210,23 @@ def _given(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved | N
     if (left := left_of(first, second, pairs)) is None:
         if (squared_mu := added(first, second, pairs)) is None:
             return None
-        loss, why = (Loss(squared_mu=squared_mu), "") if math.isfinite(squared_mu) else (UNBOUNDED, "reuse")
-        return Moved(first, second, _distance(moves(first.centre, second.centre), first.law), loss, why)
+        loss, why = (
+            (Loss(squared_mu=squared_mu), "")
+            if math.isfinite(squared_mu)
+            else (UNBOUNDED, "reuse")
+        )
+        return Moved(
+            first,
+            second,
+            _distance(moves(first.centre, second.centre), first.law),
+            loss,
+            why,
+        )
     scale, moved = left
     if not scale:
-        hidden = bool(all_of(np.abs(moved) <= TOLERANCE * np.max(np.abs(first.law.scale))))
+        hidden = bool(
+            all_of(np.abs(moved) <= TOLERANCE * np.max(np.abs(first.law.scale)))
+        )
         loss, why = (NOTHING, "") if hidden else (UNBOUNDED, "reuse")
         return Moved(first, second, _distance(moved, first.law), loss, why)
     law = NoiseLaw("Gaussian", scale)
@@ -161,7 +234,9 @@ def _given(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved | N
     return Moved(first, second, _distance(moved, law), location_loss(law, law, moved))
 
 
-def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved]) -> Moved:
+def _reused(
+    first: Release, second: Release, moved: Any, pairs: Sequence[Moved]
+) -> Moved:
     """Return the loss of a release whose draws went into another one: their difference has no noise."""
     by_number = {pair.first.number: pair for pair in pairs}
     earlier = [by_number[number] for number in first.earlier if number in by_number]
@@ -177,14 +252,27 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
         if none_moved and not any_of(shift):
             continue
         try:
-            alike = bool(all_of(np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))))
+            alike = bool(
+                all_of(
+                    np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))
+                )
+            )
         except ValueError:  # of other shapes
             alike = False
-        places = [coordinates(each.terms, each.shape).places for each in (before, first) if each.terms]
+        places = [
+            coordinates(each.terms, each.shape).places
+            for each in (before, first)
+            if each.terms
+        ]
         if not alike or (len(places) == 2 and not same(*places)):
             return Moved(first, second, _distance(moved, first.law), UNBOUNDED, "reuse")
     unmoved_scale = same(first.law.scale, second.law.scale)
-    return Moved(first, second, _distance(moved, first.law), NOTHING if unmoved_scale else UNBOUNDED)
+    return Moved(
+        first,
+        second,
+        _distance(moved, first.law),
+        NOTHING if unmoved_scale else UNBOUNDED,
+    )
 
 
 def _distance(moved: Any, law: NoiseLaw) -> float:
@@ -208,19 +296,34 @@ def _of_tables(first: Release, second: Release) -> Moved:
         ratios = np.where(p == q, 0.0, np.log(p) - np.log(q))
         both = (p > 0) & (q > 0)
         largest = np.where(both, np.abs(ratios), 0.0).max(axis=-1)
-        only = np.maximum(np.where(q <= 0, p, 0.0).sum(axis=-1), np.where(p <= 0, q, 0.0).sum(axis=-1))
+        only = np.maximum(
+            np.where(q <= 0, p, 0.0).sum(axis=-1), np.where(p <= 0, q, 0.0).sum(axis=-1)
+        )
     times = max(1, int(np.prod(first.shape))) if first.kind == CHOICE else 1
-    delta = float(-np.expm1(times * np.log1p(-np.minimum(only, 1.0)).sum())) if only.max() < 1 else 1.0
+    delta = (
+        float(-np.expm1(times * np.log1p(-np.minimum(only, 1.0)).sum()))
+        if only.max() < 1
+        else 1.0
+    )
     epsilon = float(largest.sum()) * times
     return Moved(first, second, math.inf if delta else epsilon, Loss(epsilon, delta))
 
 
 def _by_name(*releases: Release) -> list[Any]:
     """Return the probabilities of every name that any of the tables has, shape (1, names) for each release."""
-    places = {name: place for place, name in enumerate(dict.fromkeys(chain(*(r.names or () for r in releases))))}
+    places = {
+        name: place
+        for place, name in enumerate(
+            dict.fromkeys(chain(*(r.names or () for r in releases)))
+        )
+    }
     tables = np.zeros((len(releases), 1, len(places)))
     for table, release in zip(tables, releases, strict=True):
-        np.add.at(table[0], [places[name] for name in release.names or ()], np.ravel(release.location))
+        np.add.at(
+            table[0],
+            [places[name] for name in release.names or ()],
+            np.ravel(release.location),
+        )
     return list(tables)
 
 
@@ -245,7 +348,10 @@ def chance(release: Release) -> float:
         rows = tables_of(release)
         results = np.atleast_1d(np.asarray(release.result, int)).ravel()
         count = rows.shape[-1]
-        return math.prod(float(rows[k if len(rows) > 1 else 0][r]) if r < count else 0.0 for k, r in enumerate(results))
+        return math.prod(
+            float(rows[k if len(rows) > 1 else 0][r]) if r < count else 0.0
+            for k, r in enumerate(results)
+        )
     if release.law.family == "permutation":
         return 1 / math.factorial(int(release.law.parameter))
     return float(release.law.parameter) ** -math.prod(release.shape)
@@ -263,7 +369,9 @@ Row = Mapping[int, tuple[float, Any]]
 """By a draw, its coefficient and the places of its entries."""
 
 
-def left_of(first: Release, second: Release, before: Iterable[Moved]) -> tuple[float, Any] | None:
+def left_of(
+    first: Release, second: Release, before: Iterable[Moved]
+) -> tuple[float, Any] | None:
     """Return what is left of the noise of a release that shares draws with earlier ones; None where that is not known.
 
     Returns:
@@ -273,23 +381,37 @@ def left_of(first: Release, second: Release, before: Iterable[Moved]) -> tuple[f
     if row is None or again is None or _coefficients(row) != _coefficients(again):
         return None
     rows = {pair: _row(pair.first) for pair in before}
-    if any(earlier is None and pair.first.number in first.earlier for pair, earlier in rows.items()):
+    if any(
+        earlier is None and pair.first.number in first.earlier
+        for pair, earlier in rows.items()
+    ):
         return None
     found: dict[Moved, Row] = {}
     places = {name: place for name, (_, place) in row.items()}
     while fresh := {
-        pair: each for pair, each in rows.items() if each and pair not in found and places.keys() & each.keys()
+        pair: each
+        for pair, each in rows.items()
+        if each and pair not in found and places.keys() & each.keys()
     }:
         for pair, earlier in fresh.items():  # and what shares draws with these
             other = _row(pair.second)
-            if other is None or _coefficients(earlier) != _coefficients(other) or pair.first.shape != first.shape:
+            if (
+                other is None
+                or _coefficients(earlier) != _coefficients(other)
+                or pair.first.shape != first.shape
+            ):
                 return None
-            if not all(same(places.setdefault(name, place), place) for name, (_, place) in earlier.items()):
+            if not all(
+                same(places.setdefault(name, place), place)
+                for name, (_, place) in earlier.items()
+            ):
                 return None
             found[pair] = earlier
     names = sorted(places)
     mine = np.array([row.get(name, (0.0,))[0] for name in names])
-    theirs = np.array([[other.get(name, (0.0,))[0] for name in names] for other in found.values()])
+    theirs = np.array(
+        [[other.get(name, (0.0,))[0] for name in names] for other in found.values()]
+    )
     share = np.linalg.lstsq(theirs.T, mine, rcond=None)[0]
     scale = float(np.linalg.norm(mine - share @ theirs))
     moved = _move(first, second)
@@ -307,22 +429,42 @@ def added(first: Release, second: Release, before: Iterable[Moved]) -> float | N
     rest = [(pair.first, pair.second) for pair in before if _is_gaussian(pair.first)]
     found: list[tuple[Release, Release]] = []
     draws = _draws(first)
-    while fresh := [both for both in rest if both not in found and draws & _draws(both[0])]:
+    while fresh := [
+        both for both in rest if both not in found and draws & _draws(both[0])
+    ]:
         found += fresh
         draws |= {draw for one, _ in fresh for draw in _draws(one)}
     sides = [[each[k] for each in (*found, (first, second))] for k in (0, 1)]
     sizes, again = ([math.prod(release.shape) for release in side] for side in sides)
-    if sizes != again or sum(sizes) > MOST_SHARED or not set(first.earlier) <= {one.number for one, _ in found}:
+    if (
+        sizes != again
+        or sum(sizes) > MOST_SHARED
+        or not set(first.earlier) <= {one.number for one, _ in found}
+    ):
         return None
     starts = np.cumsum([0, *sizes]).tolist()
-    one, other = (together([coordinates(r.terms, r.shape) for r in side], starts[:-1]) for side in sides)
+    one, other = (
+        together([coordinates(r.terms, r.shape) for r in side], starts[:-1])
+        for side in sides
+    )
     columns = one.columns
-    if not (same(columns, other.columns) and same(one.rows, other.rows) and same(one.numbers, other.numbers)):
+    if not (
+        same(columns, other.columns)
+        and same(one.rows, other.rows)
+        and same(one.numbers, other.numbers)
+    ):
         return None
     matrix = np.zeros((starts[-1], columns.max(initial=-1) + 1))
     np.add.at(matrix, (one.rows, columns), one.numbers)
-    moved = np.concatenate([np.broadcast_to(_move(*both), both[0].shape).ravel() for both in zip(*sides, strict=True)])
-    earlier, everything = (_squared_mu(matrix[:end], moved[:end]) for end in (starts[-2], starts[-1]))
+    moved = np.concatenate(
+        [
+            np.broadcast_to(_move(*both), both[0].shape).ravel()
+            for both in zip(*sides, strict=True)
+        ]
+    )
+    earlier, everything = (
+        _squared_mu(matrix[:end], moved[:end]) for end in (starts[-2], starts[-1])
+    )
     return everything if math.isinf(everything) else max(everything - earlier, 0.0)
 
 
@@ -339,7 +481,11 @@ def _squared_mu(matrix: Any, moved: Any) -> float:
         return math.inf if np.any(moved) else 0.0
     shortest = np.linalg.lstsq(matrix, moved, rcond=None)[0]
     left = np.linalg.norm(matrix @ shortest - moved)
-    return math.inf if left > NO_NOISE * np.linalg.norm(moved) else float(shortest @ shortest)
+    return (
+        math.inf
+        if left > NO_NOISE * np.linalg.norm(moved)
+        else float(shortest @ shortest)
+    )
 
 
 def _row(release: Release) -> Row | None:
@@ -349,7 +495,12 @@ def _row(release: Release) -> Row | None:
         return None
     for term in release.terms:
         scale = term.factor * term.draw.law.scale
-        if ndim(scale) or term.draw.limits or type(term.draw) is not WatchedDraw or id(term.draw.used) in row:
+        if (
+            ndim(scale)
+            or term.draw.limits
+            or type(term.draw) is not WatchedDraw
+            or id(term.draw.used) in row
+        ):
             return None
         row[id(term.draw.used)] = (float(scale), term.index)
     return row or None

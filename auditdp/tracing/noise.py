@@ -19,7 +19,16 @@ import numpy as np
 
 from auditdp.tracing.alignment import compare, largest
 from auditdp.tracing.draws import LARGEST, NOISY, Term, WatchedDraw
-from auditdp.tracing.linear_forms import LAZY, folded, is_numeric, joined, number, rounded, scaled, signed
+from auditdp.tracing.linear_forms import (
+    LAZY,
+    folded,
+    is_numeric,
+    joined,
+    number,
+    rounded,
+    scaled,
+    signed,
+)
 from auditdp.tracing.plain_values import all_of, any_of, ndim, put_at, shape_of, size_of
 from auditdp.tracing.shapes import ShapedForm
 from auditdp.tracing.sites import called_by_builtin, here
@@ -50,7 +59,9 @@ class Noise(ShapedForm):
     def __class__(self) -> Any:
         """The type that code sees which asks ``isinstance(x, float)``."""
         kind = type(self.value)
-        return Noise if hasattr(kind, "aval") else kind  # jax leaves operators to what it does not know
+        return (
+            Noise if hasattr(kind, "aval") else kind
+        )  # jax leaves operators to what it does not know
 
     @__class__.setter
     def __class__(self, kind: Any) -> None:
@@ -70,26 +81,44 @@ class Noise(ShapedForm):
             plain = compute(self.value, other.value)
             offset = self.offset
             if other.offset is not None:
-                offset = (0.0 if offset is None else offset) + sign * number(other.offset)
-            return self.made(plain, (*self.terms, *scaled(other.terms, sign)), offset, held)
+                offset = (0.0 if offset is None else offset) + sign * number(
+                    other.offset
+                )
+            return self.made(
+                plain, (*self.terms, *scaled(other.terms, sign)), offset, held
+            )
         if isinstance(other, list | tuple) and isinstance(self.value, np.ndarray):
             other = np.asarray(other)
         if not is_numeric(other):
             settled = self.settle("is combined with what is no number")
             return compute(other, settled) if reflected else compute(settled, other)
-        if reflected and sign > 0 and type(other) is int and other == 0 and called_by_builtin():
+        if (
+            reflected
+            and sign > 0
+            and type(other) is int
+            and other == 0
+            and called_by_builtin()
+        ):
             return self  # sum() begins with it
         plain = compute(other, self.value) if reflected else compute(self.value, other)
         terms = scaled(self.terms, sign) if reflected else self.terms
-        value = np.copy(kept) if isinstance(kept := number(other), np.ndarray) else kept  # code may add noise in place
+        value = (
+            np.copy(kept) if isinstance(kept := number(other), np.ndarray) else kept
+        )  # code may add noise in place
         before = 0.0 if self.offset is None else self.offset
         if reflected:
             offset = value + sign * before if self.offset is not None else value
         else:
-            offset = before + sign * value if self.offset is not None else (value if sign > 0 else -value)
+            offset = (
+                before + sign * value
+                if self.offset is not None
+                else (value if sign > 0 else -value)
+            )
         return self.made(plain, terms, offset, held)
 
-    def made(self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False) -> Any:
+    def made(
+        self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False
+    ) -> Any:
         """Return a new form, or the release that it is where a value was added to noise of a whole family.
 
         Where it is ``held`` that is at its first use.
@@ -104,21 +133,49 @@ class Noise(ShapedForm):
             return made
         law, groups = made.law_and_groups()
         known = law.known
-        lazy = (term.draw.law.family in LAZY and not term.draw.compared(term.index) for term in terms)
+        lazy = (
+            term.draw.law.family in LAZY and not term.draw.compared(term.index)
+            for term in terms
+        )
         if all(lazy) if known is None else known.is_part:
             return made
         if held and known is not None:
             made.is_held = True
             return made
-        return self.run.release(NOISY, law, offset, plain, made.site, made.terms, groups=groups)
+        return self.run.release(
+            NOISY, law, offset, plain, made.site, made.terms, groups=groups
+        )
 
-    def _times(self, other: Any, compute: Callable[[Any, Any], Any], reflected: bool, divide: bool) -> Any:
-        if isinstance(other, Noise) and not divide and (made := signed(self, other)) is not None:
+    def _times(
+        self,
+        other: Any,
+        compute: Callable[[Any, Any], Any],
+        reflected: bool,
+        divide: bool,
+    ) -> Any:
+        if (
+            isinstance(other, Noise)
+            and not divide
+            and (made := signed(self, other)) is not None
+        ):
             return made
-        if self.settled is not None or isinstance(other, Noise) or not is_numeric(other) or (divide and reflected):
+        if (
+            self.settled is not None
+            or isinstance(other, Noise)
+            or not is_numeric(other)
+            or (divide and reflected)
+        ):
             numeric = is_numeric(other)
-            mine = self.settle("is multiplied with noise, or is divided by" if numeric else "repeats something")
-            theirs = other.settle("is multiplied with noise") if isinstance(other, Noise) else other
+            mine = self.settle(
+                "is multiplied with noise, or is divided by"
+                if numeric
+                else "repeats something"
+            )
+            theirs = (
+                other.settle("is multiplied with noise")
+                if isinstance(other, Noise)
+                else other
+            )
             return compute(theirs, mine) if reflected else compute(mine, theirs)
         plain = compute(other, self.value) if reflected else compute(self.value, other)
         with np.errstate(all="ignore"):
@@ -127,7 +184,13 @@ class Noise(ShapedForm):
             if divide and not all_of(by):
                 return compute(self.settle("is divided by zero"), other)
             offset = None if self.offset is None else self.offset * factor
-            return Noise(self.run, plain, joined(scaled(self.terms, factor), shape_of(plain)), offset, self.site)
+            return Noise(
+                self.run,
+                plain,
+                joined(scaled(self.terms, factor), shape_of(plain)),
+                offset,
+                self.site,
+            )
 
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
@@ -147,7 +210,11 @@ class Noise(ShapedForm):
     def become(self, result: Any) -> Any:
         """Return it after it was changed in place, memory and all, into a result, which is noise or what was released."""
         if type(result) is Noise and result._settled is None and self._settled is None:
-            self.terms, self.offset, self.site = result.terms, result.offset, result.site
+            self.terms, self.offset, self.site = (
+                result.terms,
+                result.offset,
+                result.site,
+            )
             self.is_held = result.is_held
             write(self.value, result.value)
             return self
@@ -167,14 +234,25 @@ class Noise(ShapedForm):
             self.become(made if any_of(made.law.scale) else made.value)
         else:
             why = "is changed in place"
-            put(self.settle(why), content.settle(why) if isinstance(content, Noise) else content)
+            put(
+                self.settle(why),
+                content.settle(why) if isinstance(content, Noise) else content,
+            )
 
     def __eq__(self, other: object) -> Any:
-        theirs = other.settle("is compared for equality") if isinstance(other, Noise) else other
+        theirs = (
+            other.settle("is compared for equality")
+            if isinstance(other, Noise)
+            else other
+        )
         return self.settle("is compared for equality") == theirs
 
     def __ne__(self, other: object) -> Any:
-        theirs = other.settle("is compared for equality") if isinstance(other, Noise) else other
+        theirs = (
+            other.settle("is compared for equality")
+            if isinstance(other, Noise)
+            else other
+        )
         return self.settle("is compared for equality") != theirs
 
     def argmax(self, *arguments: Any, **keywords: Any) -> Any:
@@ -185,9 +263,19 @@ class Noise(ShapedForm):
 
     def as_number(self, kind: type) -> Any:
         """Return it as an ``int`` or a ``float`` that is still noise, where that changes no number of it."""
-        if self.settled is None and size_of(self.value) == 1 and (kind is float or self.is_whole):
-            scalar = self if ndim(self.value) == 0 else self.shaped(lambda array: np.reshape(array, ()))
-            return Noise(self.run, kind(self.value), scalar.terms, scalar.offset, self.site)
+        if (
+            self.settled is None
+            and size_of(self.value) == 1
+            and (kind is float or self.is_whole)
+        ):
+            scalar = (
+                self
+                if ndim(self.value) == 0
+                else self.shaped(lambda array: np.reshape(array, ()))
+            )
+            return Noise(
+                self.run, kind(self.value), scalar.terms, scalar.offset, self.site
+            )
         return kind(self.settle("is rounded"))
 
     def __round__(self, digits: int | None = None) -> Any:
@@ -196,13 +284,21 @@ class Noise(ShapedForm):
 
     def round(self, decimals: int = 0, out: Any = None) -> Any:
         """Return it rounded."""
-        found = rounded(self, self.value.round()) if not decimals and out is None else None
-        return found if found is not None else self.settle("is rounded").round(decimals, out)
+        found = (
+            rounded(self, self.value.round()) if not decimals and out is None else None
+        )
+        return (
+            found
+            if found is not None
+            else self.settle("is rounded").round(decimals, out)
+        )
 
     def astype(self, dtype: Any, *arguments: Any, **keywords: Any) -> Any:
         """Return it as another type that holds the same numbers; else it is an array from there on."""
         target = np.dtype(dtype)
-        same_numbers = target.kind == "f" or (target.kind == "i" and target.itemsize == 8 and self.is_whole)
+        same_numbers = target.kind == "f" or (
+            target.kind == "i" and target.itemsize == 8 and self.is_whole
+        )
         if self.settled is None and not arguments and not keywords and same_numbers:
             self.run.traced.coarse |= target.itemsize < self.value.dtype.itemsize
             return self.copied(self.value.astype(target))
@@ -222,7 +318,11 @@ class Noise(ShapedForm):
         if name == "clip":
             return lambda low=None, high=None: np.clip(self, low, high)
         if hasattr(self.value, "detach") and self.settled is None:
-            from auditdp.tracing.tensor_functions import DESCRIBING, METHODS, torch_function
+            from auditdp.tracing.tensor_functions import (
+                DESCRIBING,
+                METHODS,
+                torch_function,
+            )
 
             if name in DESCRIBING:
                 return getattr(self.value, name)
@@ -232,10 +332,18 @@ class Noise(ShapedForm):
                 return lambda **keywords: self.copied(self.value.numpy(**keywords))
             if name in METHODS:
                 method = getattr(type(self.value), name)
-                return lambda *arguments, **keywords: torch_function(method, (self, *arguments), keywords)
-        if name in ("cumsum", "dot", "mean") and isinstance(self.value, np.ndarray) and self.settled is None:
+                return lambda *arguments, **keywords: torch_function(
+                    method, (self, *arguments), keywords
+                )
+        if (
+            name in ("cumsum", "dot", "mean")
+            and isinstance(self.value, np.ndarray)
+            and self.settled is None
+        ):
             return partial(getattr(np, name), self)
-        settled = self.settle("" if name == "requires_grad_" else f"is used by .{name}")  # parameters are public
+        settled = self.settle(
+            "" if name == "requires_grad_" else f"is used by .{name}"
+        )  # parameters are public
         if name in LENDING:
             for term in self.terms:
                 term.draw.is_lent = True
@@ -250,28 +358,39 @@ class Noise(ShapedForm):
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
 
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+    def __array_ufunc__(
+        self, function: Any, method: str, *inputs: Any, **keywords: Any
+    ) -> Any:
         from auditdp.tracing.array_functions import ufunc
 
         return ufunc(function, method, inputs, keywords)
 
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+    def __torch_function__(
+        cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
         from auditdp.tracing.tensor_functions import torch_function
 
         return torch_function(function, arguments, keywords or {})
 
-    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+    def __array_function__(
+        self, function: Any, types: Any, arguments: Any, keywords: Any
+    ) -> Any:
         from auditdp.tracing.array_functions import array_function
 
         return array_function(function, arguments, keywords)
 
 
-def _ending(name: str, function: Callable[..., Any], *, reflected: bool = False) -> Callable[..., Any]:
+def _ending(
+    name: str, function: Callable[..., Any], *, reflected: bool = False
+) -> Callable[..., Any]:
     """Return an operator that ends noise: it is an ordinary number for it."""
 
     def operate(self: Noise, *others: Any) -> Any:
-        plain = [other.settle("is computed with") if isinstance(other, Noise) else other for other in others]
+        plain = [
+            other.settle("is computed with") if isinstance(other, Noise) else other
+            for other in others
+        ]
         mine = self.settle(f"is used by {name}")
         return function(*plain, mine) if reflected else function(mine, *plain)
 
@@ -292,9 +411,22 @@ for _name, _sign in (("add", 1.0), ("sub", -1.0)):
     setattr(Noise, f"__{_name}__", _operator(Noise._sum, _sign, False))
     setattr(Noise, f"__r{_name}__", _operator(Noise._sum, _sign, True))
 for _name, _function in (("mul", operator.mul), ("truediv", operator.truediv)):
-    setattr(Noise, f"__{_name}__", _operator(Noise._times, _function, False, _name == "truediv"))
-    setattr(Noise, f"__r{_name}__", _operator(Noise._times, _function, True, _name == "truediv"))
-for _name, _comparison in (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
+    setattr(
+        Noise,
+        f"__{_name}__",
+        _operator(Noise._times, _function, False, _name == "truediv"),
+    )
+    setattr(
+        Noise,
+        f"__r{_name}__",
+        _operator(Noise._times, _function, True, _name == "truediv"),
+    )
+for _name, _comparison in (
+    ("lt", "less"),
+    ("le", "less_equal"),
+    ("gt", "greater"),
+    ("ge", "greater_equal"),
+):
     setattr(Noise, f"__{_name}__", _operator(compare, _comparison))
 _CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "hash": (hash, "is a key"),
@@ -307,7 +439,17 @@ _CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 for _name, (_convert, _why) in _CONVERSIONS.items():
     setattr(Noise, f"__{_name}__", _conversion(_convert, _why))
-for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "divmod"):
+for _name in (
+    "floordiv",
+    "mod",
+    "pow",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+    "divmod",
+):
     _function = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
     setattr(Noise, f"__{_name}__", _ending(_name, _function))
     setattr(Noise, f"__r{_name}__", _ending(_name, _function, reflected=True))
@@ -318,10 +460,16 @@ def _product(first: Any, second: Any) -> Any:
     from auditdp.tracing.array_functions import plainly, through
 
     torch = sys.modules.get("torch")
-    if torch is not None and (isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor)):
+    if torch is not None and (
+        isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor)
+    ):
         return torch.matmul(first, second)
     found = through(operator.matmul, (first, second), {})
-    return plainly(operator.matmul, (first, second), {}, "matmul") if found is None else found
+    return (
+        plainly(operator.matmul, (first, second), {}, "matmul")
+        if found is None
+        else found
+    )
 
 
 def _in_place(name: str) -> Callable[..., Any]:
@@ -336,8 +484,16 @@ def _in_place(name: str) -> Callable[..., Any]:
         if settled is not None:
             return getattr(operator, f"i{name}")(settled[0], other)
         self.is_held = False
-        made = getattr(operator, name)(self, other) if sign is None else self._sum(other, sign, False, held=True)
-        return self.become(made) if isinstance(self.value, np.ndarray) or hasattr(self.value, "detach") else made
+        made = (
+            getattr(operator, name)(self, other)
+            if sign is None
+            else self._sum(other, sign, False, held=True)
+        )
+        return (
+            self.become(made)
+            if isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")
+            else made
+        )
 
     return operate
 
@@ -390,7 +546,11 @@ REFLECTED: dict[Callable[..., Any], str] = {
 
 def operated(compute: Callable[..., Any], first: Any, *second: Any) -> Any:
     """Apply an operator by the method of the noise, so that whose function it is is not asked again."""
-    return compute(first, *second) if isinstance(first, Noise) else getattr(second[0], REFLECTED[compute])(first)
+    return (
+        compute(first, *second)
+        if isinstance(first, Noise)
+        else getattr(second[0], REFLECTED[compute])(first)
+    )
 
 
 def places_of(value: Any) -> Any:
@@ -401,12 +561,22 @@ def places_of(value: Any) -> Any:
 
 def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
     """Return what the caller's code is to see of a draw: noise, or the release that it is where a location was added."""
-    noise, known = Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location), draw.law.known
+    noise, known = (
+        Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location),
+        draw.law.known,
+    )
     if draw.law.family == "integer" and any_of(draw.law.parameter > LARGEST):
         return noise.settle("")
-    return noise.settle("") if location is not None and known is not None and not known.is_part else noise
+    return (
+        noise.settle("")
+        if location is not None and known is not None and not known.is_part
+        else noise
+    )
 
 
 def settled(values: Sequence[Any]) -> list[Any]:
     """Return the arguments of a draw, ordinary numbers where they are noise."""
-    return [value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in values]
+    return [
+        value.settle("is a parameter of a draw") if isinstance(value, Noise) else value
+        for value in values
+    ]

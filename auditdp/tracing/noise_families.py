@@ -68,7 +68,9 @@ class Family:
     is_symmetric: bool = False
     is_by_rho: bool = False
 
-    def log_densities(self, values: Any, location: Any, scale: Any, parameter: Any) -> Any:
+    def log_densities(
+        self, values: Any, location: Any, scale: Any, parameter: Any
+    ) -> Any:
         """Return the log density, or log probability, of values: of draws that are scaled and moved, entry by entry."""
         assert self.log_density is not None  # asked of families that have one
         logs = self.log_density((values - location) / scale, parameter)
@@ -82,11 +84,17 @@ def _linear(moves: Any, _: Any) -> Loss:
 def _laplace(moves: Any, _: Any) -> Loss:
     """Laplace noise: ρ is ε − 1 + e^−ε, its Kullback–Leibler divergence (Harrison & Manurangsi 2025, arXiv:2510.25746)."""
     epsilons = np.abs(np.atleast_1d(np.asarray(moves, float)))
-    return Loss(float(epsilons.sum()), rho=float(np.sum(epsilons + np.expm1(-epsilons))))
+    return Loss(
+        float(epsilons.sum()), rho=float(np.sum(epsilons + np.expm1(-epsilons)))
+    )
 
 
 def _gaussian(moves: Any, _: Any) -> Loss:
-    return Loss(squared_mu=float(moves) ** 2 if ndim(moves) == 0 else float(np.square(moves).sum()))
+    return Loss(
+        squared_mu=float(moves) ** 2
+        if ndim(moves) == 0
+        else float(np.square(moves).sum())
+    )
 
 
 def _shown(moves: Any, _: Any) -> Loss:
@@ -106,7 +114,11 @@ def _uniform(moves: Any, _: Any) -> Loss:
 
 def _of_whole(loss: Callable[[Any, Any], Loss]) -> Callable[[Any, Any], Loss]:
     """Return the loss of whole noise: without bound where a move is no whole number."""
-    return lambda moves, of: loss(moves, of) if all_of(np.abs(moves - np.rint(moves)) <= WHOLE) else UNBOUNDED
+    return lambda moves, of: (
+        loss(moves, of)
+        if all_of(np.abs(moves - np.rint(moves)) <= WHOLE)
+        else UNBOUNDED
+    )
 
 
 def _laplace_distribution(z: Any, _: Any) -> Any:
@@ -121,7 +133,11 @@ def _normal_distribution(z: Any, _: Any) -> Any:
 
 
 def _whole_only(z: Any, log_probability: Any) -> Any:
-    return np.where(np.abs(z - np.rint(z)) <= WHOLE * np.maximum(1, np.abs(z)), log_probability, -np.inf)
+    return np.where(
+        np.abs(z - np.rint(z)) <= WHOLE * np.maximum(1, np.abs(z)),
+        log_probability,
+        -np.inf,
+    )
 
 
 def _log_geometric(z: Any, p: Any) -> Any:
@@ -155,21 +171,34 @@ def _log_rounded(z: Any, scale: Any) -> Any:
     """Laplace noise of a scale, rounded to the nearest whole number."""
     k = np.abs(np.rint(z))
     zero = np.log(-np.expm1(-0.5 / scale))
-    return _whole_only(z, np.where(k == 0, zero, -k / scale + np.log(np.sinh(0.5 / scale))))
+    return _whole_only(
+        z, np.where(k == 0, zero, -k / scale + np.log(np.sinh(0.5 / scale)))
+    )
 
 
 def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
     from scipy.special import logsumexp  # slow to load: only where it is needed
 
-    reach = np.arange(-math.ceil(20 * float(np.max(sigma))) - 1, math.ceil(20 * float(np.max(sigma))) + 2)
+    reach = np.arange(
+        -math.ceil(20 * float(np.max(sigma))) - 1,
+        math.ceil(20 * float(np.max(sigma))) + 2,
+    )
     total = logsumexp(-np.square(reach[:, None] / np.atleast_1d(sigma)) / 2, axis=0)
-    return _whole_only(z, -np.square(np.rint(z) / sigma) / 2 - (total if ndim(sigma) else total[0]))
+    return _whole_only(
+        z, -np.square(np.rint(z) / sigma) / 2 - (total if ndim(sigma) else total[0])
+    )
 
 
 FAMILIES = {
     family.name: family
     for family in (
-        Family("Laplace", lambda z, _: -np.abs(z) - math.log(2), _laplace_distribution, _laplace, is_symmetric=True),
+        Family(
+            "Laplace",
+            lambda z, _: -np.abs(z) - math.log(2),
+            _laplace_distribution,
+            _laplace,
+            is_symmetric=True,
+        ),
         Family(
             "Gaussian",
             lambda z, _: -np.square(z) / 2 - math.log(2 * math.pi) / 2,
@@ -195,13 +224,17 @@ FAMILIES = {
         Family(
             "exponential",
             lambda z, _: np.where(np.asarray(z) >= -1e-12, -z, -np.inf),
-            lambda z, _: np.where(np.asarray(z) > 0, -np.expm1(-np.maximum(z, 0.0)), 0.0),
+            lambda z, _: np.where(
+                np.asarray(z) > 0, -np.expm1(-np.maximum(z, 0.0)), 0.0
+            ),
             _shown,
             is_part=True,
         ),
         Family(
             "uniform",
-            lambda z, _: np.where((np.asarray(z) >= -1e-12) & (np.asarray(z) <= 1 + 1e-12), 0.0, -np.inf),
+            lambda z, _: np.where(
+                (np.asarray(z) >= -1e-12) & (np.asarray(z) <= 1 + 1e-12), 0.0, -np.inf
+            ),
             lambda z, _: np.clip(z, 0.0, 1.0),
             _uniform,
             is_part=True,
@@ -211,7 +244,15 @@ FAMILIES = {
             "two-sided geometric",
             _log_two_sided,
             None,
-            _of_whole(lambda moves, p: Loss(float(np.sum(np.abs(np.rint(moves)) * -np.log1p(-np.asarray(p, float)))))),
+            _of_whole(
+                lambda moves, p: Loss(
+                    float(
+                        np.sum(
+                            np.abs(np.rint(moves)) * -np.log1p(-np.asarray(p, float))
+                        )
+                    )
+                )
+            ),
             is_whole=True,
             is_symmetric=True,
         ),
@@ -221,7 +262,11 @@ FAMILIES = {
             "discrete Gaussian",
             _log_discrete_gaussian,
             None,
-            _of_whole(lambda moves, sigma: Loss(squared_mu=float(np.sum(np.square(moves / sigma))))),
+            _of_whole(
+                lambda moves, sigma: Loss(
+                    squared_mu=float(np.sum(np.square(moves / sigma)))
+                )
+            ),
             norm="L2",
             is_whole=True,
             is_symmetric=True,
@@ -231,14 +276,18 @@ FAMILIES = {
             "rounded Laplace",
             _log_rounded,
             None,
-            _of_whole(lambda moves, scale: Loss(float(np.sum(np.abs(np.rint(moves)) / scale)))),
+            _of_whole(
+                lambda moves, scale: Loss(float(np.sum(np.abs(np.rint(moves)) / scale)))
+            ),
             is_whole=True,
             is_symmetric=True,
         ),
         Family(
             "integer",
             _log_integers,
-            lambda z, count: np.clip((np.floor(np.asarray(z, float)) + 1) / count, 0.0, 1.0),
+            lambda z, count: np.clip(
+                (np.floor(np.asarray(z, float)) + 1) / count, 0.0, 1.0
+            ),
             _shown,
             is_whole=True,
             is_part=True,
@@ -258,12 +307,19 @@ def _clipped(noise: Family) -> Family:
         first = distribution(low + moved, None) + 1 - distribution(high, None)
         second = distribution(low, None) + 1 - distribution(high - moved, None)
         only = np.minimum(np.maximum(first, second), 1.0)
-        return None if inside is None else inside._replace(delta=float(1 - np.prod(1 - only)))
+        return (
+            None
+            if inside is None
+            else inside._replace(delta=float(1 - np.prod(1 - only)))
+        )
 
     return Family(f"clipped {noise.name}", None, None, loss, noise.norm)
 
 
-FAMILIES |= {family.name: family for family in (_clipped(FAMILIES["Laplace"]), _clipped(FAMILIES["Gaussian"]))}
+FAMILIES |= {
+    family.name: family
+    for family in (_clipped(FAMILIES["Laplace"]), _clipped(FAMILIES["Gaussian"]))
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +376,11 @@ class NoiseLaw:
             values = np.real(np.asarray(result)).astype(float)
             at, scale = np.asarray(location, float), np.asarray(self.scale, float)
             logs = known.log_densities(values, at, scale, self.parameter)
-            return float(np.broadcast_to(logs, np.broadcast_shapes(values.shape, at.shape, scale.shape)).sum())
+            return float(
+                np.broadcast_to(
+                    logs, np.broadcast_shapes(values.shape, at.shape, scale.shape)
+                ).sum()
+            )
 
 
 def same(a: Any, b: Any) -> bool:
@@ -328,7 +388,11 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     try:
-        return bool(a == b) if ndim(a) == 0 and ndim(b) == 0 else bool(np.all(np.equal(a, b)))
+        return (
+            bool(a == b)
+            if ndim(a) == 0 and ndim(b) == 0
+            else bool(np.all(np.equal(a, b)))
+        )
     except (TypeError, ValueError):
         return False
 
@@ -354,7 +418,10 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
         other: On the other; another scale shows in the tails, without bound.
         moved: By how much, as ``moves`` has it.
     """
-    known, alike = law.known, law.family == other.family and same(law.parameter, other.parameter)
+    known, alike = (
+        law.known,
+        law.family == other.family and same(law.parameter, other.parameter),
+    )
     if known is None:
         return NOTHING if alike and not any_of(moved) else None
     if not alike or not law.is_as_wide(other):
@@ -369,4 +436,8 @@ def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
 def in_scales(moved: Any, scale: Any) -> Any:
     """Return moves in units of the scale: 0 where nothing moves, infinite where something does that has no noise."""
     with np.errstate(all="ignore"):
-        return moved / scale if all_of(scale) else np.where(np.equal(moved, 0), 0.0, np.divide(moved, scale))
+        return (
+            moved / scale
+            if all_of(scale)
+            else np.where(np.equal(moved, 0), 0.0, np.divide(moved, scale))
+        )

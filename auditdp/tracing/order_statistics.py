@@ -51,14 +51,21 @@ def ordered(trace: Trace, recorded: TracedRun, moved: Sequence[Moved]) -> list[M
     by_site = [[k for k in fit if found[k].first.site == site] for site in sites]
     for places in by_site:
         scalars = [k for k in places if not found[k].first.shape]
-        for group in ([scalars] if len(scalars) > 1 else []) + [[k] for k in places if found[k].first.shape]:
+        for group in ([scalars] if len(scalars) > 1 else []) + [
+            [k] for k in places if found[k].first.shape
+        ]:
             loss = _of_largest(trace, recorded, [found[k] for k in group])
             if loss is not None:
                 _charge(found, group, loss, LARGEST)
     for first, second in itertools.permutations(by_site, 2):
-        if any(found[k].only or found[k].first.shape for k in (*first, *second)) or first[0] > second[0]:
+        if (
+            any(found[k].only or found[k].first.shape for k in (*first, *second))
+            or first[0] > second[0]
+        ):
             continue
-        loss = _of_above(trace, recorded, [found[k] for k in first], [found[k] for k in second])
+        loss = _of_above(
+            trace, recorded, [found[k] for k in first], [found[k] for k in second]
+        )
         if loss is not None:
             _charge(found, [*first, *second], loss, ABOVE)
     return found
@@ -85,7 +92,9 @@ def _charge(found: list[Moved], group: Sequence[int], loss: Loss, only: str) -> 
         return
     furthest = max(group, key=lambda k: found[k].distance)
     for k in group:
-        found[k] = replace(found[k], loss=loss if k == furthest else NOTHING, only=only, why="")
+        found[k] = replace(
+            found[k], loss=loss if k == furthest else NOTHING, only=only, why=""
+        )
 
 
 def _values(pairs: Sequence[Moved]) -> tuple[Floats, Floats, float] | None:
@@ -93,8 +102,13 @@ def _values(pairs: Sequence[Moved]) -> tuple[Floats, Floats, float] | None:
     scales = {float(pair.first.law.scale) for pair in pairs}
     if len(scales) > 1:
         return None
-    results = np.concatenate([np.ravel(pair.first.result).astype(float) for pair in pairs])
-    moved = [(moves(pair.first.location, pair.second.location), pair.first.shape) for pair in pairs]
+    results = np.concatenate(
+        [np.ravel(pair.first.result).astype(float) for pair in pairs]
+    )
+    moved = [
+        (moves(pair.first.location, pair.second.location), pair.first.shape)
+        for pair in pairs
+    ]
     by = np.concatenate([np.ravel(np.broadcast_to(*each)) for each in moved])
     return (results, by, scales.pop()) if np.isfinite(by).all() else None
 
@@ -102,10 +116,15 @@ def _values(pairs: Sequence[Moved]) -> tuple[Floats, Floats, float] | None:
 def _forced(pairs: Sequence[Moved], values: Floats) -> dict[int, Any]:
     shapes = [pair.first.shape for pair in pairs]
     parts = np.split(values, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
-    return {p.first.number: v.reshape(s) if s else float(v[0]) for p, v, s in zip(pairs, parts, shapes, strict=True)}
+    return {
+        p.first.number: v.reshape(s) if s else float(v[0])
+        for p, v, s in zip(pairs, parts, shapes, strict=True)
+    }
 
 
-def _of_largest(trace: Trace, recorded: TracedRun, pairs: Sequence[Moved]) -> Loss | None:
+def _of_largest(
+    trace: Trace, recorded: TracedRun, pairs: Sequence[Moved]
+) -> Loss | None:
     found = _values(pairs)
     if found is None or len(found[0]) < 2:
         return None
@@ -114,27 +133,47 @@ def _of_largest(trace: Trace, recorded: TracedRun, pairs: Sequence[Moved]) -> Lo
 
         def in_order(rng: np.random.Generator, sign: float = sign) -> Floats:
             best = int(np.argmax(sign * results))
-            values = rng.permutation(results) + rng.normal(scale=scale, size=len(results))
+            values = rng.permutation(results) + rng.normal(
+                scale=scale, size=len(results)
+            )
             values[best] = sign * (np.max(sign * values) + scale * (0.1 + rng.random()))
             return np.asarray(values)
 
-        if _is_same(trace, recorded, lambda rng, draw=in_order: _forced(pairs, draw(rng))):  # type: ignore[misc]
+        def forced(
+            rng: np.random.Generator, draw: Callable[..., Floats] = in_order
+        ) -> dict[int, Any]:
+            return _forced(pairs, draw(rng))
+
+        if _is_same(trace, recorded, forced):
             return Loss(float(by.max() - by.min()) / scale)
     return None
 
 
-def _of_above(trace: Trace, recorded: TracedRun, thresholds: Sequence[Moved], answers: Sequence[Moved]) -> Loss | None:
+def _of_above(
+    trace: Trace,
+    recorded: TracedRun,
+    thresholds: Sequence[Moved],
+    answers: Sequence[Moved],
+) -> Loss | None:
     found, levels = _values(answers), _values(thresholds)
     if found is None or levels is None:
         return None
     results, by, scale = found
-    last = [max((k for k, t in enumerate(thresholds) if t.first.number < a.first.number), default=0) for a in answers]
+    last = [
+        max(
+            (k for k, t in enumerate(thresholds) if t.first.number < a.first.number),
+            default=0,
+        )
+        for a in answers
+    ]
     above = results >= levels[0][last]
 
     def on_the_same_side(rng: np.random.Generator) -> dict[int, Any]:
         level = levels[0] + rng.normal(scale=scale, size=len(thresholds))
         away = scale * (0.01 + rng.exponential(size=len(answers)))
-        return _forced(thresholds, level) | _forced(answers, level[last] + np.where(above, away, -away))
+        return _forced(thresholds, level) | _forced(
+            answers, level[last] + np.where(above, away, -away)
+        )
 
     if not _is_same(trace, recorded, on_the_same_side):
         return None
@@ -143,12 +182,21 @@ def _of_above(trace: Trace, recorded: TracedRun, thresholds: Sequence[Moved], an
         own = np.array(last) == k
         away = by[own] - levels[1][k]
         rarer = max(1, min(above[own].sum(), (~above[own]).sum()))
-        total += float(np.abs(away).max()) / levels[2] + rarer * float(max(away.max(), 0) - min(away.min(), 0)) / scale
+        total += (
+            float(np.abs(away).max()) / levels[2]
+            + rarer * float(max(away.max(), 0) - min(away.min(), 0)) / scale
+        )
     return Loss(total)
 
 
-def _is_same(trace: Trace, recorded: TracedRun, draw: Callable[[np.random.Generator], dict[int, Any]]) -> bool:
+def _is_same(
+    trace: Trace,
+    recorded: TracedRun,
+    draw: Callable[[np.random.Generator], dict[int, Any]],
+) -> bool:
     """Return whether the code returns the same with other noisy values."""
     rng = np.random.default_rng(0)
-    tried = (trace.replay(recorded.data, recorded, forced=draw(rng)) for _ in range(TRIALS))
+    tried = (
+        trace.replay(recorded.data, recorded, forced=draw(rng)) for _ in range(TRIALS)
+    )
     return all(where_differ(recorded.output, run.output) is None for run in tried)

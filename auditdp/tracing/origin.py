@@ -53,7 +53,11 @@ def _parting(trace: Trace, pair: PairTrace) -> CodeLine:
     for k, (one, other) in enumerate(zip_longest(*ways)):
         if one != other:
             line = ways[0][k - 1] if k else NOWHERE
-            return NOWHERE if " for " in f" {linecache.getline(line.file, line.line).lstrip()}" else line
+            return (
+                NOWHERE
+                if " for " in f" {linecache.getline(line.file, line.line).lstrip()}"
+                else line
+            )
     return NOWHERE
 
 
@@ -66,7 +70,9 @@ def _holding(trace: Trace, pair: PairTrace) -> CodeLine:
     both = [*zip(leaves(pair.first.output), leaves(pair.second.output), strict=True)]
     told = _told({one for one, other in both if one != other}, pair)
     others = _told({other for one, other in both if one != other}, pair)
-    mine, theirs = (_held(trace, run, told | others) for run in (pair.first, pair.second))
+    mine, theirs = (
+        _held(trace, run, told | others) for run in (pair.first, pair.second)
+    )
     found = list[tuple[bool, int, CodeLine]]()
     for when, held in mine.items():
         there = theirs.get(when, Counter())
@@ -77,10 +83,14 @@ def _holding(trace: Trace, pair: PairTrace) -> CodeLine:
 
 def _told(numbers: set[Any], pair: PairTrace) -> set[Any]:
     numbers = numbers - set(_numbers(pair.first.data))
-    return {x for x in numbers if x != round(x)} or numbers  # whole numbers are everywhere
+    return {
+        x for x in numbers if x != round(x)
+    } or numbers  # whole numbers are everywhere
 
 
-def _held(trace: Trace, run: TracedRun, told: Collection[float]) -> dict[tuple[CodeLine, int], Counter[float]]:
+def _held(
+    trace: Trace, run: TracedRun, told: Collection[float]
+) -> dict[tuple[CodeLine, int], Counter[float]]:
     """Return, for each time that a line ran after which some numbers were held, how often.
 
     Lists and the like are looked at once: what is put into one later is seen where it is returned.
@@ -89,12 +99,22 @@ def _held(trace: Trace, run: TracedRun, told: Collection[float]) -> dict[tuple[C
     left, seen = iter(range(MOST_LOOKED)), dict[int, Any]()
 
     def look(line: CodeLine, held: Any) -> None:
-        new = {k: each for k, each in held.items() if id(each) not in seen} if isinstance(held, dict) else held
+        new = (
+            {k: each for k, each in held.items() if id(each) not in seen}
+            if isinstance(held, dict)
+            else held
+        )
         if isinstance(held, dict):
-            seen.update((id(each), each) for each in held.values() if isinstance(each, list | tuple | Mapping))
+            seen.update(
+                (id(each), each)
+                for each in held.values()
+                if isinstance(each, list | tuple | Mapping)
+            )
         times[line] += 1
         with suppress(Exception):  # of objects that are not made in full
-            if held_there := Counter(x for _, x in zip(left, _numbers(new), strict=False) if x in told):
+            if held_there := Counter(
+                x for _, x in zip(left, _numbers(new), strict=False) if x in told
+            ):
                 found[line, times[line]] = held_there
 
     _line_by_line(trace, run, look)
@@ -107,7 +127,9 @@ def _line_by_line(trace: Trace, run: Any, look: Looks) -> None:
 
     def follow(frame: FrameType, event: str, value: Any) -> Any:
         code = frame.f_code
-        if not _is_callers(code) or not linecache.getline(code.co_filename, frame.f_lineno):  # as of named tuples
+        if not _is_callers(code) or not linecache.getline(
+            code.co_filename, frame.f_lineno
+        ):  # as of named tuples
             return None
         if (line := at.get(frame)) is not None:
             look(line, frame.f_locals)
@@ -130,7 +152,11 @@ def _numbers(value: Any, depth: int = 0) -> Iterator[float]:
     if isinstance(value, int | float | np.number):
         yield float(value)
     elif isinstance(value, Mapping | list | tuple):
-        for each in (list(value.values()) if isinstance(value, Mapping) else value)[:MOST] if depth < DEEPEST else ():
+        for each in (
+            (list(value.values()) if isinstance(value, Mapping) else value)[:MOST]
+            if depth < DEEPEST
+            else ()
+        ):
             yield from _numbers(each, depth + 1)
     elif hasattr(value, "shape") and np.prod(value.shape) <= MOST:
         array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)

@@ -66,7 +66,10 @@ class Outcomes:
     @property
     def epsilon(self) -> float:
         """The largest |ln p/p′| over the outputs that both inputs give."""
-        return max((abs(math.log(p / q)) for p, q in self.masses.values() if p > 0 and q > 0), default=0.0)
+        return max(
+            (abs(math.log(p / q)) for p, q in self.masses.values() if p > 0 and q > 0),
+            default=0.0,
+        )
 
     @property
     def delta(self) -> float:
@@ -79,14 +82,20 @@ class Outcomes:
         """Return Σ (p − e^ε p′)₊, the larger of both directions."""
         factor = math.exp(min(epsilon, 700.0))
         first = math.fsum(max(p - factor * q, 0.0) for p, q in self.masses.values())
-        return max(first, math.fsum(max(q - factor * p, 0.0) for p, q in self.masses.values()))
+        return max(
+            first, math.fsum(max(q - factor * p, 0.0) for p, q in self.masses.values())
+        )
 
 
 def is_by_chance(release: Release) -> bool:
     """Return whether a release has few outcomes, each of which can be forced."""
     if release.kind in (COIN, CHOICE, MAXIMUM):
         return True
-    if release.kind != ALONE or release.law.family not in ("integer", "choice of items", "permutation"):
+    if release.kind != ALONE or release.law.family not in (
+        "integer",
+        "choice of items",
+        "permutation",
+    ):
         return False
     count = float(np.max(release.law.parameter))
     if release.law.family == "permutation":
@@ -94,7 +103,9 @@ def is_by_chance(release: Release) -> bool:
     return count ** math.prod(release.shape) <= MOST_OUTCOMES
 
 
-def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST_RUNS) -> Outcomes:
+def explored(
+    trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST_RUNS
+) -> Outcomes:
     """Return the law of the output on both inputs, over the outcomes of events and choices.
 
     Args:
@@ -108,7 +119,9 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
     examples: dict[bytes, TracedRun] = {}
     book = replace(recorded, releases=[*recorded.releases], draws=[*recorded.draws])
     tells: dict[int, bool] = {}
-    choices = {release.number for release in recorded.releases if release.kind == CHOICE}
+    choices = {
+        release.number for release in recorded.releases if release.kind == CHOICE
+    }
     for data in (recorded.data, neighbour):
         masses: dict[bytes, float] = {}
         waiting: deque[dict[int, Any]] = deque([{}])
@@ -124,13 +137,18 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
             examples.setdefault(key, run)
             changed = _only_change(recorded, forced) if not sides else None
             if changed in choices:
-                tells[changed] = tells.get(changed, True) and key != output_key(recorded.output)
+                tells[changed] = tells.get(changed, True) and key != output_key(
+                    recorded.output
+                )
             whole = _push(waiting, decided, forced)
             complete = complete and whole
         complete = complete and not waiting
         runs += made
         sides.append(masses)
-    both = {key: (sides[0].get(key, 0.0), sides[1].get(key, 0.0)) for key in {*sides[0], *sides[1]}}
+    both = {
+        key: (sides[0].get(key, 0.0), sides[1].get(key, 0.0))
+        for key in {*sides[0], *sides[1]}
+    }
     matched = sides[1].get(output_key(recorded.output), 0.0) > 0
     alone = [key for key, (p, q) in both.items() if (p > 0) != (q > 0)]
     only = examples[max(alone, key=lambda key: max(both[key]))] if alone else None
@@ -143,7 +161,9 @@ def _only_change(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:
     """Return the last release that is forced, where all before it are forced to what was recorded."""
     last = max(forced, default=-1)
     alike = all(number < len(recorded.releases) for number in forced) and all(
-        np.array_equal(recorded.releases[number].result, forced[number]) for number in forced if number != last
+        np.array_equal(recorded.releases[number].result, forced[number])
+        for number in forced
+        if number != last
     )
     return last if alike and last >= 0 else None
 
@@ -162,7 +182,9 @@ def _extend(book: TracedRun, run: TracedRun) -> None:
             book.releases.append(release)
 
 
-def _push(waiting: deque[dict[int, Any]], decided: list[Release], forced: Mapping[int, Any]) -> bool:
+def _push(
+    waiting: deque[dict[int, Any]], decided: list[Release], forced: Mapping[int, Any]
+) -> bool:
     """Add the runs that differ from one in a later outcome; return whether all of them were added."""
     whole, last = True, max(forced, default=-1)
     for place, release in enumerate(decided):
@@ -185,7 +207,9 @@ def _others(release: Release) -> tuple[Iterator[Any], bool]:
     size = math.prod(release.shape)
     if release.law.family == "permutation":
         orders = map(np.array, itertools.permutations(range(size)))
-        return (order for order in orders if not np.array_equal(order, release.result)), True
+        return (
+            order for order in orders if not np.array_equal(order, release.result)
+        ), True
     if release.kind == COIN:
         p = np.broadcast_to(np.asarray(release.location, float), release.shape)
         if not release.shape:
@@ -193,18 +217,26 @@ def _others(release: Release) -> tuple[Iterator[Any], bool]:
             return iter([not release.result] if possible else []), True
         count = 2
     else:
-        count = int(float(release.law.parameter)) if release.kind == ALONE else len(np.ravel(release.location))
+        count = (
+            int(float(release.law.parameter))
+            if release.kind == ALONE
+            else len(np.ravel(release.location))
+        )
         if not release.shape:
             table = None if release.kind == ALONE else np.ravel(release.location)
             start = int(release.location or 0) if release.kind == ALONE else 0
             names = [
                 start + k
                 for k in range(count)
-                if start + k != release.result and (table is None or table[k] > 0 or release.kind == MAXIMUM)
+                if start + k != release.result
+                and (table is None or table[k] > 0 or release.kind == MAXIMUM)
             ]
             return iter(names[:MOST_OUTCOMES]), len(names) <= MOST_OUTCOMES
     if count**size <= MOST_OUTCOMES:
-        made = (np.array(each).reshape(release.shape) for each in itertools.product(range(count), repeat=size))
+        made = (
+            np.array(each).reshape(release.shape)
+            for each in itertools.product(range(count), repeat=size)
+        )
         kept = [each.astype(bool) if release.kind == COIN else each for each in made]
         return (each for each in kept if not np.array_equal(each, release.result)), True
     return itertools.islice(_single(release, count), MOST_OUTCOMES), False
@@ -255,8 +287,12 @@ class ShownTail:
 def unmatched(first: TracedRun, second: TracedRun) -> list[tuple[TracedRun, Release]]:
     """Return the releases of a record and its replay that correspond to none of the other, with the run that has them."""
     used = {release.recorded for release in second.releases}
-    alone = [(first, release) for release in first.releases if release.number not in used]
-    return alone + [(second, release) for release in second.releases if release.recorded is None]
+    alone = [
+        (first, release) for release in first.releases if release.number not in used
+    ]
+    return alone + [
+        (second, release) for release in second.releases if release.recorded is None
+    ]
 
 
 def shown(trace: Trace, first: TracedRun, second: TracedRun) -> list[ShownTail] | None:
@@ -273,13 +309,28 @@ def shown(trace: Trace, first: TracedRun, second: TracedRun) -> list[ShownTail] 
     found = []
     for run, release in unmatched(first, second):
         known = release.law.known
-        if release.kind != NOISY or release.shape or known is None or known.log_density is None:
+        if (
+            release.kind != NOISY
+            or release.shape
+            or known is None
+            or known.log_density is None
+        ):
             return None
         if not known.is_whole and known.distribution is None:
             return None
-        differs = _Differs(trace, run, release.number, second if run is first else first)
-        chance = _whole(release, differs) if known.is_whole else _continuous(release, differs)
-        outputs = differs.outputs if run is first else [(there, here) for here, there in differs.outputs]
+        differs = _Differs(
+            trace, run, release.number, second if run is first else first
+        )
+        chance = (
+            _whole(release, differs)
+            if known.is_whole
+            else _continuous(release, differs)
+        )
+        outputs = (
+            differs.outputs
+            if run is first
+            else [(there, here) for here, there in differs.outputs]
+        )
         found.append(ShownTail(release, chance, outputs))
     return found
 
@@ -287,12 +338,16 @@ def shown(trace: Trace, first: TracedRun, second: TracedRun) -> list[ShownTail] 
 class _Differs:
     """Tells whether outputs differ where one release has another result, and keeps the outputs that do."""
 
-    def __init__(self, trace: Trace, run: TracedRun, number: int, other: TracedRun) -> None:
+    def __init__(
+        self, trace: Trace, run: TracedRun, number: int, other: TracedRun
+    ) -> None:
         self._trace, self._run, self._number, self._other = trace, run, number, other
         self.outputs: list[tuple[Any, Any]] = []
 
     def __call__(self, result: float) -> bool:
-        forced = self._trace.replay(self._run.data, self._run, forced={self._number: result})
+        forced = self._trace.replay(
+            self._run.data, self._run, forced={self._number: result}
+        )
         other = self._trace.replay(self._other.data, forced)
         if where_differ(forced.output, other.output) is None:
             return False
@@ -315,7 +370,11 @@ def _whole(release: Release, differs: Callable[[float], bool]) -> float:
             middle = (low + high) // 2
             low, high = (middle, high) if differs(middle) == before else (low, middle)
         shows |= {k: before if k <= low else after for k in range(a + 1, b)}
-    return math.fsum(math.exp(release.law.log_likelihood(start, k)) for k, shown_there in shows.items() if shown_there)
+    return math.fsum(
+        math.exp(release.law.log_likelihood(start, k))
+        for k, shown_there in shows.items()
+        if shown_there
+    )
 
 
 def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
@@ -327,11 +386,17 @@ def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
     points = [start + scale * t for t in GRID]
     states = [differs(point) for point in points]
     between = pairwise(zip(points, states, strict=True))
-    ends = [_end(a, b, before, differs) for (a, before), (b, after) in between if before != after]
+    ends = [
+        _end(a, b, before, differs)
+        for (a, before), (b, after) in between
+        if before != after
+    ]
     state, total = states[0], 0.0
     for edges in pairwise([-math.inf, *ends, math.inf]):
         if state:
-            low, high = (distribution((edge - start) / scale, law.parameter) for edge in edges)
+            low, high = (
+                distribution((edge - start) / scale, law.parameter) for edge in edges
+            )
             total += float(high - low)
         state = not state
     return total

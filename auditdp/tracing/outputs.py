@@ -27,14 +27,26 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
         run: The run.
         depth: How deep it lies.
     """
-    if run.filled and hasattr(output, "detach") and (noise := noise_in(run, output)) is not None:
+    if (
+        run.filled
+        and hasattr(output, "detach")
+        and (noise := noise_in(run, output)) is not None
+    ):
         return noise.settle(WHY)
     if type(output) is Noise:
         return output.settle(WHY)
-    if depth > DEEPEST or output is None or isinstance(output, str | bytes | int | float | complex | np.generic):
+    if (
+        depth > DEEPEST
+        or output is None
+        or isinstance(output, str | bytes | int | float | complex | np.generic)
+    ):
         return output
     if isinstance(output, np.ndarray):
-        return _with_plain(output, np.ndenumerate(output), run, depth) if output.dtype == object else output
+        return (
+            _with_plain(output, np.ndenumerate(output), run, depth)
+            if output.dtype == object
+            else output
+        )
     if isinstance(output, list):
         return _with_plain(output, enumerate(output), run, depth)
     if isinstance(output, tuple):
@@ -45,7 +57,9 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
     if isinstance(output, dict):
         _with_plain(output, output.items(), run, depth)
         if any(type(key) is Noise for key in output):
-            return type(output)((plain(key, run), value) for key, value in output.items())
+            return type(output)(
+                (plain(key, run), value) for key, value in output.items()
+            )
         return output
     if isinstance(output, set | frozenset):
         noisy = any(type(value) is Noise for value in output)
@@ -56,7 +70,9 @@ def plain(output: Any, run: WatchedRun, depth: int = 0) -> Any:
     return output
 
 
-def _with_plain(container: Any, items: Iterable[tuple[Any, Any]], run: WatchedRun, depth: int) -> Any:
+def _with_plain(
+    container: Any, items: Iterable[tuple[Any, Any]], run: WatchedRun, depth: int
+) -> Any:
     """Return a container whose items have become plain, in place."""
     for key, value in items:
         if (made := plain(value, run, depth + 1)) is not value:
@@ -70,7 +86,9 @@ def occurs(result: Any, output: Any) -> bool:
         numbers = set(leaves(output))
     except MechanismError:  # of a type that no output of an audit may have
         return False
-    return all(float(number) in numbers for number in np.ravel(np.real(result)).tolist())
+    return all(
+        float(number) in numbers for number in np.ravel(np.real(result)).tolist()
+    )
 
 
 def where_differ(first: Any, second: Any) -> str | None:
@@ -79,12 +97,21 @@ def where_differ(first: Any, second: Any) -> str | None:
     Types, lengths, keys and their order count, as whoever gets the output sees them.
     """
     if isinstance(first, Raised) or isinstance(second, Raised):
-        return None if type(first) is type(second) and first == second else f"{brief(first)} and {brief(second)}"
+        return (
+            None
+            if type(first) is type(second) and first == second
+            else f"{brief(first)} and {brief(second)}"
+        )
     try:
         place = difference(first, second)
     except Exception:  # whatever the objects of a user raise
         return None if first is second else "output"
-    if place is None and isinstance(first, Mapping) and isinstance(second, Mapping) and list(first) != list(second):
+    if (
+        place is None
+        and isinstance(first, Mapping)
+        and isinstance(second, Mapping)
+        and list(first) != list(second)
+    ):
         return f"the order of keys ({brief(list(first))} and {brief(list(second))})"
     if place is None:
         return _in_form(first, second)

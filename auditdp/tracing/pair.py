@@ -17,11 +17,25 @@ from auditdp.mechanism.calls.leaves import kind, leaves
 from auditdp.tracing import findings as sentences
 from auditdp.tracing.composed_loss import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
-from auditdp.tracing.findings import Finding, Printed, of_fixed, of_loss, of_noise, of_outputs
+from auditdp.tracing.findings import (
+    Finding,
+    Printed,
+    of_fixed,
+    of_loss,
+    of_noise,
+    of_outputs,
+)
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.noise_families import Loss, same
 from auditdp.tracing.order_statistics import ordered
-from auditdp.tracing.outcomes import MOST_RUNS, Outcomes, ShownTail, explored, is_by_chance, shown
+from auditdp.tracing.outcomes import (
+    MOST_RUNS,
+    Outcomes,
+    ShownTail,
+    explored,
+    is_by_chance,
+    shown,
+)
 from auditdp.tracing.outputs import occurs, where_differ
 from auditdp.tracing.prediction import Prediction, predicted
 from auditdp.tracing.sites import NOWHERE, CodeLine
@@ -71,7 +85,13 @@ class PairTrace(Printed):
     @classmethod
     def of(cls, first: TracedRun, second: TracedRun, claim: Claim | None) -> PairTrace:
         """Return what a recorded run and its replay say by themselves."""
-        return cls(first, second, _together(first, second), claim, where_differ(first.output, second.output))
+        return cls(
+            first,
+            second,
+            _together(first, second),
+            claim,
+            where_differ(first.output, second.output),
+        )
 
     @property
     def is_visible(self) -> bool:
@@ -86,7 +106,10 @@ class PairTrace(Printed):
         if outcomes is None or not outcomes.complete:
             return tuple(pair.loss for pair in self.moved)
         noisy = [pair.loss for pair in self.moved if not is_by_chance(pair.first)]
-        return (*noisy, Loss(outcomes.epsilon, outcomes.delta if outcomes.delta > 1e-12 else 0.0))
+        return (
+            *noisy,
+            Loss(outcomes.epsilon, outcomes.delta if outcomes.delta > 1e-12 else 0.0),
+        )
 
     @cached_property
     def composed(self) -> ComposedLoss:
@@ -117,7 +140,12 @@ class PairTrace(Printed):
         settled = self.outcomes is not None and self.outcomes.complete
         known = all(pair.loss is not None for pair in self.moved)
         same_output = self.differ is None or settled
-        return self.extent == "full" and known and same_output and (settled or not self.second.parted)
+        return (
+            self.extent == "full"
+            and known
+            and same_output
+            and (settled or not self.second.parted)
+        )
 
     @cached_property
     def satisfies(self) -> bool | None:
@@ -125,34 +153,60 @@ class PairTrace(Printed):
         if self.claim is None:
             return None
         found = self.outcomes
-        if found is None or not found.complete or any(pair.loss and any(pair.loss) for pair in self.noisy):
+        if (
+            found is None
+            or not found.complete
+            or any(pair.loss and any(pair.loss) for pair in self.noisy)
+        ):
             return self.composed.satisfies(self.claim)
-        return all(found.delta_at(float(e) * (1 + 1e-9)) <= float(d) + 1e-12 for e, d in self.claim.statements())
+        return all(
+            found.delta_at(float(e) * (1 + 1e-9)) <= float(d) + 1e-12
+            for e, d in self.claim.statements()
+        )
 
     @property
     def is_single(self) -> bool:
         """Whether all that moves below noise has single precision, as numbers of torch have in whatever they are kept."""
         moved = [pair.first for pair in self.noisy if pair.is_lossy]
-        locations = [np.asarray(release.location, float) for release in moved if release.location is not None]
-        return bool(locations) and all(np.array_equal(x, x.astype(np.float32), equal_nan=True) for x in locations)
+        locations = [
+            np.asarray(release.location, float)
+            for release in moved
+            if release.location is not None
+        ]
+        return bool(locations) and all(
+            np.array_equal(x, x.astype(np.float32), equal_nan=True) for x in locations
+        )
 
     @property
     def share(self) -> float:
         """A number that grows with the loss, 1 at the claim; infinite where something got round the noise: for a search."""
         if self.claim is None:
             return self.composed.statements + math.sqrt(self.composed.squared_mu)
-        return math.inf if self.differ and not self.by_chance else self.composed.share(self.claim)
+        return (
+            math.inf
+            if self.differ and not self.by_chance
+            else self.composed.share(self.claim)
+        )
 
     @cached_property
     def scales_apart(self) -> float:
         """How far apart noisy values are, by their moves and scales in standard scales: also where no loss is bounded."""
         squares = 0.0
         for moved in self.noisy:
-            scales = [np.abs(np.asarray(each.law.scale, float)) for each in (moved.first, moved.second)]
-            if moved.first.law.known is not None and moved.first.kind == NOISY and all(scale.all() for scale in scales):
+            scales = [
+                np.abs(np.asarray(each.law.scale, float))
+                for each in (moved.first, moved.second)
+            ]
+            if (
+                moved.first.law.known is not None
+                and moved.first.kind == NOISY
+                and all(scale.all() for scale in scales)
+            ):
                 times = max(1, int(np.prod(moved.first.shape)))
                 squares += (moved.distance / float(scales[0].min())) ** 2
-                squares += times * float(np.mean(np.square(np.log(scales[0].mean() / scales[1].mean()))))
+                squares += times * float(
+                    np.mean(np.square(np.log(scales[0].mean() / scales[1].mean())))
+                )
         return math.sqrt(squares)
 
     @cached_property
@@ -162,8 +216,14 @@ class PairTrace(Printed):
             return 1.0
         kept = moved = 0.0
         for pairs in self.by_line().values():
-            if pairs[0].first.kind == NOISY and len({pair.first.shape for pair in pairs}) == 1:
-                changes = [np.subtract(pair.second.location, pair.first.location, dtype=float) for pair in pairs]
+            if (
+                pairs[0].first.kind == NOISY
+                and len({pair.first.shape for pair in pairs}) == 1
+            ):
+                changes = [
+                    np.subtract(pair.second.location, pair.first.location, dtype=float)
+                    for pair in pairs
+                ]
                 kept += float(np.sum(np.square(np.sum(changes, axis=0)))) / len(changes)
                 moved += float(np.sum(np.square(changes)))
         return math.sqrt(kept / moved) if moved and math.isfinite(moved) else 1.0
@@ -179,14 +239,27 @@ class PairTrace(Printed):
 
         Code that decides by chance has reason on its first pair as well: what happens seldom shows there.
         """
-        return self.differ is not None or bool(self.second.parted) or self.share > 1 + 1e-9
+        return (
+            self.differ is not None or bool(self.second.parted) or self.share > 1 + 1e-9
+        )
 
     @property
     def opaque(self) -> list[tuple[CodeLine, str]]:
         """What the trace does not understand."""
-        shared = [(p.first.site, SHARED) for p in self.moved if p.loss is None and p.first.law.family == "Gaussian"]
-        other = [(NOWHERE, "the same draws give another output: it depends on something else")]
-        return list(dict.fromkeys([*self.first.opaque, *self.second.opaque, *shared])) + other * (self.repeats is False)
+        shared = [
+            (p.first.site, SHARED)
+            for p in self.moved
+            if p.loss is None and p.first.law.family == "Gaussian"
+        ]
+        other = [
+            (
+                NOWHERE,
+                "the same draws give another output: it depends on something else",
+            )
+        ]
+        return list(
+            dict.fromkeys([*self.first.opaque, *self.second.opaque, *shared])
+        ) + other * (self.repeats is False)
 
     @property
     def extent(self) -> Extent:
@@ -194,32 +267,59 @@ class PairTrace(Printed):
         if self.first.untraceable or self.second.untraceable:
             return "none"
         known = [pair for pair in self.moved if pair.first.is_known]
-        return "full" if not self.opaque and (self.first.draws or self.second.draws) else "part" if known else "none"
+        return (
+            "full"
+            if not self.opaque and (self.first.draws or self.second.draws)
+            else "part"
+            if known
+            else "none"
+        )
 
     @cached_property
     def findings(self) -> list[Finding]:
         """What is to be said of the pair, most telling first."""
         found = [*of_fixed(self), *of_noise(self), *of_loss(self), *of_outputs(self)]
-        found += [Finding("steps", site, sentence, False) for site, sentence in differences(self)]
+        found += [
+            Finding("steps", site, sentence, False)
+            for site, sentence in differences(self)
+        ]
         for site, sentence in dict.fromkeys(self.second.parted):
             seeded = "seeded" in sentence
-            found.append(Finding("seed" if seeded else "flow", site, f"line {site.line}: {sentence}", seeded))
-        unknown = {site: [pair for pair in pairs if not pair.first.is_known] for site, pairs in self.by_line().items()}
+            found.append(
+                Finding(
+                    "seed" if seeded else "flow",
+                    site,
+                    f"line {site.line}: {sentence}",
+                    seeded,
+                )
+            )
+        unknown = {
+            site: [pair for pair in pairs if not pair.first.is_known]
+            for site, pairs in self.by_line().items()
+        }
         for site, why in self.opaque:
             line = f"line {site.line}: {why}" if site.line else why
             said = sentences.of_line(unknown[site]) if unknown.get(site) else line
             found.append(Finding("opaque", site, said, False))
         if self.prediction is not None:
             confirmed = self.prediction.confirmed
-            found = [replace(one, is_confirmed=(one.kind, one.site) in confirmed) for one in found]
-        return sorted(found, key=lambda finding: (not finding.is_confirmed, not finding.is_read_off))
+            found = [
+                replace(one, is_confirmed=(one.kind, one.site) in confirmed)
+                for one in found
+            ]
+        return sorted(
+            found,
+            key=lambda finding: (not finding.is_confirmed, not finding.is_read_off),
+        )
 
     @property
     def proposes(self) -> bool:
         """Whether the trace proposes that the claim fails on this pair, for a reason that it understands."""
         return any(finding.is_read_off for finding in self.findings)
 
-    def by_line(self, moved: Sequence[Moved] | None = None) -> dict[CodeLine, list[Moved]]:
+    def by_line(
+        self, moved: Sequence[Moved] | None = None
+    ) -> dict[CodeLine, list[Moved]]:
         """Return the releases, or some of them, by their line."""
         lines: dict[CodeLine, list[Moved]] = defaultdict(list)
         for pair in self.moved if moved is None else moved:
@@ -228,9 +328,17 @@ class PairTrace(Printed):
 
     def __str__(self) -> str:
         """Return every finding as a line, the lines that release anything, and what that comes to."""
-        lines = [sentences.of_line(pairs, self.claim) for pairs in self.by_line().values()]
+        lines = [
+            sentences.of_line(pairs, self.claim) for pairs in self.by_line().values()
+        ]
         found = [finding.sentence for finding in self.findings]
-        return "\n".join([*map(str, self.findings), *(line for line in lines if line not in found), self.summary])
+        return "\n".join(
+            [
+                *map(str, self.findings),
+                *(line for line in lines if line not in found),
+                self.summary,
+            ]
+        )
 
     @property
     def summary(self) -> str:
@@ -255,12 +363,19 @@ class PairTrace(Printed):
     @property
     def is_hidden(self) -> bool:
         """Whether values may depend on draws that are no noise and have too many outcomes to try, as an order of rows."""
-        return any(pair.first.kind == ALONE and not is_by_chance(pair.first) for pair in self.moved)
+        return any(
+            pair.first.kind == ALONE and not is_by_chance(pair.first)
+            for pair in self.moved
+        )
 
     @property
     def reordered(self) -> bool:
         """Whether an order or a sample of rows is of another length on the other input: how they correspond is not known."""
-        sides = [(pair.first.law, pair.second.law) for pair in self.moved if pair.first.kind == ALONE]
+        sides = [
+            (pair.first.law, pair.second.law)
+            for pair in self.moved
+            if pair.first.kind == ALONE
+        ]
         return any(not same(law.parameter, other.parameter) for law, other in sides)
 
 
@@ -299,7 +414,12 @@ def checked(trace: Trace, seen: PairTrace) -> PairTrace:
 
 
 def replayed(
-    trace: Trace, recorded: TracedRun, neighbour: Any, *, claim: Claim | None = None, outcomes: int = MOST_RUNS
+    trace: Trace,
+    recorded: TracedRun,
+    neighbour: Any,
+    *,
+    claim: Claim | None = None,
+    outcomes: int = MOST_RUNS,
 ) -> PairTrace:
     """Replay a recorded run on a neighbour: ``compare`` where the run is there already, for a search from one input."""
     with trace:
@@ -309,7 +429,11 @@ def replayed(
             again = trace.again(recorded, recorded.constants)
             return replayed(trace, again, neighbour, claim=claim, outcomes=outcomes)
         found = _best_order(trace, PairTrace.of(recorded, second, claim))
-        if found.differ is not None and not outcomes and _still(found) not in trace.tried:
+        if (
+            found.differ is not None
+            and not outcomes
+            and _still(found) not in trace.tried
+        ):
             found = _with_constants(trace, found)
         return in_full(trace, found, outcomes) if outcomes else found
 
@@ -322,11 +446,18 @@ def in_full(trace: Trace, seen: PairTrace, outcomes: int) -> PairTrace:
         recorded, second, moved, found = seen.first, seen.second, seen.moved, None
         fixed: frozenset[int] = frozenset()
         if any(pair.loss and any(pair.loss) for pair in moved):
-            same_noise = (draw for draw in recorded.draws if trace.is_fixed(draw, recorded))
+            same_noise = (
+                draw for draw in recorded.draws if trace.is_fixed(draw, recorded)
+            )
             fixed = frozenset(n for draw in same_noise for n in draw.used.values())
         repeats = seen.repeats
         if seen.differ is not None and repeats is None:
-            repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
+            repeats = (
+                where_differ(
+                    recorded.output, trace.replay(recorded.data, recorded).output
+                )
+                is None
+            )
         if seen.satisfies is False:
             moved = ordered(trace, recorded, moved)
         if any(map(is_by_chance, [*recorded.releases, *second.releases])):
@@ -334,7 +465,9 @@ def in_full(trace: Trace, seen: PairTrace, outcomes: int) -> PairTrace:
         tails: Sequence[ShownTail] = ()
         if found is None and seen.claim is not None and second.parted:
             tails = shown(trace, recorded, second) or ()
-        return replace(seen, moved=moved, outcomes=found, shown=tails, repeats=repeats, fixed=fixed)
+        return replace(
+            seen, moved=moved, outcomes=found, shown=tails, repeats=repeats, fixed=fixed
+        )
 
 
 def _with_constants(trace: Trace, seen: PairTrace) -> PairTrace:
@@ -370,7 +503,8 @@ def _still(seen: PairTrace) -> frozenset[CodeLine]:
     """Return the lines that add noise to what moves nowhere, such as zeros that are filled: that is no release yet."""
     noisy = [pair for pair in seen.moved if pair.first.kind == NOISY]
     return frozenset(
-        {pair.first.site for pair in noisy} - {pair.first.site for pair in noisy if pair.distance or pair.why}
+        {pair.first.site for pair in noisy}
+        - {pair.first.site for pair in noisy if pair.distance or pair.why}
     )
 
 
@@ -379,19 +513,31 @@ def _hiding(still: frozenset[CodeLine], seen: PairTrace) -> str:
     lines = [
         pair.first.site.line
         for pair in seen.moved
-        if pair.first.site in still and not pair.distance and not occurs(pair.first.result, seen.first.output)
+        if pair.first.site in still
+        and not pair.distance
+        and not occurs(pair.first.result, seen.first.output)
     ]
-    return f"what line {lines[0]} adds noise to does not move, and may hide it" if lines else ""
+    return (
+        f"what line {lines[0]} adds noise to does not move, and may hide it"
+        if lines
+        else ""
+    )
 
 
-def _unreached(trace: Trace, seen: PairTrace, lines: frozenset[CodeLine], differ: frozenset[int]) -> frozenset[int]:
+def _unreached(
+    trace: Trace, seen: PairTrace, lines: frozenset[CodeLine], differ: frozenset[int]
+) -> frozenset[int]:
     """Return which numbers by which outputs differ the noise of some lines does not reach, by their place among all.
 
     They are the same on either input where that noise is huge or absent, as where weights are overwritten after they were
     initialised; so it does not hide them.
     """
     for times, run in product(OTHERWISE, (seen.first, seen.second)):
-        forced = {each.number: times * np.asarray(each.result) for each in run.releases if each.site in lines}
+        forced = {
+            each.number: times * np.asarray(each.result)
+            for each in run.releases
+            if each.site in lines
+        }
         other = trace.replay(run.data, seen.first, forced=forced).output
         if not _same_form(run.output, other):
             return frozenset()
@@ -403,13 +549,19 @@ def _unreached(trace: Trace, seen: PairTrace, lines: frozenset[CodeLine], differ
 
 def _unlike(first: Any, second: Any) -> frozenset[int]:
     """Return which numbers of two outputs of one form differ, by their place among all."""
-    return frozenset(k for k, (a, b) in enumerate(zip(leaves(first), leaves(second), strict=True)) if a != b)
+    return frozenset(
+        k
+        for k, (a, b) in enumerate(zip(leaves(first), leaves(second), strict=True))
+        if a != b
+    )
 
 
 def _same_form(first: Any, second: Any) -> bool:
     """Return whether two outputs differ in numbers alone."""
     try:
-        return kind(first) == kind(second) and len(list(leaves(first))) == len(list(leaves(second)))
+        return kind(first) == kind(second) and len(list(leaves(first))) == len(
+            list(leaves(second))
+        )
     except Exception:  # of a type that no output of an audit may have
         return False
 
@@ -425,14 +577,20 @@ def _best_order(trace: Trace, seen: PairTrace) -> PairTrace:
     anew = PairTrace.of(seen.first, other, claim)
     moves_less = claim is not None and anew.composed.share(claim) < loss.share(claim)
     is_better = (
-        seen.differ is not None or moves_less if anew.differ is None else seen.differ and other.parted and moves_less
+        seen.differ is not None or moves_less
+        if anew.differ is None
+        else seen.differ and other.parted and moves_less
     )
     return anew if is_better else seen
 
 
 def _together(first: TracedRun, second: TracedRun) -> list[Moved]:
     """Return the releases that two runs share."""
-    replayed_as = {release.recorded: release for release in second.releases if release.recorded is not None}
+    replayed_as = {
+        release.recorded: release
+        for release in second.releases
+        if release.recorded is not None
+    }
     found: list[Moved] = []
     for release in first.releases:
         if release.number in replayed_as:

@@ -44,7 +44,13 @@ class Patches:
         before = vars(owner).get(name, MISSING)
         if before is not MISSING:
             self.replaced[id(before)] = (before, value)
-        self._undo.callback(lambda: delattr(owner, name) if before is MISSING else setattr(owner, name, before))
+        self._undo.callback(
+            lambda: (
+                delattr(owner, name)
+                if before is MISSING
+                else setattr(owner, name, before)
+            )
+        )
         setattr(owner, name, value)
 
     def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
@@ -52,7 +58,9 @@ class Patches:
         before = owner.get(name, MISSING)
 
         def undo() -> None:
-            if owner.get(name, MISSING) is not value:  # the code itself has rebound the name
+            if (
+                owner.get(name, MISSING) is not value
+            ):  # the code itself has rebound the name
                 return
             if before is MISSING:
                 owner.pop(name, None)
@@ -130,9 +138,13 @@ class Caller:
                     seen.add(id(owner))
                     waiting.extend(found._follow(owner, seen))
             attributes = getattr(item, "__dict__", None)
-            if type(attributes) is dict and not isinstance(item, FunctionType | type | ModuleType):
+            if type(attributes) is dict and not isinstance(
+                item, FunctionType | type | ModuleType
+            ):
                 found.spaces.append(attributes)
-                waiting.extend(value for value in attributes.values() if callable(value))
+                waiting.extend(
+                    value for value in attributes.values() if callable(value)
+                )
         return found
 
     def _follow(self, function: FunctionType, seen: set[int]) -> Iterator[Any]:
@@ -156,11 +168,15 @@ class Caller:
         self.spaces.append(space)
         for value in list(space.values()):
             if isinstance(value, ModuleType) and not _lies_elsewhere(value):
-                yield from (part for part in list(vars(value).values()) if _may_be_callers(part))
+                yield from (
+                    part for part in list(vars(value).values()) if _may_be_callers(part)
+                )
             elif isinstance(value, functools.partial) or _may_be_callers(value):
                 yield value
 
-    def watch(self, patches: Patches, replaced: Mapping[int, tuple[Any, Any]], active: Active) -> None:
+    def watch(
+        self, patches: Patches, replaced: Mapping[int, tuple[Any, Any]], active: Active
+    ) -> None:
         """Install the codes, and put watched sources into the places of plain ones."""
         for function, code in self.codes:
             patches.code(function, code)
@@ -206,7 +222,9 @@ def _functions(item: Any) -> Iterator[FunctionType]:
                 yield value
 
 
-def _watched(value: Any, replaced: Mapping[int, tuple[Any, Any]], active: Active) -> Any:
+def _watched(
+    value: Any, replaced: Mapping[int, tuple[Any, Any]], active: Active
+) -> Any:
     """Return what takes the place of a source of randomness; None for anything else."""
     if type(value) is GENERATOR:
         return WatchedGenerator(value, active)
@@ -218,6 +236,9 @@ def _watched(value: Any, replaced: Mapping[int, tuple[Any, Any]], active: Active
     owner = getattr(value, "__self__", None)
     if type(owner) in (GENERATOR, STATE):
         return getattr(_watched(owner, replaced, active), value.__name__)
-    if isinstance(value, MethodType) and (found := replaced.get(id(value.__func__))) is not None:
+    if (
+        isinstance(value, MethodType)
+        and (found := replaced.get(id(value.__func__))) is not None
+    ):
         return MethodType(found[1], owner)
     return None

@@ -118,16 +118,26 @@ class Experiments:
             return self.is_own and (self.has_constants or self._is_decided)
         if kind == "loss":
             return self.shows_loss(pair.moved)
-        if kind == "scale" and not isinstance(pair.claim, PureDP | GaussianDP | ZeroConcentratedDP):
+        if kind == "scale" and not isinstance(
+            pair.claim, PureDP | GaussianDP | ZeroConcentratedDP
+        ):
             return False  # other claims may allow another scale
-        here = [moved for moved in pair.moved if moved.first.site == site and not is_by_chance(moved.first)]
+        here = [
+            moved
+            for moved in pair.moved
+            if moved.first.site == site and not is_by_chance(moved.first)
+        ]
         return self._is_tried and self.is_own and self.is_steady and self.shows(here)
 
     @property
     def _is_decided(self) -> bool:
         """Whether chance alone decides the output, and all its outcomes were tried."""
         outcomes = self._pair.outcomes
-        return outcomes is not None and outcomes.complete and not any(map(_noisy, self._sides))
+        return (
+            outcomes is not None
+            and outcomes.complete
+            and not any(map(_noisy, self._sides))
+        )
 
     @property
     def _is_tried(self) -> bool:
@@ -144,9 +154,16 @@ class Experiments:
             return self.is_own
         lossy = [moved for moved in pairs if moved.is_lossy]
         losses = [moved.loss for moved in lossy if moved.loss is not None]
-        if any(is_by_chance(moved.first) for moved in lossy) or not _is_exact(losses, self._pair.claim):
+        if any(is_by_chance(moved.first) for moved in lossy) or not _is_exact(
+            losses, self._pair.claim
+        ):
             return False
-        if not self._is_tried or not self.is_own or not self.is_steady or not self.shows(lossy):
+        if (
+            not self._is_tried
+            or not self.is_own
+            or not self.is_steady
+            or not self.shows(lossy)
+        ):
             return False
         # Where noise decides the location of a release, that noise has to be shown as well: else it may hide the move.
         return self._is_located(lossy) or self.shows(self._pair.noisy)
@@ -154,7 +171,8 @@ class Experiments:
     def _is_located(self, pairs: Sequence[Moved]) -> bool:
         """Return whether locations and laws of some releases are the same with other noise."""
         return all(
-            release.number < len(run.releases) and _is_alike(release, run.releases[release.number])
+            release.number < len(run.releases)
+            and _is_alike(release, run.releases[release.number])
             for both in self._others
             for moved in pairs
             for release, run in zip((moved.first, moved.second), both, strict=True)
@@ -166,11 +184,19 @@ class Experiments:
         for side in self._sides:
             noisy = _noisy(side)
             for k in range(TRIES):
-                if not _is_same(side, self._run(side, k, fresh=_draws_of(side, noisy), forced=noisy), releases=True):
+                if not _is_same(
+                    side,
+                    self._run(side, k, fresh=_draws_of(side, noisy), forced=noisy),
+                    releases=True,
+                ):
                     return False
             # A seed that was drawn is drawn anew as well: the output may show it, and with it all noise.
-            forced = [release.number for release in side.releases if not _is_seed(release)]
-            everything_anew = self._run(side, TRIES, fresh=range(len(side.draws)), forced=forced)
+            forced = [
+                release.number for release in side.releases if not _is_seed(release)
+            ]
+            everything_anew = self._run(
+                side, TRIES, fresh=range(len(side.draws)), forced=forced
+            )
             if not _is_same(side, everything_anew, releases=False):
                 return False
         return True
@@ -179,7 +205,8 @@ class Experiments:
     def is_steady(self) -> bool:
         """Whether locations and laws of noisy values do not depend on events, choices and other draws."""
         return all(
-            _noisy(run) == _noisy(side) and all(_is_alike(side.releases[n], run.releases[n]) for n in _noisy(side))
+            _noisy(run) == _noisy(side)
+            and all(_is_alike(side.releases[n], run.releases[n]) for n in _noisy(side))
             for side in self._sides
             for run in self._by_other_chance(side)
         )
@@ -190,14 +217,25 @@ class Experiments:
         others = set(range(len(side.draws))) - set(_draws_of(side, noisy))
         if not others:
             return
-        otherwise = {one.number: outcome for one in side.releases if (outcome := other_outcome(one)) is not None}
-        yield self._trace.redrawn(side, fresh=frozenset(), forced=noisy | otherwise, seed=0)
-        yield from (self._run(side, k, fresh=others, forced=noisy) for k in range(TRIES))
+        otherwise = {
+            one.number: outcome
+            for one in side.releases
+            if (outcome := other_outcome(one)) is not None
+        }
+        yield self._trace.redrawn(
+            side, fresh=frozenset(), forced=noisy | otherwise, seed=0
+        )
+        yield from (
+            self._run(side, k, fresh=others, forced=noisy) for k in range(TRIES)
+        )
 
     @cached_property
     def _anew(self) -> list[tuple[TracedRun, TracedRun]]:
         """Runs on both inputs in which everything is drawn anew, on each of them by itself."""
-        one, other = ([self._run(side, k, fresh=range(len(side.draws))) for k in range(TRIES)] for side in self._sides)
+        one, other = (
+            [self._run(side, k, fresh=range(len(side.draws))) for k in range(TRIES)]
+            for side in self._sides
+        )
         return list(zip(one, other, strict=True))
 
     def _moved(self, most: int) -> list[tuple[TracedRun, TracedRun]]:
@@ -211,7 +249,9 @@ class Experiments:
                 one = self._run(first, TRIES + k, fresh=range(len(first.draws)))
             else:
                 rng = np.random.default_rng(k)
-                given = {n: _moved_by_steps(first.releases[n], rng) for n in _noisy(first)}
+                given = {
+                    n: _moved_by_steps(first.releases[n], rng) for n in _noisy(first)
+                }
                 one = self._trace.replay(first.data, first, forced=given)
             self._runs.append(self._replayed(one))
         return self._runs[:most]
@@ -224,7 +264,9 @@ class Experiments:
         runs = [self._pair.first, *(one for one, _ in self._others)]
         try:
             outputs = [np.array(list(leaves(run.output)), float) for run in runs]
-        except Exception:  # an exception, or of a type that no output of an audit may have
+        except (
+            Exception
+        ):  # an exception, or of a type that no output of an audit may have
             return False
         if not pairs or len({len(output) for output in outputs}) > 1:
             return False
@@ -233,14 +275,22 @@ class Experiments:
     @cached_property
     def has_constants(self) -> bool:
         """Whether a difference of the outputs is the same in all runs of either input, so that no noise reaches it."""
-        outputs = [[side.output, *(both[k].output for both in self._others)] for k, side in enumerate(self._sides)]
+        outputs = [
+            [side.output, *(both[k].output for both in self._others)]
+            for k, side in enumerate(self._sides)
+        ]
         forms = [set(map(_form, side)) for side in outputs]
         if len(forms[0]) > 1 or len(forms[1]) > 1:
             return False
         if forms[0] != forms[1]:
             return True
-        one, other = ([np.array(list(leaves(output)), float) for output in side] for side in outputs)
-        constant = np.all(np.equal(one, one[0]), axis=0) & np.all(np.equal(other, other[0]), axis=0)
+        one, other = (
+            [np.array(list(leaves(output)), float) for output in side]
+            for side in outputs
+        )
+        constant = np.all(np.equal(one, one[0]), axis=0) & np.all(
+            np.equal(other, other[0]), axis=0
+        )
         return bool(np.any(constant & (one[0] != other[0])))
 
     @cached_property
@@ -256,11 +306,15 @@ class Experiments:
         if pair.by_chance:
             return self._is_decided and self.is_own and self._is_random
         lossy = [moved for moved in pair.noisy if moved.is_lossy]
-        if not isinstance(pair.claim, ZeroConcentratedDP | RenyiDP) and any(map(_is_by_rho, lossy)):
+        if not isinstance(pair.claim, ZeroConcentratedDP | RenyiDP) and any(
+            map(_is_by_rho, lossy)
+        ):
             return False
         if not self.is_own or not self.is_steady or not self._is_random:
             return False
-        return self._keeps_order() and all(self._is_same_on_both(*both) for both in (self._sides, *self._moved(MOVED)))
+        return self._keeps_order() and all(
+            self._is_same_on_both(*both) for both in (self._sides, *self._moved(MOVED))
+        )
 
     @property
     def _is_random(self) -> bool:
@@ -270,19 +324,32 @@ class Experiments:
         keep their results. Noise of two generators with one seed is one number twice.
         """
         first = self._pair.first
-        again = self._run(first, TRIES, fresh=range(len(first.draws)), forced=_noisy(first))
-        continuous = [draw for draw in first.draws if draw.law.known is not None and not draw.law.known.is_whole]
+        again = self._run(
+            first, TRIES, fresh=range(len(first.draws)), forced=_noisy(first)
+        )
+        continuous = [
+            draw
+            for draw in first.draws
+            if draw.law.known is not None and not draw.law.known.is_whole
+        ]
         repeated = (draw for draw in continuous if draw.number < len(again.draws))
         return len(set(map(_standard, continuous))) == len(continuous) and not any(
-            same(number(draw.numbers), number(again.draws[draw.number].numbers)) for draw in repeated
+            same(number(draw.numbers), number(again.draws[draw.number].numbers))
+            for draw in repeated
         )
 
     @cached_property
     def _far(self) -> list[tuple[TracedRun, TracedRun]]:
         """Runs on both inputs with all noisy values far below the recorded ones, and far above."""
         first = self._pair.first
-        given = ({n: _moved_by(first.releases[n], far) for n in _noisy(first)} for far in (min(STEPS), max(STEPS)))
-        return [self._replayed(self._trace.replay(first.data, first, forced=forced)) for forced in given]
+        given = (
+            {n: _moved_by(first.releases[n], far) for n in _noisy(first)}
+            for far in (min(STEPS), max(STEPS))
+        )
+        return [
+            self._replayed(self._trace.replay(first.data, first, forced=forced))
+            for forced in given
+        ]
 
     def _replayed(self, one: TracedRun) -> tuple[TracedRun, TracedRun]:
         """Return a run on the first input with its replay on the second."""
@@ -301,16 +368,25 @@ class Experiments:
         first = self._pair.first
         if not any(moved.only for moved in self._pair.moved):
             return True
-        if any(where_differ(first.output, run.output) is not None for run, _ in self._far):
+        if any(
+            where_differ(first.output, run.output) is not None for run, _ in self._far
+        ):
             return False
         others = (self._compared(*both) for both in self._moved(ORDERED))
-        shares = (replace(other, moved=ordered(self._trace, other.first, other.moved)).share for other in others)
+        shares = (
+            replace(other, moved=ordered(self._trace, other.first, other.moved)).share
+            for other in others
+        )
         return max(shares) <= self._pair.share * (1 + 1e-9)
 
     def _is_same_on_both(self, one: TracedRun, other: TracedRun) -> bool:
         """Return whether a run and its replay have the same output to the last attribute, and lose no more than the pair."""
         again = self._compared(one, other)
-        if other.parted or again.extent != "full" or not _is_identical(one.output, other.output):
+        if (
+            other.parted
+            or again.extent != "full"
+            or not _is_identical(one.output, other.output)
+        ):
             return False
         return again.share <= self._share * (1 + 1e-9)
 
@@ -322,7 +398,14 @@ class Experiments:
         """The loss of the recorded run and its replay by themselves, without outcomes and orders that were tried."""
         return self._compared(*self._sides).share
 
-    def _run(self, side: TracedRun, k: int, *, fresh: Collection[int], forced: Collection[int] = ()) -> TracedRun:
+    def _run(
+        self,
+        side: TracedRun,
+        k: int,
+        *,
+        fresh: Collection[int],
+        forced: Collection[int] = (),
+    ) -> TracedRun:
         given = {n: side.releases[n].result for n in forced}
         return self._trace.redrawn(side, fresh=frozenset(fresh), forced=given, seed=k)
 
@@ -334,7 +417,11 @@ def _noisy(run: TracedRun) -> list[int]:
 def _draws_of(run: TracedRun, releases: Collection[int]) -> list[int]:
     """Return the numbers of the draws that went into some releases."""
     wanted = set(releases)
-    return [number for number, draw in enumerate(run.draws) if not wanted.isdisjoint(draw.used.values())]
+    return [
+        number
+        for number, draw in enumerate(run.draws)
+        if not wanted.isdisjoint(draw.used.values())
+    ]
 
 
 def _is_same(recorded: TracedRun, run: TracedRun, *, releases: bool) -> bool:
@@ -342,7 +429,9 @@ def _is_same(recorded: TracedRun, run: TracedRun, *, releases: bool) -> bool:
     if where_differ(recorded.output, run.output) is not None or run.parted:
         return False
     both = list(zip(recorded.releases, run.releases, strict=False)) if releases else []
-    return all(_is_alike(one, other) and same(one.result, other.result) for one, other in both)
+    return all(
+        _is_alike(one, other) and same(one.result, other.result) for one, other in both
+    )
 
 
 def _is_alike(one: Release, other: Release) -> bool:
@@ -361,7 +450,9 @@ def _is_untried(release: Release) -> bool:
 
 
 def _is_seed(release: Release) -> bool:
-    return release.law.family == "integer" and bool(np.all(release.law.parameter >= FEWEST_SEEDS))
+    return release.law.family == "integer" and bool(
+        np.all(release.law.parameter >= FEWEST_SEEDS)
+    )
 
 
 def _is_coarse(run: TracedRun) -> bool:
@@ -374,9 +465,13 @@ def _is_coarse(run: TracedRun) -> bool:
     )
     return (
         run.coarse
-        or any(each.dtype.kind in "iu" and bool(np.any(np.abs(each) > EXACT)) for each in results.values())
         or any(
-            noise.dtype.kind == value.dtype.kind == "f" and noise.itemsize < value.itemsize
+            each.dtype.kind in "iu" and bool(np.any(np.abs(each) > EXACT))
+            for each in results.values()
+        )
+        or any(
+            noise.dtype.kind == value.dtype.kind == "f"
+            and noise.itemsize < value.itemsize
             for value, noise in with_noise
         )
     )
@@ -394,39 +489,58 @@ def _is_by_rho(moved: Moved) -> bool:
 
 def _is_exact(losses: Sequence[Loss], claim: Claim | None) -> bool:
     """Return whether the composition of losses is no upper bound alone, where the output shows all releases."""
-    if isinstance(claim, PureDP) or all(loss.squared_mu and not loss.epsilon and not loss.delta for loss in losses):
+    if isinstance(claim, PureDP) or all(
+        loss.squared_mu and not loss.epsilon and not loss.delta for loss in losses
+    ):
         return True
-    return isinstance(claim, ZeroConcentratedDP) and all(loss.squared_mu or loss.rho is not None for loss in losses)
+    return isinstance(claim, ZeroConcentratedDP) and all(
+        loss.squared_mu or loss.rho is not None for loss in losses
+    )
 
 
 def _moved_by(release: Release, steps: Any) -> Any:
     """Return a result that is moved by some scales of its noise; by whole numbers where the noise is whole."""
     known = release.law.known
-    away = np.multiply(steps, np.max(np.abs(np.asarray(release.law.scale, float))) or 1.0)
-    return np.asarray(number(release.result)) + (np.rint(away) if known is not None and known.is_whole else away)
+    away = np.multiply(
+        steps, np.max(np.abs(np.asarray(release.law.scale, float))) or 1.0
+    )
+    return np.asarray(number(release.result)) + (
+        np.rint(away) if known is not None and known.is_whole else away
+    )
 
 
 def _moved_by_steps(release: Release, rng: np.random.Generator) -> Any:
     """Return a result whose entries are moved by a random step each, and a little more."""
-    steps = rng.choice(STEPS, size=release.shape) + rng.normal(scale=0.1, size=release.shape)
+    steps = rng.choice(STEPS, size=release.shape) + rng.normal(
+        scale=0.1, size=release.shape
+    )
     return _moved_by(release, steps)
 
 
-def _stands_there(number: int, runs: Sequence[TracedRun], outputs: Sequence[Any]) -> bool:
+def _stands_there(
+    number: int, runs: Sequence[TracedRun], outputs: Sequence[Any]
+) -> bool:
     """Return whether every entry of a release is one number of the output, at the same place in all runs."""
     if any(number >= len(run.releases) for run in runs):
         return False
-    results = [np.ravel(np.real(run.releases[number].result)).astype(float) for run in runs]
+    results = [
+        np.ravel(np.real(run.releases[number].result)).astype(float) for run in runs
+    ]
     if len({len(result) for result in results}) > 1:
         return False
     entries = np.stack(results, axis=1)
-    return all(np.any(np.all(np.transpose(outputs) == entry, axis=1)) for entry in entries)
+    return all(
+        np.any(np.all(np.transpose(outputs) == entry, axis=1)) for entry in entries
+    )
 
 
 def _standard(draw: WatchedDraw) -> bytes:
     """Return the bits of a draw without its location and scale."""
     with np.errstate(all="ignore"):
-        return np.asarray((number(draw.numbers) - number(draw.location)) / number(draw.law.scale), float).tobytes()
+        return np.asarray(
+            (number(draw.numbers) - number(draw.location)) / number(draw.law.scale),
+            float,
+        ).tobytes()
 
 
 def _is_identical(one: Any, other: Any) -> bool:
@@ -444,12 +558,18 @@ class _Storing(pickle.Pickler):
     def bytes_of(cls, output: Any) -> bytes:
         """Return all of an output."""
         stored = io.BytesIO()
-        cls(stored).dump((str(output), output.error.args) if isinstance(output, Raised) else output)
+        cls(stored).dump(
+            (str(output), output.error.args) if isinstance(output, Raised) else output
+        )
         return stored.getvalue()
 
     def reducer_override(self, part: Any) -> Any:
         """Return how a part is stored."""
-        return (str, (str(part.dtype), of_tensor(part))) if hasattr(part, "detach") else NotImplemented
+        return (
+            (str, (str(part.dtype), of_tensor(part)))
+            if hasattr(part, "detach")
+            else NotImplemented
+        )
 
 
 def _form(output: Any) -> str:

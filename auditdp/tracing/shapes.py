@@ -25,14 +25,24 @@ class ShapedForm(Form):
         """Return it with its entries laid out as a function lays out those of an array."""
         if self.settled is not None:
             settled = self.settled[0]
-            return change(settled if hasattr(settled, "reshape") else np.asarray(settled))
+            return change(
+                settled if hasattr(settled, "reshape") else np.asarray(settled)
+            )
         shape, terms = shape_of(self.value), []
         for term in self.terms:
             index = change(np.broadcast_to(term.index, shape))
             index = int(index) if ndim(index) == 0 else index
-            factor = term.factor if ndim(term.factor) == 0 else change(np.broadcast_to(term.factor, shape))
+            factor = (
+                term.factor
+                if ndim(term.factor) == 0
+                else change(np.broadcast_to(term.factor, shape))
+            )
             terms.append(Term(with_law(term.draw, change, shape), index, factor))
-        offset = self.offset if self.offset is None or not shape else change(np.broadcast_to(self.offset, shape))
+        offset = (
+            self.offset
+            if self.offset is None or not shape
+            else change(np.broadcast_to(self.offset, shape))
+        )
         value = self.value if hasattr(self.value, "reshape") else np.asarray(self.value)
         return type(self)(self.run, change(value), tuple(terms), offset, self.site)
 
@@ -41,7 +51,9 @@ class ShapedForm(Form):
         parts = change(self.value)
         if not isinstance(parts, list | tuple):
             return self.shaped(change)
-        return type(parts)(self.shaped(partial(_part_of, change, k)) for k in range(len(parts)))
+        return type(parts)(
+            self.shaped(partial(_part_of, change, k)) for k in range(len(parts))
+        )
 
     def copied(self, value: Any) -> Any:
         """Return the same noise as another type."""
@@ -82,13 +94,19 @@ class ShapedForm(Form):
 
     def copy(self) -> Any:
         """Return the same noise in memory of its own."""
-        return self.settled[0].copy() if self.settled is not None else self.copied(np.array(self.value)[()])
+        return (
+            self.settled[0].copy()
+            if self.settled is not None
+            else self.copied(np.array(self.value)[()])
+        )
 
     def item(self, *arguments: Any) -> Any:
         """Return the only entry."""
         if self.settled is None and size_of(self.value) == 1 and not arguments:
             found = self.shaped(lambda array: array.reshape(()))
-            found.value = self.value.item() if hasattr(self.value, "item") else self.value
+            found.value = (
+                self.value.item() if hasattr(self.value, "item") else self.value
+            )
             return found
         return self.settle("is used otherwise").item(*arguments)
 
@@ -102,13 +120,23 @@ class ShapedForm(Form):
         """Return the sum of the entries."""
         of_all = self.settled is None and not arguments and not keywords
         if of_all and ndim(self.value) == 1 and len(self.value) <= MOST_SUMMED:
-            terms = tuple(term for k in range(len(self.value)) for term in self[k].terms)
-            offset = None if self.offset is None else np.broadcast_to(self.offset, shape_of(self.value)).sum()
+            terms = tuple(
+                term for k in range(len(self.value)) for term in self[k].terms
+            )
+            offset = (
+                None
+                if self.offset is None
+                else np.broadcast_to(self.offset, shape_of(self.value)).sum()
+            )
             return type(self)(self.run, self.value.sum(), terms, offset)
         from auditdp.tracing.array_functions import through
 
         found = through(type(self.value).sum, (self, *arguments), keywords)
-        return self.settle("is summed").sum(*arguments, **keywords) if found is None else found
+        return (
+            self.settle("is summed").sum(*arguments, **keywords)
+            if found is None
+            else found
+        )
 
 
 def _part_of(change: Callable[[Any], Any], number: int, array: Any) -> Any:

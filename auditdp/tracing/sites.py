@@ -39,7 +39,9 @@ NOWHERE = CodeLine("", 0, "")
 
 @lru_cache(maxsize=4096)
 def _is_callers(code: CodeType) -> bool:
-    return not code.co_filename.startswith((*ELSEWHERE, "<frozen", "<__array_function__"))
+    return not code.co_filename.startswith(
+        (*ELSEWHERE, "<frozen", "<__array_function__")
+    )
 
 
 def _frames() -> Iterator[FrameType]:
@@ -52,7 +54,9 @@ def _frames() -> Iterator[FrameType]:
 
 def is_importing() -> bool:
     """Return whether a module is imported."""
-    return any(frame.f_code.co_filename.startswith("<frozen importlib") for frame in _frames())
+    return any(
+        frame.f_code.co_filename.startswith("<frozen importlib") for frame in _frames()
+    )
 
 
 def called_by_builtin() -> bool:
@@ -60,7 +64,9 @@ def called_by_builtin() -> bool:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
-    return frame is not None and not dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("BINARY")
+    return frame is not None and not dis.opname[
+        frame.f_code.co_code[frame.f_lasti]
+    ].startswith("BINARY")
 
 
 def here() -> CodeLine:
@@ -79,4 +85,6 @@ def label() -> str:
     """Return the texts among the local variables of the caller's code: in a loop over keys they tell its passes apart."""
     frame = next((frame for frame in _frames() if _is_callers(frame.f_code)), None)
     variables = {} if frame is None else frame.f_locals
-    return "\n".join(f"{name}={value}" for name, value in variables.items() if type(value) is str)
+    return "\n".join(
+        f"{name}={value}" for name, value in variables.items() if type(value) is str
+    )

@@ -47,7 +47,13 @@ class _Sources:
     def active(self) -> WatchedRun | None:
         """Return the run under way in this thread; None within a sampler, whose own draws are part of it."""
         run = self.run
-        return run if run is not None and not run.inside and run.thread == threading.get_ident() else None
+        return (
+            run
+            if run is not None
+            and not run.inside
+            and run.thread == threading.get_ident()
+            else None
+        )
 
     def enter(self) -> None:
         """Replace all that draws, unless that was done."""
@@ -117,7 +123,9 @@ class Trace:
             if self._depth == 1:
                 if self._caller is None:
                     self._caller = Caller.of(self.function)
-                self._caller.watch(self._patches, _sources.patches.replaced, _sources.active)
+                self._caller.watch(
+                    self._patches, _sources.patches.replaced, _sources.active
+                )
         except BaseException:
             self.__exit__()
             raise
@@ -152,8 +160,12 @@ class Trace:
         """
         state, located = rng.bit_generator.state, len(self.located)
         known = constants | self.constants
-        traced = self._watched(WatchedRun(data, None, forced, None, known, self.located), data, rng)
-        if len(self.located) > located:  # what the run drew there before is a value as well
+        traced = self._watched(
+            WatchedRun(data, None, forced, None, known, self.located), data, rng
+        )
+        if (
+            len(self.located) > located
+        ):  # what the run drew there before is a value as well
             rng.bit_generator.state = state
             return self.record(data, rng, forced=forced, constants=constants)
         traced.state = (type(rng.bit_generator), state)
@@ -184,14 +196,25 @@ class Trace:
             recorded: The run that it is of.
         """
         if self._fixed is None:
-            other = self.record(recorded.data, GENERATOR(type(_generator(recorded).bit_generator)(OTHER_SEED)))
-            first, second = (Counter(map(_number, run.draws)) for run in (recorded, other))
+            other = self.record(
+                recorded.data,
+                GENERATOR(type(_generator(recorded).bit_generator)(OTHER_SEED)),
+            )
+            first, second = (
+                Counter(map(_number, run.draws)) for run in (recorded, other)
+            )
             changed = (first - second) + (second - first)
             self._fixed = {key[:2] for key in first} - {key[:2] for key in changed}
         known = draw.law.known
-        return known is not None and not known.is_whole and (draw.site, draw.method) in self._fixed
+        return (
+            known is not None
+            and not known.is_whole
+            and (draw.site, draw.method) in self._fixed
+        )
 
-    def reordered(self, neighbour: Any, recorded: TracedRun, replayed: TracedRun) -> TracedRun | None:
+    def reordered(
+        self, neighbour: Any, recorded: TracedRun, replayed: TracedRun
+    ) -> TracedRun | None:
         """Replay with the releases of every line put together as values move least; None where they are so already.
 
         Args:
@@ -202,12 +225,22 @@ class Trace:
         numbers = aligned(recorded, replayed, in_order=False)
         now: dict[Key, list[int | None]] = {}
         for release in replayed.releases:
-            now.setdefault((release.site, release.law.family), []).append(release.recorded)
+            now.setdefault((release.site, release.law.family), []).append(
+                release.recorded
+            )
         if all(now.get(key) == given for key, given in numbers.items()):
             return None
-        return self._replayed(neighbour, recorded, None, numbers, aligned_draws(recorded, replayed))
+        return self._replayed(
+            neighbour, recorded, None, numbers, aligned_draws(recorded, replayed)
+        )
 
-    def replay(self, neighbour: Any, recorded: TracedRun, *, forced: Mapping[int, Any] | None = None) -> TracedRun:
+    def replay(
+        self,
+        neighbour: Any,
+        recorded: TracedRun,
+        *,
+        forced: Mapping[int, Any] | None = None,
+    ) -> TracedRun:
         """Run the function on another input with the recorded draws, every release forced to its recorded result.
 
         Args:
@@ -217,10 +250,14 @@ class Trace:
         """
         traced = self._replayed(neighbour, recorded, forced, None)
         if not forced and (numbers := aligned(recorded, traced)):
-            traced = self._replayed(neighbour, recorded, forced, numbers, aligned_draws(recorded, traced))
+            traced = self._replayed(
+                neighbour, recorded, forced, numbers, aligned_draws(recorded, traced)
+            )
         return traced
 
-    def both(self, data: Any, neighbour: Any, rng: np.random.Generator) -> tuple[TracedRun, TracedRun]:
+    def both(
+        self, data: Any, neighbour: Any, rng: np.random.Generator
+    ) -> tuple[TracedRun, TracedRun]:
         """Run the function on two inputs with the same draws, and keep every release; none is forced.
 
         Where records are drawn, the draws of the first run are used again, those of each record with it: the same generator
@@ -231,7 +268,14 @@ class Trace:
             return first, self._replayed(neighbour, first, None, None, free=True)
         return first, self.record(neighbour, _generator(first))
 
-    def redrawn(self, recorded: TracedRun, *, fresh: frozenset[int], forced: Mapping[int, Any], seed: int) -> TracedRun:
+    def redrawn(
+        self,
+        recorded: TracedRun,
+        *,
+        fresh: frozenset[int],
+        forced: Mapping[int, Any],
+        seed: int,
+    ) -> TracedRun:
         """Run the function on the input of a recorded run again, with some draws drawn anew.
 
         Args:
@@ -240,7 +284,14 @@ class Trace:
             forced: Results of releases by their number; the others are computed.
             seed: Of the generator, so that draws that the trace does not see are others as well.
         """
-        run = WatchedRun(recorded.data, recorded, forced, located=self.located, free=True, fresh=fresh)
+        run = WatchedRun(
+            recorded.data,
+            recorded,
+            forced,
+            located=self.located,
+            free=True,
+            fresh=fresh,
+        )
         run.traced.state = recorded.state
         kind = type(_generator(recorded).bit_generator)
         return self._watched(run, recorded.data, GENERATOR(kind([OTHER_SEED, seed])))
@@ -255,11 +306,23 @@ class Trace:
         *,
         free: bool = False,
     ) -> TracedRun:
-        run = WatchedRun(neighbour, recorded, forced, numbers, located=self.located, draws=draws, free=free)
+        run = WatchedRun(
+            neighbour,
+            recorded,
+            forced,
+            numbers,
+            located=self.located,
+            draws=draws,
+            free=free,
+        )
         run.traced.state = recorded.state
         traced = self._watched(run, neighbour, _generator(recorded))
-        if isinstance(traced.output, Raised) and isinstance(traced.output.error, TypeError | AttributeError):
-            self._check(traced)  # what code raises that meets noise in place of a number
+        if isinstance(traced.output, Raised) and isinstance(
+            traced.output.error, TypeError | AttributeError
+        ):
+            self._check(
+                traced
+            )  # what code raises that meets noise in place of a number
         return traced
 
     def _count(self, runs: int) -> None:
@@ -267,13 +330,21 @@ class Trace:
         allowance().spend(runs)
         self.runs += runs
 
-    def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
+    def _watched(
+        self, run: WatchedRun, data: Any, rng: np.random.Generator
+    ) -> TracedRun:
         self._count(1)
         process = os.getpid()
-        with self, _sources.patches.entered(), self._inputs.lent(self.name, data) as (lent,):
+        with (
+            self,
+            _sources.patches.entered(),
+            self._inputs.lent(self.name, data) as (lent,),
+        ):
             before, _sources.run = _sources.run, run
             try:
-                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)), run)
+                run.traced.output = plain(
+                    self._call(lent, WatchedGenerator(rng, _sources.active)), run
+                )
             except Exception as error:
                 run.traced.output = Raised.of(error)
             finally:
@@ -329,10 +400,16 @@ def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
     except (TypeError, ValueError):
         parameters = None
     if parameters is not None and "rng" not in parameters:
-        positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        positional = [
+            p
+            for p in parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
         if takes_size(single):
             return lambda data, rng: single(data, size=1)
-        if len(positional) == 1 or all(p.default is not p.empty for p in positional[1:]):
+        if len(positional) == 1 or all(
+            p.default is not p.empty for p in positional[1:]
+        ):
             return lambda data, rng: single(_swapped(data))
     mechanism = as_mechanism(function)
     if isinstance(mechanism, PerCall):

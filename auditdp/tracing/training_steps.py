@@ -31,30 +31,52 @@ CLOSE = 1e-6
 
 def is_sample(release: Release) -> bool:
     """Return whether a release may say which records take part: events of several records, or an order or sample of them."""
-    drawn = release.kind == COIN or (release.kind == ALONE and release.law.family in SAMPLES)
+    drawn = release.kind == COIN or (
+        release.kind == ALONE and release.law.family in SAMPLES
+    )
     return release.of_record or (drawn and bool(release.shape))
 
 
 def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:
     """Yield where a run differs from what the accountant of its claim was told, each with its line."""
     told = _told(trace)
-    noisy = {site: _gaussian(pairs) for site, pairs in trace.by_line().items() if _gaussian(pairs)}
+    noisy = {
+        site: _gaussian(pairs)
+        for site, pairs in trace.by_line().items()
+        if _gaussian(pairs)
+    }
     if told is None or not noisy:
         return
     samples = [release for release in trace.first.releases if is_sample(release)]
-    other_draws = any(release.kind == ALONE and not is_sample(release) for release in trace.first.releases)
-    if not other_draws and not trace.opaque:  # another draw may decide which records are in a batch, and how many
+    other_draws = any(
+        release.kind == ALONE and not is_sample(release)
+        for release in trace.first.releases
+    )
+    if (
+        not other_draws and not trace.opaque
+    ):  # another draw may decide which records are in a batch, and how many
         yield from _batches(samples, told)
     # Moves are those of the same batches only where each record has a coin of its own, which both inputs share.
-    matched = all(release.kind == COIN for release in samples) and not other_draws and not trace.second.parted
+    matched = (
+        all(release.kind == COIN for release in samples)
+        and not other_draws
+        and not trace.second.parted
+    )
     steps_anywhere = _is_anywhere(noisy.values(), told)
     for site, pairs in noisy.items():
         times = min(Counter(pair.first.shape for pair in pairs).values())
         if times != told.steps and not steps_anywhere:
-            yield site, f"line {site.line} adds noise {times:,} times; the accountant was told of {told.steps:,} steps"
+            yield (
+                site,
+                f"line {site.line} adds noise {times:,} times; the accountant was told of {told.steps:,} steps",
+            )
         most = max(pairs, key=lambda pair: pair.distance)
         scale = float(np.min(np.abs(most.first.law.scale)))
-        if matched and most.distance and scale / most.distance < told.noise_multiplier * (1 - CLOSE):
+        if (
+            matched
+            and most.distance
+            and scale / most.distance < told.noise_multiplier * (1 - CLOSE)
+        ):
             yield (
                 site,
                 f"line {site.line} adds noise of scale {scale:.6g} to a value that moves by {most.distance:.6g}, a "
@@ -67,7 +89,11 @@ def as_run(trace: PairTrace, other: float | None = None) -> Poisson | None:
 
     None where lines add noise different numbers of times, or batches are others; with ``other`` these have it as their rate.
     """
-    rates: list[Any] = [r.location if r.kind == COIN else other for r in trace.first.releases if is_sample(r)]
+    rates: list[Any] = [
+        r.location if r.kind == COIN else other
+        for r in trace.first.releases
+        if is_sample(r)
+    ]
     lines = [*map(_gaussian, trace.by_line().values())]
     told = _told(trace)
     if told is not None and _is_anywhere(lines, told):
@@ -75,14 +101,22 @@ def as_run(trace: PairTrace, other: float | None = None) -> Poisson | None:
     parts = [part for pairs in lines for part in _by_shape(pairs)]
     if not rates or not parts or len({len(part) for part in parts}) > 1:
         return None
-    if any(rate is None or np.ndim(rate) or rate != rates[0] for rate in rates) or not 0 < rates[0] <= 1:
+    if (
+        any(rate is None or np.ndim(rate) or rate != rates[0] for rate in rates)
+        or not 0 < rates[0] <= 1
+    ):
         return None
-    ratios = [[pair.distance / float(np.min(np.abs(pair.first.law.scale))) for pair in part] for part in parts]
+    ratios = [
+        [pair.distance / float(np.min(np.abs(pair.first.law.scale))) for pair in part]
+        for part in parts
+    ]
     farthest = float(np.linalg.norm(ratios, axis=0).max())
     return Poisson(1 / farthest, float(rates[0]), len(parts[0])) if farthest else None
 
 
-def cost_as_run(trace: PairTrace, other: float | None = None) -> tuple[Poisson, float] | None:
+def cost_as_run(
+    trace: PairTrace, other: float | None = None
+) -> tuple[Poisson, float] | None:
     """Return what was run, and what it costs at least by an accountant; None where that is no more than the claim.
 
     That every step is released, and can move as far as one on the pair, is assumed.
@@ -96,7 +130,9 @@ def cost_as_run(trace: PairTrace, other: float | None = None) -> tuple[Poisson, 
 
 @lru_cache(maxsize=64)
 def _least(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
-    from auditdp.accountants.dp_sgd_poisson import PLDLower  # slow to load: only where it is needed
+    from auditdp.accountants.dp_sgd_poisson import (
+        PLDLower,
+    )  # slow to load: only where it is needed
 
     return PLDLower(noise_multiplier, rate, steps).epsilon_at(delta)
 
@@ -111,10 +147,21 @@ def is_suspect(trace: PairTrace) -> bool:
     samples = [release for release in trace.first.releases if is_sample(release)]
     if not samples or trace.opaque:
         return False
-    shows = trace.differ is not None and trace.repeats is not False and not trace.doubt and not trace.second.parted
-    tried = trace.outcomes is not None and (trace.outcomes.complete or trace.outcomes.matched)
+    shows = (
+        trace.differ is not None
+        and trace.repeats is not False
+        and not trace.doubt
+        and not trace.second.parted
+    )
+    tried = trace.outcomes is not None and (
+        trace.outcomes.complete or trace.outcomes.matched
+    )
     # The coins of randomised response decide outputs as well, for another claim.
-    if shows and not tried and (told is not None or all(release.kind != COIN for release in samples)):
+    if (
+        shows
+        and not tried
+        and (told is not None or all(release.kind != COIN for release in samples))
+    ):
         return True
     return told is not None and cost_as_run(trace, told.rate) is not None
 
@@ -132,14 +179,22 @@ def _by_shape(pairs: Sequence[Moved]) -> list[list[Moved]]:
 
 def _is_anywhere(lines: Iterable[Sequence[Moved]], told: Poisson) -> bool:
     """Return whether lines add noise as often as there are steps together, as where a step is at one of them."""
-    return set(Counter(pair.first.shape for pairs in lines for pair in pairs).values()) == {told.steps}
+    return set(
+        Counter(pair.first.shape for pairs in lines for pair in pairs).values()
+    ) == {told.steps}
 
 
 def _gaussian(pairs: Sequence[Moved]) -> list[Moved]:
-    return [pair for pair in pairs if pair.first.kind == NOISY and pair.first.law.family == "Gaussian"]
+    return [
+        pair
+        for pair in pairs
+        if pair.first.kind == NOISY and pair.first.law.family == "Gaussian"
+    ]
 
 
-def _batches(samples: Sequence[Release], told: Poisson) -> Iterator[tuple[CodeLine, str]]:
+def _batches(
+    samples: Sequence[Release], told: Poisson
+) -> Iterator[tuple[CodeLine, str]]:
     batches = f"the accountant was told of Poisson batches at rate {told.rate:.6g}"
     if not samples and told.rate < 1:
         yield NOWHERE, f"no line draws which records are in a batch; {batches}"
@@ -147,7 +202,12 @@ def _batches(samples: Sequence[Release], told: Poisson) -> Iterator[tuple[CodeLi
         if release.kind != COIN:
             by = f"draws records by {release.law.family}; {batches}, each record by its own coin"
             yield site, f"line {site.line} {by}"
-        elif not np.allclose(np.asarray(release.location, float), told.rate, rtol=CLOSE):
+        elif not np.allclose(
+            np.asarray(release.location, float), told.rate, rtol=CLOSE
+        ):
             rates = np.unique(np.asarray(release.location, float))
             chance = f"{rates[0]:.6g}" + f" to {rates[-1]:.6g}" * (len(rates) > 1)
-            yield site, f"line {site.line} takes records with probability {chance}; {batches}"
+            yield (
+                site,
+                f"line {site.line} takes records with probability {chance}; {batches}",
+            )

@@ -63,7 +63,13 @@ class VersionsTrace(Printed):
     def of(cls, old: PairTrace, new: PairTrace) -> VersionsTrace:
         """Return what differs between two versions that were traced on the same pair with the same generator."""
         changes = list(_changes(old, new))
-        return cls(old.first, new.first, changes, where_differ(old.first.output, new.first.output), (old, new))
+        return cls(
+            old.first,
+            new.first,
+            changes,
+            where_differ(old.first.output, new.first.output),
+            (old, new),
+        )
 
     @property
     def differs(self) -> bool:
@@ -79,7 +85,13 @@ class VersionsTrace(Printed):
 
 
 def compare_versions(
-    old: Any, new: Any, data: Any, rng: np.random.Generator, *, neighbour: Any = None, claim: Claim | None = None
+    old: Any,
+    new: Any,
+    data: Any,
+    rng: np.random.Generator,
+    *,
+    neighbour: Any = None,
+    claim: Claim | None = None,
 ) -> VersionsTrace:
     """Run two versions of a function on the same input with the same generator, and say what differs.
 
@@ -104,38 +116,69 @@ def compare_versions(
 def _changes(*pairs: PairTrace) -> Iterator[VersionChange]:
     moved = [{pair.first.number: pair for pair in one.moved} for one in pairs]
     old, new = (one.first.releases for one in pairs)
-    keys = [[(release.kind, release.law.family, release.site.function) for release in side] for side in (old, new)]
-    for tag, a, b, c, d in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
+    keys = [
+        [(release.kind, release.law.family, release.site.function) for release in side]
+        for side in (old, new)
+    ]
+    for tag, a, b, c, d in SequenceMatcher(
+        None, keys[0], keys[1], autojunk=False
+    ).get_opcodes():
         common = min(b - a, d - c) if tag in ("equal", "replace") else 0
         for k in range(common):
             before, after = old[a + k], new[c + k]
-            said = _difference(before, after, moved[0].get(before.number), moved[1].get(after.number))
+            said = _difference(
+                before, after, moved[0].get(before.number), moved[1].get(after.number)
+            )
             if said:
                 yield VersionChange(before, after, said)
         for release in old[a + common : b]:
-            yield VersionChange(release, None, f"gone: {findings.what_it_does(release)} of the old version")
+            yield VersionChange(
+                release,
+                None,
+                f"gone: {findings.what_it_does(release)} of the old version",
+            )
         for release in new[c + common : d]:
             yield VersionChange(None, release, f"new: {findings.what_it_does(release)}")
 
 
-def _difference(before: Release, after: Release, old: Moved | None, new: Moved | None) -> str:
+def _difference(
+    before: Release, after: Release, old: Moved | None, new: Moved | None
+) -> str:
     """Return in what two releases differ; nothing where they do not."""
     said = []
     if (before.kind, before.law.family) != (after.kind, after.law.family):
         return f"{findings.what_it_does(after)}; the old version: {findings.what_it_does(before)}"
-    if not same(before.law.scale, after.law.scale) or not same(before.law.parameter, after.law.parameter):
-        said.append(f"the scale is {findings.scale_of(after)} and was {findings.scale_of(before)}")
+    if not same(before.law.scale, after.law.scale) or not same(
+        before.law.parameter, after.law.parameter
+    ):
+        said.append(
+            f"the scale is {findings.scale_of(after)} and was {findings.scale_of(before)}"
+        )
     if before.shape != after.shape:
         said.append(f"the shape is {after.shape} and was {before.shape}")
     elif not _equal(before, after):
-        name = "the probability" if before.kind == COIN else "the table" if before.kind == CHOICE else "the value"
-        said.append(f"{name} is {brief(after.location)} and was {brief(before.location)}")
+        name = (
+            "the probability"
+            if before.kind == COIN
+            else "the table"
+            if before.kind == CHOICE
+            else "the value"
+        )
+        said.append(
+            f"{name} is {brief(after.location)} and was {brief(before.location)}"
+        )
     if old is not None and new is not None and abs(new.distance - old.distance) > 1e-9:
         said.append(f"it moves by {new.distance:.6g} and moved by {old.distance:.6g}")
-    return f"line {after.site.line} (line {before.site.line} of the old version): {'; '.join(said)}" if said else ""
+    return (
+        f"line {after.site.line} (line {before.site.line} of the old version): {'; '.join(said)}"
+        if said
+        else ""
+    )
 
 
 def _equal(before: Release, after: Release) -> bool:
     if before.location is None or after.location is None:
         return before.location is after.location
-    return shape_of(before.location) == shape_of(after.location) and not any_of(moves(before.location, after.location))
+    return shape_of(before.location) == shape_of(after.location) and not any_of(
+        moves(before.location, after.location)
+    )

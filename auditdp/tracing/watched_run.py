@@ -16,7 +16,16 @@ from auditdp.adjacency.tabular import number_of_records
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.tracing.among import AMONG, among
 from auditdp.tracing.coordinates import coordinates
-from auditdp.tracing.draws import ALONE, COIN, NOISY, SHARED, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.draws import (
+    ALONE,
+    COIN,
+    NOISY,
+    SHARED,
+    Release,
+    Term,
+    WatchedDraw,
+    law_of,
+)
 from auditdp.tracing.noise_families import NoiseLaw, same
 from auditdp.tracing.plain_values import PLAIN, any_of, ndim, shape_of
 from auditdp.tracing.sites import CodeLine, is_importing, label
@@ -59,7 +68,9 @@ class TracedRun:
             if release.why:
                 found.append((release.site, f"{_noise(release.law)} {release.why}"))
             elif not release.is_known:
-                found.append((release.site, f"the law of {_noise(release.law)} is not known"))
+                found.append(
+                    (release.site, f"the law of {_noise(release.law)} is not known")
+                )
         return list(dict.fromkeys(found))
 
 
@@ -104,7 +115,9 @@ class WatchedRun:
     ) -> None:
         self.free, self.fresh = free, fresh
         self.located = set() if located is None else located
-        self.traced = TracedRun(data, constants=constants if record is None else record.constants)
+        self.traced = TracedRun(
+            data, constants=constants if record is None else record.constants
+        )
         self.record = record
         self.forced = forced or {}
         self.thread = threading.get_ident()
@@ -119,11 +132,17 @@ class WatchedRun:
             for draw in reversed(record.draws):
                 self._draws.setdefault((draw.site, draw.method), []).append(draw)
             for release in reversed(record.releases):
-                self._releases.setdefault((release.site, release.law.family), []).append(release)
+                self._releases.setdefault(
+                    (release.site, release.law.family), []
+                ).append(release)
             for key, numbers in (aligned or {}).items():
-                self._releases[key] = [None if n is None else record.releases[n] for n in reversed(numbers)]
+                self._releases[key] = [
+                    None if n is None else record.releases[n] for n in reversed(numbers)
+                ]
             for key, numbers in (draws or {}).items():
-                self._draws[key] = [None if n is None else record.draws[n] for n in reversed(numbers)]
+                self._draws[key] = [
+                    None if n is None else record.draws[n] for n in reversed(numbers)
+                ]
 
     def draw(
         self,
@@ -153,22 +172,40 @@ class WatchedRun:
         kept = None
         if expected is None or expected.number in self.fresh:
             value = perform()
-        elif not any_of(location) and (changed := self._changed_among(expected.law, law)) is not None:
+        elif (
+            not any_of(location)
+            and (changed := self._changed_among(expected.law, law)) is not None
+        ):
             value = among(law.family, expected.numbers, perform(), *changed)
         elif shape is not None and shape_of(expected.value) != shape:
             fresh = perform()
-            value = self._of_records(expected.numbers, fresh) if law.family == "uniform" else None
+            value = (
+                self._of_records(expected.numbers, fresh)
+                if law.family == "uniform"
+                else None
+            )
             if value is None:
-                value, drawn = fresh, f"{tuple(shape_of(expected.value))} on one input and {shape} on the other"
+                value, drawn = (
+                    fresh,
+                    f"{tuple(shape_of(expected.value))} on one input and {shape} on the other",
+                )
                 self._part(site, f"{method} draws numbers of shape {drawn}")
         elif same(expected.law.scale, law.scale) and same(expected.location, location):
             kept = expected.drawn
             value = expected.value if kept is None else _copied(kept)
         else:
-            value = perform() if expected.law.known is None else _moved(expected, law, location)
+            value = (
+                perform()
+                if expected.law.known is None
+                else _moved(expected, law, location)
+            )
         made = WatchedDraw(len(traced.draws), method, law, value, site, location)
         traced.draws.append(made)
-        if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
+        if (
+            earlier is not None
+            and earlier.law.family == law.family
+            and shape_of(earlier.value) == shape_of(value)
+        ):
             made.used = earlier.used
             return made
         if hasattr(value, "detach") or isinstance(value, np.ndarray):
@@ -177,7 +214,9 @@ class WatchedRun:
             self._origins[origin] = made
         return made
 
-    def _expected(self, recorded: dict[Key, list[Waiting | None]], key: Key, what: str) -> Waiting | None:
+    def _expected(
+        self, recorded: dict[Key, list[Waiting | None]], key: Key, what: str
+    ) -> Waiting | None:
         """Return the next of what the record has at a line; None where there is none, or no record."""
         if self.record is not None and not recorded.get(key):
             self._part(key[0], f"{what} more often")
@@ -186,9 +225,14 @@ class WatchedRun:
     def _of_records(self, recorded: Any, plain: Any) -> Any:
         """Return what is recorded of each record for an input with one more, or less; None where it is of something else."""
         mine, theirs = shape_of(recorded), shape_of(plain)
-        if not (mine and theirs and mine[1:] == theirs[1:] and abs(mine[0] - theirs[0]) == 1):
+        if not (
+            mine and theirs and mine[1:] == theirs[1:] and abs(mine[0] - theirs[0]) == 1
+        ):
             return None
-        if (changed := self._changed_record()) is None or changed[1] != (mine[0], theirs[0]):
+        if (changed := self._changed_record()) is None or changed[1] != (
+            mine[0],
+            theirs[0],
+        ):
             return None
         place, values = changed[0], _array_of(recorded)
         if mine[0] > theirs[0]:
@@ -200,14 +244,26 @@ class WatchedRun:
     def _changed_record(self) -> tuple[int, tuple[int, int]] | None:
         """Return ``changed_record`` of the inputs of the record and of the replay."""
         if not self._changed and self.record is not None:
-            self._changed.append(changed_record(Pair(self.record.data, self.traced.data)))
+            self._changed.append(
+                changed_record(Pair(self.record.data, self.traced.data))
+            )
         return self._changed[0]
 
-    def _changed_among(self, before: NoiseLaw, now: NoiseLaw) -> tuple[int, bool] | None:
+    def _changed_among(
+        self, before: NoiseLaw, now: NoiseLaw
+    ) -> tuple[int, bool] | None:
         """Return the place of the record that one input lacks, and whether this one has it, of draws among all records."""
-        if before.family != now.family or now.family not in AMONG or same(before.parameter, now.parameter):
+        if (
+            before.family != now.family
+            or now.family not in AMONG
+            or same(before.parameter, now.parameter)
+        ):
             return None
-        changed = None if ndim(before.parameter) or ndim(now.parameter) else self._changed_record()
+        changed = (
+            None
+            if ndim(before.parameter) or ndim(now.parameter)
+            else self._changed_record()
+        )
         if changed is None or changed[1] != (before.parameter, now.parameter):
             return None
         return changed[0], changed[1][1] > changed[1][0]
@@ -228,33 +284,62 @@ class WatchedRun:
         """Note a release and return its result: what was computed on a record, what the record has on a replay."""
         traced = self.traced
         number = len(traced.releases)
-        earlier = tuple(dict.fromkeys(before for term in terms for before in term.draw.earlier(term.index)))
+        earlier = tuple(
+            dict.fromkeys(
+                before for term in terms for before in term.draw.earlier(term.index)
+            )
+        )
         for term in terms:
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
-        expected = self._expected(self._releases, (site, law.family), f"{kind} ({law.family}) is released")
-        result = plain if expected is None or self.free else self._forced(expected, kind, law, plain, names)
+        expected = self._expected(
+            self._releases, (site, law.family), f"{kind} ({law.family}) is released"
+        )
+        result = (
+            plain
+            if expected is None or self.free
+            else self._forced(expected, kind, law, plain, names)
+        )
         if number in self.forced:
             given = self.forced[number]
-            result = (forced_result if shape_of(given) == shape_of(plain) else _like)(plain, given)
+            result = (forced_result if shape_of(given) == shape_of(plain) else _like)(
+                plain, given
+            )
         kept = result if type(result) in PLAIN else _array_of(result)
-        made = Release(number, kind, law, location, kept, site, groups, factor, earlier, why, names)
+        made = Release(
+            number, kind, law, location, kept, site, groups, factor, earlier, why, names
+        )
         made.label = label() if kind == NOISY else ""
         made.recorded = None if expected is None else expected.number
         made.terms = terms if kind != COIN else ()
         traced.releases.append(made)
         return result
 
-    def _forced(self, expected: Release, kind: str, law: NoiseLaw, plain: Any, names: tuple[Any, ...] | None) -> Any:
+    def _forced(
+        self,
+        expected: Release,
+        kind: str,
+        law: NoiseLaw,
+        plain: Any,
+        names: tuple[Any, ...] | None,
+    ) -> Any:
         """Return the recorded result as it is on this input."""
         recorded = _renamed(expected, names)
-        if kind == ALONE and (changed := self._changed_among(expected.law, law)) is not None:
+        if (
+            kind == ALONE
+            and (changed := self._changed_among(expected.law, law)) is not None
+        ):
             return among(law.family, recorded, plain, *changed)
         if shape_of(recorded) != shape_of(plain):
-            if kind == COIN and (of_records := self._of_records(recorded, plain)) is not None:
+            if (
+                kind == COIN
+                and (of_records := self._of_records(recorded, plain)) is not None
+            ):
                 return of_records
             shapes = f"{tuple(shape_of(recorded))} on one input and {tuple(shape_of(plain))} on the other"
-            self._part(expected.site, f"{kind} ({expected.law.family}) has shape {shapes}")
+            self._part(
+                expected.site, f"{kind} ({expected.law.family}) has shape {shapes}"
+            )
         return forced_result(plain, recorded)
 
     def _part(self, site: CodeLine, sentence: str) -> None:
@@ -265,10 +350,15 @@ class WatchedRun:
         self.traced.seeds.append((site, seed))
         if self.record is not None:
             number = len(self.traced.seeds) - 1
-            if number < len(self.record.seeds) and self.record.seeds[number] != (site, seed):
+            if number < len(self.record.seeds) and self.record.seeds[number] != (
+                site,
+                seed,
+            ):
                 self._part(site, "a generator is seeded with another number")
 
-    def unwatched(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
+    def unwatched(
+        self, function: Callable[..., Any], *arguments: Any, **keywords: Any
+    ) -> Callable[[], Any]:
         """Return a call of a sampler during which the samplers that it uses itself are left alone."""
 
         def perform() -> Any:
@@ -289,7 +379,9 @@ class WatchedRun:
         if not self.traced.parted:
             for (site, family), left in self._releases.items():
                 if left and left[-1] is not None:
-                    self._part(site, f"{left[-1].kind} ({family}) is released less often")
+                    self._part(
+                        site, f"{left[-1].kind} ({family}) is released less often"
+                    )
         return self.traced
 
     def _mark_records(self) -> None:
@@ -315,7 +407,9 @@ Active = Callable[[], WatchedRun | None]
 """Returns the run under way; None where there is none, or in another thread."""
 
 
-def in_run(function: Callable[..., Any], active: Active, draw: Callable[..., Any]) -> Callable[..., Any]:
+def in_run(
+    function: Callable[..., Any], active: Active, draw: Callable[..., Any]
+) -> Callable[..., Any]:
     """Return what takes the place of a function: in a run ``draw(run, …)`` with a call's arguments, else itself.
 
     What a module draws when it is imported is no part of a run: that happens once.
@@ -323,7 +417,11 @@ def in_run(function: Callable[..., Any], active: Active, draw: Callable[..., Any
 
     def replaced(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        return function(*arguments, **keywords) if run is None or is_importing() else draw(run, *arguments, **keywords)
+        return (
+            function(*arguments, **keywords)
+            if run is None or is_importing()
+            else draw(run, *arguments, **keywords)
+        )
 
     return replaced
 
@@ -332,7 +430,11 @@ def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
     """Return a recorded draw with another scale and location."""
     with np.errstate(all="ignore"):
         scales = law.scale, draw.law.scale
-        ratio = 1.0 if same(*scales) else np.divide(*(np.asarray(scale, float) for scale in scales))
+        ratio = (
+            1.0
+            if same(*scales)
+            else np.divide(*(np.asarray(scale, float) for scale in scales))
+        )
         moved = location + (_array_of(draw.numbers) - draw.location) * ratio
     if hasattr(draw.value, "detach"):
         return draw.value.new_tensor(moved)
@@ -346,7 +448,9 @@ def _renamed(recorded: Release, names: tuple[Any, ...] | None) -> Any:
     if names is None or recorded.names is None or names == recorded.names:
         return recorded.result
     place = {name: k for k, name in reversed(list(enumerate(names)))}
-    moved = [place.get(recorded.names[k], 0) for k in np.ravel(recorded.result).tolist()]
+    moved = [
+        place.get(recorded.names[k], 0) for k in np.ravel(recorded.result).tolist()
+    ]
     return np.array(moved).reshape(shape_of(recorded.result))[()]
 
 
@@ -357,7 +461,11 @@ def forced_result(plain: Any, recorded: Any) -> Any:
     """
     if hasattr(plain, "iloc"):
         values = forced_result(plain.to_numpy(), recorded)
-        named = {"name": plain.name} if hasattr(plain, "name") else {"columns": plain.columns}
+        named = (
+            {"name": plain.name}
+            if hasattr(plain, "name")
+            else {"columns": plain.columns}
+        )
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
         made = plain.new_tensor(forced_result(of_tensor(plain), recorded))
@@ -372,7 +480,10 @@ def forced_result(plain: Any, recorded: Any) -> Any:
             with np.errstate(all="ignore"):
                 target[...] = source
         elif target.ndim and ndim(source) == target.ndim:
-            common = tuple(slice(0, min(a, b)) for a, b in zip(target.shape, shape_of(source), strict=True))
+            common = tuple(
+                slice(0, min(a, b))
+                for a, b in zip(target.shape, shape_of(source), strict=True)
+            )
             target[common] = source[common]
         return made
     return plain if ndim(recorded) else _like(plain, recorded)
@@ -391,18 +502,26 @@ def _array_of(result: Any) -> Any:
 
 def _like(plain: Any, recorded: Any) -> Any:
     if type(plain) is type(recorded):
-        return complex(recorded.real, plain.imag) if isinstance(plain, complex) else recorded
+        return (
+            complex(recorded.real, plain.imag)
+            if isinstance(plain, complex)
+            else recorded
+        )
     try:
         if isinstance(plain, complex | np.complexfloating):
             return type(plain)(complex(np.real(recorded), plain.imag))
         if isinstance(plain, np.ndarray):
-            return np.broadcast_to(np.asarray(recorded, plain.dtype), plain.shape).copy()
+            return np.broadcast_to(
+                np.asarray(recorded, plain.dtype), plain.shape
+            ).copy()
         return type(plain)(recorded)
     except (TypeError, ValueError, OverflowError):
         return recorded
 
 
-def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[NoiseLaw, Any]:
+def law_and_groups(
+    terms: tuple[Term, ...], shape: tuple[int, ...]
+) -> tuple[NoiseLaw, Any]:
     """Return the law of a linear form, and which entries of a value of some shape share a draw, if any do."""
     law = law_of(terms)
     if math.prod(shape) < 2 or _each_its_own(terms, shape):
@@ -416,7 +535,9 @@ def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Noi
         groups[of.rows] = columns
         return law, groups.reshape(shape)
     is_read = law.family == "Gaussian" or law.known is None
-    return law if is_read else NoiseLaw(f"{law.family}{SHARED}"), np.arange(math.prod(shape)).reshape(shape)
+    return law if is_read else NoiseLaw(f"{law.family}{SHARED}"), np.arange(
+        math.prod(shape)
+    ).reshape(shape)
 
 
 def _each_its_own(terms: tuple[Term, ...], shape: tuple[int, ...]) -> bool:

@@ -25,7 +25,9 @@ def merged(paths):
     records = [RunRecord.from_json(path.read_text(encoding="utf-8")) for path in paths]
     results = {result.id: result for record in records for result in record.results}
     shares = {entry.audit: entry for record in records for entry in record.alpha_ledger}
-    record = replace(records[-1], results=list(results.values()), alpha_ledger=list(shares.values()))
+    record = replace(
+        records[-1], results=list(results.values()), alpha_ledger=list(shares.values())
+    )
     if record.status != "complete" or record.missing:
         sys.exit(
             f"the last record is {record.status}, and {len(record.missing)} of its audits have no result: a ledger of a "
@@ -43,24 +45,39 @@ def write(record, out, papers=PAPERS):
         (out / folder).mkdir(parents=True, exist_ok=True)
     newer = [paper for paper in papers if paper in NEWER]
     read = [paper for paper in papers if paper not in newer]
-    for name, title, some in (("claims", TITLE, read), ("claims-newer", "Code reviews of newer papers", newer)):
-        (out / f"{name}.md").write_text(overview(record, some, title=title), encoding="utf-8")
-        (out / f"{name}.html").write_text(overview_html(record, some, title=title), encoding="utf-8")
+    for name, title, some in (
+        ("claims", TITLE, read),
+        ("claims-newer", "Code reviews of newer papers", newer),
+    ):
+        (out / f"{name}.md").write_text(
+            overview(record, some, title=title), encoding="utf-8"
+        )
+        (out / f"{name}.html").write_text(
+            overview_html(record, some, title=title), encoding="utf-8"
+        )
     for paper in read:
         if paper.answers:
-            (out / "letters" / f"{paper.key}.md").write_text(letter(record, paper), encoding="utf-8")
+            (out / "letters" / f"{paper.key}.md").write_text(
+                letter(record, paper), encoding="utf-8"
+            )
     (out / "claims.json").write_text(to_json(record, papers), encoding="utf-8")
     for paper in papers:
-        (out / "claims" / f"{paper.key}.md").write_text(page(record, paper), encoding="utf-8")
+        (out / "claims" / f"{paper.key}.md").write_text(
+            page(record, paper), encoding="utf-8"
+        )
         back = f"../{'claims-newer' if paper in newer else 'claims'}.html"
-        (out / "claims" / f"{paper.key}.html").write_text(page_html(record, paper, back=back), encoding="utf-8")
+        (out / "claims" / f"{paper.key}.html").write_text(
+            page_html(record, paper, back=back), encoding="utf-8"
+        )
 
 
 def counts(record, papers=PAPERS):
     """Yield a line of text for every paper: how many statements it has, of what kind, and how they ended."""
     for paper in papers:
         for kind, counter in tally(entries(record, paper)).items():
-            ended = ", ".join(f"{number} {outcome}" for outcome, number in counter.items())
+            ended = ", ".join(
+                f"{number} {outcome}" for outcome, number in counter.items()
+            )
             yield f"{paper.key:10} {kind:22} {sum(counter.values()):3}: {ended}"
     for line in without_statement(record, papers):
         yield f"no statement names {line.audit}"
@@ -68,8 +85,15 @@ def counts(record, papers=PAPERS):
 
 def main():
     """Read records, write the ledger, and print how many statements each paper has."""
-    parser = argparse.ArgumentParser(prog="python -m audits.ledger", description=main.__doc__)
-    parser.add_argument("records", nargs="+", type=Path, help="records written by auditdp run --report json=PATH")
+    parser = argparse.ArgumentParser(
+        prog="python -m audits.ledger", description=main.__doc__
+    )
+    parser.add_argument(
+        "records",
+        nargs="+",
+        type=Path,
+        help="records written by auditdp run --report json=PATH",
+    )
     parser.add_argument("-o", "--out", type=Path, default=Path("reports"))
     given = parser.parse_args()
     record = merged(given.records)

@@ -67,7 +67,11 @@ class Entry:
     @property
     def outcome(self) -> Outcome:
         """What is known, a false statement by what it is worth."""
-        return _WORTH.get(self.statement.fault, self.verdict) if self.verdict in BEARING else self.verdict
+        return (
+            _WORTH.get(self.statement.fault, self.verdict)
+            if self.verdict in BEARING
+            else self.verdict
+        )
 
     @property
     def verdict(self) -> Outcome:
@@ -75,19 +79,31 @@ class Entry:
         if self.statement.unaudited:
             return Outcome.UNAUDITED
         if self.statement.settled is not None:
-            return Outcome.VIOLATED if self.statement.settled.verdict is Verdict.VIOLATED else Outcome.PROVED
+            return (
+                Outcome.VIOLATED
+                if self.statement.settled.verdict is Verdict.VIOLATED
+                else Outcome.PROVED
+            )
         found = [line.verdict for line in self.checks]
-        if self.statement.proof and found and all(verdict in _KEEPS for verdict in found):
+        if (
+            self.statement.proof
+            and found
+            and all(verdict in _KEEPS for verdict in found)
+        ):
             return Outcome.PROVED
         order = list(Outcome)
-        outcomes = [Outcome(verdict.value) for verdict in found] + [Outcome.MISSING] * bool(self.missing)
+        outcomes = [Outcome(verdict.value) for verdict in found] + [
+            Outcome.MISSING
+        ] * bool(self.missing)
         return min(outcomes, key=order.index)
 
     @property
     def worst(self) -> Line | None:
         """The audit that decides; None where there is none."""
         order = [*PRECEDENCE, Verdict.ERROR, Verdict.SKIPPED]
-        return min(self.checks, key=lambda line: order.index(line.verdict), default=None)
+        return min(
+            self.checks, key=lambda line: order.index(line.verdict), default=None
+        )
 
 
 def entries(record: RunRecord, paper: Paper) -> list[Entry]:
@@ -112,7 +128,12 @@ def without_statement(record: RunRecord, papers: Sequence[Paper]) -> list[Line]:
     """
     check(papers)
     lines = {line.audit: line for line in lines_of(record)}
-    known = {audit for paper in papers for statement in paper.statements for audit in statement.audits}
+    known = {
+        audit
+        for paper in papers
+        for statement in paper.statements
+        for audit in statement.audits
+    }
     repairs = {repair.audit for line in lines.values() for repair in line.repairs}
     return [line for audit, line in lines.items() if audit not in known | repairs]
 

@@ -19,7 +19,9 @@ from auditdp.report.plain_text import printable
 from audits.ledger.pages import TITLE, overview, page
 from audits.ledger.statements import Paper
 
-_COLOURS = {verdict.value: verdict.value.lower().replace("_", "-") for verdict in Verdict} | {
+_COLOURS = {
+    verdict.value: verdict.value.lower().replace("_", "-") for verdict in Verdict
+} | {
     "PROVED": "certified",
     "OUT OF RANGE": "miscalibrated",
     "SLIP": "miscalibrated",
@@ -27,9 +29,17 @@ _COLOURS = {verdict.value: verdict.value.lower().replace("_", "-") for verdict i
 _VERDICT = re.compile(rf"\b({'|'.join(_COLOURS)})\b")
 
 
-def overview_html(record: RunRecord, papers: Sequence[Paper], *, title: str = TITLE, folder: str = "claims") -> str:
+def overview_html(
+    record: RunRecord,
+    papers: Sequence[Paper],
+    *,
+    title: str = TITLE,
+    folder: str = "claims",
+) -> str:
     """Return the overview, with links to the HTML pages in ``folder``."""
-    return _document(overview(record, papers, title=title, folder=folder, suffix=".html"), title)
+    return _document(
+        overview(record, papers, title=title, folder=folder, suffix=".html"), title
+    )
 
 
 def page_html(record: RunRecord, paper: Paper, *, back: str) -> str:
@@ -40,7 +50,11 @@ def page_html(record: RunRecord, paper: Paper, *, back: str) -> str:
 def _document(markdown: str, title: str, *, back: str = "") -> str:
     # What is marked safe is the setter's own markup: every text in the Markdown was escaped when it was put there.
     content = Markup(_setter().render(markdown))
-    return _templates().get_template("ledger.html.j2").render(title=title, back=back, content=content)
+    return (
+        _templates()
+        .get_template("ledger.html.j2")
+        .render(title=title, back=back, content=content)
+    )
 
 
 def _drawn(pair: str, output: str) -> list[str]:
@@ -49,7 +63,11 @@ def _drawn(pair: str, output: str) -> list[str]:
     if found is None or isinstance(found.first, Words):
         return []
     shown = drawing(output) if output else None
-    text = _templates().get_template("ledger_pair.html.j2").render(found=found, output=shown)
+    text = (
+        _templates()
+        .get_template("ledger_pair.html.j2")
+        .render(found=found, output=shown)
+    )
     return [line for line in text.splitlines() if line.strip()]
 
 
@@ -58,14 +76,21 @@ def _templates() -> Environment:
     """The templates of reports, and those of the ledger beside this file."""
     reports = environment()
     own = FileSystemLoader(Path(__file__).parent)
-    return reports.overlay(loader=ChoiceLoader([loader for loader in (own, reports.loader) if loader is not None]))
+    return reports.overlay(
+        loader=ChoiceLoader(
+            [loader for loader in (own, reports.loader) if loader is not None]
+        )
+    )
 
 
 @cache
 def _setter() -> Any:
     """CommonMark with tables that scroll on their own and verdicts in their colours; raw blocks are the pages' own."""
     setter = MarkdownIt("commonmark", {"html": True}).enable("table")
-    for name, tag in (("table_open", '<div class="scroll"><table>'), ("table_close", "</table></div>")):
+    for name, tag in (
+        ("table_open", '<div class="scroll"><table>'),
+        ("table_close", "</table></div>"),
+    ):
         setter.add_render_rule(name, lambda *_, tag=tag: tag)
     setter.add_render_rule("text", _text)
     return setter

@@ -15,7 +15,11 @@ from audits.ledger.statements import Kind, Paper
 
 def letter(record: RunRecord, paper: Paper) -> str:
     """Return a letter to the authors of a paper: what is false, the worst first, and last what is out of range or a slip."""
-    found = [e for e in entries(record, paper) if e.statement.kind is Kind.PUBLISHED and e.outcome in FALSE]
+    found = [
+        e
+        for e in entries(record, paper)
+        if e.statement.kind is Kind.PUBLISHED and e.outcome in FALSE
+    ]
     bearing = sorted((e for e in found if e.outcome in BEARING), key=_severity)
     lines = [
         f"# To the authors of {markdown(paper.title)}",
@@ -25,13 +29,30 @@ def letter(record: RunRecord, paper: Paper) -> str:
         "our repository. We would be glad to learn where we are wrong, and will correct our page. Of the text: "
         f"{markdown(paper.read)}",
     ]
-    lines += ["", *(f"{place}. {' '.join(_item(entry))}" for place, entry in enumerate(bearing, 1))] if bearing else []
+    lines += (
+        [
+            "",
+            *(
+                f"{place}. {' '.join(_item(entry))}"
+                for place, entry in enumerate(bearing, 1)
+            ),
+        ]
+        if bearing
+        else []
+    )
     for heading, outcome in (
         ("True for the parameters that you use, and not beyond them:", Outcome.BEYOND),
-        ("Slips, as we read them, on which no result of the paper rests:", Outcome.SLIP),
+        (
+            "Slips, as we read them, on which no result of the paper rests:",
+            Outcome.SLIP,
+        ),
     ):
         some = [entry for entry in found if entry.outcome is outcome]
-        lines += ["", heading, "", *(f"- {' '.join(_item(entry))}" for entry in some)] if some else []
+        lines += (
+            ["", heading, "", *(f"- {' '.join(_item(entry))}" for entry in some)]
+            if some
+            else []
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -53,7 +74,9 @@ def _item(entry: Entry) -> Iterator[str]:
 def _inputs(entry: Entry, line: Line) -> str:
     if entry.statement.inputs:
         return markdown(entry.statement.inputs)
-    return markdown_code(line.pair) + (f", at output {markdown_code(line.output)}" if line.output else "")
+    return markdown_code(line.pair) + (
+        f", at output {markdown_code(line.output)}" if line.output else ""
+    )
 
 
 def _command(line: Line) -> str:

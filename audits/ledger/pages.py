@@ -13,7 +13,16 @@ from auditdp.report.numbers import count
 from auditdp.report.plain_text import graphs, markdown, markdown_code, table
 from auditdp.report.sentences import run_meaning, unseen
 from audits.ledger.answers import answer, shown
-from audits.ledger.entries import BEARING, FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
+from audits.ledger.entries import (
+    BEARING,
+    FALSE,
+    MEANINGS,
+    Entry,
+    Outcome,
+    entries,
+    tally,
+    without_statement,
+)
 from audits.ledger.statements import Kind, Paper
 
 COLUMNS = ("statement", "where", "verdict", "claimed → found", "what holds instead")
@@ -25,7 +34,12 @@ TITLE = "What published claims are worth"
 
 
 def overview(
-    record: RunRecord, papers: Sequence[Paper], *, title: str = TITLE, folder: str = "claims", suffix: str = ".md"
+    record: RunRecord,
+    papers: Sequence[Paper],
+    *,
+    title: str = TITLE,
+    folder: str = "claims",
+    suffix: str = ".md",
 ) -> str:
     """Return the overview: what is counted, then one table a paper, with links to the pages in ``folder``."""
     found = {paper.key: entries(record, paper) for paper in papers}
@@ -40,21 +54,44 @@ def overview(
         f"The probability that this run refutes any true claim by chance is at most {alpha:g}.",
         "",
         f"**{_stated(everything)}**",
-        *(["", f"**Partial: {count(partial, 'audit')} of the lines below did not run.**"] if partial else []),
+        *(
+            [
+                "",
+                f"**Partial: {count(partial, 'audit')} of the lines below did not run.**",
+            ]
+            if partial
+            else []
+        ),
         "",
         *table(
-            ("whose claim", "statements", *(outcome.value for outcome in _shown(everything))),
             (
-                (kind.value, str(sum(counter.values())), *(str(counter[o] or "") for o in _shown(everything)))
+                "whose claim",
+                "statements",
+                *(outcome.value for outcome in _shown(everything)),
+            ),
+            (
+                (
+                    kind.value,
+                    str(sum(counter.values())),
+                    *(str(counter[o] or "") for o in _shown(everything)),
+                )
                 for kind, counter in tally(everything).items()
             ),
         ),
         "",
-        "; ".join(f"{outcome.value}: {MEANINGS[outcome]}" for outcome in _shown(everything) if outcome in MEANINGS)
+        "; ".join(
+            f"{outcome.value}: {MEANINGS[outcome]}"
+            for outcome in _shown(everything)
+            if outcome in MEANINGS
+        )
         + ". Only the first row is about what papers state; a violation's number is rounded down.",
     ]
     for paper in papers:
-        listed = [entry for entry in found[paper.key] if entry.outcome is not Outcome.UNAUDITED]
+        listed = [
+            entry
+            for entry in found[paper.key]
+            if entry.outcome is not Outcome.UNAUDITED
+        ]
         left = len(found[paper.key]) - len(listed)
         page = f"{folder}/{paper.key}{suffix}"
         beside = f" ([its page]({page}){f', {left} more not audited' if left else ''})"
@@ -104,7 +141,11 @@ def verdict_of(entry: Entry) -> str:
     """Return the verdict, and how many audits refute where others do not."""
     refuting = sum(Outcome(line.verdict.value) in FALSE for line in entry.checks)
     mixed = entry.verdict in FALSE and refuting < len(entry.checks)
-    return f"{entry.outcome.value} ({refuting} of {len(entry.checks)})" if mixed else entry.outcome.value
+    return (
+        f"{entry.outcome.value} ({refuting} of {len(entry.checks)})"
+        if mixed
+        else entry.outcome.value
+    )
 
 
 def headline(entry: Entry) -> str:
@@ -121,7 +162,9 @@ def found_of(line: Line) -> str:
         return f"{line.claim} → {line.found}"
     if not line.explanation:
         return line.claim
-    _, apart, shown = line.explanation.rpartition("; " if line.verdict is Verdict.MISCALIBRATED else ": ")
+    _, apart, shown = line.explanation.rpartition(
+        "; " if line.verdict is Verdict.MISCALIBRATED else ": "
+    )
     if apart:
         return f"{line.claim} → {shown.partition(', and')[0]}"
     last = line.explanation.rpartition(". ")[2]
@@ -168,13 +211,25 @@ def page(record: RunRecord, paper: Paper, *, drawn: Draw = graphs) -> str:
 
 
 def _kind(entry: Entry) -> str:
-    return "" if entry.statement.kind is Kind.PUBLISHED else f" ({entry.statement.kind.value})"
+    return (
+        ""
+        if entry.statement.kind is Kind.PUBLISHED
+        else f" ({entry.statement.kind.value})"
+    )
 
 
 def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
     statement = entry.statement
-    yield from [f'<a id="{statement.key}"></a>', "", f"## {markdown(statement.title)}: {verdict_of(entry)}", ""]
-    yield from [f"**Claim** ({statement.kind.value}; {markdown(statement.place)}). {markdown(statement.claim)}", ""]
+    yield from [
+        f'<a id="{statement.key}"></a>',
+        "",
+        f"## {markdown(statement.title)}: {verdict_of(entry)}",
+        "",
+    ]
+    yield from [
+        f"**Claim** ({statement.kind.value}; {markdown(statement.place)}). {markdown(statement.claim)}",
+        "",
+    ]
     for name, text in (
         ("Neighbours", statement.adjacency),
         ("Scope of the verdict", statement.scope),
@@ -188,7 +243,9 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
         yield f"- **Recomputed by** {markdown_code(statement.settled.test)}."
     for line in entry.checks:
         yield from _check(entry, line, paper, drawn)
-    yield from (f"- **Not in this record:** {markdown_code(audit)}." for audit in entry.missing)
+    yield from (
+        f"- **Not in this record:** {markdown_code(audit)}." for audit in entry.missing
+    )
     for name, text in (
         ("At the paper's own setting", statement.setting),
         ("What holds instead", statement.instead),
@@ -197,13 +254,30 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
         if text:
             yield f"- **{name}.** {markdown(text)}"
     if paper.answers and statement.kind is Kind.PUBLISHED and entry.outcome in FALSE:
-        yield from ["", "<details><summary>To the authors</summary>", "", *answer(entry, paper), "", "</details>"]
+        yield from [
+            "",
+            "<details><summary>To the authors</summary>",
+            "",
+            *answer(entry, paper),
+            "",
+            "</details>",
+        ]
 
 
 def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]:
-    several = len({other.row for other in entry.checks}) > 1  # a reading alone does not tell which mechanism it is of
-    name = f"{line.row}, {line.reading}" if several and line.reading else line.reading or line.row
-    inputs = f"neighbours: {line.adjacency}" if line.evidence == "accounting" else line.adjacency
+    several = (
+        len({other.row for other in entry.checks}) > 1
+    )  # a reading alone does not tell which mechanism it is of
+    name = (
+        f"{line.row}, {line.reading}"
+        if several and line.reading
+        else line.reading or line.row
+    )
+    inputs = (
+        f"neighbours: {line.adjacency}"
+        if line.evidence == "accounting"
+        else line.adjacency
+    )
     yield f"- **{markdown(name)}: {line.verdict}.** {markdown(found_of(line))}; {markdown(inputs)}."
     if line.parameters:
         yield f"  - with {'; '.join(_parameters(entry, line, paper))}"
@@ -256,26 +330,49 @@ def two_inputs(pair: str) -> tuple[str, str, str]:
 
 def to_json(record: RunRecord, papers: Sequence[Paper]) -> str:
     """Return everything as JSON: the run, the papers with their statements, and a line for each audit."""
-    head = {"schema": SCHEMA, "root_seed": record.root_seed, "revision": record.revision, "status": record.status}
-    head |= {"audited": record.audited, **{what: number for number, what in unseen(record)}}
+    head = {
+        "schema": SCHEMA,
+        "root_seed": record.root_seed,
+        "revision": record.revision,
+        "status": record.status,
+    }
+    head |= {
+        "audited": record.audited,
+        **{what: number for number, what in unseen(record)},
+    }
     listed = [
         {
             "key": paper.key,
             "title": paper.title,
             "read": paper.read,
-            "parameters": {name: asdict(value) for name, value in paper.parameters.items()},
+            "parameters": {
+                name: asdict(value) for name, value in paper.parameters.items()
+            },
             "statements": [
-                {**asdict(e.statement), "verdict": e.outcome.value, "headline": headline(e)}
+                {
+                    **asdict(e.statement),
+                    "verdict": e.outcome.value,
+                    "headline": headline(e),
+                }
                 for e in entries(record, paper)
             ],
         }
         for paper in papers
     ]
-    of = {audit: (paper.key, s.key) for paper in papers for s in paper.statements for audit in s.audits}
+    of = {
+        audit: (paper.key, s.key)
+        for paper in papers
+        for s in paper.statements
+        for audit in s.audits
+    }
     lines = [_with_statement(line, of) for line in lines_of(record)]
     left = [line.audit for line in without_statement(record, papers)]
     return (
-        json.dumps({**head, "papers": listed, "claims": lines, "no_statement": left}, ensure_ascii=False, indent=2)
+        json.dumps(
+            {**head, "papers": listed, "claims": lines, "no_statement": left},
+            ensure_ascii=False,
+            indent=2,
+        )
         + "\n"
     )
 

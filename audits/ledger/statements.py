@@ -124,7 +124,9 @@ class Statement:
                 "how it is looked at, or why it is not"
             )
         if not all((self.key, self.title, self.claim, self.place)):
-            raise ConfigurationError(f"statement {self.key!r}: expected a key, a title, a claim and a place")
+            raise ConfigurationError(
+                f"statement {self.key!r}: expected a key, a title, a claim and a place"
+            )
 
 
 @dataclass(frozen=True)
@@ -158,10 +160,15 @@ def check(papers: Sequence[Paper]) -> None:
     Raises:
         ConfigurationError: With the key or id that occurs twice.
     """
-    for what, names in (("key", [s.key for s in _all(papers)]), ("audit", [a for s in _all(papers) for a in s.audits])):
+    for what, names in (
+        ("key", [s.key for s in _all(papers)]),
+        ("audit", [a for s in _all(papers) for a in s.audits]),
+    ):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ConfigurationError(f"ledger: {what} {twice[0]!r} stands under two statements; give it to one of them")
+            raise ConfigurationError(
+                f"ledger: {what} {twice[0]!r} stands under two statements; give it to one of them"
+            )
 
 
 def _all(papers: Sequence[Paper]) -> Iterator[Statement]:

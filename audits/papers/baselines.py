@@ -4,7 +4,10 @@ from auditdp.record.results import Verdict
 from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 EDGES, NUMERIC = "audits/audit_edges.py::", "audits/audit_numeric.py::"
-TREE, RELEASE = "audits/audit_hierarchy_dendrogram.py::", "audits/audit_hierarchy_release.py::"
+TREE, RELEASE = (
+    "audits/audit_hierarchy_dendrogram.py::",
+    "audits/audit_hierarchy_release.py::",
+)
 GRAPHS = "audits/audit_trainers_graphs.py::"
 ACCOUNTS = "audits/audit_accounting_baselines.py::"
 TESTS = "tests/unit/audits/test_counterexamples_dpar.py::"
@@ -143,7 +146,11 @@ STATEMENTS = (
         ),
         place="Wang et al. 2019, Section IV and Algorithm 4; baselines of HeteroRR",
         adjacency=VECTOR,
-        audits=(*(f"{NUMERIC}every_feature_{name}" for name in FIVE), NUMERIC + "sampled_one", NUMERIC + "sampled_two"),
+        audits=(
+            *(f"{NUMERIC}every_feature_{name}" for name in FIVE),
+            NUMERIC + "sampled_one",
+            NUMERIC + "sampled_two",
+        ),
         scope="2 to 4 features at the ε on the card; any number by basic composition",
         proof="Features are released independently, and losses add; which are sampled does not depend on them.",
     ),

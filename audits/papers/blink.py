@@ -6,7 +6,9 @@ from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 LINKS = "audits/audit_link_ldp.py::"
 TESTS = "tests/unit/audits/test_counterexamples_newer.py::"
 LIST = "Two neighbour lists of one user that differ in one bit."
-LINK = "Two undirected graphs that differ in one link, which is in the lists of two users."
+LINK = (
+    "Two undirected graphs that differ in one link, which is in the lists of two users."
+)
 CODE = "zhxchd/Blink_GNN at 947ec30c, "
 NOT_READ = "the theorem and its proof were not in what could be read"
 
@@ -43,7 +45,8 @@ STATEMENTS = (
         title="published code: grid search on fresh messages",
         kind=Kind.CODE,
         claim="The messages that the server receives while it searches for δ and learning rates are ε-link LDP.",
-        place=CODE + "scripts/run_blink.py and config.json: 128 settings, each with 5 new clients",
+        place=CODE
+        + "scripts/run_blink.py and config.json: 128 settings, each with 5 new clients",
         adjacency="Two directed graphs of two users that differ in one bit of one list.",
         audits=(LINKS + "blink_search",),
         output="for each run and user the noisy bit and the cell of the noisy degree",
@@ -57,7 +60,9 @@ STATEMENTS = (
         title="the server's posterior",
         kind=Kind.CODE,
         claim="The server's probability of a link is Bayes' formula for two independently flipped bits and its prior.",
-        place="Abstract ('Bayesian estimation'); " + CODE + "estimate_posterior in src/blink/server.py",
+        place="Abstract ('Bayesian estimation'); "
+        + CODE
+        + "estimate_posterior in src/blink/server.py",
         settled=Settled(
             Verdict.CERTIFIED,
             "equal for all three numbers of ones",
@@ -96,6 +101,10 @@ PAPER = Paper(
         "epsilon": Parameter("ε", "claimed budget in nats", "1 to 8"),
         "nodes": Parameter("n", "number of users"),
         "share": Parameter("δ", "part of the budget for the degree", ".1, .4, .7 or 1"),
-        "runs": Parameter("k", "runs of the search, each on fresh messages", "640, and 30 at the best setting"),
+        "runs": Parameter(
+            "k",
+            "runs of the search, each on fresh messages",
+            "640, and 30 at the best setting",
+        ),
     },
 )

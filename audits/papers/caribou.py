@@ -30,7 +30,8 @@ STATEMENTS = (
         title="published code: an aggregation after the noise",
         kind=Kind.CODE,
         claim="The embedding that the classifier is trained on has the guarantee of the noise of its hops.",
-        place=CODE + "compute_aggregations in caribou_inf.py: the loop's last line, and torch.stack([x])",
+        place=CODE
+        + "compute_aggregations in caribou_inf.py: the loop's last line, and torch.stack([x])",
         adjacency=EDGE,
         audits=(HOPS + "caribou_embedding",),
         output="how many nodes have an embedding whose features are all equal",
@@ -49,10 +50,12 @@ STATEMENTS = (
         claim=(
             "An edge changes a hop by at most √2 cα₁(1/((D+1)(D+2)) + C/√(D+1) + 1/√((D+1)(D+2))), D being the least degree."
         ),
-        place=CODE + "_aggregate in caribou_edp.py, whose comment calls it the paper's default case",
+        place=CODE
+        + "_aggregate in caribou_edp.py, whose comment calls it the paper's default case",
         adjacency=EDGE,
         unaudited=(
-            NOT_READ + ", and the code reads D off the private graph, so that neighbours may have different noise; the "
+            NOT_READ
+            + ", and the code reads D off the private graph, so that neighbours may have different noise; the "
             "line above uses its value at D = 0, which covers all pairs of 4 nodes with equal features"
         ),
     ),
@@ -83,8 +86,12 @@ PAPER = Paper(
     ),
     statements=STATEMENTS,
     parameters={
-        "lipschitz": Parameter("c", "Lipschitz constant of a hop", ".9 by default in the code"),
-        "sensitivity": Parameter("s", "how far one hop moves the embedding between neighbours"),
+        "lipschitz": Parameter(
+            "c", "Lipschitz constant of a hop", ".9 by default in the code"
+        ),
+        "sensitivity": Parameter(
+            "s", "how far one hop moves the embedding between neighbours"
+        ),
         "sigma": Parameter("σ", "standard deviation of the noise of a hop"),
         "hops": Parameter("K", "number of hops", "2 by default in the code"),
         "noise": Parameter("λ", "noise of a hop over the sensitivity of the code"),

@@ -14,7 +14,8 @@ STATEMENTS = (
         title="published code: batches drawn with replacement",
         kind=Kind.CODE,
         claim="Training has the ε of batches drawn without replacement, of which a node reaches at most K + 1.",
-        place=CODE + "jax.random.choice in train.py, multiterm_dpsgd_privacy_accountant in privacy_accountants.py",
+        place=CODE
+        + "jax.random.choice in train.py, multiterm_dpsgd_privacy_accountant in privacy_accountants.py",
         adjacency=REMOVED,
         audits=(NODES + "sage_with_replacement",),
         scope="one step on a batch as large as the graph, 6 nodes of which one reaches 2, λ = 1",
@@ -30,7 +31,8 @@ STATEMENTS = (
         title="published code: clipping threshold from the data",
         kind=Kind.CODE,
         claim="Noise in proportion to the 75th percentile of the private gradients' norms costs nothing.",
-        place=CODE + "estimate_clipping_thresholds in train.py, dp_aggregate in optimizers.py",
+        place=CODE
+        + "estimate_clipping_thresholds in train.py, dp_aggregate in optimizers.py",
         adjacency="Two sets of gradients of five nodes that differ in one.",
         audits=(NODES + "sage_threshold",),
         output="whether a noisy sum is more than 4 from 0",
@@ -44,7 +46,8 @@ STATEMENTS = (
         title="published code: sampler and its degrees",
         kind=Kind.CODE,
         claim="Adding or removing a node changes at most K + 1 gradients of one-layer training.",
-        place=CODE + "sample_adjacency_lists in sampler.py, compute_max_terms_per_node in train.py",
+        place=CODE
+        + "sample_adjacency_lists in sampler.py, compute_max_terms_per_node in train.py",
         adjacency=REMOVED,
         settled=Settled(
             Verdict.VIOLATED,
@@ -73,7 +76,9 @@ PAPER = Paper(
     parameters={
         "delta": Parameter("δ", "claimed δ", "1/(10N)"),
         "noise": Parameter("λ", "noise over the sensitivity of the sum", ".5 to 4"),
-        "base": Parameter("b", "how many thresholds the sum can move by", "2(K + 1) = 12"),
+        "base": Parameter(
+            "b", "how many thresholds the sum can move by", "2(K + 1) = 12"
+        ),
         "limit": Parameter("limit", "where the noisy sum is told apart"),
         "epsilon": Parameter("ε", "at which the claimed curve is compared"),
     },

@@ -24,7 +24,8 @@ STATEMENTS = (
         title="published code: rows of W are not scaled",
         kind=Kind.CODE,
         claim="The embedding of the code, with --norm-scale 1e-8, is 1/λ-Gaussian DP.",
-        place=CODE + "forward and predict of AdjEncoderModule in em.py, which assign to state_dict()['weight']",
+        place=CODE
+        + "forward and predict of AdjEncoderModule in em.py, which assign to state_dict()['weight']",
         adjacency=REPLACED,
         audits=(PASSING + "dpdgc_embedding_unscaled",),
         output="the rows of the others along the node's row of W",
@@ -44,7 +45,8 @@ STATEMENTS = (
             "Encoder training with noise λ·2C√(D+1) on sums of gradients clipped at C loses, for a replaced node, what "
             "one record loses at noise λ·2C."
         ),
-        place=CODE + "configure_adj_encoder_optimizer in dpdgc_ndp.py: 'at most max_degree+1 row changes'",
+        place=CODE
+        + "configure_adj_encoder_optimizer in dpdgc_ndp.py: 'at most max_degree+1 row changes'",
         adjacency=REPLACED,
         audits=(NODES + "dpdgc_encoder",),
         scope="the model of the accounting: any clipped gradients, for the numbers on the card",
@@ -83,11 +85,21 @@ PAPER = Paper(
     ),
     statements=STATEMENTS,
     parameters={
-        "noise": Parameter("λ", "noise over the sensitivity of the code", "calibrated to ε = 16 in the scripts"),
-        "norm_scale": Parameter("s", "norm that rows of W are said to have", "1e-8 in the scripts"),
-        "max_degree": Parameter("D", "largest number of sampled neighbours", "100 in the scripts"),
+        "noise": Parameter(
+            "λ",
+            "noise over the sensitivity of the code",
+            "calibrated to ε = 16 in the scripts",
+        ),
+        "norm_scale": Parameter(
+            "s", "norm that rows of W are said to have", "1e-8 in the scripts"
+        ),
+        "max_degree": Parameter(
+            "D", "largest number of sampled neighbours", "100 in the scripts"
+        ),
         "others": Parameter("others", "how many other nodes there are"),
-        "weight": Parameter("‖w‖", "norm of the node's row of W", "√(64/(3n)) at its initialisation"),
+        "weight": Parameter(
+            "‖w‖", "norm of the node's row of W", "√(64/(3n)) at its initialisation"
+        ),
         "delta": Parameter("δ", "claimed δ", "a power of ten below 1/N"),
     },
 )

@@ -3,17 +3,20 @@
 from auditdp.record.results import Verdict
 from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
-GRAPHS, DEPLOYED = "audits/audit_trainers_graphs.py::", "audits/audit_trainers_deployed.py::"
+GRAPHS, DEPLOYED = (
+    "audits/audit_trainers_graphs.py::",
+    "audits/audit_trainers_deployed.py::",
+)
 EM, GM = "audits/audit_pagerank.py::", "audits/audit_pagerank_gaussian.py::"
 FORMULAS, TRAINING = "audits/audit_accounting.py::", "audits/audit_accounting_dpar.py::"
 TESTS = "tests/unit/audits/test_counterexamples_dpar.py::"
-REPLACED = "Two graphs on the same public ids in which the edges of one node are others."
+REPLACED = (
+    "Two graphs on the same public ids in which the edges of one node are others."
+)
 REMOVED = "Two graphs, one of which lacks a node with all its edges."
 ENTRIES = "Any two vectors of entries in [0, C₂]: one node may change all of them."
 WHOLE = "Two graphs that differ in one node; each node is in the training subgraph by a coin of its own."
-ROW_OF_NODE = (
-    "Two training sets in which the features (and label) of one node are others; the PageRank matrix is the same."
-)
+ROW_OF_NODE = "Two training sets in which the features (and label) of one node are others; the PageRank matrix is the same."
 MODEL = "the model of the accounting: all mechanisms with these parameters, for the numbers on the card"
 
 STATEMENTS = (
@@ -214,8 +217,13 @@ STATEMENTS = (
         claim="Theorem 3 holds for any ε > 0, with the classic formula for σ.",
         place="Theorem 3, 'let ε > 0'; the formula is proved for ε < 1 (Dwork & Roth 2014, Theorem A.1)",
         adjacency="Any query of the given sensitivity, or a node of one public id that is there or not.",
-        audits=(FORMULAS + "classic_sigma_beyond", FORMULAS + "gm_composition_beyond", GM + "dp_appr_gm_large_epsilon"),
-        scope=MODEL + "; the text says 'Gaussian mechanism', read as the published code's σ = C₁√(2 ln(1.25/δ))/ε",
+        audits=(
+            FORMULAS + "classic_sigma_beyond",
+            FORMULAS + "gm_composition_beyond",
+            GM + "dp_appr_gm_large_epsilon",
+        ),
+        scope=MODEL
+        + "; the text says 'Gaussian mechanism', read as the published code's σ = C₁√(2 ln(1.25/δ))/ε",
         fault=Fault.BEYOND,
         setting=(
             "true at every budget of the paper: each row has ε below .2 at ε_g = 8, and below 1.6 at 80; a single row fails "
@@ -259,7 +267,11 @@ STATEMENTS = (
         claim="One node changes the sum of clipped gradients by at most τC, τ the largest ℓ₁ norm of a column of Π.",
         place="Section 3.2; Appendix C, Equation 6",
         adjacency=ROW_OF_NODE,
-        audits=(TRAINING + "dpar_sensitivity", TRAINING + "dpar_own_row", GRAPHS + "dpar_gradients"),
+        audits=(
+            TRAINING + "dpar_sensitivity",
+            TRAINING + "dpar_own_row",
+            GRAPHS + "dpar_gradients",
+        ),
         output="the sum of the clipped gradients of a step",
         scope=(
             "one step with all rows; features that reverse R = 10 gradients, and a node's own row and label for τ = .5, "
@@ -393,7 +405,8 @@ STATEMENTS = (
         place="Theorem 2 (q = B/N), Section 4 (M = 70, B = 60)",
         adjacency="Two training sets, one of which lacks a node; whether it has a row is part of the mechanism.",
         audits=(TRAINING + "dpar_batches_of_rows",),
-        scope=MODEL + ", at what the claim for the whole asks of the part that is given a row",
+        scope=MODEL
+        + ", at what the claim for the whole asks of the part that is given a row",
         setting=(
             "N = 216, M = 70, B = 60: the rate is .86 and not .28. The published code reads it otherwise: the other "
             "nodes get a one-hot row, and batches are drawn from all N"
@@ -441,7 +454,8 @@ STATEMENTS = (
         place="Emory-AIMS/DPAR at 62159715, main.py",
         adjacency=WHOLE,
         audits=(TRAINING + "dpar_code_amplified",),
-        scope=MODEL + ", at what the claim asks of the part that is given that the node is in the subgraph",
+        scope=MODEL
+        + ", at what the claim asks of the part that is given that the node is in the subgraph",
         setting=(
             "σ = .95, 216 nodes and 800 steps are its defaults on Cora-ML: it reports (9.73, .001) for DP-SGD, and "
             "the whole loses (64.3, .001) at least"
@@ -472,7 +486,11 @@ STATEMENTS = (
         claim="(ε, δ)-node DP on a subgraph at rate q = 9 % is (qε, δ)-node DP for the whole graph.",
         place="Theorem 2, its first q read as the 9 % of Section 4 by the last sentence of Appendix C",
         adjacency=WHOLE,
-        audits=(TRAINING + "subsample_naive", TRAINING + "subsample_naive_both", TRAINING + "subsample_naive_table"),
+        audits=(
+            TRAINING + "subsample_naive",
+            TRAINING + "subsample_naive_both",
+            TRAINING + "subsample_naive_table",
+        ),
         scope="the worst of all mechanisms with these parameters, at ε and δ of Table 1, δ amplified or not",
         setting=(
             "(8, .002) on the subgraph is (5.57, .002) and not (.72, .002); if the table's 1 is that of the whole, "
@@ -603,16 +621,24 @@ PAPER = Paper(
     ),
     statements=STATEMENTS,
     parameters={
-        "epsilon": Parameter("ε", "budget of the part that is audited, in nats", "1 to 8 in all"),
+        "epsilon": Parameter(
+            "ε", "budget of the part that is audited, in nats", "1 to 8 in all"
+        ),
         "value_epsilon": Parameter("ε₂", "budget of the selected values"),
         "epsilon_g": Parameter("ε_g", "budget of all rows", ".5 to 8"),
         "delta": Parameter("δ", "that of the part that is audited", ".002 to .0001"),
         "delta_of_node": Parameter("δN", "δ in units of 1/N"),
         "k": Parameter("K", "entries kept of a row", "2"),
-        "rows": Parameter("M", "rows of the matrix, or R, those that a node is in", "M = 70"),
+        "rows": Parameter(
+            "M", "rows of the matrix, or R, those that a node is in", "M = 70"
+        ),
         "count": Parameter("M", "sampled rows", "70"),
         "clip": Parameter("C₂", "what entries are clipped to", ".001"),
-        "nodes": Parameter("N", "ids of the public universe; the smallest that shows a violation", "2,396 and more"),
+        "nodes": Parameter(
+            "N",
+            "ids of the public universe; the smallest that shows a violation",
+            "2,396 and more",
+        ),
         "teleport": Parameter("α", "restart probability of the plain walk", ".25"),
         "noise": Parameter("σ", "noise in units of C, or of τC", "from Theorem 2"),
         "constant": Parameter("c₂", "constant of Theorem 2", "not printed"),

@@ -72,7 +72,11 @@ STATEMENTS = (
         ),
         place="Equation 8 and Section V-A ('DPRR'); Figures 5 and 6",
         adjacency=LIST,
-        audits=(EDGES + "dprr_allocated_github", EDGES + "dprr_allocated_reddit", EDGES + "dprr_allocated"),
+        audits=(
+            EDGES + "dprr_allocated_github",
+            EDGES + "dprr_allocated_reddit",
+            EDGES + "dprr_allocated",
+        ),
         output="own bit, ones kept among the others, ones set among the zeros: all that a list shows of these two",
         scope="one pair of lists at the size of each dataset's largest graph, and all pairs on the smallest graph",
         setting=(
@@ -140,12 +144,17 @@ STATEMENTS = (
         kind=Kind.PUBLISHED,
         claim="With the published allocation, the noisy degree has variance at most (n_max − 1)/2.",
         place="Equations 12 to 15, Section IV-E",
-        audits=(DEGREES + "dprr_degree_variance", DEGREES + "dprr_degree_variance_reddit"),
+        audits=(
+            DEGREES + "dprr_degree_variance",
+            DEGREES + "dprr_degree_variance_reddit",
+        ),
         scope="the degrees and sizes of the audits; larger ones by quadrature",
         setting=(
             "by quadrature over degrees from 0 to n − 1 and the ε of the figures the variance is at most .954 of the "
             "bound "
-            "(n = 3,782, ε = .1, d = 1,732); recomputed by " + TESTS + "test_the_variance_bound_holds_over_the_figures"
+            "(n = 3,782, ε = .1, d = 1,732); recomputed by "
+            + TESTS
+            + "test_the_variance_bound_holds_over_the_figures"
         ),
     ),
     Statement(
@@ -184,7 +193,11 @@ STATEMENTS = (
         ),
         place="Section IV-A, customised setting, with Definition 1",
         adjacency="Two lists of one private user that differ in one bit; the lists of all others stay as they are.",
-        audits=(EDGES + "customised_rr", EDGES + "customised_dprr", EDGES + "customised_local_laplace"),
+        audits=(
+            EDGES + "customised_rr",
+            EDGES + "customised_dprr",
+            EDGES + "customised_local_laplace",
+        ),
         scope="any number of users and of private ones; computed on 3 users for RR, DPRR and LocalLap",
         proof="What others publish does not depend on this list; the user's own randomizer is ε-edge LDP.",
     ),
@@ -344,12 +357,22 @@ PAPER = Paper(
     statements=STATEMENTS,
     parameters={
         "epsilon": Parameter("ε", "claimed budget in nats", ".1 to 2"),
-        "epsilon1": Parameter("ε₁", "budget of the noisy degree", "max{√(8/(n_max−1)), .1ε}"),
+        "epsilon1": Parameter(
+            "ε₁", "budget of the noisy degree", "max{√(8/(n_max−1)), .1ε}"
+        ),
         "epsilon2": Parameter("ε₂", "budget of the bits", ".9ε"),
-        "nodes": Parameter("n", "number of users; a list has n − 1 bits", "up to 3,782"),
-        "n_max": Parameter("n_max", "users of the largest graph", "3,782, 3,648 and 957"),
-        "degree": Parameter("d", "ones that both lists share, or the degree", "2.3 to 4.1 on average"),
+        "nodes": Parameter(
+            "n", "number of users; a list has n − 1 bits", "up to 3,782"
+        ),
+        "n_max": Parameter(
+            "n_max", "users of the largest graph", "3,782, 3,648 and 957"
+        ),
+        "degree": Parameter(
+            "d", "ones that both lists share, or the degree", "2.3 to 4.1 on average"
+        ),
         "margin": Parameter("margin", "bias in edges that still counts as almost none"),
-        "largest": Parameter("graphs", "how many of the largest graphs of REDDIT-BINARY"),
+        "largest": Parameter(
+            "graphs", "how many of the largest graphs of REDDIT-BINARY"
+        ),
     },
 )

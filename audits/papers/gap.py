@@ -2,7 +2,10 @@
 
 from audits.ledger.statements import Kind, Paper, Parameter, Statement
 
-GRAPHS, DEPLOYED = "audits/audit_trainers_graphs.py::", "audits/audit_trainers_deployed.py::"
+GRAPHS, DEPLOYED = (
+    "audits/audit_trainers_graphs.py::",
+    "audits/audit_trainers_deployed.py::",
+)
 CODE = "sisaman/GAP, "
 REMOVED = "Two graphs, one of which lacks a node with all its edges."
 BOUNDED = "the same noise in a graph whose degrees are D at most by themselves, so that no arc is displaced."
@@ -13,7 +16,8 @@ STATEMENTS = (
         title="edge level, noise for one arc",
         kind=Kind.AMBIGUOUS,
         claim="A noisy sum over neighbours with noise λ has 1/λ-Gaussian DP for an edge of an undirected graph.",
-        place=CODE + "gap_edp.py at 16aa46c5: sensitivity=1, on graphs that list each edge in both directions",
+        place=CODE
+        + "gap_edp.py at 16aa46c5: sensitivity=1, on graphs that list each edge in both directions",
         adjacency="Two undirected graphs that differ in one edge.",
         audits=(GRAPHS + "gap_edge_as_one_arc",),
         scope="one hop, two nodes with so many leaves",
@@ -30,7 +34,8 @@ STATEMENTS = (
             "Sums of rows of norm 1 over arcs that are sampled, D of each node at most, change by √D for a node, and noise "
             "λ√D on them is 1/λ-Gaussian DP."
         ),
-        place=CODE + "BoundOutDegree in bound_degree.py at 3caef787, sensitivity=np.sqrt(max_degree) in gap_ndp.py",
+        place=CODE
+        + "BoundOutDegree in bound_degree.py at 3caef787, sensitivity=np.sqrt(max_degree) in gap_ndp.py",
         adjacency=REMOVED,
         audits=(GRAPHS + "gap_node_arcs", GRAPHS + "gap_node_displaced"),
         output="the rows of the other nodes after one hop",
@@ -54,7 +59,11 @@ STATEMENTS = (
         place=CODE
         + "sage_ndp.py at 16aa46c5 and GNNBasedNoisySGD in gnn_sgd.py at 401fc0f7, after Daigavane et al. 2021",
         adjacency=REMOVED,
-        audits=(GRAPHS + "sage_node_arcs", GRAPHS + "sage_node_displaced", DEPLOYED + "sage_model"),
+        audits=(
+            GRAPHS + "sage_node_arcs",
+            GRAPHS + "sage_node_displaced",
+            DEPLOYED + "sage_model",
+        ),
         output="the noised sum of a step, or the weights of neighbours' features after it",
         scope="one step on all nodes, K = 1, by this repository's sampler of out-arcs",
         setting=(
@@ -92,7 +101,11 @@ PAPER = Paper(
         "sigma": Parameter("λ", "noise over the sensitivity"),
         "noise": Parameter("λ", "noise over the sensitivity of the sum"),
         "leaves": Parameter("leaves", "further neighbours of a node"),
-        "count": Parameter("count", "neighbours of the node that is there or not", "100 and more in its data sets"),
+        "count": Parameter(
+            "count",
+            "neighbours of the node that is there or not",
+            "100 and more in its data sets",
+        ),
         "epsilon": Parameter("ε", "claimed budget in nats"),
         "delta": Parameter("δ", "claimed δ"),
     },

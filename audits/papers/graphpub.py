@@ -8,7 +8,9 @@ TESTS = "tests/unit/audits/test_counterexamples_graphpub.py::"
 EDGE = "Two undirected graphs on the same nodes that differ in one edge; features and labels are public."
 SMALLEST = "the smallest graph that shows it; the same holds for every n and ε, since E₁ + E₂ is the degree"
 RESPONSE = "every pair published at random with rates from a public degree and a public L keeps ε-edge DP, tight."
-RESPONSE_COST = "numbers of neighbours hold on average only, with standard deviation near √m"
+RESPONSE_COST = (
+    "numbers of neighbours hold on average only, with standard deviation near √m"
+)
 REREAD = "a step of the pipeline that draws at random which the text does not mention"
 
 STATEMENTS = (
@@ -42,7 +44,11 @@ STATEMENTS = (
         claim="The published graph protects edges with differential privacy at the given budget ε.",
         place="Sections 3.1 and 3.5, Equations 5, 10 and 11",
         adjacency=EDGE,
-        audits=(PUB + "graph_pub", PUB + "graph_pub_deployed", TRAINED + "graph_pub_trained"),
+        audits=(
+            PUB + "graph_pub",
+            PUB + "graph_pub_deployed",
+            TRAINED + "graph_pub_trained",
+        ),
         output="for each node in turn, a bit for every other node: whether it is listed; of a union, a bit for each pair",
         scope=SMALLEST,
         setting=(
@@ -82,7 +88,10 @@ STATEMENTS = (
         claim="L, trained on the private graph, adds no loss where the selection by a public L tells nothing.",
         place="derived here, of Sections 3.3 and 3.4",
         adjacency=EDGE,
-        audits=(TRAINED + "graph_pub_leaking_scores", TRAINED + "graph_pub_leaking_scores_afresh"),
+        audits=(
+            TRAINED + "graph_pub_leaking_scores",
+            TRAINED + "graph_pub_leaking_scores_afresh",
+        ),
         output="for each node in turn, a bit for every other node: whether it is listed; of a union, a bit for each pair",
         scope="pairs of 5 nodes whose selection is the same for any public L",
         instead="L from features and labels alone.",
@@ -97,7 +106,8 @@ STATEMENTS = (
         audits=(PUB + "graph_pub_degrees", TRAINED + "graph_pub_trained_degrees"),
         output="for each node in turn, a bit for every other node: whether it is listed; of a union, a bit for each pair",
         scope=SMALLEST.replace(
-            ", since E₁ + E₂ is the degree", ": nobody publishes as real a neighbour they do not have"
+            ", since E₁ + E₂ is the degree",
+            ": nobody publishes as real a neighbour they do not have",
         ),
         setting="infinite at every ε₁ and ε₂",
         instead=(
@@ -235,9 +245,15 @@ PAPER = Paper(
     statements=STATEMENTS,
     parameters={
         "epsilon": Parameter("ε", "claimed budget in nats", "1 to 20"),
-        "epsilon1": Parameter("ε₁", "budget of the noisy degrees", ".2, .5 or .8 of ε, up to 2"),
+        "epsilon1": Parameter(
+            "ε₁", "budget of the noisy degrees", ".2, .5 or .8 of ε, up to 2"
+        ),
         "epsilon2": Parameter("ε₂", "budget of the selection", "the rest of ε"),
-        "nodes": Parameter("N", "number of nodes; the smallest that shows a violation", "1,490 to 3,327"),
+        "nodes": Parameter(
+            "N",
+            "number of nodes; the smallest that shows a violation",
+            "1,490 to 3,327",
+        ),
         "epochs": Parameter("epochs", "epochs of each training", "200"),
         "steps": Parameter("steps", "steps of reverse learning"),
     },

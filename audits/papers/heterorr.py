@@ -4,12 +4,17 @@ from auditdp.record.results import Verdict
 from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
 FEATURES = "audits/audit_feature_rr.py::"
-TREE, RELEASE = "audits/audit_hierarchy_dendrogram.py::", "audits/audit_hierarchy_release.py::"
+TREE, RELEASE = (
+    "audits/audit_hierarchy_dendrogram.py::",
+    "audits/audit_hierarchy_release.py::",
+)
 TESTS = "tests/unit/audits/test_counterexamples_heterorr.py::"
 RECORD = "Any two feature vectors of one record, each feature in [0, 1]."
 RAW = "Any two raw records, from which features, importance and sensitivity scores are computed."
 PRIVATE_EDGE = "Two graphs on the same nodes that differ in one private edge; public edges are the same."
-STATIONARY = "the stationary law of the chain, which the paper runs until it has converged"
+STATIONARY = (
+    "the stationary law of the chain, which the paper runs until it has converged"
+)
 EMPIRICAL = "a claim about accuracy or attacks, which experiments and no audit decide"
 
 STATEMENTS = (
@@ -210,7 +215,8 @@ STATEMENTS = (
         adjacency=PRIVATE_EDGE,
         audits=(TREE + "edge_rr_dendrogram",),
         output="for each pair of leaves (01, 02, .., 12, ..) how many leaves their lowest common ancestor has below it",
-        scope=STATIONARY + ", Equation 19, no public edges, all nodes in V_pri; all pairs of 4 nodes",
+        scope=STATIONARY
+        + ", Equation 19, no public edges, all nodes in V_pri; all pairs of 4 nodes",
         setting="alone it shows 1.007ε_e1 at ε_e1 = .1 on 5 nodes, and 1.51ε_e1 at 5 on 6 nodes; 2ε_e1 is the bound",
         instead="2Δ in the denominator (McSherry & Talwar 2007).",
         cost="half the weight",
@@ -258,7 +264,10 @@ STATEMENTS = (
         claim="EdgeRR satisfies ε_e-DP where V_pri are the nodes that have at least one private edge.",
         place="Section III-B (definition of V_pri), Algorithm 2 lines 22 to 28",
         adjacency=PRIVATE_EDGE,
-        audits=(RELEASE + "edge_rr_private_nodes", TREE + "edge_rr_private_nodes_dendrogram"),
+        audits=(
+            RELEASE + "edge_rr_private_nodes",
+            TREE + "edge_rr_private_nodes_dendrogram",
+        ),
         output=(
             "a bit for each pair of the released graph; for the dendrogram alone, for each pair of leaves how many "
             "leaves their lowest common ancestor has below it"
@@ -276,7 +285,10 @@ STATEMENTS = (
         claim="CalculateNoisyProb satisfies ε_e2-DP, its global sensitivity being 1.",
         place="Section IV; Algorithm 3",
         adjacency=PRIVATE_EDGE,
-        audits=(RELEASE + "noisy_probabilities", RELEASE + "noisy_probabilities_unpooled"),
+        audits=(
+            RELEASE + "noisy_probabilities",
+            RELEASE + "noisy_probabilities_unpooled",
+        ),
         scope="all numbers of nodes where one draw serves a pooled subtree; computed on 4 nodes",
         proof="Every edge is counted in exactly one noisy count, of sensitivity 1: the others are post-processing.",
     ),
@@ -387,12 +399,24 @@ PAPER = Paper(
     ),
     statements=STATEMENTS,
     parameters={
-        "epsilon": Parameter("ε", "claimed budget in nats", "ε_e of .1 to 1 for edges; ε_f not printed"),
+        "epsilon": Parameter(
+            "ε", "claimed budget in nats", "ε_e of .1 to 1 for edges; ε_f not printed"
+        ),
         "epsilon1": Parameter("ε_e1", "budget of the dendrogram", "not printed"),
         "epsilon2": Parameter("ε_e2", "budget of the noisy counts", "not printed"),
         "bins": Parameter("k", "number of bins", "not printed"),
-        "features": Parameter("d", "number of features; the smallest that shows a violation", "not printed"),
-        "nodes": Parameter("n", "number of nodes; the smallest that shows a violation", "thousands"),
-        "public_moves": Parameter("public moves", "public moves for each private one", "'each public step', open"),
+        "features": Parameter(
+            "d",
+            "number of features; the smallest that shows a violation",
+            "not printed",
+        ),
+        "nodes": Parameter(
+            "n", "number of nodes; the smallest that shows a violation", "thousands"
+        ),
+        "public_moves": Parameter(
+            "public moves",
+            "public moves for each private one",
+            "'each public step', open",
+        ),
     },
 )

@@ -16,7 +16,9 @@ STATEMENTS = (
             "noise of scale σ/√2 loses on a number: √2Δ/σ."
         ),
         place=(
-            "v1, abstract (the noise); " + CODE + "at 805abe43, from_rdp_to_dp in mix.py and other_routine in "
+            "v1, abstract (the noise); "
+            + CODE
+            + "at 805abe43, from_rdp_to_dp in mix.py and other_routine in "
             "train_scheduler.py"
         ),
         adjacency="Two vectors of three coordinates that are 1 apart.",
@@ -51,7 +53,8 @@ STATEMENTS = (
         claim="Private instance embedding cannot have strong privacy and acceptable utility, and GAP has privacy flaws.",
         place="Abstract",
         unaudited=(
-            NOT_READ + "; what this ledger finds of GAP (a replaced node, an undirected edge) is with the baselines"
+            NOT_READ
+            + "; what this ledger finds of GAP (a replaced node, an undirected edge) is with the baselines"
         ),
     ),
     Statement(
@@ -74,8 +77,12 @@ PAPER = Paper(
     ),
     statements=STATEMENTS,
     parameters={
-        "sigma": Parameter("σ", "standard deviation of a coordinate of the noise, over the change Δ"),
+        "sigma": Parameter(
+            "σ", "standard deviation of a coordinate of the noise, over the change Δ"
+        ),
         "change": Parameter("Δ", "how far neighbours are apart"),
-        "radius": Parameter("ρ", "radius of the ball in which the noisy vector is looked for"),
+        "radius": Parameter(
+            "ρ", "radius of the ball in which the noisy vector is looked for"
+        ),
     },
 )

@@ -21,7 +21,11 @@ STATEMENTS = (
             "ε-LDP is for the paper"
         ),
         adjacency=RECORD,
-        audits=(FEATURES + "multi_bit", FEATURES + "one_bit", FEATURES + "multi_bit_everybody"),
+        audits=(
+            FEATURES + "multi_bit",
+            FEATURES + "one_bit",
+            FEATURES + "multi_bit_everybody",
+        ),
         scope="all d, m and ε; computed over the whole box of 3 features, and for two users",
         proof=(
             "Which features are sent does not depend on them; given the choice, each of m independent bits has odds "
@@ -290,7 +294,11 @@ PAPER = Paper(
         "others": Parameter("others", "users whose record is the same"),
         "dimension": Parameter("d", "number of features", "1,433 on Cora"),
         "classes": Parameter("c", "number of classes", "4, 7, 10 and others"),
-        "users": Parameter("users", "users of the population; the smallest that shows a violation", "2,708 on Cora"),
+        "users": Parameter(
+            "users",
+            "users of the population; the smallest that shows a violation",
+            "2,708 on Cora",
+        ),
         "margin": Parameter("margin", "bias that still counts as none"),
     },
 )

@@ -66,7 +66,9 @@ PAPER = Paper(
     ),
     statements=STATEMENTS,
     parameters={
-        "epsilon": Parameter("ε", "claimed budget in nats", ".1 by default in the code"),
+        "epsilon": Parameter(
+            "ε", "claimed budget in nats", ".1 by default in the code"
+        ),
         "delta": Parameter("δ", "claimed δ", "1e-5 in the code"),
         "steps": Parameter("T", "number of steps", "n/16 in the code"),
         "clip": Parameter("S", "sensitivity of a step times T", "5 in the code"),

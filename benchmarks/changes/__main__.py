@@ -25,36 +25,65 @@ from benchmarks.changes.table import CHANGES, Change
 HERE = Path(__file__).parent / "packages"
 SETTINGS = '[tool.auditdp.profiles.ci]\nseed = 1\nbudget = "quick"\n'
 CHECK = ("run", "--profile", "ci", "-q", "--check", "--compare", "main")
-KINDS = {"new finding": "bets", "loses more": "trace", "law changed": "law", "draws otherwise": "draws"}
-WEAKER = ("crashed", "drifted", "claim changed", "weaker", "skipped", "gone", "stale entry", "not compared")
+KINDS = {
+    "new finding": "bets",
+    "loses more": "trace",
+    "law changed": "law",
+    "draws otherwise": "draws",
+}
+WEAKER = (
+    "crashed",
+    "drifted",
+    "claim changed",
+    "weaker",
+    "skipped",
+    "gone",
+    "stale entry",
+    "not compared",
+)
 
 
 def auditdp(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run the command line in a folder; return exit code and standard output."""
     command = [sys.executable, "-m", "auditdp", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stdout
 
 
 def prepared(folder: Path, package: str) -> None:
     """Make a repository of a package, with a baseline."""
     (folder / "audits").mkdir()
-    for name, place in ((f"{package}.py", folder), (f"audit_{package}.py", folder / "audits")):
+    for name, place in (
+        (f"{package}.py", folder),
+        (f"audit_{package}.py", folder / "audits"),
+    ):
         (place / name).write_text((HERE / name).read_text())
     (folder / "pyproject.toml").write_text(SETTINGS)
     (folder / ".gitignore").write_text(".auditdp/\n__pycache__/\n")
     _, printed = auditdp(folder, "run", "--profile", "ci", "-q")
     if auditdp(folder, "baseline", "update")[0]:
-        raise RuntimeError(f"{package} has no baseline, since its audit is not clean:\n{printed}")
-    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "main")):
+        raise RuntimeError(
+            f"{package} has no baseline, since its audit is not clean:\n{printed}"
+        )
+    for words in (
+        ("init", "-q", "-b", "main"),
+        ("add", "."),
+        ("commit", "-qm", "main"),
+    ):
         identity = ("-c", "user.name=n", "-c", "user.email=e@example.org")
-        subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *identity, *words], cwd=folder, check=True, capture_output=True
+        )
 
 
 def checked(folder: Path, change: Change, seed: int) -> dict[str, Any]:
     """Check a change in the repository of its package; return what was said of it."""
     text = (HERE / f"{change.package}.py").read_text()
-    (folder / f"{change.package}.py").write_text(text.replace(change.before, change.after))
+    (folder / f"{change.package}.py").write_text(
+        text.replace(change.before, change.after)
+    )
     began = time.perf_counter()
     code, printed = auditdp(folder, *CHECK, "--seed", str(seed))
     kinds = set(re.findall(rf"^({'|'.join([*KINDS, *WEAKER])}) ", printed, re.M))
@@ -101,24 +130,45 @@ def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def main(
-    package: Annotated[str, typer.Option(help="Only these packages, with commas between.")] = "",
+    package: Annotated[
+        str, typer.Option(help="Only these packages, with commas between.")
+    ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="The last seed of the check.")] = 1,
     first: Annotated[int, typer.Option(min=1, help="The first seed of the check.")] = 1,
-    harmless: Annotated[bool, typer.Option(help="Only changes that are harmless.")] = False,
+    harmless: Annotated[
+        bool, typer.Option(help="Only changes that are harmless.")
+    ] = False,
     label: Annotated[
-        str, typer.Option(help="What is measured, as a commit; lines of other labels are left alone.")
+        str,
+        typer.Option(
+            help="What is measured, as a commit; lines of other labels are left alone."
+        ),
     ] = "",
-    log: Annotated[Path, typer.Option(help="Lines of what was measured; it is continued.")] = Path("changes.jsonl"),
+    log: Annotated[
+        Path, typer.Option(help="Lines of what was measured; it is continued.")
+    ] = Path("changes.jsonl"),
 ) -> None:
     """Measure how many changes the check catches, and how many harmless ones it accuses."""
     lines = map(json.loads, log.read_text().splitlines() if log.exists() else [])
     rows = [row for row in lines if row.get("label", "") == label]
     known = {(row["package"], row["name"], row["seed"]) for row in rows}
-    of = [c for c in CHANGES if (not package or c.package in package.split(",")) and not (harmless and c.worse)]
-    asked = [(c, seed) for seed in range(first, seeds + 1) for c in of if (c.package, c.name, seed) not in known]
+    of = [
+        c
+        for c in CHANGES
+        if (not package or c.package in package.split(","))
+        and not (harmless and c.worse)
+    ]
+    asked = [
+        (c, seed)
+        for seed in range(first, seeds + 1)
+        for c in of
+        if (c.package, c.name, seed) not in known
+    ]
     for row in measured(asked):
         with log.open("ab", buffering=0) as file:
-            file.write((json.dumps({"label": label} | row, ensure_ascii=False) + "\n").encode())
+            file.write(
+                (json.dumps({"label": label} | row, ensure_ascii=False) + "\n").encode()
+            )
         typer.echo(
             f"{row['package']} {row['seed']} {'worse' if row['worse'] else 'harmless'} {row['name']!r}: {row['code']} "
             f"{' '.join(row['said']) or '-'}, {row['seconds']} s"

@@ -40,10 +40,27 @@ _SHARE = """share = budget.spend(0.2 * epsilon)
 _SHORT = 'found["short"] = noisy(sum(s < 1 for s in sessions), budget.spend(0.2 * epsilon), rng)'
 
 CHANGES = (
-    Change("payroll", "high salaries are kept", "min(max(salary, LOW), HIGH)", "max(salary, LOW)"),
-    Change("payroll", "number without noise", "len(salaries) + rng.laplace(scale=2 / epsilon)", "len(salaries)"),
-    Change("payroll", "half the noise of the total", "(HIGH - LOW) / epsilon", "(HIGH - LOW) / (2 * epsilon)"),
-    Change("payroll", "exponent without its half", "epsilon * score / 2", "epsilon * score"),
+    Change(
+        "payroll",
+        "high salaries are kept",
+        "min(max(salary, LOW), HIGH)",
+        "max(salary, LOW)",
+    ),
+    Change(
+        "payroll",
+        "number without noise",
+        "len(salaries) + rng.laplace(scale=2 / epsilon)",
+        "len(salaries)",
+    ),
+    Change(
+        "payroll",
+        "half the noise of the total",
+        "(HIGH - LOW) / epsilon",
+        "(HIGH - LOW) / (2 * epsilon)",
+    ),
+    Change(
+        "payroll", "exponent without its half", "epsilon * score / 2", "epsilon * score"
+    ),
     Change(
         "payroll",
         "clipped by numpy",
@@ -72,9 +89,25 @@ CHANGES = (
         "            return week, round(noisy, 1)\n",
         worse=False,
     ),
-    Change("clinic", "empty buckets are left out", "for bucket in BUCKETS:", "for bucket in sorted(set(buckets)):"),
-    Change("clinic", "more noise", "rng.laplace(scale=1 / epsilon)", "rng.laplace(scale=1.5 / epsilon)", worse=False),
-    Change("meters", "one level too few", "levels = math.log2(DAYS) + 1", "levels = math.log2(DAYS)"),
+    Change(
+        "clinic",
+        "empty buckets are left out",
+        "for bucket in BUCKETS:",
+        "for bucket in sorted(set(buckets)):",
+    ),
+    Change(
+        "clinic",
+        "more noise",
+        "rng.laplace(scale=1 / epsilon)",
+        "rng.laplace(scale=1.5 / epsilon)",
+        worse=False,
+    ),
+    Change(
+        "meters",
+        "one level too few",
+        "levels = math.log2(DAYS) + 1",
+        "levels = math.log2(DAYS)",
+    ),
     Change("meters", "levels forgotten", "scale=levels / epsilon", "scale=1 / epsilon"),
     Change(
         "meters",
@@ -82,7 +115,9 @@ CHANGES = (
         "for day in range(DAYS)]",
         "for day in range(DAYS - 1)] + [sum(days)]",
     ),
-    Change("meters", "numbers are not clipped", "min(max(day, 0.0), 1.0)", "max(day, 0.0)"),
+    Change(
+        "meters", "numbers are not clipped", "min(max(day, 0.0), 1.0)", "max(day, 0.0)"
+    ),
     Change(
         "meters",
         "one draw a level",
@@ -92,8 +127,18 @@ CHANGES = (
         "            noisy[start, length] = sum(days[start : start + length]) + noise[k]\n",
         worse=False,
     ),
-    Change("abtest", "purchases without a limit", 'min(user["purchases"], MOST)', 'user["purchases"]'),
-    Change("abtest", "a variance for a deviation", "MOST / 0.8, 1 / 0.6", "(MOST / 0.8) ** 0.5, 1 / 0.6"),
+    Change(
+        "abtest",
+        "purchases without a limit",
+        'min(user["purchases"], MOST)',
+        'user["purchases"]',
+    ),
+    Change(
+        "abtest",
+        "a variance for a deviation",
+        "MOST / 0.8, 1 / 0.6",
+        "(MOST / 0.8) ** 0.5, 1 / 0.6",
+    ),
     Change(
         "abtest",
         "one noise for both arms",
@@ -106,13 +151,33 @@ CHANGES = (
         '"users": number}',
         '"users": number, "largest": max((user["purchases"] for user in users), default=0)}',
     ),
-    Change("abtest", "rounded", 'return {"a": a, "b": b,', 'return {"a": round(a, 2), "b": round(b, 2),', worse=False),
-    # A further bid lowers no revenue and raises it by HIGHEST at most: weights and their sum grow by e^(ε/2) at most.
-    Change("pricing", "exponent without its half", "/ (2 * HIGHEST)", "/ HIGHEST", worse=False),
     Change(
-        "pricing", "prices that were bid", "prices = PRICES\n", "prices = sorted({1, *(bid for bid in bids if bid)})\n"
+        "abtest",
+        "rounded",
+        'return {"a": a, "b": b,',
+        'return {"a": round(a, 2), "b": round(b, 2),',
+        worse=False,
     ),
-    Change("pricing", "all of ε for the number", "math.exp(-epsilon / 2)", "math.exp(-epsilon)"),
+    # A further bid lowers no revenue and raises it by HIGHEST at most: weights and their sum grow by e^(ε/2) at most.
+    Change(
+        "pricing",
+        "exponent without its half",
+        "/ (2 * HIGHEST)",
+        "/ HIGHEST",
+        worse=False,
+    ),
+    Change(
+        "pricing",
+        "prices that were bid",
+        "prices = PRICES\n",
+        "prices = sorted({1, *(bid for bid in bids if bid)})\n",
+    ),
+    Change(
+        "pricing",
+        "all of ε for the number",
+        "math.exp(-epsilon / 2)",
+        "math.exp(-epsilon)",
+    ),
     Change(
         "pricing",
         "the best price where bids are many",
@@ -127,8 +192,12 @@ CHANGES = (
         worse=False,
     ),
     # Nine points at y = -1, and a further one at 1: an intercept below -1.5 in 6.2 % and 1.5 % of runs, by simulation.
-    Change("regression", "ε is not split", "scale = 5 / epsilon", "scale = 1 / epsilon"),
-    Change("regression", "heights are not clipped", "(unit(x), unit(y))", "(unit(x), y)"),
+    Change(
+        "regression", "ε is not split", "scale = 5 / epsilon", "scale = 1 / epsilon"
+    ),
+    Change(
+        "regression", "heights are not clipped", "(unit(x), unit(y))", "(unit(x), y)"
+    ),
     Change(
         "regression",
         "an exact intercept",
@@ -157,8 +226,18 @@ CHANGES = (
         '    found["medium"] = noisy(sum(1 <= s <= LONG for s in sessions), 0.4 * epsilon, rng)\n    return found\n',
         worse=False,
     ),
-    Change("sessions", "a part is the whole", "        return part\n", "        return self.total\n"),
-    Change("sessions", "decided by the exact number", 'if found["sessions"] > 4:', "if len(sessions) > 4:"),
+    Change(
+        "sessions",
+        "a part is the whole",
+        "        return part\n",
+        "        return self.total\n",
+    ),
+    Change(
+        "sessions",
+        "decided by the exact number",
+        'if found["sessions"] > 4:',
+        "if len(sessions) > 4:",
+    ),
     Change(
         "sessions",
         "seeded by the data",
@@ -175,7 +254,10 @@ CHANGES = (
     Change("covariance", "rows as they are", "row / max(math.hypot(*row), 1.0)", "row"),
     Change("covariance", "another logarithm", "math.log(1.25", "math.log10(1.25"),
     Change(
-        "covariance", "uniform noise", "rng.normal(scale=sigma(epsilon, DELTA), size=3)", "rng.uniform(-4, 4, size=3)"
+        "covariance",
+        "uniform noise",
+        "rng.normal(scale=sigma(epsilon, DELTA), size=3)",
+        "rng.uniform(-4, 4, size=3)",
     ),
     Change("covariance", "more noise", "/ epsilon\n", "* 1.2 / epsilon\n", worse=False),
     Change(

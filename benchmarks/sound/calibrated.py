@@ -32,7 +32,9 @@ from benchmarks.sound.laws import (
 class Declared:
     """A function with the sensitivity that its noise is calibrated to."""
 
-    def __init__(self, function: Callable[..., Any], sensitivity: float, norm: str) -> None:
+    def __init__(
+        self, function: Callable[..., Any], sensitivity: float, norm: str
+    ) -> None:
         self.function, self.sensitivity, self.norm = function, sensitivity, norm
 
     def __call__(self, data: Any, rng: np.random.Generator) -> Any:
@@ -45,7 +47,11 @@ WRONG: list[Known] = []
 
 
 def declares(
-    known: list[Known], claim: Claim, sensitivity: float, norm: str, *pairs: tuple[Any, Any]
+    known: list[Known],
+    claim: Claim,
+    sensitivity: float,
+    norm: str,
+    *pairs: tuple[Any, Any],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds a function with what it declares; the argument is its docstring."""
 
@@ -124,13 +130,17 @@ def release_by_a_statement(x, rng):
     return x + rng.laplace()
 
 
-@right(exactly([ahead(1), ahead(-1)], [ahead(-1), ahead(1)]), 2.0, "l1", ([4, 3], [3, 4]))
+@right(
+    exactly([ahead(1), ahead(-1)], [ahead(-1), ahead(1)]), 2.0, "l1", ([4, 3], [3, 4])
+)
 def largest_noisy_score(scores, rng):
     """Both scores move by 1, and the law of the place is known."""
     return int(np.argmax(np.array(scores) + rng.laplace(scale=2.0, size=2)))
 
 
-@right(exactly([ahead(1), ahead(-1)], [ahead(-1), ahead(1)]), 1.0, "l1", ([4, 3], [3, 4]))
+@right(
+    exactly([ahead(1), ahead(-1)], [ahead(-1), ahead(1)]), 1.0, "l1", ([4, 3], [3, 4])
+)
 def largest_of_scores_one_by_one(scores, rng):
     """Each score has a release of its own and moves by 1, and the law of the place is known."""
     noisy = [score + rng.laplace(scale=2.0) for score in scores]
@@ -157,7 +167,9 @@ def whole_number(number, rng):
     return number + two_sided(1.0, rng)
 
 
-@right(GaussianDP((1 - 2.0**-8) / math.sqrt(0.25 * (1 - 4.0**-8) / 0.75) * UP), 1.0, "l2")
+@right(
+    GaussianDP((1 - 2.0**-8) / math.sqrt(0.25 * (1 - 4.0**-8) / 0.75) * UP), 1.0, "l2"
+)
 def last_of_eight_iterates(x, rng):
     """Each gradient moves by 1; the last iterate is normal with variance (1 − 4^−8)/3."""
     weight = 0.0
@@ -166,7 +178,11 @@ def last_of_eight_iterates(x, rng):
     return weight
 
 
-@right(gaussian_statement((1 - 2.0**-4) / math.sqrt(0.25 * (1 - 4.0**-4) / 0.75), 1.0), 1.0, "l2")
+@right(
+    gaussian_statement((1 - 2.0**-4) / math.sqrt(0.25 * (1 - 4.0**-4) / 0.75), 1.0),
+    1.0,
+    "l2",
+)
 def last_of_four_iterates_by_a_statement(x, rng):
     """Each gradient moves by 1; the last iterate is normal with variance (1 − 4^−4)/3."""
     weight = 0.0
@@ -184,7 +200,11 @@ def mean_of_four(x, rng):
 @right(GaussianDP(math.sqrt(3) * UP), 1.0, "l2", ([1, 0, 0, 0], [0, 0, 0, 0]))
 def levels_of_a_tree(values, rng):
     """Each of three levels moves by 1."""
-    levels = [np.array(values), np.add.reduceat(values, [0, 2]), np.array([sum(values)])]
+    levels = [
+        np.array(values),
+        np.add.reduceat(values, [0, 2]),
+        np.array([sum(values)]),
+    ]
     return np.concatenate([level + rng.normal(size=len(level)) for level in levels])
 
 

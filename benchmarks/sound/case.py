@@ -57,12 +57,26 @@ class KnownCases(list[Known]):
     def rows(self, claim: Claim, *rows: Row, truth: float | None = None) -> None:
         """Add functions of one number, each as (name, function, argument), that share a claim and a level."""
         level = claim.level if truth is None else truth
-        self.extend(Known(name, function, claim, [APART], level, why) for name, function, why in rows)
+        self.extend(
+            Known(name, function, claim, [APART], level, why)
+            for name, function, why in rows
+        )
 
-    def _adding(self, claim: Claim, pairs: Sequence[tuple[Any, Any]], truth: float) -> Callable[[Function], Function]:
+    def _adding(
+        self, claim: Claim, pairs: Sequence[tuple[Any, Any]], truth: float
+    ) -> Callable[[Function], Function]:
         def add(function: Function) -> Function:
             name = function.__name__.replace("_", " ")
-            self.append(Known(name, function, claim, pairs or [APART], truth, function.__doc__ or ""))
+            self.append(
+                Known(
+                    name,
+                    function,
+                    claim,
+                    pairs or [APART],
+                    truth,
+                    function.__doc__ or "",
+                )
+            )
             return function
 
         return add

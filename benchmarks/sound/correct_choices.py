@@ -30,14 +30,26 @@ holds, rows = CHOICE_CASES.holds, CHOICE_CASES.rows
 
 rows(
     PureDP(1.0),
-    ("geometric", lambda x, rng: int(x) + two_sided(1.0, rng), "The ratio of neighbouring integers is e."),
+    (
+        "geometric",
+        lambda x, rng: int(x) + two_sided(1.0, rng),
+        "The ratio of neighbouring integers is e.",
+    ),
     (
         "geometric and clipped",
         lambda x, rng: min(max(int(x) + two_sided(1.0, rng), 0), 5),
         "Post-processing; 0 loses 1.",
     ),
-    ("laplace and floor", lambda x, rng: math.floor(x + rng.laplace()), "Post-processing; below 0 it loses 1."),
-    ("laplace to halves", lambda x, rng: round(2 * (x + rng.laplace())) / 2, "Post-processing; below 0 it loses 1."),
+    (
+        "laplace and floor",
+        lambda x, rng: math.floor(x + rng.laplace()),
+        "Post-processing; below 0 it loses 1.",
+    ),
+    (
+        "laplace to halves",
+        lambda x, rng: round(2 * (x + rng.laplace())) / 2,
+        "Post-processing; below 0 it loses 1.",
+    ),
 )
 
 
@@ -92,18 +104,50 @@ def share_of_one_party(digit, rng):
 
 rows(
     PureDP(1.0 * UP),
-    ("response", lambda x, rng: int(x) if rng.random() < TRUE else 1 - int(x), "True with e/(1 + e)."),
-    ("response by exclusive or", lambda x, rng: int(x) ^ int(rng.random() >= TRUE), "Turned with 1/(1 + e)."),
-    ("response by choice", lambda x, rng: int(rng.choice([x, 1 - x], p=[TRUE, 1 - TRUE])), "True with e/(1 + e)."),
-    ("response by binomial", lambda x, rng: int(x) if rng.binomial(1, TRUE) else 1 - int(x), "True with e/(1 + e)."),
+    (
+        "response",
+        lambda x, rng: int(x) if rng.random() < TRUE else 1 - int(x),
+        "True with e/(1 + e).",
+    ),
+    (
+        "response by exclusive or",
+        lambda x, rng: int(x) ^ int(rng.random() >= TRUE),
+        "Turned with 1/(1 + e).",
+    ),
+    (
+        "response by choice",
+        lambda x, rng: int(rng.choice([x, 1 - x], p=[TRUE, 1 - TRUE])),
+        "True with e/(1 + e).",
+    ),
+    (
+        "response by binomial",
+        lambda x, rng: int(x) if rng.binomial(1, TRUE) else 1 - int(x),
+        "True with e/(1 + e).",
+    ),
 )
 
 rows(
     PureDP(math.log(3) * UP),
-    ("two coins", lambda x, rng: int(x) if rng.integers(2) else int(rng.integers(2)), "True with 3/4."),
-    ("one die of four", lambda x, rng: 1 - int(x) if rng.integers(4) == 0 else int(x), "Turned with 1/4."),
-    ("two coins at once", lambda x, rng: int(c[1]) if (c := rng.integers(2, size=2))[0] else int(x), "True with 3/4."),
-    ("raw bits of a coin", lambda x, rng: int(x) ^ int(rng.bit_generator.random_raw() >> 62 == 0), "Turned with 1/4."),
+    (
+        "two coins",
+        lambda x, rng: int(x) if rng.integers(2) else int(rng.integers(2)),
+        "True with 3/4.",
+    ),
+    (
+        "one die of four",
+        lambda x, rng: 1 - int(x) if rng.integers(4) == 0 else int(x),
+        "Turned with 1/4.",
+    ),
+    (
+        "two coins at once",
+        lambda x, rng: int(c[1]) if (c := rng.integers(2, size=2))[0] else int(x),
+        "True with 3/4.",
+    ),
+    (
+        "raw bits of a coin",
+        lambda x, rng: int(x) ^ int(rng.bit_generator.random_raw() >> 62 == 0),
+        "Turned with 1/4.",
+    ),
 )
 
 
@@ -140,32 +184,46 @@ def sum_of_responses(bits, rng):
     return sum(bit if rng.random() < TRUE else 1 - bit for bit in bits)
 
 
-@holds(exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1]))
+@holds(
+    exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1])
+)
 def exponential_mechanism(scores, rng):
     """Both tables are known."""
     return int(rng.choice(3, p=softmax([score / 2 for score in scores])))
 
 
-@holds(exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1]))
+@holds(
+    exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1])
+)
 def largest_with_gumbel_noise(scores, rng):
     """The place of the largest is that of the exponential mechanism."""
     return int(np.argmax(np.array(scores) / 2 + rng.gumbel(size=3)))
 
 
-@holds(exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1]))
+@holds(
+    exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1])
+)
 def race_of_exponentials(scores, rng):
     """The first of exponential clocks is drawn by their rates."""
     clocks = [rng.exponential(math.exp(-score / 2)) for score in scores]
     return clocks.index(min(clocks))
 
 
-@holds(exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1]))
+@holds(
+    exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1])
+)
 def cumulated_table(scores, rng):
     """A uniform number is looked up in the cumulated table."""
-    return int(np.searchsorted(np.cumsum(softmax([score / 2 for score in scores])), rng.random()))
+    return int(
+        np.searchsorted(
+            np.cumsum(softmax([score / 2 for score in scores])), rng.random()
+        )
+    )
 
 
-@holds(exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1]))
+@holds(
+    exactly(softmax([1.5, 1.0, 0.5]), softmax([1.0, 1.5, 0.5])), ([3, 2, 1], [2, 3, 1])
+)
 def accepted_candidate(scores, rng):
     """A candidate is accepted in proportion to its weight."""
     while True:
@@ -210,7 +268,9 @@ def sparse_vector(answers, rng):
 
 def summed_after(take):
     """Return a noisy sum of the records that are taken."""
-    return lambda bits, rng: sum(bits[int(k)] for k in take(len(bits), rng)) + rng.laplace()
+    return lambda bits, rng: (
+        sum(bits[int(k)] for k in take(len(bits), rng)) + rng.laplace()
+    )
 
 
 for _name, _take in TAKEN.items():

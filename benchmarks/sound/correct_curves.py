@@ -35,7 +35,11 @@ STEPS = AccountedDP(PLDUpper(1.0, rate=0.25, steps=3), quoted=1e-3)
 rows(
     NORMAL,
     ("gaussian", lambda x, rng: x + rng.normal(), "Deviation 1."),
-    ("two halves", lambda x, rng: x + (rng.normal() + rng.normal()) / math.sqrt(2), "Variances add up."),
+    (
+        "two halves",
+        lambda x, rng: x + (rng.normal() + rng.normal()) / math.sqrt(2),
+        "Variances add up.",
+    ),
     (
         "four in the mean",
         lambda x, rng: np.mean([x + rng.normal(0, 2.0) for _ in range(4)]),
@@ -43,26 +47,74 @@ rows(
     ),
     (
         "by polar coordinates",
-        lambda x, rng: x + math.sqrt(2 * rng.exponential()) * math.cos(rng.uniform(0, math.tau)),
+        lambda x, rng: (
+            x + math.sqrt(2 * rng.exponential()) * math.cos(rng.uniform(0, math.tau))
+        ),
         "Box and Muller.",
     ),
-    ("chi with a coin", lambda x, rng: x + math.sqrt(rng.chisquare(1)) * rng.choice([-1, 1]), "It is normal."),
+    (
+        "chi with a coin",
+        lambda x, rng: x + math.sqrt(rng.chisquare(1)) * rng.choice([-1, 1]),
+        "It is normal.",
+    ),
 )
 rows(
     gaussian_statement(1.0, 1.0),
-    ("quantile of a uniform", lambda x, rng: x + scipy.stats.norm.ppf(rng.random()), "It is normal."),
-    ("difference of two", lambda x, rng: (x + rng.normal(0, 0.6)) - rng.normal(0, 0.8), "Variances add up to 1."),
-    ("of many only one", lambda x, rng: (np.array([x, 0.0, 5.0]) + rng.normal(size=3))[0], "One entry is shown."),
-    ("product of noise", lambda x, rng: (np.array([x, x]) @ [0.5, 0.5]) + rng.normal(size=2) @ [0.6, 0.8], "Norm 1."),
-    ("antithetic and anew", lambda x, rng: ((x + (z := rng.laplace())) + (x - z)) / 2 + rng.normal(), "z cancels."),
+    (
+        "quantile of a uniform",
+        lambda x, rng: x + scipy.stats.norm.ppf(rng.random()),
+        "It is normal.",
+    ),
+    (
+        "difference of two",
+        lambda x, rng: (x + rng.normal(0, 0.6)) - rng.normal(0, 0.8),
+        "Variances add up to 1.",
+    ),
+    (
+        "of many only one",
+        lambda x, rng: (np.array([x, 0.0, 5.0]) + rng.normal(size=3))[0],
+        "One entry is shown.",
+    ),
+    (
+        "product of noise",
+        lambda x, rng: (
+            (np.array([x, x]) @ [0.5, 0.5]) + rng.normal(size=2) @ [0.6, 0.8]
+        ),
+        "Norm 1.",
+    ),
+    (
+        "antithetic and anew",
+        lambda x, rng: ((x + (z := rng.laplace())) + (x - z)) / 2 + rng.normal(),
+        "z cancels.",
+    ),
 )
 rows(
     ZeroConcentratedDP(0.5),
-    ("sign by the value", lambda x, rng: x + (-1) ** int(x) * rng.normal(), "Normal noise is symmetric."),
-    ("deviation of a child", lambda x, rng: rng.spawn(2)[1].normal(x), "A child is a generator of its own."),
-    ("walk of nine steps", lambda x, rng: x + rng.normal(size=9).cumsum()[-1] / 3, "Nine steps of variance 1/9."),
-    ("shown with a twin", lambda x, rng: [x + rng.normal(), rng.normal()], "The second is noise alone."),
-    ("normal and rounded text", lambda x, rng: str(round(x + rng.normal(), 6)), "Rounding to 1e-6 hides nothing."),
+    (
+        "sign by the value",
+        lambda x, rng: x + (-1) ** int(x) * rng.normal(),
+        "Normal noise is symmetric.",
+    ),
+    (
+        "deviation of a child",
+        lambda x, rng: rng.spawn(2)[1].normal(x),
+        "A child is a generator of its own.",
+    ),
+    (
+        "walk of nine steps",
+        lambda x, rng: x + rng.normal(size=9).cumsum()[-1] / 3,
+        "Nine steps of variance 1/9.",
+    ),
+    (
+        "shown with a twin",
+        lambda x, rng: [x + rng.normal(), rng.normal()],
+        "The second is noise alone.",
+    ),
+    (
+        "normal and rounded text",
+        lambda x, rng: str(round(x + rng.normal(), 6)),
+        "Rounding to 1e-6 hides nothing.",
+    ),
 )
 
 
@@ -116,7 +168,9 @@ def correlated_noise(vector, rng):
 @holds(GaussianDP(math.sqrt(1 / 0.75) * UP), ((1.0, 0.0), (0.0, 0.0)))
 def correlated_by_a_factor(vector, rng):
     """The same covariance by its factor."""
-    return np.array(vector) + np.linalg.cholesky([[1.0, 0.5], [0.5, 1.0]]) @ rng.normal(size=2)
+    return np.array(vector) + np.linalg.cholesky([[1.0, 0.5], [0.5, 1.0]]) @ rng.normal(
+        size=2
+    )
 
 
 @holds(GaussianDP(math.sqrt(1.390625) * UP), ([1.0, 0.0, 0.0], [0.0, 0.0, 0.0]))
@@ -129,7 +183,9 @@ def factored_prefix_sums(values, rng):
 @holds(GaussianDP(math.sqrt(3) * UP), ([1, 0, 0, 0], [0, 0, 0, 0]))
 def tree_of_sums(values, rng):
     """A value is in three nodes."""
-    nodes = [sum(values[k : k + length]) for length in (1, 2, 4) for k in range(0, 4, length)]
+    nodes = [
+        sum(values[k : k + length]) for length in (1, 2, 4) for k in range(0, 4, length)
+    ]
     return np.array(nodes) + rng.normal(size=7)
 
 
@@ -167,7 +223,9 @@ def momentum(x, rng):
 @holds(STEPS, ([1] + [0] * 7, [0] * 8), truth=2.22)
 def three_batches_by_coins(bits, rng):
     """The record moves the sum of its batch by 1: the exact curve of the accountant, bounded from above."""
-    return [sum(bit for bit in bits if rng.random() < 0.25) + rng.normal() for _ in range(3)]
+    return [
+        sum(bit for bit in bits if rng.random() < 0.25) + rng.normal() for _ in range(3)
+    ]
 
 
 @holds(STEPS, ([1] + [0] * 7, [0] * 8), truth=2.22)
@@ -272,16 +330,44 @@ def truncated_laplace(x, rng):
 
 rows(
     ZeroConcentratedDP(laplace_rho(1.0) * UP),
-    ("laplace concentrated", lambda x, rng: x + rng.laplace(), "ρ = ε − 1 + e^−ε for Laplace noise."),
-    ("exponentials concentrated", lambda x, rng: x + rng.exponential() - rng.exponential(), "ρ = ε − 1 + e^−ε."),
-    ("laplace vector concentrated", lambda x, rng: np.array([x, 2.0]) + rng.laplace(size=2), "One entry moves."),
+    (
+        "laplace concentrated",
+        lambda x, rng: x + rng.laplace(),
+        "ρ = ε − 1 + e^−ε for Laplace noise.",
+    ),
+    (
+        "exponentials concentrated",
+        lambda x, rng: x + rng.exponential() - rng.exponential(),
+        "ρ = ε − 1 + e^−ε.",
+    ),
+    (
+        "laplace vector concentrated",
+        lambda x, rng: np.array([x, 2.0]) + rng.laplace(size=2),
+        "One entry moves.",
+    ),
 )
 rows(
     ZeroConcentratedDP(0.5),
-    ("gaussian concentrated", lambda x, rng: x + rng.normal(), "ρ = 1/2 for deviation 1."),
-    ("discrete gaussian", lambda x, rng: int(x) + discrete_gaussian(1.0, rng), "ρ = 1/2, at order 2 exactly."),
-    ("noise of two parties", lambda x, rng: x + rng.normal(0, 0.6) + rng.normal(0, 0.8), "Variances add up to 1."),
-    ("cancelled concentrated", lambda x, rng: (x + (z := rng.normal())) - z + rng.normal(), "The last noise stays."),
+    (
+        "gaussian concentrated",
+        lambda x, rng: x + rng.normal(),
+        "ρ = 1/2 for deviation 1.",
+    ),
+    (
+        "discrete gaussian",
+        lambda x, rng: int(x) + discrete_gaussian(1.0, rng),
+        "ρ = 1/2, at order 2 exactly.",
+    ),
+    (
+        "noise of two parties",
+        lambda x, rng: x + rng.normal(0, 0.6) + rng.normal(0, 0.8),
+        "Variances add up to 1.",
+    ),
+    (
+        "cancelled concentrated",
+        lambda x, rng: (x + (z := rng.normal())) - z + rng.normal(),
+        "The last noise stays.",
+    ),
 )
 
 

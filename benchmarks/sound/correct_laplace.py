@@ -17,7 +17,12 @@ import scipy.stats
 
 from auditdp import PureDP, ZeroConcentratedDP
 from benchmarks.sound.case import UP, KnownCases
-from benchmarks.sound.laws import laplace_divergence, laplace_rho, laplace_statement, rdp
+from benchmarks.sound.laws import (
+    laplace_divergence,
+    laplace_rho,
+    laplace_statement,
+    rdp,
+)
 
 LAPLACE_CASES = KnownCases()
 holds, rows = LAPLACE_CASES.holds, LAPLACE_CASES.rows
@@ -29,17 +34,49 @@ LAPLACE = PureDP(1.0)
 rows(
     LAPLACE,
     ("laplace", lambda x, rng: x + rng.laplace(), "Laplace noise of scale 1."),
-    ("laplace around the value", lambda x, rng: rng.laplace(x), "Laplace noise of scale 1."),
-    ("laplace subtracted", lambda x, rng: x - rng.laplace(), "Laplace noise is symmetric."),
-    ("difference of exponentials", lambda x, rng: x + rng.exponential() - rng.exponential(), "It is Laplace."),
-    ("exponential with a coin", lambda x, rng: x + rng.exponential() * rng.choice([-1, 1]), "It is Laplace."),
-    ("exponential with an event", lambda x, rng: x + rng.exponential() * (1 if rng.random() < 0.5 else -1), "Laplace."),
-    ("exponential with a bit", lambda x, rng: x + (2 * rng.integers(2) - 1) * rng.standard_exponential(), "Laplace."),
+    (
+        "laplace around the value",
+        lambda x, rng: rng.laplace(x),
+        "Laplace noise of scale 1.",
+    ),
+    (
+        "laplace subtracted",
+        lambda x, rng: x - rng.laplace(),
+        "Laplace noise is symmetric.",
+    ),
+    (
+        "difference of exponentials",
+        lambda x, rng: x + rng.exponential() - rng.exponential(),
+        "It is Laplace.",
+    ),
+    (
+        "exponential with a coin",
+        lambda x, rng: x + rng.exponential() * rng.choice([-1, 1]),
+        "It is Laplace.",
+    ),
+    (
+        "exponential with an event",
+        lambda x, rng: x + rng.exponential() * (1 if rng.random() < 0.5 else -1),
+        "Laplace.",
+    ),
+    (
+        "exponential with a bit",
+        lambda x, rng: x + (2 * rng.integers(2) - 1) * rng.standard_exponential(),
+        "Laplace.",
+    ),
 )
 rows(
     laplace_statement(1.0, 0.5),  # the curve of Laplace noise
-    ("mixture of normals", lambda x, rng: x + math.sqrt(2 * rng.exponential()) * rng.normal(), "√(2E)·N is Laplace."),
-    ("scale drawn first", lambda x, rng: x + rng.normal(0, math.sqrt(2 * rng.exponential())), "√(2E)·N is Laplace."),
+    (
+        "mixture of normals",
+        lambda x, rng: x + math.sqrt(2 * rng.exponential()) * rng.normal(),
+        "√(2E)·N is Laplace.",
+    ),
+    (
+        "scale drawn first",
+        lambda x, rng: x + rng.normal(0, math.sqrt(2 * rng.exponential())),
+        "√(2E)·N is Laplace.",
+    ),
     (
         "logarithm of a ratio",
         lambda x, rng: x + math.log((1 - rng.random()) / (1 - rng.random())),
@@ -50,29 +87,77 @@ rows(
         lambda x, rng: x + rng.normal() * rng.normal() + rng.normal() * rng.normal(),
         "It is Laplace.",
     ),
-    ("difference of gammas", lambda x, rng: x + rng.gamma(1.0) - rng.gamma(1.0), "A gamma of shape 1 is exponential."),
+    (
+        "difference of gammas",
+        lambda x, rng: x + rng.gamma(1.0) - rng.gamma(1.0),
+        "A gamma of shape 1 is exponential.",
+    ),
     (
         "thirds of gammas",
         lambda x, rng: x + (rng.gamma(1 / 3, size=3) - rng.gamma(1 / 3, size=3)).sum(),
         "Shapes add up.",
     ),
-    ("difference of squares", lambda x, rng: x + (rng.chisquare(2) - rng.chisquare(2)) / 2, "χ²₂/2 is exponential."),
+    (
+        "difference of squares",
+        lambda x, rng: x + (rng.chisquare(2) - rng.chisquare(2)) / 2,
+        "χ²₂/2 is exponential.",
+    ),
 )
 rows(
     ZeroConcentratedDP(laplace_rho(1.0) * UP),
-    ("weibull", lambda x, rng: x + rng.weibull(1.0) - rng.weibull(1.0), "A Weibull of shape 1 is exponential."),
-    ("folded and unfolded", lambda x, rng: x + abs(rng.laplace()) * rng.choice([-1.0, 1.0]), "Its sign is fair."),
-    ("sign by the data", lambda x, rng: x + (1 if x > 0.5 else -1) * rng.laplace(), "Either sign of it is Laplace."),
-    ("sign of another normal", lambda x, rng: x + np.sign(rng.normal()) * rng.exponential(), "Its sign is fair."),
-    ("by scipy", lambda x, rng: x + scipy.stats.laplace.rvs(random_state=rng), "Laplace noise of scale 1."),
-    ("quantile", lambda x, rng: x + scipy.stats.laplace.ppf(rng.random()), "The quantile of a uniform number."),
+    (
+        "weibull",
+        lambda x, rng: x + rng.weibull(1.0) - rng.weibull(1.0),
+        "A Weibull of shape 1 is exponential.",
+    ),
+    (
+        "folded and unfolded",
+        lambda x, rng: x + abs(rng.laplace()) * rng.choice([-1.0, 1.0]),
+        "Its sign is fair.",
+    ),
+    (
+        "sign by the data",
+        lambda x, rng: x + (1 if x > 0.5 else -1) * rng.laplace(),
+        "Either sign of it is Laplace.",
+    ),
+    (
+        "sign of another normal",
+        lambda x, rng: x + np.sign(rng.normal()) * rng.exponential(),
+        "Its sign is fair.",
+    ),
+    (
+        "by scipy",
+        lambda x, rng: x + scipy.stats.laplace.rvs(random_state=rng),
+        "Laplace noise of scale 1.",
+    ),
+    (
+        "quantile",
+        lambda x, rng: x + scipy.stats.laplace.ppf(rng.random()),
+        "The quantile of a uniform number.",
+    ),
 )
 rows(
     rdp(2.0, laplace_divergence(1.0, 2.0)),
-    ("child generator", lambda x, rng: x + rng.spawn(1)[0].laplace(), "A child is a generator of its own."),
-    ("seeded by a draw", lambda x, rng: x + np.random.default_rng(rng.integers(2**63)).laplace(), "A fresh seed."),
-    ("one of four noises", lambda x, rng: x + rng.laplace(size=4)[rng.integers(4)], "Each of them is Laplace."),
-    ("shuffled noises", lambda x, rng: x + rng.permutation(rng.laplace(size=3))[0], "Each of them is Laplace."),
+    (
+        "child generator",
+        lambda x, rng: x + rng.spawn(1)[0].laplace(),
+        "A child is a generator of its own.",
+    ),
+    (
+        "seeded by a draw",
+        lambda x, rng: x + np.random.default_rng(rng.integers(2**63)).laplace(),
+        "A fresh seed.",
+    ),
+    (
+        "one of four noises",
+        lambda x, rng: x + rng.laplace(size=4)[rng.integers(4)],
+        "Each of them is Laplace.",
+    ),
+    (
+        "shuffled noises",
+        lambda x, rng: x + rng.permutation(rng.laplace(size=3))[0],
+        "Each of them is Laplace.",
+    ),
 )
 rows(
     LAPLACE,
@@ -81,26 +166,74 @@ rows(
         lambda x, rng: ((x + (z := rng.normal())) + (x - z)) / 2 + rng.laplace(),
         "Only the last stays.",
     ),
-    ("control variate", lambda x, rng: (x + (z := rng.normal(0, 3))) - z + rng.laplace(), "Only the last noise stays."),
+    (
+        "control variate",
+        lambda x, rng: (x + (z := rng.normal(0, 3))) - z + rng.laplace(),
+        "Only the last noise stays.",
+    ),
     (
         "cancelled and added",
         lambda x, rng: (x + (z := rng.laplace())) - z + rng.laplace(),
         "Only the last noise stays.",
     ),
-    ("mask of a server", lambda x, rng: (x + (m := rng.uniform(0, 100)) + rng.laplace()) - m, "The mask cancels."),
-    ("formatted", lambda x, rng: f"{x + rng.laplace():.3f}", "Post-processing, and loss 1 on either side."),
-    ("rounded", lambda x, rng: round(x + rng.laplace()), "Post-processing; integers below 0 lose 1."),
-    ("clipped", lambda x, rng: float(np.clip(x + rng.laplace(), -2, 2)), "Post-processing; −2 loses 1."),
-    ("threshold", lambda x, rng: bool(x + rng.laplace() > 0), "Post-processing; no loses 1."),
-    ("sign", lambda x, rng: int(np.sign(x + rng.laplace())), "Post-processing; −1 loses 1."),
-    ("positive part", lambda x, rng: max(0.0, x + rng.laplace()), "Post-processing; 0 loses 1."),
-    ("with its scale", lambda x, rng: [b := int(rng.integers(1, 3)), x + rng.laplace(0, b)], "Scale 1 or 2, known."),
+    (
+        "mask of a server",
+        lambda x, rng: (x + (m := rng.uniform(0, 100)) + rng.laplace()) - m,
+        "The mask cancels.",
+    ),
+    (
+        "formatted",
+        lambda x, rng: f"{x + rng.laplace():.3f}",
+        "Post-processing, and loss 1 on either side.",
+    ),
+    (
+        "rounded",
+        lambda x, rng: round(x + rng.laplace()),
+        "Post-processing; integers below 0 lose 1.",
+    ),
+    (
+        "clipped",
+        lambda x, rng: float(np.clip(x + rng.laplace(), -2, 2)),
+        "Post-processing; −2 loses 1.",
+    ),
+    (
+        "threshold",
+        lambda x, rng: bool(x + rng.laplace() > 0),
+        "Post-processing; no loses 1.",
+    ),
+    (
+        "sign",
+        lambda x, rng: int(np.sign(x + rng.laplace())),
+        "Post-processing; −1 loses 1.",
+    ),
+    (
+        "positive part",
+        lambda x, rng: max(0.0, x + rng.laplace()),
+        "Post-processing; 0 loses 1.",
+    ),
+    (
+        "with its scale",
+        lambda x, rng: [b := int(rng.integers(1, 3)), x + rng.laplace(0, b)],
+        "Scale 1 or 2, known.",
+    ),
 )
 rows(
     rdp(4.0, laplace_divergence(1.0, 4.0)),
-    ("as json", lambda x, rng: json.dumps({"noisy": x + rng.laplace(), "unit": "g"}), "Text of a noisy number."),
-    ("as a series", lambda x, rng: pd.Series({"noisy": x + rng.laplace()}), "A noisy number."),
-    ("with public words", lambda x, rng: {"name": "sum", "value": x + rng.laplace(), "of": [1, 2]}, "A noisy number."),
+    (
+        "as json",
+        lambda x, rng: json.dumps({"noisy": x + rng.laplace(), "unit": "g"}),
+        "Text of a noisy number.",
+    ),
+    (
+        "as a series",
+        lambda x, rng: pd.Series({"noisy": x + rng.laplace()}),
+        "A noisy number.",
+    ),
+    (
+        "with public words",
+        lambda x, rng: {"name": "sum", "value": x + rng.laplace(), "of": [1, 2]},
+        "A noisy number.",
+    ),
 )
 
 
@@ -220,7 +353,10 @@ def in_a_random_order_and_back(values, rng):
 @holds(LAPLACE, ({"a": 3, "b": 1}, {"a": 3, "b": 2}))
 def dictionary_by_value(counts, rng):
     """Noise is independent, and keys come out in their own order."""
-    noisy = {key: count + rng.laplace() for key, count in sorted(counts.items(), key=lambda item: item[1])}
+    noisy = {
+        key: count + rng.laplace()
+        for key, count in sorted(counts.items(), key=lambda item: item[1])
+    }
     return {key: noisy[key] for key in sorted(noisy)}
 
 
@@ -259,7 +395,10 @@ def vector_of_norm_one(vector, rng):
 
 @holds(
     PureDP(1.0),
-    (pd.DataFrame({"city": ["A", "B"], "paid": [1.0, 2.0]}), pd.DataFrame({"city": ["A", "B"], "paid": [1.0, 1.0]})),
+    (
+        pd.DataFrame({"city": ["A", "B"], "paid": [1.0, 2.0]}),
+        pd.DataFrame({"city": ["A", "B"], "paid": [1.0, 1.0]}),
+    ),
 )
 def totals_of_cities(frame, rng):
     """A payment within 0..1 more is in one total."""

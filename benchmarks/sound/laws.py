@@ -29,7 +29,11 @@ def sampled_gaussian_statement(mu: float, q: float, epsilon: float) -> ApproxDP:
     factor = math.exp(epsilon)
     more = q * GaussianDP(mu).delta_at(math.log((factor - 1 + q) / q))
     kept = 1 - factor * (1 - q)
-    less = kept * GaussianDP(mu).delta_at(math.log(factor * q / kept)) if kept > 0 and factor * q > kept else 0.0
+    less = (
+        kept * GaussianDP(mu).delta_at(math.log(factor * q / kept))
+        if kept > 0 and factor * q > kept
+        else 0.0
+    )
     return ApproxDP(epsilon, max(more, less) * UP)
 
 
@@ -41,7 +45,9 @@ def laplace_statement(epsilon: float, at: float) -> ApproxDP:
 def laplace_divergence(epsilon: float, order: float) -> float:
     """Return the Rényi divergence of a Laplace release that loses ε (Mironov 2017, arXiv:1702.07476, Proposition 6)."""
     up, down = order / (2 * order - 1), (order - 1) / (2 * order - 1)
-    return math.log(up * math.exp((order - 1) * epsilon) + down * math.exp(-order * epsilon)) / (order - 1)
+    return math.log(
+        up * math.exp((order - 1) * epsilon) + down * math.exp(-order * epsilon)
+    ) / (order - 1)
 
 
 def laplace_rho(epsilon: float) -> float:
@@ -52,7 +58,9 @@ def laplace_rho(epsilon: float) -> float:
 def response_divergence(epsilon: float, order: float) -> float:
     """Return the Rényi divergence of binary randomised response that loses ε."""
     p = 1 / (1 + math.exp(-epsilon))
-    return math.log(p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)) / (order - 1)
+    return math.log(
+        p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
+    ) / (order - 1)
 
 
 def response_rho(epsilon: float) -> float:
@@ -106,7 +114,9 @@ def discrete_gaussian(sigma, rng):
     scale = math.floor(sigma) + 1
     while True:
         z = discrete_laplace(scale, rng)
-        if rng.random() < math.exp(-((abs(z) - sigma**2 / scale) ** 2) / (2 * sigma**2)):
+        if rng.random() < math.exp(
+            -((abs(z) - sigma**2 / scale) ** 2) / (2 * sigma**2)
+        ):
             return z
 
 
@@ -151,13 +161,17 @@ def in_shuffled_order(items, rng):
 TAKEN = {
     "coins": lambda n, rng: np.flatnonzero(rng.random(n) < 0.25),
     "coins one by one": lambda n, rng: [k for k in range(n) if rng.random() < 0.25],
-    "raw bits": lambda n, rng: [k for k in range(n) if rng.bit_generator.random_raw() >> 62 == 0],
+    "raw bits": lambda n, rng: [
+        k for k in range(n) if rng.bit_generator.random_raw() >> 62 == 0
+    ],
     "a choice": lambda n, rng: rng.choice(n, 2, replace=False),
     "a permutation": lambda n, rng: rng.permutation(n)[:2],
     "a shuffle": lambda n, rng: in_shuffled_order(list(range(n)), rng)[:2],
     "smallest keys": lambda n, rng: np.argsort(rng.random(n))[:2],
     "a reservoir": reservoir,
-    "a binomial number": lambda n, rng: rng.choice(n, rng.binomial(n, 0.25), replace=False),
+    "a binomial number": lambda n, rng: rng.choice(
+        n, rng.binomial(n, 0.25), replace=False
+    ),
 }
 """Ways in which each of n records is taken with probability 1/4, independently of the data."""
 
@@ -174,7 +188,10 @@ def discrete_level(sigma, delta, count=1):
     losses = np.subtract(1, 2 * np.arange(-60, 61)) / (2 * sigma**2)
     first, total = table, losses
     for _ in range(count - 1):
-        first, total = np.outer(first, table).ravel(), np.add.outer(total, losses).ravel()
+        first, total = (
+            np.outer(first, table).ravel(),
+            np.add.outer(total, losses).ravel(),
+        )
     low, high = 0.0, 50.0
     while high - low > 1e-10:
         middle = (low + high) / 2
@@ -188,5 +205,7 @@ def gaussian_level(mu, delta):
     low, high = 0.0, 50.0
     while high - low > 1e-10:
         middle = (low + high) / 2
-        low, high = (middle, high) if GaussianDP(mu).delta_at(middle) > delta else (low, middle)
+        low, high = (
+            (middle, high) if GaussianDP(mu).delta_at(middle) > delta else (low, middle)
+        )
     return high

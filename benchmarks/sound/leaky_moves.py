@@ -8,7 +8,15 @@ import numpy as np
 
 from auditdp import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from benchmarks.sound.case import KnownCases
-from benchmarks.sound.laws import discrete_level, discrete_table, gaussian_level, loss_of, rdp, softmax, two_sided
+from benchmarks.sound.laws import (
+    discrete_level,
+    discrete_table,
+    gaussian_level,
+    loss_of,
+    rdp,
+    softmax,
+    two_sided,
+)
 
 MOVE_CASES = KnownCases()
 loses = MOVE_CASES.loses
@@ -102,7 +110,9 @@ def divergence_of_two(x, rng):
 @loses(4.0, ([0, 1, 1, 0], [0, 1, 1, 1]))
 def tree_without_its_levels(bits, rng):
     """The last bit is in three nodes and the total, each for 1."""
-    return [sum(bits[k:]) + rng.laplace() for k in (3, 2, 0)] + [sum(bits) + rng.laplace()]
+    return [sum(bits[k:]) + rng.laplace() for k in (3, 2, 0)] + [
+        sum(bits) + rng.laplace()
+    ]
 
 
 # Responses, choices and sparse vectors.
@@ -117,7 +127,9 @@ def honest_too_often(x, rng):
 @loses(2.0, (0, 3))
 def unary_encoding_of_one_bit(value, rng):
     """Two bits differ, each for 1."""
-    return ((np.arange(4) == value) ^ (rng.random(4) >= math.e / (1 + math.e))).astype(int)
+    return ((np.arange(4) == value) ^ (rng.random(4) >= math.e / (1 + math.e))).astype(
+        int
+    )
 
 
 @loses(ENDLESS, claim=RENYI)
@@ -206,7 +218,9 @@ def discrete(sigma, delta, releases):
     truth = discrete_level(sigma, delta, releases)
     if truth > said * (1 + 1e-3):
         discrete_releases.__name__ = f"discrete_gaussian_{sigma:g}_{delta:g}_{releases}"
-        discrete_releases.__doc__ = "Its curve is above that of Gaussian noise at this δ."
+        discrete_releases.__doc__ = (
+            "Its curve is above that of Gaussian noise at this δ."
+        )
         loses(truth, claim=ApproxDP(said, delta))(discrete_releases)
 
 

@@ -29,14 +29,34 @@ def endless(claim, *rows):
 
 endless(
     PURE,
-    ("with its sign", lambda x, rng: [x + (z := rng.laplace()), z > 0], "A positive z with x + z < 1 is 0."),
-    ("with its rounding", lambda x, rng: [x + (z := rng.laplace()), round(z, 1)], "The difference is near x."),
-    ("with the noise", lambda x, rng: [x + (z := rng.laplace()), z], "The difference is x."),
-    ("with its opposite", lambda x, rng: [x + (z := rng.laplace()), -z], "The sum is x."),
+    (
+        "with its sign",
+        lambda x, rng: [x + (z := rng.laplace()), z > 0],
+        "A positive z with x + z < 1 is 0.",
+    ),
+    (
+        "with its rounding",
+        lambda x, rng: [x + (z := rng.laplace()), round(z, 1)],
+        "The difference is near x.",
+    ),
+    (
+        "with the noise",
+        lambda x, rng: [x + (z := rng.laplace()), z],
+        "The difference is x.",
+    ),
+    (
+        "with its opposite",
+        lambda x, rng: [x + (z := rng.laplace()), -z],
+        "The sum is x.",
+    ),
 )
 endless(
     NORMAL,
-    ("with twice the value", lambda x, rng: [x + (z := rng.laplace()), 2 * x + z], "The difference is x."),
+    (
+        "with twice the value",
+        lambda x, rng: [x + (z := rng.laplace()), 2 * x + z],
+        "The difference is x.",
+    ),
     (
         "with a sum of noises",
         lambda x, rng: [x + (a := rng.laplace()) + (b := rng.laplace()), a + b],
@@ -50,19 +70,39 @@ endless(
 )
 endless(
     CONCENTRATED,
-    ("with its size", lambda x, rng: [x + (z := rng.laplace()), abs(z)], "x is the value plus or minus the size."),
+    (
+        "with its size",
+        lambda x, rng: [x + (z := rng.laplace()), abs(z)],
+        "x is the value plus or minus the size.",
+    ),
     (
         "two thresholds of one noise",
         lambda x, rng: [x + (z := rng.laplace()) > 0, z > 0],
         "Yes and no is an answer of 1.",
     ),
-    ("sorted with its noise", lambda x, rng: sorted([x + (z := rng.laplace()), z]), "The difference is x."),
+    (
+        "sorted with its noise",
+        lambda x, rng: sorted([x + (z := rng.laplace()), z]),
+        "The difference is x.",
+    ),
 )
 endless(
     APPROXIMATE,
-    ("on a sum and its part", lambda x, rng: [x + 5 + (z := rng.laplace()), 5 + z], "The difference is x."),
-    ("as a text and a number", lambda x, rng: [f"{x + (z := rng.laplace()):.2f}", z], "The difference is near x."),
-    ("with the largest noise", lambda x, rng: [x + max(z := rng.laplace(size=2).tolist()), *z], "The difference is x."),
+    (
+        "on a sum and its part",
+        lambda x, rng: [x + 5 + (z := rng.laplace()), 5 + z],
+        "The difference is x.",
+    ),
+    (
+        "as a text and a number",
+        lambda x, rng: [f"{x + (z := rng.laplace()):.2f}", z],
+        "The difference is near x.",
+    ),
+    (
+        "with the largest noise",
+        lambda x, rng: [x + max(z := rng.laplace(size=2).tolist()), *z],
+        "The difference is x.",
+    ),
 )
 
 
@@ -95,7 +135,9 @@ def noise_in_tiles(values, rng):
 def noise_remembered_by_name(values, rng):
     """Entries whose index has one parity share their noise."""
     known = {}
-    return [value + known.setdefault(k % 2, rng.laplace()) for k, value in enumerate(values)]
+    return [
+        value + known.setdefault(k % 2, rng.laplace()) for k, value in enumerate(values)
+    ]
 
 
 @loses(ENDLESS, ((0.0, 0.0), (1.0, 0.0)))
@@ -138,14 +180,30 @@ def matrix_without_full_rank(x, rng):
 endless(
     PURE,
     ("taken back", lambda x, rng: (x + (z := rng.laplace())) - z, "No noise is left."),
-    ("antithetic mean", lambda x, rng: ((x + (z := rng.laplace())) + (x - z)) / 2, "No noise is left."),
+    (
+        "antithetic mean",
+        lambda x, rng: ((x + (z := rng.laplace())) + (x - z)) / 2,
+        "No noise is left.",
+    ),
     ("times nothing", lambda x, rng: x + 0 * rng.laplace(), "No noise is left."),
 )
 endless(
     RENYI,
-    ("floor of the noise", lambda x, rng: x / 2 + math.floor(rng.laplace()), "Halves come from 1 alone."),
-    ("part of the noise", lambda x, rng: x + rng.laplace() % 0.5, "The two intervals are disjoint."),
-    ("noise in an interval", lambda x, rng: x + float(np.clip(rng.laplace(), -3, 3)), "The ends have mass."),
+    (
+        "floor of the noise",
+        lambda x, rng: x / 2 + math.floor(rng.laplace()),
+        "Halves come from 1 alone.",
+    ),
+    (
+        "part of the noise",
+        lambda x, rng: x + rng.laplace() % 0.5,
+        "The two intervals are disjoint.",
+    ),
+    (
+        "noise in an interval",
+        lambda x, rng: x + float(np.clip(rng.laplace(), -3, 3)),
+        "The ends have mass.",
+    ),
     (
         "noise drawn again",
         lambda x, rng: x + next(z for z in iter(rng.laplace, None) if abs(z) < 3),
@@ -154,36 +212,88 @@ endless(
 )
 endless(
     NORMAL,
-    ("noise to tenths", lambda x, rng: x / 20 + round(rng.laplace(), 1), "Halves of tenths come from 1 alone."),
+    (
+        "noise to tenths",
+        lambda x, rng: x / 20 + round(rng.laplace(), 1),
+        "Halves of tenths come from 1 alone.",
+    ),
     ("uniform noise", lambda x, rng: x + rng.uniform(-4, 4), "The intervals differ."),
 )
 endless(
     CONCENTRATED,
-    ("triangular noise", lambda x, rng: x + rng.triangular(-4, 0, 4), "The intervals differ."),
-    ("exponential noise", lambda x, rng: x + rng.exponential(), "Below 1 comes from 0 alone."),
-    ("size of the noise", lambda x, rng: x + abs(rng.laplace()), "Below 1 comes from 0 alone."),
+    (
+        "triangular noise",
+        lambda x, rng: x + rng.triangular(-4, 0, 4),
+        "The intervals differ.",
+    ),
+    (
+        "exponential noise",
+        lambda x, rng: x + rng.exponential(),
+        "Below 1 comes from 0 alone.",
+    ),
+    (
+        "size of the noise",
+        lambda x, rng: x + abs(rng.laplace()),
+        "Below 1 comes from 0 alone.",
+    ),
 )
 endless(
     PURE,
-    ("gumbel noise", lambda x, rng: x + rng.gumbel(), "Its lower tail falls doubly exponentially."),
+    (
+        "gumbel noise",
+        lambda x, rng: x + rng.gumbel(),
+        "Its lower tail falls doubly exponentially.",
+    ),
     ("gaussian noise", lambda x, rng: x + rng.normal(), "It is of no finite ε."),
 )
 endless(
     RENYI,
-    ("poisson noise", lambda x, rng: int(x) + rng.poisson(4.0), "0 comes from 0 alone."),
-    ("binomial noise", lambda x, rng: int(x) + rng.binomial(10, 0.5), "0 comes from 0 alone."),
-    ("log-normal noise", lambda x, rng: x + rng.lognormal(), "Below 1 comes from 0 alone."),
-    ("one-sided geometric noise", lambda x, rng: int(x) + rng.geometric(0.5), "1 comes from 0 alone."),
-    ("whole noise on halves", lambda x, rng: x / 2 + two_sided(1.0, rng), "Halves come from 1 alone."),
+    (
+        "poisson noise",
+        lambda x, rng: int(x) + rng.poisson(4.0),
+        "0 comes from 0 alone.",
+    ),
+    (
+        "binomial noise",
+        lambda x, rng: int(x) + rng.binomial(10, 0.5),
+        "0 comes from 0 alone.",
+    ),
+    (
+        "log-normal noise",
+        lambda x, rng: x + rng.lognormal(),
+        "Below 1 comes from 0 alone.",
+    ),
+    (
+        "one-sided geometric noise",
+        lambda x, rng: int(x) + rng.geometric(0.5),
+        "1 comes from 0 alone.",
+    ),
+    (
+        "whole noise on halves",
+        lambda x, rng: x / 2 + two_sided(1.0, rng),
+        "Halves come from 1 alone.",
+    ),
 )
 endless(
     PURE,
-    ("noise as a factor", lambda x, rng: (x + 1) * rng.laplace(), "The tails have other rates."),
-    ("scale by the value", lambda x, rng: x + rng.laplace(scale=1 + x), "The tails have other rates."),
+    (
+        "noise as a factor",
+        lambda x, rng: (x + 1) * rng.laplace(),
+        "The tails have other rates.",
+    ),
+    (
+        "scale by the value",
+        lambda x, rng: x + rng.laplace(scale=1 + x),
+        "The tails have other rates.",
+    ),
 )
 endless(
     APPROXIMATE,
-    ("noise for one answer alone", lambda x, rng: x + (rng.laplace() if x else 0.0), "0 comes from 0 alone."),
+    (
+        "noise for one answer alone",
+        lambda x, rng: x + (rng.laplace() if x else 0.0),
+        "0 comes from 0 alone.",
+    ),
     (
         "mean of a cycle",
         lambda x, rng: x + np.diff(z := rng.laplace(size=4)).sum() + z[0] - z[-1],
@@ -252,7 +362,9 @@ def reset_generator(x, rng):
 def two_generators_of_one_seed(x, rng):
     """Both draw the same noise."""
     seed = int(rng.integers(2**62))
-    return x + np.random.default_rng(seed).laplace(), np.random.default_rng(seed).laplace()
+    return x + np.random.default_rng(seed).laplace(), np.random.default_rng(
+        seed
+    ).laplace()
 
 
 @loses(ENDLESS)
@@ -267,7 +379,10 @@ def twice_the_same_child(x, rng):
     """Children of equal sequences are equal."""
     seed = int(rng.integers(2**62))
     children = [np.random.SeedSequence(seed).spawn(1)[0] for _ in range(2)]
-    return [x * k + np.random.default_rng(child).laplace() for k, child in enumerate(children)]
+    return [
+        x * k + np.random.default_rng(child).laplace()
+        for k, child in enumerate(children)
+    ]
 
 
 @loses(ENDLESS, claim=RENYI)

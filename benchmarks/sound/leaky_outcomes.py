@@ -91,11 +91,17 @@ def bootstrap(bits, rng):
     return sum(bits[k] for k in rng.integers(3, size=3)) + rng.laplace()
 
 
-@loses(8.1, ([1] + [0] * 7, [0] * 8), claim=AccountedDP(PLDUpper(1.0, rate=0.25, steps=3), quoted=1e-3))
+@loses(
+    8.1,
+    ([1] + [0] * 7, [0] * 8),
+    claim=AccountedDP(PLDUpper(1.0, rate=0.25, steps=3), quoted=1e-3),
+)
 def three_batches_with_half_the_noise(bits, rng):
     """The lower bound of the accountant for a multiplier of 1/2 is 8.115 at this δ."""
     batches = [rng.choice(8, rng.binomial(8, 0.25), replace=False) for _ in range(3)]
-    return [float(np.array(bits)[batch].sum()) + rng.normal(scale=0.5) for batch in batches]
+    return [
+        float(np.array(bits)[batch].sum()) + rng.normal(scale=0.5) for batch in batches
+    ]
 
 
 @loses(math.log(2 * math.e - 1))
@@ -143,8 +149,16 @@ def one_of_two_answers(x, rng):
 
 endless(
     PURE,
-    ("as it is, 1 of 64", lambda x, rng: x if rng.integers(64) == 0 else x + rng.laplace(), "x is bare with 1/64."),
-    ("as it is, 1 of 1000", lambda x, rng: x if rng.random() < 1e-3 else x + rng.laplace(), "x is bare with 1/1000."),
+    (
+        "as it is, 1 of 64",
+        lambda x, rng: x if rng.integers(64) == 0 else x + rng.laplace(),
+        "x is bare with 1/64.",
+    ),
+    (
+        "as it is, 1 of 1000",
+        lambda x, rng: x if rng.random() < 1e-3 else x + rng.laplace(),
+        "x is bare with 1/1000.",
+    ),
 )
 endless(
     CONCENTRATED,
@@ -153,13 +167,29 @@ endless(
         lambda x, rng: x + rng.choice([1.0, 0.0], p=[0.98, 0.02]) * rng.laplace(),
         "Bare with 1/50.",
     ),
-    ("no noise by binomial", lambda x, rng: x + (rng.binomial(6, 0.5) > 0) * rng.laplace(), "Bare with 1/64."),
-    ("no noise by poisson", lambda x, rng: x + sum(rng.laplace(size=rng.poisson(4.0))), "No noise with e^−4."),
+    (
+        "no noise by binomial",
+        lambda x, rng: x + (rng.binomial(6, 0.5) > 0) * rng.laplace(),
+        "Bare with 1/64.",
+    ),
+    (
+        "no noise by poisson",
+        lambda x, rng: x + sum(rng.laplace(size=rng.poisson(4.0))),
+        "No noise with e^−4.",
+    ),
 )
 endless(
     APPROXIMATE,
-    ("large noise is left out", lambda x, rng: x + (0 if abs(z := rng.laplace()) > 5 else z), "x has mass e^−5."),
-    ("small noise is left out", lambda x, rng: x + (0 if abs(z := rng.laplace()) < 0.01 else z), "x has mass."),
+    (
+        "large noise is left out",
+        lambda x, rng: x + (0 if abs(z := rng.laplace()) > 5 else z),
+        "x has mass e^−5.",
+    ),
+    (
+        "small noise is left out",
+        lambda x, rng: x + (0 if abs(z := rng.laplace()) < 0.01 else z),
+        "x has mass.",
+    ),
 )
 endless(
     NORMAL,
@@ -168,7 +198,11 @@ endless(
         lambda x, rng: [y := x + rng.laplace(), x if y > 5 else None],
         "Above 5 it is bare.",
     ),
-    ("bare by another noise", lambda x, rng: x + rng.laplace() if rng.normal() < 2.5 else x, "x is bare with .6 %."),
+    (
+        "bare by another noise",
+        lambda x, rng: x + rng.laplace() if rng.normal() < 2.5 else x,
+        "x is bare with .6 %.",
+    ),
     (
         "bare after a second draw",
         lambda x, rng: [x + rng.laplace(), x if rng.gamma(2.0) > 8 else 0.0],
@@ -242,13 +276,29 @@ def truncated_too_early(x, rng):
 
 endless(
     PURE,
-    ("length", lambda x, rng: [rng.laplace() for _ in range(3 + int(x))], "The length is the value."),
-    ("padding", lambda x, rng: f"{x + rng.laplace():.1f}" + " " * int(x), "The space is the value."),
+    (
+        "length",
+        lambda x, rng: [rng.laplace() for _ in range(3 + int(x))],
+        "The length is the value.",
+    ),
+    (
+        "padding",
+        lambda x, rng: f"{x + rng.laplace():.1f}" + " " * int(x),
+        "The space is the value.",
+    ),
 )
 endless(
     NORMAL,
-    ("exact beside noisy", lambda x, rng: {"noisy": x + rng.laplace(), "exact": x}, "The value is there."),
-    ("exact error of it", lambda x, rng: [y := x + rng.laplace(), abs(y - x)], "The value is one of two."),
+    (
+        "exact beside noisy",
+        lambda x, rng: {"noisy": x + rng.laplace(), "exact": x},
+        "The value is there.",
+    ),
+    (
+        "exact error of it",
+        lambda x, rng: [y := x + rng.laplace(), abs(y - x)],
+        "The value is one of two.",
+    ),
     (
         "number of rounds",
         lambda x, rng: [x + rng.laplace(), sum(1 for _ in range(int(x) + 2))],
@@ -257,30 +307,62 @@ endless(
 )
 endless(
     PURE,
-    ("sign of a zero", lambda x, rng: [x + rng.laplace(), 0.0 * (x - 0.5)], "−0 comes from 0 alone."),
-    ("not a number", lambda x, rng: [x + rng.laplace(), float("nan") if x else 0.0], "NaN comes from 1 alone."),
-    ("type", lambda x, rng: [x + rng.laplace(), 1 if x else 1.0], "An integer comes from 1 alone."),
+    (
+        "sign of a zero",
+        lambda x, rng: [x + rng.laplace(), 0.0 * (x - 0.5)],
+        "−0 comes from 0 alone.",
+    ),
+    (
+        "not a number",
+        lambda x, rng: [x + rng.laplace(), float("nan") if x else 0.0],
+        "NaN comes from 1 alone.",
+    ),
+    (
+        "type",
+        lambda x, rng: [x + rng.laplace(), 1 if x else 1.0],
+        "An integer comes from 1 alone.",
+    ),
 )
 endless(
     APPROXIMATE,
-    ("none or zero", lambda x, rng: [x + rng.laplace(), None if x else 0], "None comes from 1 alone."),
+    (
+        "none or zero",
+        lambda x, rng: [x + rng.laplace(), None if x else 0],
+        "None comes from 1 alone.",
+    ),
     (
         "list or tuple",
         lambda x, rng: [1.0, x + rng.laplace()] if x else (1.0, x + rng.laplace()),
         "A list is from 1 alone.",
     ),
-    ("text or bytes", lambda x, rng: [x + rng.laplace(), "a" if x else b"a"], "Text comes from 1 alone."),
+    (
+        "text or bytes",
+        lambda x, rng: [x + rng.laplace(), "a" if x else b"a"],
+        "Text comes from 1 alone.",
+    ),
 )
 endless(
     RENYI,
-    ("precision", lambda x, rng: round(x + rng.laplace(), 3 + int(x)), "A fourth digit comes from 1 alone."),
+    (
+        "precision",
+        lambda x, rng: round(x + rng.laplace(), 3 + int(x)),
+        "A fourth digit comes from 1 alone.",
+    ),
     (
         "half precision",
         lambda x, rng: (np.float16 if x else np.float64)(x + rng.laplace()),
         "Others come from 0 alone.",
     ),
-    ("shape", lambda x, rng: (x + rng.laplace(size=4)).reshape((2, 2) if x else (4, 1)), "The shape is the value."),
-    ("name", lambda x, rng: pd.Series({"n": x + rng.laplace()}, name="a" if x else "b"), "The name is the value."),
+    (
+        "shape",
+        lambda x, rng: (x + rng.laplace(size=4)).reshape((2, 2) if x else (4, 1)),
+        "The shape is the value.",
+    ),
+    (
+        "name",
+        lambda x, rng: pd.Series({"n": x + rng.laplace()}, name="a" if x else "b"),
+        "The name is the value.",
+    ),
 )
 
 
@@ -299,7 +381,10 @@ def order_of_the_keys(names, rng):
 @loses(ENDLESS, ({"a": 1, "b": 3}, {"a": 4, "b": 3}))
 def sorted_by_the_exact_counts(counts, rng):
     """The order is that of the exact counts."""
-    return [(name, counts[name] + rng.laplace(scale=3.0)) for name in sorted(counts, key=counts.get)]
+    return [
+        (name, counts[name] + rng.laplace(scale=3.0))
+        for name in sorted(counts, key=counts.get)
+    ]
 
 
 @loses(ENDLESS, ([3.0, 5.0], [3.0, 7.0]), claim=NORMAL)

@@ -49,13 +49,23 @@ def stated(known: Known, seeds: range) -> Stated:
     bounds, certain, hedged = list[float](), list[str](), list[str]()
     with Trace(copy.deepcopy(known.function)) as trace:
         for seed in seeds:
-            for number, pair in enumerate([*known.pairs, *(pair[::-1] for pair in known.pairs)]):
+            for number, pair in enumerate(
+                [*known.pairs, *(pair[::-1] for pair in known.pairs)]
+            ):
                 data, neighbour = copy.deepcopy(pair)
-                found = compare(trace, data, neighbour, stream(seed, known.name, number), claim=known.claim)
+                found = compare(
+                    trace,
+                    data,
+                    neighbour,
+                    stream(seed, known.name, number),
+                    claim=known.claim,
+                )
                 if found.is_bound:
                     bounds.append(found.level)
                 for finding in found.findings:
-                    (certain if finding.is_confirmed else hedged).append(f"{finding.kind}: {finding.sentence}")
+                    (certain if finding.is_confirmed else hedged).append(
+                        f"{finding.kind}: {finding.sentence}"
+                    )
     return Stated(*(tuple(dict.fromkeys(each)) for each in (bounds, certain, hedged)))
 
 
@@ -78,7 +88,12 @@ def judged(known: Known, seed: int, calls: int) -> Judged:
     """Return how an audit of a mechanism ends."""
     try:
         result = check(
-            copy.deepcopy(known.function), known.claim, list(known.pairs), calls=calls, alpha=ALPHA, seed=seed
+            copy.deepcopy(known.function),
+            known.claim,
+            list(known.pairs),
+            calls=calls,
+            alpha=ALPHA,
+            seed=seed,
         )
     except AuditError as error:
         return Judged("ERROR", False, str(error))
@@ -122,15 +137,26 @@ class Compared:
         return self.accuses or self.refuted
 
 
-def versions(old: Known, new: Known, seed: int, calls: int, judged_calls: int) -> Compared:
+def versions(
+    old: Known, new: Known, seed: int, calls: int, judged_calls: int
+) -> Compared:
     """Return what a comparison states about two versions, and whether an audit refutes the new one."""
-    task = SimpleNamespace(root_seed=seed, id=new.name, against=SimpleNamespace(revision="old"))
+    task = SimpleNamespace(
+        root_seed=seed, id=new.name, against=SimpleNamespace(revision="old")
+    )
     built = Audit(new.function, new.claim, list(new.pairs))
     settings = Settings(ALPHA, calls, seed, new.name)
     try:
         comparison = compared(built, task, OldVersion(old.function, task), settings)
         found = comparison.result
     except AuditError as error:
-        return Compared(False, False, f"ERROR: {error}", judged(new, seed, judged_calls).accuses)
+        return Compared(
+            False, False, f"ERROR: {error}", judged(new, seed, judged_calls).accuses
+        )
     refuted = judged(new, seed, judged_calls).accuses
-    return Compared(bool(found.worse), found.change.value == "changed", found.worse or found.text, refuted)
+    return Compared(
+        bool(found.worse),
+        found.change.value == "changed",
+        found.worse or found.text,
+        refuted,
+    )

@@ -43,24 +43,38 @@ def units(options: Options) -> dict[str, Callable[[], Result]]:
     """Every case once; ``repeats`` are seeds of its traces."""
     seeds = options.repeats or (1 if options.quick else SEEDS)
     return {
-        f"{kind}: {name}": partial(measured, kind, name, options.seed, seeds, quick=options.quick)
+        f"{kind}: {name}": partial(
+            measured, kind, name, options.seed, seeds, quick=options.quick
+        )
         for kind, cases in KINDS.items()
         for name in cases
     }
 
 
-def measured(kind: str, name: str, seed: int, seeds: int, *, quick: bool = False) -> Result:
+def measured(
+    kind: str, name: str, seed: int, seeds: int, *, quick: bool = False
+) -> Result:
     """Return what is stated about one case.
 
     Returns:
         ``bounds`` that are too small, ``certain`` sentences against a correct mechanism, whether an audit or a check
         ``accuses``, whether a comparison saw another law (``changed``), and the ``statement`` that an audit ends with.
     """
-    found: Result = {"bounds": [], "certain": [], "accuses": False, "changed": False, "statement": ""}
-    calls, compared_calls = (QUICK_CALLS, QUICK_COMPARED_CALLS) if quick else (CALLS, COMPARED_CALLS)
+    found: Result = {
+        "bounds": [],
+        "certain": [],
+        "accuses": False,
+        "changed": False,
+        "statement": "",
+    }
+    calls, compared_calls = (
+        (QUICK_CALLS, QUICK_COMPARED_CALLS) if quick else (CALLS, COMPARED_CALLS)
+    )
     if kind in VERSIONS:
         change = VERSIONS[kind][name]
-        compared = measuring.versions(change.old, change.new, seed, compared_calls, calls)
+        compared = measuring.versions(
+            change.old, change.new, seed, compared_calls, calls
+        )
         return found | {
             "accuses": compared.is_caught,
             "changed": compared.changed,
@@ -74,7 +88,10 @@ def measured(kind: str, name: str, seed: int, seeds: int, *, quick: bool = False
     if kind == "leaky":
         return found
     judged = measuring.judged(known, seed, calls)
-    return found | {"accuses": judged.accuses, "statement": f"{judged.verdict}: {judged.statement}"}
+    return found | {
+        "accuses": judged.accuses,
+        "statement": f"{judged.verdict}: {judged.statement}",
+    }
 
 
 @dataclass(frozen=True)
@@ -95,7 +112,10 @@ class FalseStatement:
 
     def made(self, results: Results) -> dict[str, str]:
         """Return the statements that were made, by the name of the case."""
-        found = {name: self.of(name, run) for name, run in _of_kind(results, self.kind).items()}
+        found = {
+            name: self.of(name, run)
+            for name, run in _of_kind(results, self.kind).items()
+        }
         return {name: statement for name, statement in found.items() if statement}
 
     def bar(self, results: Results) -> Bar:
@@ -108,7 +128,11 @@ class FalseStatement:
 def _too_small(kind: str) -> Callable[[str, Result], str]:
     def of(name: str, run: Result) -> str:
         truth = MECHANISMS[kind][name].truth
-        return f"at most {min(run['bounds']):.6g}; the truth is {truth:.6g}" if run["bounds"] else ""
+        return (
+            f"at most {min(run['bounds']):.6g}; the truth is {truth:.6g}"
+            if run["bounds"]
+            else ""
+        )
 
     return of
 
@@ -118,8 +142,18 @@ def _if(key: str) -> Callable[[str, Result], str]:
 
 
 FALSE_STATEMENTS = (
-    FalseStatement("Bounds below the loss of leaky mechanisms", "leaky", FALSE_BOUNDS, _too_small("leaky")),
-    FalseStatement("Bounds below the claim of correct mechanisms", "correct", FALSE_SENTENCES, _too_small("correct")),
+    FalseStatement(
+        "Bounds below the loss of leaky mechanisms",
+        "leaky",
+        FALSE_BOUNDS,
+        _too_small("leaky"),
+    ),
+    FalseStatement(
+        "Bounds below the claim of correct mechanisms",
+        "correct",
+        FALSE_SENTENCES,
+        _too_small("correct"),
+    ),
     FalseStatement(
         "Certain sentences against correct mechanisms",
         "correct",
@@ -128,14 +162,22 @@ FALSE_STATEMENTS = (
     ),
     FalseStatement("Refutations of correct mechanisms", "correct", 0.0, _if("accuses")),
     FalseStatement("Accusations of harmless changes", "harmless", 0.0, _if("accuses")),
-    FalseStatement("Harmless changes whose law is seen to change", "harmless", 0.0, _if("changed")),
-    FalseStatement("Refutations of right calibrations", "calibrated", 0.0, _if("accuses")),
+    FalseStatement(
+        "Harmless changes whose law is seen to change", "harmless", 0.0, _if("changed")
+    ),
+    FalseStatement(
+        "Refutations of right calibrations", "calibrated", 0.0, _if("accuses")
+    ),
 )
 
 
 def _of_kind(results: Results, kind: str) -> dict[str, Result]:
     start = f"{kind}: "
-    return {key.removeprefix(start): run for key, run in results.items() if key.startswith(start)}
+    return {
+        key.removeprefix(start): run
+        for key, run in results.items()
+        if key.startswith(start)
+    }
 
 
 def view(results: Results) -> View:
@@ -146,11 +188,16 @@ def view(results: Results) -> View:
         for false in FALSE_STATEMENTS
         if (made := false.made(results))
     ]
-    for kind, what in (("worse", "Worse changes that fail a check"), ("miscalibrated", "Wrong calibrations refuted")):
+    for kind, what in (
+        ("worse", "Worse changes that fail a check"),
+        ("miscalibrated", "Wrong calibrations refuted"),
+    ):
         runs = _of_kind(results, kind)
         missed = {name: run for name, run in runs.items() if not run["accuses"]}
         changed = sum(run["changed"] for run in missed.values())
-        seen = f"; of the others the law is seen to change in {changed}" if missed else ""
+        seen = (
+            f"; of the others the law is seen to change in {changed}" if missed else ""
+        )
         bars.append(Bar(what, None, f"{len(runs) - len(missed)} of {len(runs)}{seen}"))
         if missed:
             rows = [[name, run["statement"]] for name, run in missed.items()]

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from auditdp import (
+    AccountedDP,
+    ApproxDP,
+    Audit,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.claims.claim import Claim
@@ -83,12 +91,28 @@ class Case:
 
     def near(self) -> float:
         """Return a factor just inside the truth, just outside, or far from it."""
-        return float(self.pick(FAR)) if self.rng.random() < 0.3 else 1 + float(self.pick(NEAR)) * self.pick((-1, 1))
+        return (
+            float(self.pick(FAR))
+            if self.rng.random() < 0.3
+            else 1 + float(self.pick(NEAR)) * self.pick((-1, 1))
+        )
 
-    def says(self, kind: str, about: str, verdict: Any, wrong: str = "", *, by_chance: bool = False) -> None:
+    def says(
+        self,
+        kind: str,
+        about: str,
+        verdict: Any,
+        wrong: str = "",
+        *,
+        by_chance: bool = False,
+    ) -> None:
         """Record a verdict: an error that α covers is one by chance only where α is not next to nothing."""
         chance = by_chance and self.alpha == ALPHA
-        self.said.append(Said(f"{kind}: {about}", str(verdict), wrong, chance and bool(wrong), chance))
+        self.said.append(
+            Said(
+                f"{kind}: {about}", str(verdict), wrong, chance and bool(wrong), chance
+            )
+        )
 
     def attempt(self, kind: str, about: str, action: Callable[[], Any]) -> Any:
         """Return what an action returns; an error is recorded, and None returned."""
@@ -121,34 +145,56 @@ class Case:
             further: What the game goes on to.
         """
         self.told += f", {claim}, α = {self.alpha:g}, {calls} calls"
-        settings = Settings(self.alpha, max(calls, 1), self.seed, f"case {self.number}", further=further)
-        result = self.attempt("whole audit", type(claim).__name__, lambda: run_audit(built(), settings))
+        settings = Settings(
+            self.alpha, max(calls, 1), self.seed, f"case {self.number}", further=further
+        )
+        result = self.attempt(
+            "whole audit", type(claim).__name__, lambda: run_audit(built(), settings)
+        )
         if result is not None:
             self.judge(result, claim, code, law)
 
-    def judge(self, result: AuditResult, claim: Claim, code: Truth, law: Truth | None) -> None:
+    def judge(
+        self, result: AuditResult, claim: Claim, code: Truth, law: Truth | None
+    ) -> None:
         """Say of every kind of evidence, and of the whole, what is wrong."""
         about = type(claim).__name__
         for evidence in result.evidence:
             truth = law if evidence.kind == "exact" and law is not None else code
             wrong = _wrong_bounds(evidence, claim, truth)
             wrong += _wrong_verdict(evidence.verdict, claim, truth)
-            if evidence.kind == "counting" and evidence.verdict is Verdict.INCONCLUSIVE and law is code:
+            if (
+                evidence.kind == "counting"
+                and evidence.verdict is Verdict.INCONCLUSIVE
+                and law is code
+            ):
                 wrong += ["the code draws from its law"]
-            self.says(evidence.kind, about, evidence.verdict, "; ".join(wrong), by_chance=evidence.kind not in PROOFS)
+            self.says(
+                evidence.kind,
+                about,
+                evidence.verdict,
+                "; ".join(wrong),
+                by_chance=evidence.kind not in PROOFS,
+            )
         wrong: list[str] = []
         proofs = [e for e in result.evidence if e.kind in PROOFS]
         proved = [e for e in proofs if e.verdict is result.verdict]
         by_chance = not proved
         if law is None or law is code or not proved:
             wrong += _wrong_verdict(result.verdict, claim, code)
-            if beyond := _beyond(result.epsilon_lower, result.epsilon_upper, level(code, claim)):
+            if beyond := _beyond(
+                result.epsilon_lower, result.epsilon_upper, level(code, claim)
+            ):
                 wrong += beyond
                 bounds = {result.epsilon_lower, result.epsilon_upper} - {None}
-                by_chance &= not any({e.epsilon_lower, e.epsilon_upper} & bounds for e in proofs)
+                by_chance &= not any(
+                    {e.epsilon_lower, e.epsilon_upper} & bounds for e in proofs
+                )
         if result.verdict is Verdict.INCONCLUSIVE and law is code:
             wrong.append("INCONCLUSIVE, and the code draws from its law")
-        self.says("whole audit", about, result.verdict, "; ".join(wrong), by_chance=by_chance)
+        self.says(
+            "whole audit", about, result.verdict, "; ".join(wrong), by_chance=by_chance
+        )
 
 
 def _wrong_verdict(verdict: Verdict, claim: Claim, truth: Truth) -> list[str]:
@@ -163,14 +209,20 @@ def _wrong_verdict(verdict: Verdict, claim: Claim, truth: Truth) -> list[str]:
     return [f"{verdict} of a {'true' if true else 'false'} claim ({known})"]
 
 
-def _beyond(lower: float | None, upper: float | None, truth: tuple[arb, arb]) -> list[str]:
+def _beyond(
+    lower: float | None, upper: float | None, truth: tuple[arb, arb]
+) -> list[str]:
     """Say which of two bounds is on the wrong side of the truth."""
     wrong, (low, high) = [], truth
     with precision(BITS):
         if lower is not None and bool(arb(lower) > high * ROUNDED):
-            wrong.append(f"lower bound {lower!r} above the truth, at most {high.str(12, radius=False)}")
+            wrong.append(
+                f"lower bound {lower!r} above the truth, at most {high.str(12, radius=False)}"
+            )
         if upper is not None and bool(arb(upper) * ROUNDED < low):
-            wrong.append(f"upper bound {upper!r} below the truth, at least {low.str(12, radius=False)}")
+            wrong.append(
+                f"upper bound {upper!r} below the truth, at least {low.str(12, radius=False)}"
+            )
     return wrong
 
 
@@ -180,20 +232,29 @@ def _wrong_bounds(evidence: Evidence, claim: Claim, truth: Truth) -> list[str]:
         return []
     counted = evidence.details
     if not isinstance(counted, CountingDetails):
-        return _beyond(evidence.epsilon_lower, evidence.epsilon_upper, level(truth, claim))
+        return _beyond(
+            evidence.epsilon_lower, evidence.epsilon_upper, level(truth, claim)
+        )
     wrong = []
     with precision(BITS):
         for bound in counted.upper_bounds or ():
-            wrong += _beyond(None, bound.epsilon, truth.epsilon(arb(float(bound.delta))))
+            wrong += _beyond(
+                None, bound.epsilon, truth.epsilon(arb(float(bound.delta)))
+            )
         if counted.delta_at_claim is not None:
-            wrong += _beyond(None, counted.delta_at_claim, truth.delta(arb(float(claim.level))))
+            wrong += _beyond(
+                None, counted.delta_at_claim, truth.delta(arb(float(claim.level)))
+            )
     return wrong
 
 
 def claim_near(case: Case, truth: Truth, kinds: Any = ()) -> Claim | None:
     """Return a claim of some kind beside what is true, or far from it; None where the truth gives no such claim."""
     kind, near = (
-        case.pick(kinds or (PureDP, ApproxDP, GaussianDP, RenyiDP, ZeroConcentratedDP, AccountedDP)),
+        case.pick(
+            kinds
+            or (PureDP, ApproxDP, GaussianDP, RenyiDP, ZeroConcentratedDP, AccountedDP)
+        ),
         case.near(),
     )
     anywhere = float(case.rng.uniform(0.05, 4.0))
@@ -214,7 +275,9 @@ def claim_near(case: Case, truth: Truth, kinds: Any = ()) -> Claim | None:
             return RenyiDP(order, _scaled(truth.renyi(arb(order)), near, anywhere))
         if kind is ZeroConcentratedDP:
             return ZeroConcentratedDP(_scaled(truth.rho(), near, anywhere))
-        return _curve_near(truth, near, _scaled(truth.epsilon(arb(delta)), 1.0, anywhere))
+        return _curve_near(
+            truth, near, _scaled(truth.epsilon(arb(delta)), 1.0, anywhere)
+        )
 
 
 def _scaled(limits: tuple[arb, arb], factor: float, otherwise: float) -> float:

@@ -13,7 +13,16 @@ import numpy as np
 from flint import arb, fmpq
 from scipy.stats import binom, laplace
 
-from auditdp import AnyValues, ApproxDP, Audit, FiniteLaw, PureDP, Verdict, check, unseeded
+from auditdp import (
+    AnyValues,
+    ApproxDP,
+    Audit,
+    FiniteLaw,
+    PureDP,
+    Verdict,
+    check,
+    unseeded,
+)
 from auditdp.errors import MechanismError
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.balls import ball
@@ -40,7 +49,10 @@ def _fractions(case: Case) -> Laws:
     inputs, size = int(case.rng.integers(2, 5)), int(case.rng.integers(2, 7))
     laws = []
     while len(laws) < inputs:
-        weights = [int(w) for w in case.rng.integers(0, 12, size) * (case.rng.random(size) < 0.9)]
+        weights = [
+            int(w)
+            for w in case.rng.integers(0, 12, size) * (case.rng.random(size) < 0.9)
+        ]
         if sum(weights):
             laws.append([Fraction(w, sum(weights)) for w in weights])
     return Laws("fractions", laws)
@@ -52,7 +64,10 @@ def _tiny(case: Case) -> Laws:
     ratio = Fraction(int(case.rng.integers(1, 40)), 8)
     small = [Fraction(float(10.0**k)) / 8 for k in exponents]
     others = [x * ratio for x in small]
-    return Laws("fractions down to 1e-300", [[*small, 1 - sum(small)], [*others, 1 - sum(others)]])
+    return Laws(
+        "fractions down to 1e-300",
+        [[*small, 1 - sum(small)], [*others, 1 - sum(others)]],
+    )
 
 
 def _response(case: Case) -> Laws:
@@ -60,7 +75,10 @@ def _response(case: Case) -> Laws:
     keep = 1 / (1 + math.exp(-float(case.rng.uniform(0.1, 4))))
     p, delta = Fraction(keep), Fraction(float(case.pick((0.0, 0.0, 1e-9, 1e-3, 0.1))))
     kept, lied = (1 - delta) * p, (1 - delta) * (1 - p)
-    return Laws("randomised response", [[kept, lied, delta, Fraction(0)], [lied, kept, Fraction(0), delta]])
+    return Laws(
+        "randomised response",
+        [[kept, lied, delta, Fraction(0)], [lied, kept, Fraction(0), delta]],
+    )
 
 
 def _softmax(case: Case) -> Laws:
@@ -95,13 +113,20 @@ def _ones(case: Case) -> Laws:
     true = []
     for one in (a, arb(keep)):
         zero = 1 - one
-        true.append([zero * x + one * y for x, y in zip([*half, arb(0)], [arb(0), *half], strict=True)])
+        true.append(
+            [
+                zero * x + one * y
+                for x, y in zip([*half, arb(0)], [arb(0), *half], strict=True)
+            ]
+        )
     return Laws(f"ones among {n} randomised bits, binom.pmf", true, floats)
 
 
 def _geometric(case: Case) -> Laws:
     """Two-sided geometric noise on a count, cut at both ends."""
-    top, epsilon = case.pick(((10, 1.0), (40, 0.5), (100, 8.0), (1_000, 1.0), (200, 0.1)))
+    top, epsilon = case.pick(
+        ((10, 1.0), (40, 0.5), (100, 8.0), (1_000, 1.0), (200, 0.1))
+    )
     epsilon = epsilon * float(case.rng.uniform(0.8, 1.2))
     at = int(case.pick((0, 1, top // 2, top - 1)))
     places, alpha = np.arange(top + 1), math.exp(-epsilon)
@@ -109,11 +134,19 @@ def _geometric(case: Case) -> Laws:
     for count in (at, at + 1):
         inner = (1 - alpha) / (1 + alpha)
         found = inner * np.exp(-epsilon * np.abs(places - count))
-        found[0], found[-1] = alpha**count / (1 + alpha), alpha ** (top - count) / (1 + alpha)
+        found[0], found[-1] = (
+            alpha**count / (1 + alpha),
+            alpha ** (top - count) / (1 + alpha),
+        )
         floats.append(found)
         exact = (-arb(epsilon)).exp()
-        law = [exact ** abs(k - count) * (1 - exact) / (1 + exact) for k in range(top + 1)]
-        law[0], law[-1] = exact**count / (1 + exact), exact ** (top - count) / (1 + exact)
+        law = [
+            exact ** abs(k - count) * (1 - exact) / (1 + exact) for k in range(top + 1)
+        ]
+        law[0], law[-1] = (
+            exact**count / (1 + exact),
+            exact ** (top - count) / (1 + exact),
+        )
         true.append(law)
     return Laws(f"geometric noise to {top}", true, floats)
 
@@ -125,7 +158,9 @@ def _rounded_laplace(case: Case) -> Laws:
     edges = np.arange(top) + 0.5
     true, floats = [], []
     for count in (at, at + 1):
-        floats.append(np.diff(np.concatenate([[0.0], laplace.cdf(edges, count, scale), [1.0]])))
+        floats.append(
+            np.diff(np.concatenate([[0.0], laplace.cdf(edges, count, scale), [1.0]]))
+        )
         tails = []
         for edge in edges:
             distance = abs(Fraction(float(edge)) - count) / Fraction(scale)
@@ -134,7 +169,9 @@ def _rounded_laplace(case: Case) -> Laws:
         law = [tails[0][0]]
         for before, after in pairwise(tails):
             # Differences of whichever tail is the small one, so that the balls stay narrow.
-            law.append(after[0] - before[0] if after[0] < 0.75 else before[1] - after[1])
+            law.append(
+                after[0] - before[0] if after[0] < 0.75 else before[1] - after[1]
+            )
         true.append([*law, tails[-1][1]])
     return Laws(f"rounded Laplace noise to {top}, differences of cdf", true, floats)
 
@@ -145,7 +182,9 @@ def _discrete_gaussian(case: Case) -> Laws:
     for count in (0, 1):
         weights = np.exp(-((places - count) ** 2) / (2 * sigma**2))
         floats.append(weights / weights.sum())
-        exact = [(-(arb(int(k - count)) ** 2) / (2 * arb(sigma) ** 2)).exp() for k in places]
+        exact = [
+            (-(arb(int(k - count)) ** 2) / (2 * arb(sigma) ** 2)).exp() for k in places
+        ]
         total = sum(exact, arb(0))
         true.append([w / total for w in exact])
     return Laws(f"discrete Gaussian on {len(places)} numbers", true, floats)
@@ -212,7 +251,10 @@ class Scalar:
 
     def place(self, data: int, uniform: Any) -> Any:
         """Return the number of the output."""
-        return np.minimum(np.searchsorted(self.chances[data], uniform, side="right"), len(self.outputs) - 1)
+        return np.minimum(
+            np.searchsorted(self.chances[data], uniform, side="right"),
+            len(self.outputs) - 1,
+        )
 
 
 @dataclass(frozen=True)
@@ -256,7 +298,9 @@ def _shifted(case: Case, laws: Sequence[Sequence[arb]], by: float) -> list[list[
     return found
 
 
-def _stated(case: Case, laws: Laws, exact: Sequence[Sequence[arb]], off: bool) -> tuple[str, Sequence[Sequence[Any]]]:
+def _stated(
+    case: Case, laws: Laws, exact: Sequence[Sequence[arb]], off: bool
+) -> tuple[str, Sequence[Sequence[Any]]]:
     """Return how the probabilities are written, and them."""
     how = case.pick(("as they are", "as they are", "floats", "balls"))
     if how == "balls":
@@ -281,30 +325,43 @@ def finite(case: Case) -> None:
         written, law, probabilities = "no law", None, None
         if stating:
             said = _shifted(case, exact, off) if off else exact
-            law = Worst([Finite(a, b) for a, b in combinations(said, 2)]) if off else code
+            law = (
+                Worst([Finite(a, b) for a, b in combinations(said, 2)]) if off else code
+            )
             written, probabilities = _stated(case, laws, said, bool(off))
         claimed = (PureDP, ApproxDP) if case.rng.random() < 0.8 else ()
-        claim = claim_near(case, law if law is not None and case.rng.random() < 0.5 else code, claimed)
+        claim = claim_near(
+            case, law if law is not None and case.rng.random() < 0.5 else code, claimed
+        )
     if claim is None:
         return
     outputs = [KINDS[kind](k) for k in range(size)]
     chances = [np.cumsum([float(p) for p in each]) for each in exact]
     vectorised = kind in ARRAYS and case.rng.random() < 0.7
-    case.told = f"{laws.name}, {kind}{', vectorised' if vectorised else ''}, stated: {written}" + (
-        f" off by {off:g}" if law is not None and off else ""
+    case.told = (
+        f"{laws.name}, {kind}{', vectorised' if vectorised else ''}, stated: {written}"
+        + (f" off by {off:g}" if law is not None and off else "")
     )
     made = [chances, case.told]
 
     def distribution(data: int) -> FiniteLaw:
-        kept = [(y, p) for y, p in zip(outputs, probabilities[data], strict=True) if _possible(p)]  # type: ignore[index]
+        kept = [
+            (y, p)
+            for y, p in zip(outputs, probabilities[data], strict=True)
+            if _possible(p)
+        ]  # type: ignore[index]
         shown = [y for y, _ in kept]
-        return FiniteLaw(np.array(shown) if kind in ARRAYS else shown, [p for _, p in kept])  # type: ignore[arg-type]
+        return FiniteLaw(
+            np.array(shown) if kind in ARRAYS else shown, [p for _, p in kept]
+        )  # type: ignore[arg-type]
 
     mechanism: Any
     if law is None:
         mechanism = (Batch if vectorised else Scalar)(outputs, *made)
     else:
-        mechanism = (StatingBatch if vectorised else StatingScalar)(outputs, *made, distribution)
+        mechanism = (StatingBatch if vectorised else StatingScalar)(
+            outputs, *made, distribution
+        )
     inputs = len(exact)
     pairs: Any = AnyValues(tuple(range(inputs)), finite=True)
     if inputs == 2 and case.rng.random() < 0.3:
@@ -313,7 +370,12 @@ def finite(case: Case) -> None:
     case.told += f", evidence {evidence or 'all that applies'}"
     further = (2 * calls,) if evidence == ["game"] and case.rng.random() < 0.3 else ()
     case.audit(
-        lambda: Audit(mechanism, claim, pairs, evidence=evidence), claim, code, law=law, calls=calls, further=further
+        lambda: Audit(mechanism, claim, pairs, evidence=evidence),
+        claim,
+        code,
+        law=law,
+        calls=calls,
+        further=further,
     )
 
 
@@ -360,15 +422,24 @@ def remembering(case: Case) -> None:
         "unseeded": unseeded(lambda data: remembered(data, own)),
     }[form]
     calls = int(case.pick((400, 2_000)))
-    case.told = (
-        f"noise kept for {'ever' if keeps == 10**9 else f'{keeps} calls'}, {form}, {calls} calls, α = {case.alpha:g}"
-    )
+    case.told = f"noise kept for {'ever' if keeps == 10**9 else f'{keeps} calls'}, {form}, {calls} calls, α = {case.alpha:g}"
     try:
-        result = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=calls, alpha=case.alpha, seed=case.number)
+        result = check(
+            mechanism,
+            PureDP(1.0),
+            [(0.0, 1.0)],
+            calls=calls,
+            alpha=case.alpha,
+            seed=case.number,
+        )
     except MechanismError as refused:
         case.shown.append(refused)
         case.says("state", form, "REFUSED")
     else:
         case.shown.append(result)
-        wrong = "VIOLATED, and every release is 1-DP" if result.verdict is Verdict.VIOLATED else ""
+        wrong = (
+            "VIOLATED, and every release is 1-DP"
+            if result.verdict is Verdict.VIOLATED
+            else ""
+        )
         case.says("state", form, result.verdict, wrong, by_chance=True)

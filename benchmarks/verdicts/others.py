@@ -56,7 +56,9 @@ class Noisy:
 
     def __call__(self, data: float, size: int, *, rng: Rng) -> Any:
         """Return noisy numbers."""
-        found = data + self.scale * (rng.normal(size=size) if self.gaussian else rng.laplace(size=size))
+        found = data + self.scale * (
+            rng.normal(size=size) if self.gaussian else rng.laplace(size=size)
+        )
         return np.round(8 * found) / 8 if self.rounded else found
 
 
@@ -69,7 +71,11 @@ class Stating(Noisy):
     def law(self, data: float) -> Any:
         """Return the law before rounding."""
         centre = np.array([float(data)])
-        return GaussianLaw(centre, self.stated) if self.gaussian else LaplaceLaw(centre, np.array([self.stated]))
+        return (
+            GaussianLaw(centre, self.stated)
+            if self.gaussian
+            else LaplaceLaw(centre, np.array([self.stated]))
+        )
 
 
 class OfOutput(Stating):
@@ -98,7 +104,11 @@ def continuous(case: Case) -> None:
     code, law = truth(scale), None if not stating else truth(stated)
     if stating and stated == scale:
         law = code
-    kinds = ((GaussianDP, ApproxDP) if gaussian else (PureDP, PureDP, ApproxDP)) if case.rng.random() < 0.8 else ()
+    kinds = (
+        ((GaussianDP, ApproxDP) if gaussian else (PureDP, PureDP, ApproxDP))
+        if case.rng.random() < 0.8
+        else ()
+    )
     claim = claim_near(case, law or code, kinds)
     if claim is None:
         return
@@ -111,7 +121,13 @@ def continuous(case: Case) -> None:
     if stating:
         mechanism = (BeforeRounding if rounded else OfOutput)(*made, stated)
     evidence, calls = case.pick(
-        ((None, 60), (["game"], 60), (["exact"], 1), (["exact"], 1), (["exact", "counting"], 2_200))
+        (
+            (None, 60),
+            (["game"], 60),
+            (["exact"], 1),
+            (["exact"], 1),
+            (["exact", "counting"], 2_200),
+        )
     )
     if not (stating and isinstance(claim, PureDP | ApproxDP | GaussianDP)):
         evidence, calls = ["game"], 60
@@ -120,7 +136,13 @@ def continuous(case: Case) -> None:
     pairs = AnyValues((0.0, other), finite=True)
     # What is said of a law before rounding, or of other noise, is not about the code.
     seen = code if not rounded else _AtMost(code)
-    case.audit(lambda: Audit(mechanism, claim, pairs, evidence=evidence), claim, seen, law=law, calls=calls)
+    case.audit(
+        lambda: Audit(mechanism, claim, pairs, evidence=evidence),
+        claim,
+        seen,
+        law=law,
+        calls=calls,
+    )
 
 
 @dataclass(frozen=True)
@@ -160,7 +182,11 @@ class Estimate:
 
     def output_range(self, data: float) -> tuple[float, float] | None:
         """Return the range where it is declared."""
-        return (data + min(self.errors), data + max(self.errors)) if self.declared else None
+        return (
+            (data + min(self.errors), data + max(self.errors))
+            if self.declared
+            else None
+        )
 
 
 def estimates(case: Case) -> None:
@@ -168,13 +194,18 @@ def estimates(case: Case) -> None:
     size = int(case.rng.integers(2, 5))
     weights = [int(w) for w in case.rng.integers(1, 12, size)]
     chances = [Fraction(w, sum(weights)) for w in weights]
-    errors = [Fraction(int(e), 8) for e in case.rng.choice(33, size, replace=False) - 16]
+    errors = [
+        Fraction(int(e), 8) for e in case.rng.choice(33, size, replace=False) - 16
+    ]
     mean = sum((e * p for e, p in zip(errors, chances, strict=True)), Fraction(0))
     if case.rng.random() < 0.5:
         errors, mean = [e - mean for e in errors], Fraction(0)
     errors = [Fraction(float(e)) for e in errors]
     mean = sum((e * p for e, p in zip(errors, chances, strict=True)), Fraction(0))
-    variance = sum((e**2 * p for e, p in zip(errors, chances, strict=True)), Fraction(0)) - mean**2
+    variance = (
+        sum((e**2 * p for e, p in zip(errors, chances, strict=True)), Fraction(0))
+        - mean**2
+    )
     # Without a declared range the tests are asymptotic, and nothing holds at a tiny α.
     declared = bool(case.alpha < 1e-3 or case.rng.random() < 0.7)
     bias, near = float(abs(mean)), case.near()
@@ -182,25 +213,35 @@ def estimates(case: Case) -> None:
     if case.rng.random() < 0.6:
         margin = bias * near if bias > 1e-9 else float(case.pick((0.05, 0.3)))
         promise = Unbiased(lambda x: x, margin, almost=bool(case.rng.random() < 0.5))
-    case.told = (
-        f"errors {[str(e) for e in errors]} of {[str(p) for p in chances]}, declared range: {declared}, {promise}"
+    case.told = f"errors {[str(e) for e in errors]} of {[str(p) for p in chances]}, declared range: {declared}, {promise}"
+    estimate = Estimate(
+        [float(e) for e in errors], [float(p) for p in chances], declared, case.told
     )
-    estimate = Estimate([float(e) for e in errors], [float(p) for p in chances], declared, case.told)
     inputs = {"0": [0.0], "5": [5.0]}
     settings = Settings(case.alpha, 900, case.seed, f"case {case.number}")
     about = type(promise).__name__ + ("" if declared else ", no range declared")
-    result = case.attempt("estimation", about, lambda: run_audit(Audit(estimate, promise, inputs=inputs), settings))
+    result = case.attempt(
+        "estimation",
+        about,
+        lambda: run_audit(Audit(estimate, promise, inputs=inputs), settings),
+    )
     if result is None:
         return
     if isinstance(promise, Unbiased):
         # An expectation in doubles is off by what 5 plus an error is rounded by.
-        true = abs(mean) <= (Fraction(promise.margin) if promise.almost else Fraction(1, 10**15))
+        true = abs(mean) <= (
+            Fraction(promise.margin) if promise.almost else Fraction(1, 10**15)
+        )
         equivalent = abs(mean) <= Fraction(promise.margin)
     else:
         true = equivalent = variance <= Fraction(promise.bound)
-    wrong = {Verdict.VIOLATED: true, Verdict.EQUIVALENT: not equivalent}.get(result.verdict, False)
+    wrong = {Verdict.VIOLATED: true, Verdict.EQUIVALENT: not equivalent}.get(
+        result.verdict, False
+    )
     known = f"bias {float(mean):.12g}, variance {float(variance):.12g}"
-    case.says("estimation", about, result.verdict, known if wrong else "", by_chance=True)
+    case.says(
+        "estimation", about, result.verdict, known if wrong else "", by_chance=True
+    )
 
 
 # sensitivities
@@ -221,7 +262,9 @@ class Calibrated:
 
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Any:
         """Return noisy answers."""
-        return self.query(data, rng) + self.sensitivity * rng.laplace(size=(size, len(self.weights)))
+        return self.query(data, rng) + self.sensitivity * rng.laplace(
+            size=(size, len(self.weights))
+        )
 
 
 def sensitivity(case: Case) -> None:
@@ -235,22 +278,46 @@ def sensitivity(case: Case) -> None:
     true = Fraction(0)
     for a in values:
         for b in values:
-            moved = [abs(Fraction(float(w)) * (x - y)) for w, x, y in zip(weights, a, b, strict=True)]
-            found = {"l1": sum(moved, Fraction(0)), "l2": sum((m**2 for m in moved), Fraction(0)), "linf": max(moved)}
+            moved = [
+                abs(Fraction(float(w)) * (x - y))
+                for w, x, y in zip(weights, a, b, strict=True)
+            ]
+            found = {
+                "l1": sum(moved, Fraction(0)),
+                "l2": sum((m**2 for m in moved), Fraction(0)),
+                "linf": max(moved),
+            }
             true = max(true, found[norm])  # of l2 the square
     near = case.near()
     declared = (math.sqrt(true) if norm == "l2" else float(true)) * near
     if not declared:
         return
     kept = Fraction(declared) ** (2 if norm == "l2" else 1) >= true
-    case.told = f"weights {weights.tolist()} on {values}, {norm} sensitivity {declared!r}"
+    case.told = (
+        f"weights {weights.tolist()} on {values}, {norm} sensitivity {declared!r}"
+    )
     mechanism = Calibrated(weights, declared, norm, case.told)
-    built = partial(Audit, mechanism, PureDP(1.0), AnyValues(tuple(values), finite=True), evidence=["sensitivity"])
+    built = partial(
+        Audit,
+        mechanism,
+        PureDP(1.0),
+        AnyValues(tuple(values), finite=True),
+        evidence=["sensitivity"],
+    )
     settings = Settings(case.alpha, 1, case.seed, f"case {case.number}")
     result = case.attempt("sensitivity", norm, lambda: run_audit(built(), settings))
     if result is not None:
-        wrong = f"the largest difference{' squared' if norm == 'l2' else ''} is {true}" if kept else ""
-        case.says("sensitivity", norm, result.verdict, wrong if result.verdict is Verdict.MISCALIBRATED else "")
+        wrong = (
+            f"the largest difference{' squared' if norm == 'l2' else ''} is {true}"
+            if kept
+            else ""
+        )
+        case.says(
+            "sensitivity",
+            norm,
+            result.verdict,
+            wrong if result.verdict is Verdict.MISCALIBRATED else "",
+        )
 
 
 # canaries
@@ -260,14 +327,23 @@ def canaries(case: Case) -> None:
     """Audit one training, or three, whose canaries are each protected as a claim says and no more."""
     name = case.pick(list(TIGHT))
     tight, factor = TIGHT[name], float(case.pick((1 + 1e-9, 1.0, 1.3, 0.4)))
-    holding: Any = ApproxDP(tight.claim.level, tight.at_once) if tight.at_once else tight.claim
-    claim = holding if name == "accountant" or factor == 1.0 else holding.at(holding.level * factor)
-    count, trainings = int(case.pick((30, 120))), int(case.pick((1, 3)))
-    case.told = (
-        f"{count} canaries in {trainings} trainings, tight for {holding}{', at once' if tight.at_once else ''}: {claim}"
+    holding: Any = (
+        ApproxDP(tight.claim.level, tight.at_once) if tight.at_once else tight.claim
     )
+    claim = (
+        holding
+        if name == "accountant" or factor == 1.0
+        else holding.at(holding.level * factor)
+    )
+    count, trainings = int(case.pick((30, 120))), int(case.pick((1, 3)))
+    case.told = f"{count} canaries in {trainings} trainings, tight for {holding}{', at once' if tight.at_once else ''}: {claim}"  # noqa: E501
     built = partial(
-        Audit, lambda data, rng: tight(data, rng), claim, Canaries(count), evidence=["one_run"], calls=trainings
+        Audit,
+        lambda data, rng: tight(data, rng),
+        claim,
+        Canaries(count),
+        evidence=["one_run"],
+        calls=trainings,
     )
     settings = Settings(case.alpha, trainings, case.seed, f"case {case.number}")
     about = type(claim).__name__
@@ -278,7 +354,9 @@ def canaries(case: Case) -> None:
     if result.verdict is Verdict.VIOLATED and claim.level >= holding.level:
         wrong.append(f"VIOLATED, and {holding} holds")
     # Of a curve that is only implied, the level is one of the curve.
-    if result.epsilon_lower is not None and result.epsilon_lower > holding.level * (1 + FLOATS):
+    if result.epsilon_lower is not None and result.epsilon_lower > holding.level * (
+        1 + FLOATS
+    ):
         wrong.append(f"lower bound {result.epsilon_lower!r} above {holding.level!r}")
     case.says("one_run", about, result.verdict, "; ".join(wrong), by_chance=True)
 
@@ -314,7 +392,8 @@ def counts(case: Case) -> None:
     q = float(case.pick((0.5, 0.1, 0.01, expit(-level), ndtr(-level / 2))))
     numbers = [int(case.pick((10, 60, 200))) for _ in range(2)]
     first, second = (
-        int(case.rng.binomial(n, float(p))) for n, p in zip(numbers, (curve.most(q, level), q), strict=True)
+        int(case.rng.binomial(n, float(p)))
+        for n, p in zip(numbers, (curve.most(q, level), q), strict=True)
     )
     method = case.pick(("exact", "clopper-pearson"))
     case.told = f"{first} of {numbers[0]} and {second} of {numbers[1]}, {method}, {parameter} {level!r}, δ = {delta}"
@@ -341,16 +420,24 @@ def guesses(case: Case) -> None:
     """Bound a level from right guesses, each as often right as the level allows, all at once with probability δ."""
     _, level, delta, claim = _parameter(case)
     number, canary = int(case.pick((20, 100))), int(case.pick((1, 3)))
-    right = number if case.rng.random() < delta else int(case.rng.binomial(number, expit(level)))
-    method = "auto" if delta == 0 else case.pick(("auto", "one-run"))
-    case.told = (
-        f"{right} of {number} right of {number * canary} canaries, ε = {level!r}, δ = {delta}, {claim!r}, {method}"
+    right = (
+        number
+        if case.rng.random() < delta
+        else int(case.rng.binomial(number, expit(level)))
     )
+    method = "auto" if delta == 0 else case.pick(("auto", "one-run"))
+    case.told = f"{right} of {number} right of {number * canary} canaries, ε = {level!r}, δ = {delta}, {claim!r}, {method}"
     _bound(
         case,
         f"guesses, {method}",
         lambda: from_guesses(
-            right, number, canaries=number * canary, delta=delta, alpha=case.alpha, claim=claim, method=method
+            right,
+            number,
+            canaries=number * canary,
+            delta=delta,
+            alpha=case.alpha,
+            claim=claim,
+            method=method,
         ),
         level,
     )
@@ -360,17 +447,35 @@ def scores(case: Case) -> None:
     """Bound a level from scores with labels, or from outputs of two inputs: Laplace or Gaussian noise as it is."""
     gaussian, level = bool(case.rng.random() < 0.5), float(case.rng.uniform(0.2, 3))
     number, design = int(case.pick((40, 200))), case.pick(("coin", "arms", "outputs"))
-    labels = case.rng.integers(0, 2, number) if design == "coin" else np.arange(number) % 2
-    noise = case.rng.normal(size=number) / level if gaussian else case.rng.laplace(size=number) / level
+    labels = (
+        case.rng.integers(0, 2, number) if design == "coin" else np.arange(number) % 2
+    )
+    noise = (
+        case.rng.normal(size=number) / level
+        if gaussian
+        else case.rng.laplace(size=number) / level
+    )
     values, claim = labels + noise, level * max(case.near(), 1.0)
-    asked: dict[str, Any] = {"parameter": "mu" if gaussian else "epsilon", "alpha": case.alpha, "claim": claim}
+    asked: dict[str, Any] = {
+        "parameter": "mu" if gaussian else "epsilon",
+        "alpha": case.alpha,
+        "claim": claim,
+    }
     method = case.pick(_methods(design, gaussian))
     case.told = f"{number} values, {design}, {'μ' if gaussian else 'ε'} = {level!r}, claim {claim!r}, {method}"
 
     def record() -> Any:
         if design == "outputs":
-            return from_outputs(values[labels == 1], values[labels == 0], method=method, seed=case.number, **asked)
-        return from_scores(values, labels, design=design, method=method, seed=case.number, **asked)
+            return from_outputs(
+                values[labels == 1],
+                values[labels == 0],
+                method=method,
+                seed=case.number,
+                **asked,
+            )
+        return from_scores(
+            values, labels, design=design, method=method, seed=case.number, **asked
+        )
 
     _bound(case, f"{design}, {method}", record, level)
 

@@ -16,7 +16,15 @@ from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View
 from benchmarks.verdicts.accountants import accounting
 from benchmarks.verdicts.case import ALPHA, NEVER, Case
 from benchmarks.verdicts.finite import finite, remembering
-from benchmarks.verdicts.others import canaries, continuous, counts, estimates, guesses, scores, sensitivity
+from benchmarks.verdicts.others import (
+    canaries,
+    continuous,
+    counts,
+    estimates,
+    guesses,
+    scores,
+    sensitivity,
+)
 from benchmarks.verdicts.whole import continued, ensemble, trainer
 
 CASES, QUICK = 5_000, 250
@@ -40,7 +48,15 @@ FAMILIES: Mapping[Callable[[Case], None], int] = {
 RARE: Mapping[int, Callable[[Case], None]] = {7: ensemble, 57: continued}
 """What takes seconds: one case of ``EVERY`` each, by its number."""
 EVERY = 400
-VERDICTS = ("CERTIFIED", "EQUIVALENT", "VIOLATED", "MISCALIBRATED", "NOT_REFUTED", "INCONCLUSIVE", "ERROR")
+VERDICTS = (
+    "CERTIFIED",
+    "EQUIVALENT",
+    "VIOLATED",
+    "MISCALIBRATED",
+    "NOT_REFUTED",
+    "INCONCLUSIVE",
+    "ERROR",
+)
 
 
 def carried_out(seed: int, number: int) -> Case:
@@ -49,11 +65,15 @@ def carried_out(seed: int, number: int) -> Case:
     family = RARE.get(number % EVERY)
     if family is None:
         weights = np.array([*FAMILIES.values()], float)
-        family = [*FAMILIES][int(case.rng.choice(len(weights), p=weights / weights.sum()))]
+        family = [*FAMILIES][
+            int(case.rng.choice(len(weights), p=weights / weights.sum()))
+        ]
     try:
         family(case)
     except Exception as error:  # of the generator itself: it is reported as what it is
-        case.says("generator", family.__name__, "ERROR", f"{type(error).__name__}: {error}")
+        case.says(
+            "generator", family.__name__, "ERROR", f"{type(error).__name__}: {error}"
+        )
     return case
 
 
@@ -69,7 +89,13 @@ def chunk(seed: int, first: int, cases: int) -> Result:
             row[said.verdict] += 1
             row["tried"] += said.tried
             if said.wrong:
-                row["by chance" if said.by_chance else "error" if said.verdict == "ERROR" else "wrong"] += 1
+                row[
+                    "by chance"
+                    if said.by_chance
+                    else "error"
+                    if said.verdict == "ERROR"
+                    else "wrong"
+                ] += 1
                 wrong.append(
                     {
                         "row": said.row,
@@ -80,7 +106,11 @@ def chunk(seed: int, first: int, cases: int) -> Result:
                         "command": f"python -m benchmarks verdicts --case {number} --seed {seed}",
                     }
                 )
-    return {"rows": {row: dict(counted) for row, counted in rows.items()}, "cases": cases, "wrong": wrong}
+    return {
+        "rows": {row: dict(counted) for row, counted in rows.items()},
+        "cases": cases,
+        "wrong": wrong,
+    }
 
 
 def units(options: Options) -> dict[str, partial[Result]]:
@@ -106,7 +136,9 @@ def view(results: Results) -> View:
     bars = [
         Bar(
             f"no wrong verdict or bound that is not a matter of α, of {CASES:,} cases",
-            (total["wrong"] == 0 and (complete or None)) if total["wrong"] == 0 else False,
+            (total["wrong"] == 0 and (complete or None))
+            if total["wrong"] == 0
+            else False,
             f"{total['wrong']:,} of {total['cases']:,} verdicts in {cases:,} cases",
         ),
         Bar(
@@ -114,7 +146,11 @@ def view(results: Results) -> View:
             False if beyond else (complete or None),
             f"{total['by chance']:,} of {total['tried']:,}; beyond chance ({CONFIDENCE:.1%}): {'; '.join(beyond) or 'none'}",
         ),
-        Bar("no error: all input is valid", False if total["error"] else (complete or None), f"{total['error']:,}"),
+        Bar(
+            "no error: all input is valid",
+            False if total["error"] else (complete or None),
+            f"{total['error']:,}",
+        ),
     ]
     return View(bars, [_counts(rows), *_listed(found)])
 
@@ -125,7 +161,9 @@ def limit(tried: int) -> int:
 
 
 def _counts(rows: Mapping[str, Counter[str]]) -> Table:
-    other = sorted({key for n in rows.values() for key in n if key.isupper()} - {*VERDICTS})
+    other = sorted(
+        {key for n in rows.values() for key in n if key.isupper()} - {*VERDICTS}
+    )
     columns = [*VERDICTS, *other]
     lines = [
         [
@@ -133,13 +171,21 @@ def _counts(rows: Mapping[str, Counter[str]]) -> Table:
             f"{n['cases']:,}",
             *(f"{n[verdict]:,}" if n[verdict] else "" for verdict in columns),
             f"{n['wrong']:,}",
-            f"{n['by chance']:,} of {n['tried']:,} (≤ {limit(n['tried'])})" if n["tried"] else "",
+            f"{n['by chance']:,} of {n['tried']:,} (≤ {limit(n['tried'])})"
+            if n["tried"]
+            else "",
         ]
         for row, n in sorted(rows.items())
     ]
     return Table(
         "Verdicts",
-        ["Evidence and claim", "Cases", *columns, "Wrong", f"Wrong by chance, α = {ALPHA:g}"],
+        [
+            "Evidence and claim",
+            "Cases",
+            *columns,
+            "Wrong",
+            f"Wrong by chance, α = {ALPHA:g}",
+        ],
         lines,
         f"Half of the cases have α = {ALPHA:g}, and count in the last column, with what α explains at {CONFIDENCE:.1%}. The "
         f"others have α = {NEVER:g}: no error by chance is to be expected, so that one counts as wrong.",
@@ -150,19 +196,37 @@ def _listed(found: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Errors and wrong verdicts, those that differ in numbers alone under one heading."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for each in found:
-        kind = "error" if each["verdict"] == "ERROR" else "by chance" if each["by_chance"] else "wrong"
+        kind = (
+            "error"
+            if each["verdict"] == "ERROR"
+            else "by chance"
+            if each["by_chance"]
+            else "wrong"
+        )
         alike = re.sub(r"\d[\d.,e+-]*|0x\w+", "#", each["why"])[:120]
         groups.setdefault((kind, f"{each['row']}: {alike}"), []).append(each)
     titles = {"wrong": "Wrong", "error": "Errors", "by chance": "Wrong by chance"}
     tables = []
     for kind, title in titles.items():
         lines = [
-            [each[0]["row"], str(len(each)), each[0]["why"], each[0]["told"], each[0]["command"]]
+            [
+                each[0]["row"],
+                str(len(each)),
+                each[0]["why"],
+                each[0]["told"],
+                each[0]["command"],
+            ]
             for (of, _), each in sorted(groups.items(), key=lambda item: -len(item[1]))
             if of == kind
         ]
         if lines:
-            tables.append(Table(title, ["Evidence and claim", "Times", "The first", "Of", "Again"], lines))
+            tables.append(
+                Table(
+                    title,
+                    ["Evidence and claim", "Times", "The first", "Of", "Again"],
+                    lines,
+                )
+            )
     return tables
 
 
@@ -176,7 +240,10 @@ def replay(seed: int, number: int) -> tuple[str, bool]:
             lines.append(f"  in all: {shown.verdict}: {shown.summary}")
         else:
             lines.append(f"  {shown}")
-    lines += [f"{said.row}: {said.verdict}{': WRONG: ' + said.wrong if said.wrong else ''}" for said in case.said]
+    lines += [
+        f"{said.row}: {said.verdict}{': WRONG: ' + said.wrong if said.wrong else ''}"
+        for said in case.said
+    ]
     return "\n".join(lines), any(said.wrong for said in case.said)
 
 

@@ -27,7 +27,9 @@ class Concentrated:
         """Return Proposition 12 of Canonne, Kamath & Steinke (2020) at the best of many orders, up to 1 %."""
         orders = 1 + np.geomspace(1e-3, 1e4, 4_000)
         logs = (
-            (orders - 1) * (orders * self.value - float(epsilon)) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
+            (orders - 1) * (orders * self.value - float(epsilon))
+            + orders * np.log1p(-1 / orders)
+            - np.log(orders - 1)
         )
         return arb(0), arb(min(1.0, math.exp(min(0.0, float(logs.min()))) * 1.0))
 
@@ -58,7 +60,11 @@ class CurveOf:
         if name.startswith("_"):
             raise AttributeError(name)
         of = getattr(self.pair, name)
-        return of if name in ("delta", "epsilon") else lambda *given: (of(*given)[0], INFINITE)
+        return (
+            of
+            if name in ("delta", "epsilon")
+            else lambda *given: (of(*given)[0], INFINITE)
+        )
 
 
 @dataclass(frozen=True)
@@ -97,12 +103,18 @@ class Mixture:
     def _points(self) -> tuple[Any, Any, Any]:
         """Abscissas with the weights of both laws there, and the loss."""
         low, high = -REACH * self.sigma, max(self.means) + REACH * self.sigma
-        ends = np.linspace(low, high, PIECES * math.ceil((high - low) / (24 * self.sigma)) + 1)
+        ends = np.linspace(
+            low, high, PIECES * math.ceil((high - low) / (24 * self.sigma)) + 1
+        )
         half = np.diff(ends) / 2
         x = (ends[:-1] + half)[:, None] + half[:, None] * NODES
         weight = (half[:, None] * WEIGHTS).ravel()
         x = x.ravel()
-        without = weight * np.exp(-((x / self.sigma) ** 2) / 2) / (self.sigma * math.sqrt(2 * math.pi))
+        without = (
+            weight
+            * np.exp(-((x / self.sigma) ** 2) / 2)
+            / (self.sigma * math.sqrt(2 * math.pi))
+        )
         loss = self._loss(x)
         return without * np.exp(loss), without, loss
 
@@ -117,7 +129,9 @@ class Mixture:
 
     @cached_property
     def _table(self) -> tuple[Any, Any]:
-        x = np.linspace(-12 * self.sigma - 40, max(self.means) + 12 * self.sigma, 40_001)
+        x = np.linspace(
+            -12 * self.sigma - 40, max(self.means) + 12 * self.sigma, 40_001
+        )
         return x, np.maximum.accumulate(self._loss(x))
 
     def _one(self, epsilon: Any, *, removed: bool) -> Any:
@@ -125,13 +139,22 @@ class Mixture:
         epsilon = np.asarray(epsilon, float)
         # No event is better, so an error of the threshold costs its square.
         x, losses = self._table
-        at, sign = np.interp(epsilon if removed else -epsilon, losses, x), -1.0 if removed else 1.0
-        mixed = sum(s * ndtr(sign * (at - m) / self.sigma) for m, s in zip(self.means, self.shares, strict=True))
+        at, sign = (
+            np.interp(epsilon if removed else -epsilon, losses, x),
+            -1.0 if removed else 1.0,
+        )
+        mixed = sum(
+            s * ndtr(sign * (at - m) / self.sigma)
+            for m, s in zip(self.means, self.shares, strict=True)
+        )
         plain_log = log_ndtr(sign * at / self.sigma)
         if removed:
             return np.maximum(mixed - np.exp(np.minimum(epsilon + plain_log, 700)), 0.0)
         with np.errstate(divide="ignore"):
-            return np.maximum(np.exp(plain_log) - np.exp(np.minimum(epsilon + np.log(mixed), 700)), 0.0)
+            return np.maximum(
+                np.exp(plain_log) - np.exp(np.minimum(epsilon + np.log(mixed), 700)),
+                0.0,
+            )
 
     def _of(self, epsilon: Any, steps: int, *, removed: bool) -> Any:
         if steps == 1:
@@ -139,12 +162,17 @@ class Mixture:
         mixed, plain, loss = self._points
         weight, moved = (mixed, loss) if removed else (plain, -loss)
         kept = weight > 1e-18
-        inner = self._of(np.asarray(epsilon)[..., None] - moved[kept], steps - 1, removed=removed)
+        inner = self._of(
+            np.asarray(epsilon)[..., None] - moved[kept], steps - 1, removed=removed
+        )
         return (weight[kept] * inner).sum(axis=-1)
 
     @cache  # noqa: B019  # a pair lives as long as its case
     def _delta(self, epsilon: float) -> float:
-        return max(float(self._of(epsilon, self.steps, removed=removed)) for removed in (True, False))
+        return max(
+            float(self._of(epsilon, self.steps, removed=removed))
+            for removed in (True, False)
+        )
 
     def delta(self, epsilon: arb) -> Limits:
         """Return δ(ε), with an absolute error beside the relative one."""
@@ -163,8 +191,12 @@ class Mixture:
             low, high = high, 2 * high
         for _ in range(25):
             middle = (low + high) / 2
-            low, high = (low, middle) if self._delta(middle) <= float(delta) else (middle, high)
-        return (arb(low) * (1 - arb(1e-5)) - 1e-6).max(arb(0)), arb(high) * (1 + arb(1e-5)) + 1e-6
+            low, high = (
+                (low, middle) if self._delta(middle) <= float(delta) else (middle, high)
+            )
+        return (arb(low) * (1 - arb(1e-5)) - 1e-6).max(arb(0)), arb(high) * (
+            1 + arb(1e-5)
+        ) + 1e-6
 
     def mu(self) -> Limits:
         """Return a lower bound from a grid of thresholds of one step, which all steps lose at least."""
@@ -172,7 +204,11 @@ class Mixture:
         for x in np.linspace(-3 * self.sigma, max(self.means) + 4 * self.sigma, 200):
             tails = [ndtr(-(x - m) / self.sigma) for m in self.means]
             p, q = float(np.dot(self.shares, tails)), float(ndtr(-x / self.sigma))
-            worst = max(worst, abs(float(ndtri(p) - ndtri(q)))) if 1e-12 < p < 1 - 1e-12 and q > 1e-12 else worst
+            worst = (
+                max(worst, abs(float(ndtri(p) - ndtri(q))))
+                if 1e-12 < p < 1 - 1e-12 and q > 1e-12
+                else worst
+            )
         return floating(worst)[0], INFINITE
 
     def renyi(self, order: arb) -> Limits:
@@ -186,13 +222,17 @@ class Mixture:
                 self.steps * float(logsumexp((a - 1) * part, b=weight)) / (a - 1)
                 for weight, part in ((mixed, loss), (plain, -loss))
             ]
-        reach = (a * max(self.means)) > REACH * self.sigma + max(self.means) - 6 * self.sigma
+        reach = (a * max(self.means)) > REACH * self.sigma + max(
+            self.means
+        ) - 6 * self.sigma
         low = floating(max(both), 1e-6)[0]
         return low, INFINITE if reach else floating(max(both), 1e-6)[1]
 
     def rho(self) -> Limits:
         """Return the largest of a few orders as a lower bound."""
-        found = [self.renyi(arb(a))[0] / arb(a) for a in (1.01, 1.5, 2.0, 3.0, 6.0, 12.0)]
+        found = [
+            self.renyi(arb(a))[0] / arb(a) for a in (1.01, 1.5, 2.0, 3.0, 6.0, 12.0)
+        ]
         worst = found[0]
         for each in found[1:]:
             worst = worst.max(each)
@@ -212,20 +252,34 @@ class Permuted:
     @cached_property
     def _cells(self) -> tuple[Any, Any, Any]:
         """Weights of both laws on a lattice of outputs, and the log ratio; sums over a lattice are next to exact."""
-        step = min(self.sigma, self.sigma**2) / 16 if self.batches == 2 else self.sigma / 5
+        step = (
+            min(self.sigma, self.sigma**2) / 16 if self.batches == 2 else self.sigma / 5
+        )
         x = np.arange(-8.5 * self.sigma, 2 + 8.5 * self.sigma, step)
-        density = np.exp(-((x / self.sigma) ** 2) / 2) * step / (self.sigma * math.sqrt(2 * math.pi))
+        density = (
+            np.exp(-((x / self.sigma) ** 2) / 2)
+            * step
+            / (self.sigma * math.sqrt(2 * math.pi))
+        )
         grid = np.stack(np.meshgrid(*[x] * self.batches, indexing="ij"))
-        base = np.prod(np.stack(np.meshgrid(*[density] * self.batches, indexing="ij")), axis=0)
-        ratios = [np.exp((grid - m / 2) * m / self.sigma**2).mean(axis=0) for m in (2.0, 1.0)]
+        base = np.prod(
+            np.stack(np.meshgrid(*[density] * self.batches, indexing="ij")), axis=0
+        )
+        ratios = [
+            np.exp((grid - m / 2) * m / self.sigma**2).mean(axis=0) for m in (2.0, 1.0)
+        ]
         return base * ratios[0], base * ratios[1], np.log(ratios[0] / ratios[1])
 
     def delta(self, epsilon: arb) -> Limits:
         """Return δ(ε) from below: positive parts have a kink, so that a lattice is right to 0.5 %, a coarse one to 5 %."""
         p, q, _ = self._cells
         factor = math.exp(min(float(epsilon), 700.0))
-        found = max(float(np.maximum(a - factor * b, 0).sum()) for a, b in ((p, q), (q, p)))
-        return arb(max(0.0, found * (1 - (5e-3 if self.batches == 2 else 5e-2)) - 1e-9)), arb(1)
+        found = max(
+            float(np.maximum(a - factor * b, 0).sum()) for a, b in ((p, q), (q, p))
+        )
+        return arb(
+            max(0.0, found * (1 - (5e-3 if self.batches == 2 else 5e-2)) - 1e-9)
+        ), arb(1)
 
     def epsilon(self, delta: arb) -> Limits:
         """Return the inverse, from below."""
@@ -243,7 +297,10 @@ class Permuted:
         a = float(order)
         if a > 2.5:
             return arb(0), INFINITE
-        both = [float(logsumexp((a - 1) * part, b=weight)) / (a - 1) for weight, part in ((p, loss), (q, -loss))]
+        both = [
+            float(logsumexp((a - 1) * part, b=weight)) / (a - 1)
+            for weight, part in ((p, loss), (q, -loss))
+        ]
         return arb(max(0.0, max(both) * (1 - 1e-3))), INFINITE
 
     def rho(self) -> Limits:

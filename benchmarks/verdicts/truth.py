@@ -18,7 +18,14 @@ import numpy as np
 from flint import arb
 from scipy.special import logsumexp, ndtri
 
-from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from auditdp import (
+    AccountedDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from auditdp.claims.claim import Claim
 from auditdp.mechanism.laws import precision
 
@@ -53,7 +60,10 @@ def holds(truth: Truth, claim: Claim) -> bool | None:
     """Return whether a claim is true; None where that is not decided."""
     with precision(BITS):
         if isinstance(claim, AccountedDP):
-            said = [_at_most(truth.delta(arb(float(e))), float(d)) for e, d in claim.statements()]
+            said = [
+                _at_most(truth.delta(arb(float(e))), float(d))
+                for e, d in claim.statements()
+            ]
             return False if False in said else None if None in said else True
         if isinstance(claim, ApproxDP) and claim.delta > 0:
             return _at_most(truth.delta(arb(float(claim.epsilon))), float(claim.delta))
@@ -118,7 +128,10 @@ class Finite:
         """Return the sum of (p - e^ε q)₊, in the worse order."""
         factor, zero = epsilon.exp(), arb(0)
         both = [
-            sum(((a - factor * b).max(zero) for a, b in zip(one, other, strict=True)), zero)
+            sum(
+                ((a - factor * b).max(zero) for a, b in zip(one, other, strict=True)),
+                zero,
+            )
             for one, other in ((self.p, self.q), (self.q, self.p))
         ]
         worst = both[0].max(both[1])
@@ -151,7 +164,9 @@ class Finite:
         for one, other in ((self.p, self.q), (self.q, self.p)):
             if any(b == 0 and a > 0 for a, b in zip(one, other, strict=True)):
                 return INFINITE, INFINITE
-            terms = (b * (a / b) ** order for a, b in zip(one, other, strict=True) if a > 0)
+            terms = (
+                b * (a / b) ** order for a, b in zip(one, other, strict=True) if a > 0
+            )
             worst = worst.max(sum(terms, arb(0)).log() / (order - 1))
         return worst, worst
 
@@ -177,7 +192,11 @@ class Finite:
 def _telling(p: Sequence[arb], q: Sequence[arb]) -> tuple[list[arb], list[arb]]:
     rows = [(a, b) for a, b in zip(p, q, strict=True) if a > 0]
     certain = [row for row in rows if row[1] == 0]
-    others = sorted((row for row in rows if row[1] > 0), key=lambda row: (row[0] / row[1]).mid(), reverse=True)
+    others = sorted(
+        (row for row in rows if row[1] > 0),
+        key=lambda row: (row[0] / row[1]).mid(),
+        reverse=True,
+    )
     first, second, a, b = [], [], arb(0), arb(0)
     for x, y in [*certain, *others]:
         a, b = a + x, b + y
@@ -187,7 +206,11 @@ def _telling(p: Sequence[arb], q: Sequence[arb]) -> tuple[list[arb], list[arb]]:
 
 
 def _quantile(probability: arb) -> float:
-    return float(ndtri(float(probability))) if probability < 0.5 else -float(ndtri(max(0.0, float(1 - probability))))
+    return (
+        float(ndtri(float(probability)))
+        if probability < 0.5
+        else -float(ndtri(max(0.0, float(1 - probability))))
+    )
 
 
 class _Closed:
@@ -273,7 +296,10 @@ class LaplacePair(_Closed):
         """Return the largest distance of quantiles at thresholds on a grid."""
         apart = float(self.apart)
         at = np.linspace(-40.0, 40.0, 8_001)
-        tails = [np.where(x > 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2) for x in (at - apart, at)]
+        tails = [
+            np.where(x > 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2)
+            for x in (at - apart, at)
+        ]
         return floating(float(np.nanmax(ndtri(tails[0]) - ndtri(tails[1]))), 1e-3)
 
     def renyi(self, order: arb) -> Limits:
@@ -286,7 +312,10 @@ class LaplacePair(_Closed):
         """Return bounds from a grid of orders."""
         found = np.array([float(self.renyi(arb(float(a)))[0]) for a in ORDERS[::10]])
         low = float(np.max(found / ORDERS[::10]))
-        high = max(float(np.max(found / np.append(1.0, ORDERS[:-10:10]))), float(self.apart) / ORDERS[-1])
+        high = max(
+            float(np.max(found / np.append(1.0, ORDERS[:-10:10]))),
+            float(self.apart) / ORDERS[-1],
+        )
         return floating(low)[0], floating(high)[1]
 
 

@@ -15,7 +15,16 @@ import numpy as np
 from flint import arb
 
 import auditdp
-from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, PureDP, RenyiDP, Verdict, ZeroConcentratedDP
+from auditdp import (
+    AccountedDP,
+    ApproxDP,
+    Audit,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    Verdict,
+    ZeroConcentratedDP,
+)
 from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.mechanism.laws import precision
 from auditdp.training import audit_training
@@ -40,7 +49,11 @@ def trainer(case: Case) -> None:
     apart = float(case.rng.uniform(0.3, 3))
     noise = (1.0 if laplace else steps**0.5) / apart
     with precision(BITS):
-        code: Any = LaplacePair(1 / arb(noise)) if laplace else GaussianPair(arb(steps).sqrt() / arb(noise))
+        code: Any = (
+            LaplacePair(1 / arb(noise))
+            if laplace
+            else GaussianPair(arb(steps).sqrt() / arb(noise))
+        )
 
     def train(data: Any, rng: Rng) -> Any:
         total = np.clip(data, -1, 1).sum()
@@ -50,13 +63,17 @@ def trainer(case: Case) -> None:
     if case.rng.random() < 0.4:
         sigma = noise * float(case.pick((0.5, 1.0, 2.0)))
         claim: Any = AccountedDP(
-            GaussianCurve(sigma), quoted=float(case.pick((1e-5, 1e-2))), family=lambda f: GaussianCurve(sigma * f)
+            GaussianCurve(sigma),
+            quoted=float(case.pick((1e-5, 1e-2))),
+            family=lambda f: GaussianCurve(sigma * f),
         )
     else:
         claim = claim_near(case, code, (PureDP,) if laplace else CURVES)
     if claim is None:
         return
-    trainings = int(case.pick((40, 120, 400))) if isinstance(claim, PureDP | GaussianDP) else 60
+    trainings = (
+        int(case.pick((40, 120, 400))) if isinstance(claim, PureDP | GaussianDP) else 60
+    )
     case.told = (
         f"{trainings} trainings of {1 if laplace else steps} steps with {'Laplace' if laplace else 'Gaussian'} noise "
         f"{noise!r}: {claim}{', a family of Gaussian curves' if getattr(claim, 'family', None) else ''}, α = {case.alpha:g}"
@@ -65,7 +82,9 @@ def trainer(case: Case) -> None:
     found = case.attempt(
         "trainer",
         about,
-        lambda: audit_training(train, claim, WORLDS, calls=trainings, alpha=case.alpha, seed=case.number),
+        lambda: audit_training(
+            train, claim, WORLDS, calls=trainings, alpha=case.alpha, seed=case.number
+        ),
     )
     if found is not None:
         case.judge(found, claim, code, None)
@@ -78,14 +97,25 @@ def ensemble(case: Case) -> None:
     from gnn.ensembles import FinalModel, NoisedSums
     from gnn.ensembles.example import canary_pair, full_batch
 
-    mu, steps, final = float(case.rng.uniform(0.5, 2)), int(case.pick((1, 4))), bool(case.rng.random() < 0.5)
+    mu, steps, final = (
+        float(case.rng.uniform(0.5, 2)),
+        int(case.pick((1, 4))),
+        bool(case.rng.random() < 0.5),
+    )
     made, pair = full_batch(mu, steps), canary_pair(steps, alternating=not final)
     with precision(BITS):
         code = GaussianPair(arb(mu) * (1 + arb(1e-9)))
     claim: Any = GaussianDP(mu * float(case.pick((1 + 2e-9, 1.01, 0.5))))
-    case.told = f"{'final model' if final else 'noised sums'} of {steps} steps, μ = {mu!r}"
+    case.told = (
+        f"{'final model' if final else 'noised sums'} of {steps} steps, μ = {mu!r}"
+    )
     case.audit(
-        lambda: Audit((FinalModel if final else NoisedSums)(made), claim, [pair], evidence=["game"]),
+        lambda: Audit(
+            (FinalModel if final else NoisedSums)(made),
+            claim,
+            [pair],
+            evidence=["game"],
+        ),
         claim,
         code,
         calls=100,
@@ -98,9 +128,17 @@ def continued(case: Case) -> None:
     noise = float(case.rng.uniform(0.4, 2))
     with precision(BITS):
         # Randomised response that keeps a bit with probability e^ε/(1 + e^ε) is ε-DP, up to rounding.
-        code: Any = LaplacePair(1 / arb(noise)) if laplace else _Response(arb(noise) * (1 + arb(1e-12)))
+        code: Any = (
+            LaplacePair(1 / arb(noise))
+            if laplace
+            else _Response(arb(noise) * (1 + arb(1e-12)))
+        )
         claim = claim_near(case, code, (PureDP,))
-    text = CONTINUED.format(mechanism="LaplaceMechanism" if laplace else "Response", noise=noise, claim=claim)
+    text = CONTINUED.format(
+        mechanism="LaplaceMechanism" if laplace else "Response",
+        noise=noise,
+        claim=claim,
+    )
     case.told = f"{'Laplace noise' if laplace else 'randomised response'} {noise!r}, {claim}, run and continued twice"
     result = case.attempt("run --continue", "PureDP", lambda: _ran(text, case))
     if result is None:
@@ -140,6 +178,8 @@ def _ran(text: str, case: Case) -> dict[str, Any]:
                 check=False,
             )
             if done.returncode not in (0, 1):
-                raise RuntimeError(f"auditdp {' '.join(arguments)} ended with {done.returncode}: {done.stderr[-300:]}")
+                raise RuntimeError(
+                    f"auditdp {' '.join(arguments)} ended with {done.returncode}: {done.stderr[-300:]}"
+                )
         (found,) = json.loads(done.stdout)["results"]
         return dict(found)

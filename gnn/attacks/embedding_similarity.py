@@ -31,8 +31,12 @@ def cosine_similarities(embeddings: Tensor, pairs: Any) -> Array:
             f"cosine_similarities: expected finite embeddings of shape (nodes, k), got shape {tuple(embeddings.shape)}"
         )
     unit = torch.nn.functional.normalize(embeddings.detach().double(), dim=1)
-    low, high = (torch.as_tensor(np.asarray(ends), device=unit.device) for ends in pairs)
-    ends = zip(torch.split(low, PAIRS_AT_ONCE), torch.split(high, PAIRS_AT_ONCE), strict=True)
+    low, high = (
+        torch.as_tensor(np.asarray(ends), device=unit.device) for ends in pairs
+    )
+    ends = zip(
+        torch.split(low, PAIRS_AT_ONCE), torch.split(high, PAIRS_AT_ONCE), strict=True
+    )
     parts = [(unit[i] * unit[j]).sum(dim=1) for i, j in ends]
     values: Array = torch.cat(parts).cpu().numpy()
     return values
@@ -68,4 +72,9 @@ def embedding_similarity(
     nodes = len(embeddings)
     candidates = all_pairs(nodes) if pairs is None else np.asarray(pairs, np.int64)
     scores = cosine_similarities(embeddings, candidates)
-    return outcome(scores, are_edges(candidates, edge_index, nodes=nodes), predicted=predicted, rng=rng)
+    return outcome(
+        scores,
+        are_edges(candidates, edge_index, nodes=nodes),
+        predicted=predicted,
+        rng=rng,
+    )

@@ -30,7 +30,11 @@ class Inversion:
 
     def metrics(self) -> dict[str, float]:
         """Return the three figures by name, as an experiment records them."""
-        return {"mismatch": self.mismatch, "reconstruction error": self.error, "cosine": self.cosine}
+        return {
+            "mismatch": self.mismatch,
+            "reconstruction error": self.error,
+            "cosine": self.cosine,
+        }
 
 
 def feature_inversion(
@@ -69,11 +73,15 @@ def feature_inversion(
     check_integer("feature_inversion", "steps", steps, 1)
     check_positive("feature_inversion", "learning_rate", learning_rate)
     if not low < high:
-        raise MechanismError(f"feature_inversion: expected bounds (low, high) with low < high, got {bounds}")
+        raise MechanismError(
+            f"feature_inversion: expected bounds (low, high) with low < high, got {bounds}"
+        )
     with torch.no_grad():
         target = (represent(features) if observed is None else observed).detach()
     size = float(target.square().sum()) or 1.0
-    start = torch.rand(features.shape, generator=generator, dtype=features.dtype).to(features.device)
+    start = torch.rand(features.shape, generator=generator, dtype=features.dtype).to(
+        features.device
+    )
     guess = (low + (high - low) * start).requires_grad_()
     optimiser = torch.optim.Adam([guess], lr=learning_rate * (high - low))
 
@@ -87,7 +95,9 @@ def feature_inversion(
             raise MechanismError(
                 f"feature_inversion: the loss is {loss.item()} at step {step}; use a smaller learning_rate, or look at Z"
             )
-        (guess.grad,) = torch.autograd.grad(loss, guess)  # the weights of the model collect no gradient
+        (guess.grad,) = torch.autograd.grad(
+            loss, guess
+        )  # the weights of the model collect no gradient
         optimiser.step()
         with torch.no_grad():
             guess.clamp_(low, high)
@@ -95,10 +105,14 @@ def feature_inversion(
         found, truth = guess.detach(), features.detach()
         spread = float((truth - truth.mean(dim=0)).square().sum())
         if not spread:
-            raise MechanismError("feature_inversion: all nodes have the same features; there is nothing to tell apart")
+            raise MechanismError(
+                "feature_inversion: all nodes have the same features; there is nothing to tell apart"
+            )
         return Inversion(
             features=found,
             mismatch=mismatch().item(),
             error=float((found - truth).square().sum()) / spread,
-            cosine=float(torch.nn.functional.cosine_similarity(found, truth, dim=1).mean()),
+            cosine=float(
+                torch.nn.functional.cosine_similarity(found, truth, dim=1).mean()
+            ),
         )

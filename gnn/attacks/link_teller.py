@@ -60,15 +60,23 @@ def influence(
             f"{tuple(features.shape)}"
         )
     if method not in ("differences", "exact"):
-        raise MechanismError(f"influence: expected method 'differences' or 'exact', got {method!r}")
+        raise MechanismError(
+            f"influence: expected method 'differences' or 'exact', got {method!r}"
+        )
     check_positive("influence", "step", step)
     check_integer("influence", "batch", batch, 1)
-    ids = torch.arange(len(features)) if nodes is None else torch.as_tensor(np.asarray(nodes), dtype=torch.int64)
+    ids = (
+        torch.arange(len(features))
+        if nodes is None
+        else torch.as_tensor(np.asarray(nodes), dtype=torch.int64)
+    )
     ids = ids.to(features.device)
     base = None if method == "exact" else predict(features)[ids]
 
     def moved(node: Tensor) -> Tensor:
-        chosen = (torch.arange(len(features), device=features.device) == node).to(features.dtype)[:, None]
+        chosen = (torch.arange(len(features), device=features.device) == node).to(
+            features.dtype
+        )[:, None]
         direction = chosen * features
         if base is None:
             return torch.func.jvp(predict, (features,), (direction,))[1][ids]  # type: ignore[no-any-return]
@@ -81,7 +89,9 @@ def influence(
             rows.append(found.double().norm(dim=-1).cpu())
     values: Array = torch.cat(rows).numpy()
     if not np.isfinite(values).all():
-        raise MechanismError("influence: the model's predictions are not finite; look at its features and weights")
+        raise MechanismError(
+            "influence: the model's predictions are not finite; look at its features and weights"
+        )
     return values
 
 
@@ -117,9 +127,18 @@ def link_teller(
         step: As of ``influence``.
         batch: As of ``influence``.
     """
-    candidates = all_pairs(len(features)) if pairs is None else np.asarray(pairs, np.int64)
+    candidates = (
+        all_pairs(len(features)) if pairs is None else np.asarray(pairs, np.int64)
+    )
     nodes = np.unique(candidates)
-    values = influence(predict, features, nodes=nodes, method=method, step=step, batch=batch)
+    values = influence(
+        predict, features, nodes=nodes, method=method, step=step, batch=batch
+    )
     low, high = np.searchsorted(nodes, candidates)
     scores = np.maximum(values[low, high], values[high, low])
-    return outcome(scores, are_edges(candidates, edge_index, nodes=len(features)), predicted=predicted, rng=rng)
+    return outcome(
+        scores,
+        are_edges(candidates, edge_index, nodes=len(features)),
+        predicted=predicted,
+        rng=rng,
+    )

@@ -38,7 +38,9 @@ def membership_scores(logits: Tensor, labels: Any, *, score: Score = "label") ->
         MechanismError: If an argument is none of these.
     """
     if score not in SCORES:
-        raise MechanismError(f"membership_scores: expected score, one of {', '.join(SCORES)}, got {score!r}")
+        raise MechanismError(
+            f"membership_scores: expected score, one of {', '.join(SCORES)}, got {score!r}"
+        )
     if logits.ndim != 2 or not bool(logits.isfinite().all()):
         raise MechanismError(
             f"membership_scores: expected finite logits of shape (nodes, classes), got shape {tuple(logits.shape)}"
@@ -49,7 +51,11 @@ def membership_scores(logits: Tensor, labels: Any, *, score: Score = "label") ->
     if score == "entropy":
         return np.asarray((p * np.log(np.maximum(p, TINY))).sum(axis=1))
     classes = np.asarray(labels)
-    if classes.shape != (len(p),) or classes.min(initial=0) < 0 or classes.max(initial=0) >= p.shape[1]:
+    if (
+        classes.shape != (len(p),)
+        or classes.min(initial=0) < 0
+        or classes.max(initial=0) >= p.shape[1]
+    ):
         raise MechanismError(
             f"membership_scores: {score!r} needs a label from 0 to {p.shape[1] - 1} of each of {len(p)} nodes; leave out "
             "the nodes without one, or use 'largest' or 'entropy'"
@@ -59,7 +65,9 @@ def membership_scores(logits: Tensor, labels: Any, *, score: Score = "label") ->
         return np.asarray(of_label)
     others = p * np.log(np.maximum(1 - p, TINY))
     others[np.arange(len(p)), classes] = 0
-    return np.asarray((1 - of_label) * np.log(np.maximum(of_label, TINY)) + others.sum(axis=1))
+    return np.asarray(
+        (1 - of_label) * np.log(np.maximum(of_label, TINY)) + others.sum(axis=1)
+    )
 
 
 def membership(
@@ -88,11 +96,19 @@ def membership(
         score: As of ``membership_scores``.
         threshold: The score from which on a node is called a member.
     """
-    chosen = np.ones(len(features), bool) if candidates is None else np.asarray(candidates, bool)
+    chosen = (
+        np.ones(len(features), bool)
+        if candidates is None
+        else np.asarray(candidates, bool)
+    )
     with torch.no_grad():
         logits = predict(features)
-    scores = membership_scores(logits[torch.as_tensor(chosen)], np.asarray(labels)[chosen], score=score)
-    return outcome(scores, np.asarray(members, bool)[chosen], threshold=threshold, rng=rng)
+    scores = membership_scores(
+        logits[torch.as_tensor(chosen)], np.asarray(labels)[chosen], score=score
+    )
+    return outcome(
+        scores, np.asarray(members, bool)[chosen], threshold=threshold, rng=rng
+    )
 
 
 def known_member_attack(
@@ -130,8 +146,14 @@ def known_member_attack(
         )
     with torch.no_grad():
         logits = predict(features)
-    ordered = logits.double().softmax(dim=1).sort(dim=1, descending=True).values.cpu().numpy()
-    table = np.column_stack([ordered, *(membership_scores(logits, labels, score=score) for score in SCORES)])
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(table[seen], truth[seen])
+    ordered = (
+        logits.double().softmax(dim=1).sort(dim=1, descending=True).values.cpu().numpy()
+    )
+    table = np.column_stack(
+        [ordered, *(membership_scores(logits, labels, score=score) for score in SCORES)]
+    )
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(
+        table[seen], truth[seen]
+    )
     scores = model.predict_proba(table[~seen])[:, 1]
     return outcome(scores, truth[~seen], threshold=0.5, rng=rng)

@@ -45,7 +45,12 @@ class AttackOutcome:
 
 
 def outcome(
-    scores: Any, truth: Any, *, predicted: int | None = None, threshold: float | None = None, rng: np.random.Generator
+    scores: Any,
+    truth: Any,
+    *,
+    predicted: int | None = None,
+    threshold: float | None = None,
+    rng: np.random.Generator,
 ) -> AttackOutcome:
     """Return the figures of an attack from its scores.
 
@@ -73,8 +78,14 @@ def outcome(
             f"outcome: {positives} of {len(truth)} candidates are positive; an attack is measured on both kinds"
         )
     if predicted is not None and threshold is not None:
-        raise MechanismError(f"outcome: give predicted ({predicted}) or threshold ({threshold}), not both")
-    chosen = scores >= threshold if threshold is not None else _largest(scores, _number(predicted, truth), rng)
+        raise MechanismError(
+            f"outcome: give predicted ({predicted}) or threshold ({threshold}), not both"
+        )
+    chosen = (
+        scores >= threshold
+        if threshold is not None
+        else _largest(scores, _number(predicted, truth), rng)
+    )
     found = int((chosen & truth).sum())
     return AttackOutcome(
         auc=float(roc_auc_score(truth, scores)),
@@ -90,7 +101,9 @@ def outcome(
 def _number(predicted: int | None, truth: Array) -> int:
     number = int(truth.sum()) if predicted is None else int(predicted)
     if not 0 <= number <= len(truth):
-        raise MechanismError(f"outcome: predicted = {number}, expected 0 to {len(truth)} candidates")
+        raise MechanismError(
+            f"outcome: predicted = {number}, expected 0 to {len(truth)} candidates"
+        )
     return number
 
 

@@ -18,7 +18,9 @@ def all_pairs(nodes: int) -> Array:
     return np.stack(np.triu_indices(nodes, 1))
 
 
-def sampled_pairs(edge_index: Any, *, nodes: int, size: int, rng: np.random.Generator) -> Array:
+def sampled_pairs(
+    edge_index: Any, *, nodes: int, size: int, rng: np.random.Generator
+) -> Array:
     """Return ``size`` edges and as many pairs that are none, each drawn without replacement: a balanced test.
 
     Source: Wu, Long, Zhang & Li (2022), "LinkTeller", arXiv:2108.06504 (balanced sets of edges and non-edges).
@@ -49,7 +51,9 @@ def sampled_pairs(edge_index: Any, *, nodes: int, size: int, rng: np.random.Gene
     while len(found) < size:
         drawn = pairs_at(rng.integers(pair_count(nodes), size=2 * size), nodes)
         fresh = np.setdiff1d(drawn[0] * nodes + drawn[1], keys)
-        found = np.union1d(found, fresh)  # a union of uniform draws is exchangeable, so a part of it is uniform
+        found = np.union1d(
+            found, fresh
+        )  # a union of uniform draws is exchangeable, so a part of it is uniform
     chosen = np.concatenate([edges, rng.choice(found, size, replace=False)])
     return np.stack(np.divmod(chosen, nodes))
 
@@ -69,9 +73,15 @@ def are_edges(pairs: Any, edge_index: Any, *, nodes: int) -> Array:
 def _keys(edge_index: Any, nodes: int) -> Array:
     """Each undirected edge once, as low·nodes + high."""
     edges = np.asarray(edge_index, np.int64)
-    if edges.ndim != 2 or len(edges) != 2 or (edges.size and not 0 <= edges.min() <= edges.max() < nodes):
+    if (
+        edges.ndim != 2
+        or len(edges) != 2
+        or (edges.size and not 0 <= edges.min() <= edges.max() < nodes)
+    ):
         raise MechanismError(
             f"expected pairs of node ids from 0 to {nodes - 1}, shape (2, any), got shape {edges.shape}"
             + (f" with ids {edges.min()} to {edges.max()}" if edges.size else "")
         )
-    return np.unique(edges.min(axis=0, initial=nodes) * nodes + edges.max(axis=0, initial=0))
+    return np.unique(
+        edges.min(axis=0, initial=nodes) * nodes + edges.max(axis=0, initial=0)
+    )

@@ -12,7 +12,9 @@ from gnn.validation import DataError
 from mechanisms.graphs import DirectedGraph, Graph
 
 
-def to_data(graph: Graph | DirectedGraph, *, x: Tensor | None = None, y: Tensor | None = None) -> Data:
+def to_data(
+    graph: Graph | DirectedGraph, *, x: Tensor | None = None, y: Tensor | None = None
+) -> Data:
     """Return a graph as data.
 
     Args:
@@ -45,7 +47,9 @@ def restricted(data: Data, mask: Tensor) -> Data:
     """
     if not mask.any():
         raise DataError("restricted: the mask has no node; expected at least one True")
-    edge_index, _ = subgraph(mask, data.edge_index, relabel_nodes=True, num_nodes=data.num_nodes)
+    edge_index, _ = subgraph(
+        mask, data.edge_index, relabel_nodes=True, num_nodes=data.num_nodes
+    )
     kept = data.y[mask]
     classes, renumbered = torch.unique(kept[kept >= 0], return_inverse=True)
     y = torch.full_like(kept, -1)

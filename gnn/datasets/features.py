@@ -23,7 +23,9 @@ def one_hot_degree(data: Data, width: int) -> Tensor:
     LPGNN's OHD.
     """
     check_count("one_hot_degree", "width", width)
-    degrees = degree(data.edge_index[1], int(data.num_nodes or 0), dtype=torch.long).clamp(max=width - 1)
+    degrees = degree(
+        data.edge_index[1], int(data.num_nodes or 0), dtype=torch.long
+    ).clamp(max=width - 1)
     return torch.nn.functional.one_hot(degrees, width).float()
 
 
@@ -37,7 +39,11 @@ def identity(data: Data) -> Tensor:
     """Return the identity matrix, sparse, float32, shape (nodes, nodes): each node has a feature of its own."""
     nodes = int(data.num_nodes or 0)
     return torch.sparse_csr_tensor(
-        torch.arange(nodes + 1), torch.arange(nodes), torch.ones(nodes), size=(nodes, nodes), check_invariants=False
+        torch.arange(nodes + 1),
+        torch.arange(nodes),
+        torch.ones(nodes),
+        size=(nodes, nodes),
+        check_invariants=False,
     )
 
 
@@ -65,7 +71,9 @@ def scaled(x: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
         DataError: If x is sparse.
     """
     if is_sparse(x):
-        raise DataError(f"scaled: expected dense features, got layout {x.layout}; load them with features='dense'")
+        raise DataError(
+            f"scaled: expected dense features, got layout {x.layout}; load them with features='dense'"
+        )
     least, most = x.amin(dim=0), x.amax(dim=0)
     spread = most - least
     return low + (high - low) * (x - least) / torch.where(spread > 0, spread, 1.0)

@@ -53,7 +53,10 @@ def find(name: str, folder: str | Path | None = None) -> Path:
             f"the data set {name!r} needs the data folder: give it as an argument or set {DATA_VARIABLE}; with a network, "
             "gnn.datasets.published downloads most data sets"
         )
-    candidates = [Path(place) / f"{name}.npz", Path(place) / "substitutes" / f"{name}.npz"]
+    candidates = [
+        Path(place) / f"{name}.npz",
+        Path(place) / "substitutes" / f"{name}.npz",
+    ]
     for path in candidates:
         if path.is_file():
             return path
@@ -64,7 +67,10 @@ def find(name: str, folder: str | Path | None = None) -> Path:
 
 
 def load(
-    name: str, folder: str | Path | None = None, *, features: Literal["sparse", "dense", "none"] = "sparse"
+    name: str,
+    folder: str | Path | None = None,
+    *,
+    features: Literal["sparse", "dense", "none"] = "sparse",
 ) -> Data:
     """Return a data set of one graph.
 
@@ -85,7 +91,9 @@ def load(
     """
     check_choice("load", "features", features, ("sparse", "dense", "none"))
     if name in GRAPH_SETS:
-        raise ConfigurationError(f"the data set {name!r} has many graphs; use load_graphs({name!r})")
+        raise ConfigurationError(
+            f"the data set {name!r} has many graphs; use load_graphs({name!r})"
+        )
     path = find(name, folder)
     try:
         data = to_data(graphs.load_graph(path))
@@ -99,11 +107,18 @@ def load(
             if key in archive.files:
                 data[key] = torch.from_numpy(archive[key])
         if features != "none" and "x_data" in archive.files:
-            parts = [_key(archive, path, f"x_{part}") for part in ("data", "indices", "indptr", "shape")]
+            parts = [
+                _key(archive, path, f"x_{part}")
+                for part in ("data", "indices", "indptr", "shape")
+            ]
             try:
-                x = csr(parts[0], parts[1], parts[2], (int(parts[3][0]), int(parts[3][1])))
+                x = csr(
+                    parts[0], parts[1], parts[2], (int(parts[3][0]), int(parts[3][1]))
+                )
             except RuntimeError as error:
-                raise DataError(f"{path}: the features are no CSR matrix: {error}") from None
+                raise DataError(
+                    f"{path}: the features are no CSR matrix: {error}"
+                ) from None
             data.x = x.to_dense() if features == "dense" else x
     return data
 
@@ -124,7 +139,9 @@ def load_graphs(name: str, folder: str | Path | None = None) -> list[Data]:
         DataError: If the file does not follow the schema.
     """
     if name in NODE_SETS:
-        raise ConfigurationError(f"the data set {name!r} has one graph; use load({name!r})")
+        raise ConfigurationError(
+            f"the data set {name!r} has one graph; use load({name!r})"
+        )
     path = find(name, folder)
     try:
         found = graphs.load_graphs(path)
@@ -134,10 +151,15 @@ def load_graphs(name: str, folder: str | Path | None = None) -> list[Data]:
         labels = archive["y"].astype(np.int64) if "y" in archive.files else None
     if labels is None:
         return [to_data(graph) for graph in found]
-    return [to_data(graph, y=torch.tensor([y])) for graph, y in zip(found, labels.tolist(), strict=True)]
+    return [
+        to_data(graph, y=torch.tensor([y]))
+        for graph, y in zip(found, labels.tolist(), strict=True)
+    ]
 
 
 def _key(archive: Any, path: Path, key: str) -> np.ndarray:
     if key not in archive.files:
-        raise DataError(f"{path}: not a data set of the expected schema, it lacks {key}")
+        raise DataError(
+            f"{path}: not a data set of the expected schema, it lacks {key}"
+        )
     return np.asarray(archive[key])

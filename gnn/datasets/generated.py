@@ -17,7 +17,13 @@ from mechanisms.graphs import Graph
 
 
 def stochastic_block_model(
-    sizes: Sequence[int], *, inside: float, across: float, features: int, signal: float, rng: Rng
+    sizes: Sequence[int],
+    *,
+    inside: float,
+    across: float,
+    features: int,
+    signal: float,
+    rng: Rng,
 ) -> Data:
     """Return a graph of communities, whose nodes are shuffled, with features that tell of the community.
 
@@ -43,17 +49,25 @@ def stochastic_block_model(
     check_number(owner, "signal", signal)
     for name, value in (("inside", inside), ("across", across)):
         if not 0 <= value <= 1:
-            raise ConfigurationError(f"{owner}: expected {name}, a probability in [0, 1], got {value!r}")
+            raise ConfigurationError(
+                f"{owner}: expected {name}, a probability in [0, 1], got {value!r}"
+            )
     nodes = sum(sizes)
     labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     # A pair is drawn with the larger probability, and kept with what is left of the smaller.
-    pairs = pairs_at(bernoulli_cells(pair_count(nodes), max(inside, across), rng), nodes)
+    pairs = pairs_at(
+        bernoulli_cells(pair_count(nodes), max(inside, across), rng), nodes
+    )
     wanted = np.where(labels[pairs[0]] == labels[pairs[1]], inside, across)
     kept = rng.random(pairs.shape[1]) * max(inside, across) < wanted
     means = rng.normal(size=(len(sizes), features))
     means *= signal / np.linalg.norm(means, axis=1, keepdims=True)
     x = means[labels] + rng.normal(size=(nodes, features))
-    data = to_data(Graph(nodes, pairs[:, kept]), x=torch.from_numpy(x).float(), y=torch.from_numpy(labels))
+    data = to_data(
+        Graph(nodes, pairs[:, kept]),
+        x=torch.from_numpy(x).float(),
+        y=torch.from_numpy(labels),
+    )
     data.num_classes = len(sizes)
     return data
 
@@ -70,10 +84,15 @@ def barabasi_albert(count: int, nodes: int, m: int, *, rng: Rng) -> list[Data]:
         rng: The randomness.
     """
     check_count("barabasi_albert", "count", count)
-    return [to_data(graphs.barabasi_albert(nodes, m, rng), y=torch.tensor([i % 2])) for i in range(count)]
+    return [
+        to_data(graphs.barabasi_albert(nodes, m, rng), y=torch.tensor([i % 2]))
+        for i in range(count)
+    ]
 
 
-def threads(count: int, *, mean_nodes: float = 429.6, cycles: float = 0.16, rng: Rng) -> list[Data]:
+def threads(
+    count: int, *, mean_nodes: float = 429.6, cycles: float = 0.16, rng: Rng
+) -> list[Data]:
     """Return graphs like REDDIT-BINARY's: users are nodes, replies are edges, and the kind of thread is the label.
 
     Label 0, questions and answers: most users reply to one of a few experts. Label 1, discussion: most reply to the one
@@ -103,6 +122,12 @@ def threads(count: int, *, mean_nodes: float = 429.6, cycles: float = 0.16, rng:
         parent = np.where(to_centre, rng.integers(centres, size=nodes), earlier)
         parent[:centres] = np.maximum(order[:centres] - 1, 0)
         extra = rng.integers(nodes, size=(2, round(cycles * nodes)))
-        pairs = np.concatenate([np.stack([order[1:], np.minimum(parent, np.maximum(order - 1, 0))[1:]]), extra], axis=1)
+        pairs = np.concatenate(
+            [
+                np.stack([order[1:], np.minimum(parent, np.maximum(order - 1, 0))[1:]]),
+                extra,
+            ],
+            axis=1,
+        )
         found.append(to_data(Graph.of(nodes, pairs), y=torch.tensor([i % 2])))
     return found

@@ -40,5 +40,7 @@ def published(name: str, folder: str | Path) -> Any:
         ConfigurationError: If there is no such data set.
     """
     if name not in PUBLISHED:
-        raise ConfigurationError(f"torch-geometric has no data set {name!r} here; {did_you_mean(name, PUBLISHED)}")
+        raise ConfigurationError(
+            f"torch-geometric has no data set {name!r} here; {did_you_mean(name, PUBLISHED)}"
+        )
     return PUBLISHED[name](str(Path(folder) / name))

@@ -46,17 +46,25 @@ class Split:
 
     def __post_init__(self) -> None:
         if not len(self.training):
-            raise DataError("Split: expected at least one training id, got none; use a larger training fraction")
+            raise DataError(
+                "Split: expected at least one training id, got none; use a larger training fraction"
+            )
         ids = torch.cat([self.training, self.validation, self.test])
         if len(torch.unique(ids)) < len(ids):
-            raise DataError("Split: an id is listed twice; training, validation and test must be disjoint")
+            raise DataError(
+                "Split: an id is listed twice; training, validation and test must be disjoint"
+            )
 
     def __str__(self) -> str:
         return f"{len(self.training)}/{len(self.validation)}/{len(self.test)} for training/validation/test"
 
 
 def random_split(
-    labels: Tensor, fractions: Sequence[float], *, generator: torch.Generator, stratified: bool = False
+    labels: Tensor,
+    fractions: Sequence[float],
+    *,
+    generator: torch.Generator,
+    stratified: bool = False,
 ) -> Split:
     """Return a random split of everything that has a label.
 
@@ -82,11 +90,19 @@ def random_split(
             "random_split: stratified needs one class for each item, got labels of several classes"
         )
     labels = labels.cpu()
-    labelled = (labels >= 0).nonzero().squeeze(1) if labels.ndim == 1 else torch.arange(len(labels))
+    labelled = (
+        (labels >= 0).nonzero().squeeze(1)
+        if labels.ndim == 1
+        else torch.arange(len(labels))
+    )
     if not len(labelled):
         raise DataError("random_split: nothing has a label (all are -1)")
     shuffled = labelled[torch.randperm(len(labelled), generator=generator)]
-    groups = [shuffled[labels[shuffled] == c] for c in torch.unique(labels[labelled])] if stratified else [shuffled]
+    groups = (
+        [shuffled[labels[shuffled] == c] for c in torch.unique(labels[labelled])]
+        if stratified
+        else [shuffled]
+    )
     parts: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
     for group in groups:
         start, share = 0, 0.0
@@ -106,11 +122,15 @@ def paper_split(paper: str, labels: Tensor, *, generator: torch.Generator) -> Sp
         DataError: If nothing has a label.
     """
     if paper not in FRACTIONS:
-        raise ConfigurationError(f"no split {paper!r}; {did_you_mean(paper, FRACTIONS)}")
+        raise ConfigurationError(
+            f"no split {paper!r}; {did_you_mean(paper, FRACTIONS)}"
+        )
     return random_split(labels, FRACTIONS[paper], generator=generator)
 
 
-def community_split(data: Data, fraction: float, *, generator: torch.Generator) -> Split:
+def community_split(
+    data: Data, fraction: float, *, generator: torch.Generator
+) -> Split:
     """Return a split without validation whose test nodes are communities of the graph, as many as hold a fraction of it.
 
     Communities are those of Louvain's method, drawn at random; the last one that is drawn is taken whole. Test nodes keep
@@ -138,7 +158,11 @@ def community_split(data: Data, fraction: float, *, generator: torch.Generator) 
     test[list(tested)] = True
     labelled = data.y.cpu() >= 0
     empty = torch.empty(0, dtype=torch.long)
-    return Split((labelled & ~test).nonzero().squeeze(1), empty, (labelled & test).nonzero().squeeze(1))
+    return Split(
+        (labelled & ~test).nonzero().squeeze(1),
+        empty,
+        (labelled & test).nonzero().squeeze(1),
+    )
 
 
 def public_split(data: Data) -> Split:
@@ -148,5 +172,12 @@ def public_split(data: Data) -> Split:
         DataError: If it ships none.
     """
     if "train_mask" not in data:
-        raise DataError("public_split: the data set ships no split; use random_split or paper_split")
-    return Split(*(data[f"{part}_mask"].cpu().nonzero().squeeze(1) for part in ("train", "val", "test")))
+        raise DataError(
+            "public_split: the data set ships no split; use random_split or paper_split"
+        )
+    return Split(
+        *(
+            data[f"{part}_mask"].cpu().nonzero().squeeze(1)
+            for part in ("train", "val", "test")
+        )
+    )

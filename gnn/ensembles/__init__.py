@@ -5,7 +5,13 @@ from gnn.ensembles.fit import Trainings, fit_ensemble
 from gnn.ensembles.released import FinalModel, NoisedSums, SumsAlone
 from gnn.ensembles.stack import CrossEntropy
 from gnn.ensembles.trainer import Trainer
-from gnn.ensembles.twins import batch_twins, in_order, over_own_size, standardised, twins
+from gnn.ensembles.twins import (
+    batch_twins,
+    in_order,
+    over_own_size,
+    standardised,
+    twins,
+)
 from gnn.ensembles.worlds import World, gradient_canary
 
 __all__ = [

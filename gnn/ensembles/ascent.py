@@ -35,7 +35,9 @@ class Steepest:
     change: float
 
 
-def noiseless_sum(trainer: Trainer, world: World, weights: Tensor | None = None) -> Tensor:
+def noiseless_sum(
+    trainer: Trainer, world: World, weights: Tensor | None = None
+) -> Tensor:
     """Return the sum of clipped gradients of all records at some weights, shape (weights,), before the noise.
 
     With ``gradients="functorch"`` it is differentiable in the inputs of the world and in the weights.
@@ -80,7 +82,11 @@ def change_of(
 
 
 def ascend(
-    change: Callable[[Tensor], Tensor], starts: Iterable[Tensor], *, steps: int = 40, learning_rate: float = 2.0
+    change: Callable[[Tensor], Tensor],
+    starts: Iterable[Tensor],
+    *,
+    steps: int = 40,
+    learning_rate: float = 2.0,
 ) -> Steepest:
     """Return the numbers of the largest change that gradient ascent (Adam) from some starts comes across.
 

@@ -45,22 +45,40 @@ class Stars:
         """What ``node_loss`` takes of every canary: features, arcs, the node and its class, each with it as first axis."""
         stars, size = self.canaries, 1 + self.leaves
         x = torch.zeros(stars * size, stars, dtype=torch.float64)
-        x[torch.arange(stars * size), torch.arange(stars).repeat_interleave(size)] = SCALE
+        x[torch.arange(stars * size), torch.arange(stars).repeat_interleave(size)] = (
+            SCALE
+        )
         centres = size * torch.arange(stars)
         leaf = (centres[:, None] + torch.arange(1, size)).flatten()
         hub = centres.repeat_interleave(self.leaves)
         arcs = torch.stack([torch.cat([hub, leaf]), torch.cat([leaf, hub])])
         targets = torch.zeros(stars, 1, dtype=torch.long)
-        return x.expand(stars, *x.shape), arcs.expand(stars, *arcs.shape), centres[:, None], targets
+        return (
+            x.expand(stars, *x.shape),
+            arcs.expand(stars, *arcs.shape),
+            centres[:, None],
+            targets,
+        )
 
     def world(self, included: Array) -> World:
         """Return the world in which these centres are trained on; without its centre, nothing reads a star."""
-        return World(self.inputs, present=torch.from_numpy(np.asarray(included)), name=f"{self.canaries} stars")
+        return World(
+            self.inputs,
+            present=torch.from_numpy(np.asarray(included)),
+            name=f"{self.canaries} stars",
+        )
 
 
 def trainer_of(stars: Stars, settings: PrivateSettings) -> Trainer:
     """Return a layer of GCN for two classes, from weights of zero, trained by DP-SGD."""
-    model = GCN(stars.canaries, 2, hidden=1, layers=1, dropout=0.0, generator=torch.Generator().manual_seed(0)).double()
+    model = GCN(
+        stars.canaries,
+        2,
+        hidden=1,
+        layers=1,
+        dropout=0.0,
+        generator=torch.Generator().manual_seed(0),
+    ).double()
     with torch.no_grad():
         for weight in model.parameters():
             weight.zero_()
@@ -100,14 +118,25 @@ class ScoredStars:
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return the scores of ``size`` trainings, shape (size, canaries)."""
-        trained = fit_ensemble(self.trainer, [self.stars.world(data)], keys=keys_of(size, rng=rng), sums=True)
+        trained = fit_ensemble(
+            self.trainer,
+            [self.stars.world(data)],
+            keys=keys_of(size, rng=rng),
+            sums=True,
+        )
         assert trained.sums is not None  # they were asked for
         return np.asarray(self.scores(trained.sums).numpy())
 
     def scores(self, sums: Tensor) -> Tensor:
         """Return the score of each canary from the noised sums, shape (trainings, steps, weights)."""
         weights = [*weights_of(self.trainer.model).values()]
-        parts = torch.split(sums.sum(dim=1), [weight.numel() for weight in weights], dim=1)
-        (of_features,) = (part for part, weight in zip(parts, weights, strict=True) if weight.ndim == 2)  # and the bias
+        parts = torch.split(
+            sums.sum(dim=1), [weight.numel() for weight in weights], dim=1
+        )
+        (of_features,) = (
+            part
+            for part, weight in zip(parts, weights, strict=True)
+            if weight.ndim == 2
+        )  # and the bias
         by_class = of_features.view(-1, 2, self.stars.canaries)
         return by_class[:, 1] - by_class[:, 0]

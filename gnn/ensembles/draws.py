@@ -33,7 +33,9 @@ def keys_of(size: int, *, rng: np.random.Generator) -> Keys:
     return rng.integers(2**64, size=(size, 2), dtype=np.uint64)
 
 
-def as_set(uniform: NDArray[np.float64], settings: PrivateSettings) -> NDArray[np.bool_]:
+def as_set(
+    uniform: NDArray[np.float64], settings: PrivateSettings
+) -> NDArray[np.bool_]:
     """Return Poisson batches with the rate that is set, and batches of exactly ``batch`` records where that is None.
 
     Raises:
@@ -42,9 +44,15 @@ def as_set(uniform: NDArray[np.float64], settings: PrivateSettings) -> NDArray[n
     if settings.rate is not None:
         return uniform < settings.rate
     size = int(settings.batch)
-    if uniform.size and size > (least := int(np.isfinite(uniform[:, 0]).sum(axis=1).min())):
-        raise DataError(f"as_set: expected batches of at most {least} records, got batch={settings.batch!r}")
-    return np.asarray(uniform <= np.partition(uniform, size - 1, axis=2)[:, :, size - 1 : size])
+    if uniform.size and size > (
+        least := int(np.isfinite(uniform[:, 0]).sum(axis=1).min())
+    ):
+        raise DataError(
+            f"as_set: expected batches of at most {least} records, got batch={settings.batch!r}"
+        )
+    return np.asarray(
+        uniform <= np.partition(uniform, size - 1, axis=2)[:, :, size - 1 : size]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +96,12 @@ def draws_of(
         DataError: If a batch of fixed size has more records than there are.
     """
     steps, full = settings.steps, settings.rate == 1 and batches is as_set
-    noisy = 2 * -(-steps * weights // 2)  # Box and Muller's normal numbers come in pairs
-    bits = np.empty((len(keys), noisy), dtype=np.uint32 if dtype == torch.float32 else np.float64)
+    noisy = 2 * -(
+        -steps * weights // 2
+    )  # Box and Muller's normal numbers come in pairs
+    bits = np.empty(
+        (len(keys), noisy), dtype=np.uint32 if dtype == torch.float32 else np.float64
+    )
     coins = (steps * records.sum(axis=1) * (not full))[world_of]
     numbers = np.empty((len(keys), int(coins.max(initial=0))))
     source = np.random.SFC64(0)
@@ -108,7 +120,11 @@ def draws_of(
         return Draws(noise, None)
     uniform = np.full((len(keys), steps, records.shape[1]), np.inf)
     for world, places in enumerate(records):
-        rows, count, examples = np.flatnonzero(world_of == world), int(places.sum()), int(places[:-1].sum())
+        rows, count, examples = (
+            np.flatnonzero(world_of == world),
+            int(places.sum()),
+            int(places[:-1].sum()),
+        )
         found = numbers[rows, : steps * count].reshape(-1, steps, count)
         uniform[rows, :, :examples] = found[:, :, :examples]
         if places[-1]:

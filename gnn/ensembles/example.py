@@ -54,7 +54,9 @@ def trainer(*, noise_multiplier: float, rate: float, steps: int) -> Trainer:
     return Trainer(model, CrossEntropy(), settings)
 
 
-def canary_pair(steps: int, *, norm: float = CLIPPING_NORM, alternating: bool = True) -> Pair:
+def canary_pair(
+    steps: int, *, norm: float = CLIPPING_NORM, alternating: bool = True
+) -> Pair:
     """Return the worlds with and without a gradient canary beside eight random examples of two classes.
 
     Args:
@@ -74,7 +76,9 @@ def canary_pair(steps: int, *, norm: float = CLIPPING_NORM, alternating: bool = 
     return Pair(*worlds, "gradient canary")
 
 
-def linear_trainer(*, noise_multiplier: float, batch: int, rate: float, steps: int) -> Trainer:
+def linear_trainer(
+    *, noise_multiplier: float, batch: int, rate: float, steps: int
+) -> Trainer:
     """Return a trainer with Poisson batches, in float64, whose gradients are its rows, ``FEATURES`` numbers.
 
     Args:
@@ -106,7 +110,12 @@ def opposed_pair(examples: int, steps: int) -> Pair:
     canary = gradient_canary(FEATURES, steps, norm=CLIPPING_NORM, alternating=False)
     inputs = (-canary[:1].expand(examples, -1), torch.zeros(examples, dtype=torch.long))
     return Pair(
-        World(inputs, canary=canary, common=True, name=f"{examples} examples and a canary against them"),
+        World(
+            inputs,
+            canary=canary,
+            common=True,
+            name=f"{examples} examples and a canary against them",
+        ),
         World(inputs, common=True, name=f"{examples} examples"),
         "canary against all others",
     )
@@ -119,7 +128,10 @@ def outlier_pair() -> Pair:
     outlier = torch.full((1, FEATURES), OUTLIER, dtype=torch.float64)
     targets = torch.zeros(EXAMPLES + 1, dtype=torch.long)
     return Pair(
-        World((torch.cat([rows, outlier]), targets), name=f"{EXAMPLES} examples and an outlier"),
+        World(
+            (torch.cat([rows, outlier]), targets),
+            name=f"{EXAMPLES} examples and an outlier",
+        ),
         World((rows, targets[:-1]), name=f"{EXAMPLES} examples"),
         "outlier",
     )

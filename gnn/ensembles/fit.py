@@ -74,8 +74,14 @@ def fit_ensemble(
     """
     place = device_of(device)
     stacked = Stacked.of([trainer.prepare(world) for world in worlds], place)
-    members = torch.zeros(len(keys), dtype=torch.long) if world_of is None else torch.as_tensor(world_of)
-    if members.shape != (len(keys),) or (len(keys) and not 0 <= int(members.min()) <= int(members.max()) < len(worlds)):
+    members = (
+        torch.zeros(len(keys), dtype=torch.long)
+        if world_of is None
+        else torch.as_tensor(world_of)
+    )
+    if members.shape != (len(keys),) or (
+        len(keys) and not 0 <= int(members.min()) <= int(members.max()) < len(worlds)
+    ):
         raise DataError(
             f"fit_ensemble: expected world_of, one of {len(worlds)} worlds for each of {len(keys)} keys, got "
             f"{world_of!r:.80}"
@@ -83,7 +89,9 @@ def fit_ensemble(
     if trainer.settings.rate is None and any(
         not bool(each.present.all()) for each in worlds if each.present is not None
     ):
-        raise DataError("fit_ensemble: batches of fixed size need worlds of which every example is present")
+        raise DataError(
+            "fit_ensemble: batches of fixed size need worlds of which every example is present"
+        )
     totals = Sums(trainer, stacked)
     size = chunk or totals.chunk
     check_count("fit_ensemble", "workers", workers)
@@ -94,7 +102,12 @@ def fit_ensemble(
         )
 
     def fitted(first: int) -> Trainings:
-        return _fitted(totals, keys[first : first + size], members[first : first + size].to(place), sums)
+        return _fitted(
+            totals,
+            keys[first : first + size],
+            members[first : first + size].to(place),
+            sums,
+        )
 
     starts = range(0, max(len(keys), 1), size)
     if workers == 1:
@@ -108,7 +121,11 @@ def fit_ensemble(
         return torch.cat(given) if given else None
 
     weights = torch.cat([part.weights for part in parts])
-    return Trainings(weights, joined([part.sums for part in parts]), joined([part.taken for part in parts]))
+    return Trainings(
+        weights,
+        joined([part.sums for part in parts]),
+        joined([part.taken for part in parts]),
+    )
 
 
 def _fitted(sums: Sums, keys: Keys, world_of: Tensor, keep: bool) -> Trainings:
@@ -129,7 +146,11 @@ def _fitted(sums: Sums, keys: Keys, world_of: Tensor, keep: bool) -> Trainings:
     every = worlds.records.to(place)[world_of]
     weights = nn.Parameter(start.to(place).repeat(len(keys), 1))
     optimiser = settings.as_settings().optimiser_of(nn.ParameterList([weights]))
-    released = torch.empty(len(keys), settings.steps, start.numel(), dtype=start.dtype) if keep else None
+    released = (
+        torch.empty(len(keys), settings.steps, start.numel(), dtype=start.dtype)
+        if keep
+        else None
+    )
     for number in range(settings.steps):
         taken = every if draws.taken is None else draws.taken[:, number].to(place)
         step = torch.full_like(world_of, number)

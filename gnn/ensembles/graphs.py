@@ -14,7 +14,9 @@ from gnn.ensembles.worlds import World
 from gnn.validation import DataError
 
 
-def node_loss(call: object, x: Tensor, arcs: Tensor, node: Tensor, target: Tensor) -> Tensor:
+def node_loss(
+    call: object, x: Tensor, arcs: Tensor, node: Tensor, target: Tensor
+) -> Tensor:
     """Return the loss of a node of a graph.
 
     Args:
@@ -61,11 +63,22 @@ class GraphWorlds:
         """
         matrix, nodes = np.asarray(data), len(self.x)
         if matrix.shape != (nodes, nodes):
-            raise DataError(f"GraphWorlds: expected a matrix of {nodes} × {nodes} ids, got shape {matrix.shape}")
+            raise DataError(
+                f"GraphWorlds: expected a matrix of {nodes} × {nodes} ids, got shape {matrix.shape}"
+            )
         found = np.stack((matrix - np.diag(np.diagonal(matrix))).nonzero())
         arcs = torch.full((2, nodes * (nodes - 1)), nodes)
         arcs[:, : found.shape[1]] = torch.from_numpy(found)
         x = torch.cat([self.x, self.x.new_zeros(1, self.x.shape[1])])
         ids = torch.arange(nodes)[:, None]
-        inputs = (x.expand(nodes, *x.shape), arcs.expand(nodes, *arcs.shape), ids, self.targets[:, None])
-        return World(inputs, present=torch.from_numpy(np.diagonal(matrix) == 1), name=f"graph of {nodes} ids")
+        inputs = (
+            x.expand(nodes, *x.shape),
+            arcs.expand(nodes, *arcs.shape),
+            ids,
+            self.targets[:, None],
+        )
+        return World(
+            inputs,
+            present=torch.from_numpy(np.diagonal(matrix) == 1),
+            name=f"graph of {nodes} ids",
+        )

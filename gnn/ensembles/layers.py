@@ -35,13 +35,21 @@ class _Tap(TorchFunctionMode):
         self.elsewhere: set[str] = set()
 
     def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        function: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         given = kwargs or {}
         found = function(*args, **given)
         if function is not functional.linear:
             if self.added is None:
-                self.elsewhere |= {self.names[id(each)] for each in (*args, *given.values()) if id(each) in self.names}
+                self.elsewhere |= {
+                    self.names[id(each)]
+                    for each in (*args, *given.values())
+                    if id(each) in self.names
+                }
             return found
         row, weight, bias = (*args, *given.values(), None)[:3]
         name = self.names.get(id(weight), "")
@@ -66,7 +74,9 @@ def check_layers(
     with _Tap(weights, None) as tap:
         loss_of(weights, *example)
     called = [name for call in tap.calls for name in call if name]
-    other = sorted({name for name in weights if called.count(name) != 1} | tap.elsewhere)
+    other = sorted(
+        {name for name in weights if called.count(name) != 1} | tap.elsewhere
+    )
     if other or any(not weight for weight, _ in tap.calls):
         raise ConfigurationError(
             f"gradients by layers are for models whose weights are those of linear layers, each called once, not for "
@@ -98,7 +108,9 @@ def totals_by_layers(
         for name, shape in zip(names, outputs.values(), strict=True)
     }
 
-    def tapped(added: Gradients, given: Gradients, *example: Tensor) -> tuple[Tensor, Gradients]:
+    def tapped(
+        added: Gradients, given: Gradients, *example: Tensor
+    ) -> tuple[Tensor, Gradients]:
         with _Tap(given, added) as tap:
             return loss_of(given, *example), tap.seen
 
@@ -112,10 +124,14 @@ def totals_by_layers(
     for layer in outputs:
         weight, bias = layer.split("+")
         delta, row = (
-            part.reshape(*part.shape[:2], -1, part.shape[-1]) for part in (deltas[weight], rows[weight].detach())
+            part.reshape(*part.shape[:2], -1, part.shape[-1])
+            for part in (deltas[weight], rows[weight].detach())
         )
         if delta.shape[2] == 1:
-            of_delta, of_row = (torch.linalg.vector_norm(part, dim=(2, 3)).square() for part in (delta, row))
+            of_delta, of_row = (
+                torch.linalg.vector_norm(part, dim=(2, 3)).square()
+                for part in (delta, row)
+            )
             squares = squares + of_delta * (of_row + bool(bias))
         else:
             products = (row @ row.mT) + bool(bias)

@@ -59,7 +59,10 @@ class GAPAggregations:
     @property
     def name(self) -> str:
         """The label, or the numbers of the aggregation."""
-        return self.label or f"GAP's aggregations ({self.hops} hops, σ = {self.sigma:g}, D = {self.out_degree})"
+        return (
+            self.label
+            or f"GAP's aggregations ({self.hops} hops, σ = {self.sigma:g}, D = {self.out_degree})"
+        )
 
     @property
     def sensitivity(self) -> float:
@@ -69,12 +72,18 @@ class GAPAggregations:
     def query(self, data: Array, rng: np.random.Generator) -> Array:
         """Return the sums of the first hop without noise, of arcs that are sampled, shape (nodes that are seen, width)."""
         arcs = self._kept(data, generator_of(rng))
-        return np.asarray(neighbour_sums(functional.normalize(self.x, dim=1), arcs).numpy()[self._seen])
+        return np.asarray(
+            neighbour_sums(functional.normalize(self.x, dim=1), arcs).numpy()[
+                self._seen
+            ]
+        )
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the first hops along the difference of the mean sums of both graphs, shape (size,)."""
         first, second = (self._mean_sums(data) for data in (pair.data, pair.neighbour))
-        return np.tensordot(np.asarray(outputs)[:, :, : self.x.shape[1]], first - second, axes=2)
+        return np.tensordot(
+            np.asarray(outputs)[:, :, : self.x.shape[1]], first - second, axes=2
+        )
 
     def __call__(self, data: Array, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` releases, each of arcs that are sampled anew."""
@@ -82,7 +91,9 @@ class GAPAggregations:
         for _ in range(size):
             generator = generator_of(rng)
             arcs = self._kept(data, generator)
-            rows = noisy_aggregations(self.x, arcs, hops=self.hops, sigma=self.sigma, generator=generator)
+            rows = noisy_aggregations(
+                self.x, arcs, hops=self.hops, sigma=self.sigma, generator=generator
+            )
             found.append(rows[:, self.x.shape[1] :].numpy()[self._seen])
         return np.stack(found)
 
@@ -91,12 +102,19 @@ class GAPAggregations:
         arcs = arcs_of(data)
         if self.out_degree is None:
             return arcs
-        return bounded_out_degree(arcs, len(self.x), self.out_degree, generator=generator)
+        return bounded_out_degree(
+            arcs, len(self.x), self.out_degree, generator=generator
+        )
 
     def _mean_sums(self, data: Array) -> Array:
         """Return the mean of the first hop's sums without noise: a node of d neighbours sends to each with min(1, D/d)."""
-        graph, rows = np.asarray(data, dtype=float), functional.normalize(self.x, dim=1).numpy()
-        sent = np.minimum(1.0, (self.out_degree or len(graph)) / graph.sum(axis=1).clip(min=1))
+        graph, rows = (
+            np.asarray(data, dtype=float),
+            functional.normalize(self.x, dim=1).numpy(),
+        )
+        sent = np.minimum(
+            1.0, (self.out_degree or len(graph)) / graph.sum(axis=1).clip(min=1)
+        )
         return np.asarray((graph.T @ (sent[:, None] * rows))[self._seen])
 
     @property
@@ -124,8 +142,13 @@ class SampledSums(Released):
     def sampled(self, data: Array, rng: np.random.Generator) -> World:
         """Return the world of a graph with arcs that are drawn."""
         nodes = len(self.x)
-        arcs = bounded_out_degree(arcs_of(data), nodes, self.out_degree, generator=generator_of(rng))
-        return World((with_means(self.x, arcs).to_dense().to(self.x.dtype), self.targets), name=f"graph of {nodes} ids")
+        arcs = bounded_out_degree(
+            arcs_of(data), nodes, self.out_degree, generator=generator_of(rng)
+        )
+        return World(
+            (with_means(self.x, arcs).to_dense().to(self.x.dtype), self.targets),
+            name=f"graph of {nodes} ids",
+        )
 
     def query(self, data: Array, rng: np.random.Generator) -> Array:
         """Return the sum of the first step without noise, all nodes in the batch, shape (weights,)."""
@@ -134,7 +157,13 @@ class SampledSums(Released):
     def __call__(self, data: Array, size: int, *, rng: np.random.Generator) -> Array:
         """Return what ``size`` trainings release, shape (size, steps, weights)."""
         worlds = [self.sampled(data, rng) for _ in range(size)]
-        found = fit_ensemble(self.trainer, worlds, keys=keys_of(size, rng=rng), world_of=range(size), sums=True)
+        found = fit_ensemble(
+            self.trainer,
+            worlds,
+            keys=keys_of(size, rng=rng),
+            world_of=range(size),
+            sums=True,
+        )
         assert found.sums is not None  # they were asked for
         return np.asarray(found.sums.numpy())
 
@@ -156,9 +185,13 @@ class PageRankWorlds:
         weights = torch.from_numpy(self.matrix.weights)
         x = data if isinstance(data, Tensor) else torch.from_numpy(np.array(data))
         examples = PageRankRows(x, torch.from_numpy(self.matrix.ids), weights)
-        return World.of(examples, self.targets, name=f"features of {self.matrix.nodes} nodes")
+        return World.of(
+            examples, self.targets, name=f"features of {self.matrix.nodes} nodes"
+        )
 
 
 def mixed_loss(call: Any, rows: Tensor, weights: Tensor, target: Tensor) -> Tensor:
     """Return the cross-entropy of Σ_k w_k f(x_k) at a class, which is DPAR's loss of a row."""
-    return functional.cross_entropy((weights.unsqueeze(-1) * call(rows)).sum(dim=-2), target)
+    return functional.cross_entropy(
+        (weights.unsqueeze(-1) * call(rows)).sum(dim=-2), target
+    )

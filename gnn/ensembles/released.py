@@ -51,7 +51,11 @@ class Released:
     def name(self) -> str:
         """The label, or what is released, and the settings."""
         settings = self.trainer.settings
-        batches = f"batches of {settings.batch:g}" if settings.rate is None else f"q = {settings.rate:g}"
+        batches = (
+            f"batches of {settings.batch:g}"
+            if settings.rate is None
+            else f"q = {settings.rate:g}"
+        )
         return self.label or (
             f"{type(self).__name__}({batches}, {settings.steps} steps, σ = {settings.noise_multiplier:g}, "
             f"C = {settings.clipping_norm:g})"
@@ -66,10 +70,14 @@ class Released:
         """Return the sum of the first step without noise, all records in the batch, shape (weights,)."""
         return np.asarray(noiseless_sum(self.trainer, self.world(data)).numpy())
 
-    def trainings(self, data: Any, size: int, *, rng: np.random.Generator, sums: bool) -> Trainings:
+    def trainings(
+        self, data: Any, size: int, *, rng: np.random.Generator, sums: bool
+    ) -> Trainings:
         """Return ``size`` independent trainings on an input."""
         world, keys = self.world(data), keys_of(size, rng=rng)
-        return fit_ensemble(self.trainer, [world], keys=keys, sums=sums, device=self.device)
+        return fit_ensemble(
+            self.trainer, [world], keys=keys, sums=sums, device=self.device
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +89,9 @@ class FinalModel(Released):
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return the final weights of ``size`` trainings, shape (size, weights)."""
-        return np.asarray(self.trainings(data, size, rng=rng, sums=False).weights.numpy())
+        return np.asarray(
+            self.trainings(data, size, rng=rng, sums=False).weights.numpy()
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +134,11 @@ class NoisedSums(Released):
         assert found.sums is not None  # they were asked for
         if found.taken is None:
             return np.asarray(found.sums.numpy())
-        return np.asarray(torch.cat([found.sums, found.taken[:, :, :-1].to(found.sums.dtype)], dim=2).numpy())
+        return np.asarray(
+            torch.cat(
+                [found.sums, found.taken[:, :, :-1].to(found.sums.dtype)], dim=2
+            ).numpy()
+        )
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
         """Return the log density of each output, up to what does not depend on the input, shape (size,).
@@ -136,15 +150,21 @@ class NoisedSums(Released):
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the log likelihood ratio of the claimed trainer, which tells twins apart as well, shape (size,)."""
-        first, second = self._log_probs(outputs, [self.world(data) for data in (pair.data, pair.neighbour)])
+        first, second = self._log_probs(
+            outputs, [self.world(data) for data in (pair.data, pair.neighbour)]
+        )
         return np.asarray(first - second)
 
     def _log_probs(self, outputs: Array, worlds: list[World]) -> Array:
         """Return ``log_prob`` of each output in each world, shape (worlds, size)."""
         count, weights = len(outputs), self.trainer.start.numel()
-        given = torch.from_numpy(np.array(outputs)).reshape(count, self.trainer.settings.steps, -1)
+        given = torch.from_numpy(np.array(outputs)).reshape(
+            count, self.trainer.settings.steps, -1
+        )
         taken = given[:, :, weights:] > 0 if self.trainer.settings.rate != 1 else None
-        return log_probs(self.trainer, given[:, :, :weights].contiguous(), worlds, taken=taken)
+        return log_probs(
+            self.trainer, given[:, :, :weights].contiguous(), worlds, taken=taken
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,11 +197,15 @@ class SumsAlone(Released):
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return a log likelihood ratio in which the sum of the examples has its mean in place of its law, shape (size,)."""
         worlds = [self.world(data) for data in (pair.data, pair.neighbour)]
-        first, second = log_probs(self.trainer, torch.from_numpy(np.array(outputs)), worlds, taken=None)
+        first, second = log_probs(
+            self.trainer, torch.from_numpy(np.array(outputs)), worlds, taken=None
+        )
         return np.asarray(first - second)
 
 
-def log_probs(trainer: Trainer, released: Tensor, worlds: list[World], *, taken: Tensor | None) -> Array:
+def log_probs(
+    trainer: Trainer, released: Tensor, worlds: list[World], *, taken: Tensor | None
+) -> Array:
     """Return the log density of noised sums by DP-SGD, up to what the worlds share, shape (worlds, trainings).
 
     Args:
@@ -209,8 +233,16 @@ def log_probs(trainer: Trainer, released: Tensor, worlds: list[World], *, taken:
     found = -rest.square().sum(dim=1) / (2 * variance)
     if stacked.canary is not None:
         canary = stacked.canary[world_of, steps].to(rest)
-        canary = clipped(torch.linalg.vector_norm(canary, dim=1, keepdim=True), settings.clipping_norm) * canary
+        canary = (
+            clipped(
+                torch.linalg.vector_norm(canary, dim=1, keepdim=True),
+                settings.clipping_norm,
+            )
+            * canary
+        )
         ratio = ((rest - canary / 2) * canary).sum(dim=1) / variance
         absent = ratio.new_full((), math.log1p(-rate) if rate < 1 else -math.inf)
         found = found + torch.logaddexp(absent, math.log(rate) + ratio)
-    return np.asarray(found.reshape(len(worlds), len(released), settings.steps).sum(dim=2).numpy())
+    return np.asarray(
+        found.reshape(len(worlds), len(released), settings.steps).sum(dim=2).numpy()
+    )

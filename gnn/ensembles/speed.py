@@ -37,13 +37,19 @@ FEATURES, BATCH, ALONE = 16, 32, 8
 """Of these, ``ALONE`` models are trained by the plain loop in a round, whose time per model does not depend on it."""
 
 
-def cross_entropy(call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor) -> Tensor:
+def cross_entropy(
+    call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor
+) -> Tensor:
     """Return the loss of a row of features at its class."""
     return functional.cross_entropy(call(row), target)
 
 
 PLAIN = "plain loop, one model at a time"
-EXAMPLES, LAYERS, HAND = "ensemble, gradients of examples", "ensemble, gradients by layers", "ensemble, by hand"
+EXAMPLES, LAYERS, HAND = (
+    "ensemble, gradients of examples",
+    "ensemble, gradients by layers",
+    "ensemble, by hand",
+)
 DRAWS, GRAPHS = "noise and batches alone", "ensemble of GCN, gradients of nodes"
 
 
@@ -71,14 +77,21 @@ class Case:
 
     def data(self) -> World:
         """Return random rows of two classes."""
-        x = torch.randn(self.rows, FEATURES, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        x = torch.randn(
+            self.rows,
+            FEATURES,
+            generator=torch.Generator().manual_seed(0),
+            dtype=torch.float64,
+        )
         return World((x.to(self.dtype), (x[:, 0] > 0).long()))
 
     def network(self) -> nn.Module:
         """Return the MLP."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            model = nn.Sequential(nn.Linear(FEATURES, self.hidden), nn.ReLU(), nn.Linear(self.hidden, 2))
+            model = nn.Sequential(
+                nn.Linear(FEATURES, self.hidden), nn.ReLU(), nn.Linear(self.hidden, 2)
+            )
         return model.to(self.dtype)
 
     def settings(self, *, layers: bool) -> PrivateSettings:
@@ -101,8 +114,14 @@ class Case:
 
     def seconds(self, kind: str) -> float:
         """Return what a training takes, of the processor or by the clock."""
-        work = {PLAIN: self._plain, DRAWS: self._draws, GRAPHS: self._graphs}.get(kind, lambda: self._ensemble(kind))
-        clock = time.process_time if self.device == "cpu" and self.workers == 1 else time.perf_counter
+        work = {PLAIN: self._plain, DRAWS: self._draws, GRAPHS: self._graphs}.get(
+            kind, lambda: self._ensemble(kind)
+        )
+        clock = (
+            time.process_time
+            if self.device == "cpu" and self.workers == 1
+            else time.perf_counter
+        )
         started = clock()
         count = work()
         return (clock() - started) / count
@@ -117,39 +136,75 @@ class Case:
         x, y = (each.to(self.device) for each in self.data().inputs)
 
         def loss(weights: dict[str, Tensor], row: Tensor, target: Tensor) -> Tensor:
-            return functional.cross_entropy(functional_call(model, weights, (row,)), target)
+            return functional.cross_entropy(
+                functional_call(model, weights, (row,)), target
+            )
 
         gradients = vmap(grad(loss), in_dims=(None, 0, 0))
         first = {name: weight.detach() for name, weight in weights_of(model).items()}
         for _ in range(ALONE):
             weights = first
             for _ in range(self.steps):
-                index = torch.randperm(self.rows, generator=generator)[: int(settings.batch)].to(self.device)
-                total = clipped_sum(gradients(weights, x[index], y[index]), settings.clipping_norm)
-                mean = noisy_mean(total, deviation=1.0, batch=settings.batch, generator=generator)
-                weights = {name: weight - settings.learning_rate * mean[name] for name, weight in weights.items()}
+                index = torch.randperm(self.rows, generator=generator)[
+                    : int(settings.batch)
+                ].to(self.device)
+                total = clipped_sum(
+                    gradients(weights, x[index], y[index]), settings.clipping_norm
+                )
+                mean = noisy_mean(
+                    total, deviation=1.0, batch=settings.batch, generator=generator
+                )
+                weights = {
+                    name: weight - settings.learning_rate * mean[name]
+                    for name, weight in weights.items()
+                }
         return ALONE
 
     def _ensemble(self, kind: str) -> int:
         """Train an ensemble."""
         keys = keys_of(self.models, rng=np.random.default_rng(0))
-        fit_ensemble(self.trainer(kind), [self.data()], keys=keys, device=self.device, workers=self.workers)
+        fit_ensemble(
+            self.trainer(kind),
+            [self.data()],
+            keys=keys,
+            device=self.device,
+            workers=self.workers,
+        )
         return self.models
 
     def _graphs(self) -> int:
         """Train an ensemble of GCN of two layers on a ring, of as many nodes as there are rows, all in every batch."""
         x, targets = self.data().inputs
-        model = GCN(FEATURES, 2, hidden=self.hidden, layers=2, dropout=0.0, generator=torch.Generator().manual_seed(0))
-        settings = replace(self.settings(layers=False), rate=1.0, batch=float(self.rows))
+        model = GCN(
+            FEATURES,
+            2,
+            hidden=self.hidden,
+            layers=2,
+            dropout=0.0,
+            generator=torch.Generator().manual_seed(0),
+        )
+        settings = replace(
+            self.settings(layers=False), rate=1.0, batch=float(self.rows)
+        )
         ring = np.roll(np.eye(self.rows, dtype=np.int8), 1, axis=1)
-        world = GraphWorlds(x, targets)(np.eye(self.rows, dtype=np.int8) + ring + ring.T)
+        world = GraphWorlds(x, targets)(
+            np.eye(self.rows, dtype=np.int8) + ring + ring.T
+        )
         keys = keys_of(self.models, rng=np.random.default_rng(0))
-        fit_ensemble(Trainer(model.to(self.dtype), node_loss, settings), [world], keys=keys, device=self.device)
+        fit_ensemble(
+            Trainer(model.to(self.dtype), node_loss, settings),
+            [world],
+            keys=keys,
+            device=self.device,
+        )
         return self.models
 
     def _draws(self) -> int:
         """Draw what an ensemble by hand draws, as many trainings at once as it does."""
-        trainer, keys = self.trainer(HAND), keys_of(self.models, rng=np.random.default_rng(0))
+        trainer, keys = (
+            self.trainer(HAND),
+            keys_of(self.models, rng=np.random.default_rng(0)),
+        )
         for part in np.array_split(keys, -(-self.models // 256)):
             draws_of(
                 part,
@@ -178,14 +233,30 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
-    parser.add_argument("--kinds", nargs="+", choices=[PLAIN, EXAMPLES, LAYERS, HAND, DRAWS, GRAPHS])
-    parser.add_argument("--json", action="store_true", help="the seconds per training of every round, as JSON")
+    parser.add_argument(
+        "--kinds", nargs="+", choices=[PLAIN, EXAMPLES, LAYERS, HAND, DRAWS, GRAPHS]
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="the seconds per training of every round, as JSON",
+    )
     given = vars(parser.parse_args())
     torch.set_num_threads(1)
-    rounds, as_json, dtype = given.pop("rounds"), given.pop("json"), getattr(torch, given.pop("dtype"))
-    default = [PLAIN, HAND] if given["workers"] > 1 else [PLAIN, EXAMPLES, LAYERS, HAND, DRAWS]
+    rounds, as_json, dtype = (
+        given.pop("rounds"),
+        given.pop("json"),
+        getattr(torch, given.pop("dtype")),
+    )
+    default = (
+        [PLAIN, HAND]
+        if given["workers"] > 1
+        else [PLAIN, EXAMPLES, LAYERS, HAND, DRAWS]
+    )
     found = times(
-        Case(dtype=dtype, **{k: v for k, v in given.items() if k != "kinds"}), given["kinds"] or default, rounds
+        Case(dtype=dtype, **{k: v for k, v in given.items() if k != "kinds"}),
+        given["kinds"] or default,
+        rounds,
     )
     if as_json:
         print(json.dumps(found))
@@ -193,7 +264,9 @@ def main() -> None:
     base = next(iter(found.values()))
     for name, taken in found.items():
         ratio = times_as_long(base, taken)
-        print(f"{name:32} {1 / statistics.median(taken):9.1f} trainings a second, {ratio:6.1f} times the first")
+        print(
+            f"{name:32} {1 / statistics.median(taken):9.1f} trainings a second, {ratio:6.1f} times the first"
+        )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ from torch.nn import functional
 class OutputLoss(Protocol):
     """A loss of the model's outputs on a row, with its gradient: ``loss(call, row, target)`` is that of one example."""
 
-    def __call__(self, call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor) -> Tensor:
+    def __call__(
+        self, call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor
+    ) -> Tensor:
         """Return the loss of an example."""
 
     def differentiate(self, outputs: Tensor, targets: Tensor) -> None:
@@ -40,7 +42,9 @@ class OutputLoss(Protocol):
 class CrossEntropy:
     """The cross-entropy of the softmax of the outputs at a class, in nats."""
 
-    def __call__(self, call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor) -> Tensor:
+    def __call__(
+        self, call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor
+    ) -> Tensor:
         """Return the loss of an example."""
         return functional.cross_entropy(call(row), target)
 
@@ -56,7 +60,9 @@ class CrossEntropy:
 class Linear:
     """The sum of the outputs, whatever the target: of one linear layer the gradient is the row, at any weights."""
 
-    def __call__(self, call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor) -> Tensor:
+    def __call__(
+        self, call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor
+    ) -> Tensor:
         """Return the loss of an example."""
         return call(row).sum()
 
@@ -69,11 +75,17 @@ def linear_layers(model: nn.Module) -> list[nn.Linear] | None:
     """Return the layers of a model that is nothing but linear layers with ReLU between them, else None."""
     parts = list(model) if isinstance(model, nn.Sequential) else [model]
     layers, between = parts[::2], parts[1::2]
-    plain = all(type(each) is nn.Linear for each in layers) and all(type(each) is nn.ReLU for each in between)
-    distinct = len({id(weight) for each in parts for weight in each.parameters()}) == sum(
-        1 for each in parts for _ in each.parameters()
+    plain = all(type(each) is nn.Linear for each in layers) and all(
+        type(each) is nn.ReLU for each in between
     )
-    return [each for each in layers if isinstance(each, nn.Linear)] if plain and distinct and len(parts) % 2 else None
+    distinct = len(
+        {id(weight) for each in parts for weight in each.parameters()}
+    ) == sum(1 for each in parts for _ in each.parameters())
+    return (
+        [each for each in layers if isinstance(each, nn.Linear)]
+        if plain and distinct and len(parts) % 2
+        else None
+    )
 
 
 class StackSums:
@@ -86,7 +98,9 @@ class StackSums:
         targets: Shape (examples,).
     """
 
-    def __init__(self, layers: list[nn.Linear], loss: OutputLoss, rows: Tensor, targets: Tensor) -> None:
+    def __init__(
+        self, layers: list[nn.Linear], loss: OutputLoss, rows: Tensor, targets: Tensor
+    ) -> None:
         self.loss, self.rows, self.targets = loss, rows, targets
         self._biased = [layer.bias is not None for layer in layers]
         self._shapes = [(layer.out_features, layer.in_features) for layer in layers]
@@ -96,10 +110,17 @@ class StackSums:
     @property
     def numbers(self) -> int:
         """How many numbers an example takes while it is computed."""
-        return sum(size for shape in self._shapes for size in shape) + max(size for size, _ in self._shapes)
+        return sum(size for shape in self._shapes for size in shape) + max(
+            size for size, _ in self._shapes
+        )
 
     def add(
-        self, weights: Tensor, ids: Tensor, used: Tensor | None, scales: Callable[[Tensor], Tensor], total: Tensor
+        self,
+        weights: Tensor,
+        ids: Tensor,
+        used: Tensor | None,
+        scales: Callable[[Tensor], Tensor],
+        total: Tensor,
     ) -> None:
         """Add the sums of scaled gradients of some examples to ``total``.
 
@@ -112,7 +133,11 @@ class StackSums:
         """
         (count, batch), parts = ids.shape, self._parts(weights)
         at = ids.flatten()
-        inputs = [torch.index_select(self.rows, 0, at, out=self._buffer("rows", len(at), self.rows.shape[1]))]
+        inputs = [
+            torch.index_select(
+                self.rows, 0, at, out=self._buffer("rows", len(at), self.rows.shape[1])
+            )
+        ]
         inputs[0] = inputs[0].view(count, batch, -1)
         for number, (weight, bias) in enumerate(parts[:-1]):
             outputs = self._buffer(f"outputs {number}", count, batch, weight.shape[1])
@@ -121,18 +146,27 @@ class StackSums:
         # With the batch as last axis, since the last outputs are few and operations are fast along the last axis.
         outputs = self._buffer("last outputs", count, weight.shape[1], batch)
         _affine(None if bias is None else bias.mT, weight, inputs[-1].mT, outputs)
-        self.loss.differentiate(outputs, self.targets.index_select(0, at).view(count, batch))
+        self.loss.differentiate(
+            outputs, self.targets.index_select(0, at).view(count, batch)
+        )
         deltas = [outputs.mT]
         for number in range(len(parts) - 1, 0, -1):
             delta = self._buffer(f"delta {number}", *inputs[number].shape)
             torch.bmm(deltas[0], parts[number][0], out=delta)
-            torch.ops.aten.threshold_backward.grad_input(delta, inputs[number], 0, grad_input=delta)
+            torch.ops.aten.threshold_backward.grad_input(
+                delta, inputs[number], 0, grad_input=delta
+            )
             deltas.insert(0, delta)
-        squares = torch.index_select(self._squares, 0, at, out=self._buffer("squares", len(at))).view(count, batch)
+        squares = torch.index_select(
+            self._squares, 0, at, out=self._buffer("squares", len(at))
+        ).view(count, batch)
         norms = self._buffer("norms", count, batch).zero_()
         for number, (row, delta) in enumerate(zip(inputs, deltas, strict=True)):
             of_row = squares if number == 0 else self._squared_norms("of rows", row)
-            norms.addcmul_(of_row.add_(float(self._biased[number])), self._squared_norms("of deltas", delta))
+            norms.addcmul_(
+                of_row.add_(float(self._biased[number])),
+                self._squared_norms("of deltas", delta),
+            )
         factors = scales(norms.sqrt_())
         if used is not None:
             factors = torch.where(used, factors, 0.0)
@@ -140,7 +174,9 @@ class StackSums:
         for number, (row, delta) in enumerate(zip(inputs, deltas, strict=True)):
             delta.mul_(factors[:, :, None])
             weight, bias = sums[number]
-            weight += torch.bmm(delta.mT, row, out=self._buffer(f"sums {number}", *weight.shape))
+            weight += torch.bmm(
+                delta.mT, row, out=self._buffer(f"sums {number}", *weight.shape)
+            )
             if bias is not None:
                 bias += delta.sum(dim=1, keepdim=True)
 
@@ -151,7 +187,9 @@ class StackSums:
         for (size, width), biased in zip(self._shapes, self._biased, strict=True):
             matrix = weights[:, first : first + size * width].view(count, size, width)
             first += size * width
-            found.append((matrix, weights[:, None, first : first + size] if biased else None))
+            found.append(
+                (matrix, weights[:, None, first : first + size] if biased else None)
+            )
             first += size * biased
         return found
 
@@ -175,5 +213,9 @@ class StackSums:
 
 def _affine(bias: Tensor | None, first: Tensor, second: Tensor, out: Tensor) -> Tensor:
     """Return first @ second + bias, of batches of matrices."""
-    found: Tensor = torch.bmm(first, second, out=out) if bias is None else torch.baddbmm(bias, first, second, out=out)
+    found: Tensor = (
+        torch.bmm(first, second, out=out)
+        if bias is None
+        else torch.baddbmm(bias, first, second, out=out)
+    )
     return found

@@ -48,15 +48,30 @@ class Stacked:
         present = torch.zeros(len(worlds), int(lengths.max()), dtype=torch.bool)
         for row, world in zip(present, worlds, strict=True):
             row[: len(world)] = True if world.present is None else world.present
-        inputs = tuple(torch.cat(parts).to(device) for parts in zip(*(world.inputs for world in worlds), strict=True))
+        inputs = tuple(
+            torch.cat(parts).to(device)
+            for parts in zip(*(world.inputs for world in worlds), strict=True)
+        )
         canary = None
         if canaries:
             none = torch.zeros_like(canaries[0])
-            canary = torch.stack([none if world.canary is None else world.canary for world in worlds]).to(device)
+            canary = torch.stack(
+                [none if world.canary is None else world.canary for world in worlds]
+            ).to(device)
         records = torch.tensor(
-            [[k < len(world) for k in range(present.shape[1])] + [world.canary is not None] for world in worlds]
+            [
+                [k < len(world) for k in range(present.shape[1])]
+                + [world.canary is not None]
+                for world in worlds
+            ]
         )
-        return cls(inputs, (lengths.cumsum(0) - lengths).to(device), present.to(device), canary, records)
+        return cls(
+            inputs,
+            (lengths.cumsum(0) - lengths).to(device),
+            present.to(device),
+            canary,
+            records,
+        )
 
     @property
     def places(self) -> int:
@@ -71,7 +86,10 @@ class Stacked:
             world_of: World of each training, shape (trainings,).
         """
         at = self.numbers(ids, world_of).flatten()
-        return tuple(each.index_select(0, at).view(*ids.shape, *each.shape[1:]) for each in self.inputs)
+        return tuple(
+            each.index_select(0, at).view(*ids.shape, *each.shape[1:])
+            for each in self.inputs
+        )
 
     def numbers(self, ids: Tensor, world_of: Tensor) -> Tensor:
         """Return the numbers of examples among those of all worlds, of any one for places beyond a world's last.

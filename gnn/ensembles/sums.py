@@ -43,9 +43,14 @@ class Sums:
 
     def __init__(self, trainer: Trainer, worlds: Stacked) -> None:
         self.trainer, self.worlds = trainer, worlds
-        self.shapes = {name: weight.shape for name, weight in weights_of(trainer.model).items()}
+        self.shapes = {
+            name: weight.shape for name, weight in weights_of(trainer.model).items()
+        }
         self.weights = sum(shape.numel() for shape in self.shapes.values())
-        self._buffers = {name: each.to(worlds.present.device) for name, each in trainer.model.named_buffers()}
+        self._buffers = {
+            name: each.to(worlds.present.device)
+            for name, each in trainer.model.named_buffers()
+        }
         self._outputs: dict[str, torch.Size] = {}
         self.stack: StackSums | None = None
         expected = (trainer.settings.steps, self.weights)
@@ -56,13 +61,23 @@ class Sums:
             )
         if trainer.settings.gradients == "layers" and worlds.present.shape[1]:
             start = self._by_name(trainer.start.to(worlds.inputs[0].device))
-            self._outputs = check_layers(self._loss_of, start, tuple(each[0] for each in worlds.inputs))
+            self._outputs = check_layers(
+                self._loss_of, start, tuple(each[0] for each in worlds.inputs)
+            )
             self.stack = self._stack()
 
     def _stack(self) -> StackSums | None:
         """Return the sums by hand where they are known: a stack of linear layers on rows, and a loss with its gradient."""
-        layers, loss, inputs = linear_layers(self.trainer.model), self.trainer.loss, self.worlds.inputs
-        if layers is None or not isinstance(loss, OutputLoss) or [each.ndim for each in inputs] != [2, 1]:
+        layers, loss, inputs = (
+            linear_layers(self.trainer.model),
+            self.trainer.loss,
+            self.worlds.inputs,
+        )
+        if (
+            layers is None
+            or not isinstance(loss, OutputLoss)
+            or [each.ndim for each in inputs] != [2, 1]
+        ):
             return None
         return StackSums(layers, loss, *inputs)
 
@@ -73,21 +88,34 @@ class Sums:
         if rate is None:
             return int(self.trainer.settings.batch)
         mean = rate * examples
-        return max(1, min(examples, math.ceil(mean + BEYOND_MEAN * math.sqrt(mean * (1 - rate)))))
+        return max(
+            1,
+            min(examples, math.ceil(mean + BEYOND_MEAN * math.sqrt(mean * (1 - rate)))),
+        )
 
     @property
     def chunk(self) -> int:
         """How many trainings are computed at once by default."""
         steps, size = self.trainer.settings.steps, self.trainer.start.element_size()
         if self.stack is not None:
-            numbers = self.width * self.stack.numbers + 2 * steps * (self.weights + self.worlds.places)
+            numbers = self.width * self.stack.numbers + 2 * steps * (
+                self.weights + self.worlds.places
+            )
             return max(1, STACK_BYTES // (size * numbers))
-        of_example = sum(shape.numel() for shape in self._outputs.values()) if self._outputs else self.weights
+        of_example = (
+            sum(shape.numel() for shape in self._outputs.values())
+            if self._outputs
+            else self.weights
+        )
         of_example += sum(each[0].numel() for each in self.worlds.inputs if len(each))
-        numbers = COPIES * self.width * of_example + steps * (self.weights + self.worlds.places)
+        numbers = COPIES * self.width * of_example + steps * (
+            self.weights + self.worlds.places
+        )
         return max(1, CHUNK_BYTES // (size * numbers))
 
-    def __call__(self, weights: Tensor, world_of: Tensor, steps: Tensor, taken: Tensor) -> Tensor:
+    def __call__(
+        self, weights: Tensor, world_of: Tensor, steps: Tensor, taken: Tensor
+    ) -> Tensor:
         """Return the sum of clipped gradients at each of some weights, shape (count, weights).
 
         Args:
@@ -108,12 +136,22 @@ class Sums:
             ids, among = listed[:, first : first + width], counts > first
             last = first + ids.shape[1]
             if bool(among.all()):
-                used = None if bool((counts >= last).all()) else self._used(first, last, counts)
+                used = (
+                    None
+                    if bool((counts >= last).all())
+                    else self._used(first, last, counts)
+                )
                 self._add(weights, ids, world_of, used, found)
             else:
                 rows = among.nonzero().squeeze(1)
                 part = torch.zeros_like(weights[rows])
-                self._add(weights[rows], ids[rows], world_of[rows], self._used(first, last, counts[rows]), part)
+                self._add(
+                    weights[rows],
+                    ids[rows],
+                    world_of[rows],
+                    self._used(first, last, counts[rows]),
+                    part,
+                )
                 found.index_add_(0, rows, part)
         if worlds.canary is not None:
             canary = worlds.canary[world_of, steps].to(weights)
@@ -126,12 +164,25 @@ class Sums:
         """Return which of the places from first to last in their lists have an example, shape (count, places)."""
         return torch.arange(first, last, device=counts.device) < counts[:, None]
 
-    def _add(self, weights: Tensor, ids: Tensor, world_of: Tensor, used: Tensor | None, total: Tensor) -> None:
+    def _add(
+        self,
+        weights: Tensor,
+        ids: Tensor,
+        world_of: Tensor,
+        used: Tensor | None,
+        total: Tensor,
+    ) -> None:
         """Add the sums of clipped gradients of the examples that are used, shape (count, weights)."""
         clipping_norm = self.trainer.settings.clipping_norm
         if self.stack is not None:
             at = self.worlds.numbers(ids, world_of)
-            self.stack.add(weights, at, used, lambda norms: self.trainer.scales(norms, clipping_norm), total)
+            self.stack.add(
+                weights,
+                at,
+                used,
+                lambda norms: self.trainer.scales(norms, clipping_norm),
+                total,
+            )
             return
 
         def scales(norms: Tensor) -> Tensor:
@@ -141,7 +192,9 @@ class Sums:
         named, inputs = self._by_name(weights), self.worlds.rows(ids, world_of)
         try:
             if self._outputs:
-                totals = totals_by_layers(self._loss_of, named, inputs, scales, self._outputs)
+                totals = totals_by_layers(
+                    self._loss_of, named, inputs, scales, self._outputs
+                )
             else:
                 totals = totals_by_examples(self._loss_of, named, inputs, scales)
         except RuntimeError as error:
@@ -156,13 +209,20 @@ class Sums:
     def _loss_of(self, weights: Gradients, *example: Tensor) -> Tensor:
         """Return the loss of an example."""
         model, given = self.trainer.model, (weights, self._buffers)
-        return self.trainer.loss(lambda *arguments: functional_call(model, given, arguments), *example)
+        return self.trainer.loss(
+            lambda *arguments: functional_call(model, given, arguments), *example
+        )
 
     def _by_name(self, weights: Tensor) -> Gradients:
         """Return weights by their names, each shape (..., *weight)."""
-        parts = torch.split(weights, [shape.numel() for shape in self.shapes.values()], dim=-1)
+        parts = torch.split(
+            weights, [shape.numel() for shape in self.shapes.values()], dim=-1
+        )
         lead = weights.shape[:-1]
-        return {name: part.view(*lead, *shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
+        return {
+            name: part.view(*lead, *shape)
+            for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
+        }
 
 
 def _listed(taken: Tensor, counts: Tensor, width: int) -> Tensor:
@@ -178,15 +238,20 @@ def _listed(taken: Tensor, counts: Tensor, width: int) -> Tensor:
     most, examples = int(counts.max()) if len(counts) else 0, taken.shape[1]
     places = min(width * -(-most // width), examples)
     # numpy is much faster on the CPU
-    flat = taken.flatten().nonzero().squeeze(1) if taken.is_cuda else torch.from_numpy(np.flatnonzero(taken.numpy()))
+    flat = (
+        taken.flatten().nonzero().squeeze(1)
+        if taken.is_cuda
+        else torch.from_numpy(np.flatnonzero(taken.numpy()))
+    )
     rows = torch.arange(len(taken), device=taken.device)
     if len(flat) == places * len(taken):
         return flat.view(len(taken), places).sub_(rows[:, None] * examples)
     rows = rows.repeat_interleave(counts)
     found = counts.new_zeros(len(taken), places)
-    found[rows, torch.arange(len(flat), device=flat.device) - (counts.cumsum(0) - counts)[rows]] = (
-        flat - rows * examples
-    )
+    found[
+        rows,
+        torch.arange(len(flat), device=flat.device) - (counts.cumsum(0) - counts)[rows],
+    ] = flat - rows * examples
     return found
 
 
@@ -206,6 +271,12 @@ def totals_by_examples(
     """
     axes: Any = (None, *[0] * len(inputs))
     gradients = vmap(vmap(grad(loss_of), in_dims=axes))(weights, *inputs)
-    parts = [torch.linalg.vector_norm(each, dim=tuple(range(2, each.ndim))) for each in gradients.values()]
+    parts = [
+        torch.linalg.vector_norm(each, dim=tuple(range(2, each.ndim)))
+        for each in gradients.values()
+    ]
     factors = scales(torch.linalg.vector_norm(torch.stack(parts), dim=0))
-    return {name: torch.einsum("bm,bm...->b...", factors, each) for name, each in gradients.items()}
+    return {
+        name: torch.einsum("bm,bm...->b...", factors, each)
+        for name, each in gradients.items()
+    }

@@ -57,7 +57,9 @@ class Trained:
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return what ``size`` runs release, shape (size, numbers)."""
-        return np.stack([self.release(data, generator_of(rng)).numpy() for _ in range(size)])
+        return np.stack(
+            [self.release(data, generator_of(rng)).numpy() for _ in range(size)]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +126,9 @@ def fit_by_opacus(
     for _ in range(settings.steps):
         ids = sample(len(targets), settings, generator=generator)
         optimiser.zero_grad()
-        loss = functional.cross_entropy(wrapped(*(each[ids] for each in inputs)), targets[ids], reduction="sum")
+        loss = functional.cross_entropy(
+            wrapped(*(each[ids] for each in inputs)), targets[ids], reduction="sum"
+        )
         with warnings.catch_warnings():  # inputs are data and need no gradients
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
             (loss / max(len(ids), 1)).backward()

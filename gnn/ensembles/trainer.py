@@ -21,7 +21,9 @@ ExampleLoss: TypeAlias = Callable[..., Tensor]
 
 def clipped(norms: Tensor, clipping_norm: float) -> Tensor:
     """Return min(1, C/‖g‖), by which DP-SGD multiplies a gradient (Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1)."""
-    return (clipping_norm / norms.clamp(min=torch.finfo(norms.dtype).tiny)).clamp(max=1.0)
+    return (clipping_norm / norms.clamp(min=torch.finfo(norms.dtype).tiny)).clamp(
+        max=1.0
+    )
 
 
 def as_summed(sums: Tensor, sizes: Tensor, settings: PrivateSettings) -> Tensor:
@@ -83,15 +85,23 @@ class Trainer:
                 f"{sorted(map(str, types)) or 'none'}"
             )
         if self.settings.gradients == "opacus":
-            raise ConfigurationError("Trainer: Opacus takes gradients of one model; use gradients='functorch'")
+            raise ConfigurationError(
+                "Trainer: Opacus takes gradients of one model; use gradients='functorch'"
+            )
 
     @property
     def start(self) -> Tensor:
         """The model's weights as one row, shape (weights,)."""
-        return torch.cat([weight.detach().reshape(-1) for weight in weights_of(self.model).values()])
+        return torch.cat(
+            [weight.detach().reshape(-1) for weight in weights_of(self.model).values()]
+        )
 
     @property
     def deviation(self) -> float:
         """Standard deviation σC of the noise on a sum, 0 without noise."""
         settings = self.settings
-        return settings.noise_multiplier * settings.clipping_norm if settings.noise_multiplier else 0.0
+        return (
+            settings.noise_multiplier * settings.clipping_norm
+            if settings.noise_multiplier
+            else 0.0
+        )

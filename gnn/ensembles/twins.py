@@ -25,7 +25,9 @@ def mean_clipped(sums: Tensor, sizes: Tensor, settings: PrivateSettings) -> Tens
     """Clip the mean gradient of a batch to norm C, in place of each gradient."""
     most = settings.batch * settings.clipping_norm
     norms = torch.linalg.vector_norm(sums, dim=1, keepdim=True)
-    scales: Tensor = (most / norms.clamp(min=torch.finfo(sums.dtype).tiny)).clamp(max=1.0)
+    scales: Tensor = (most / norms.clamp(min=torch.finfo(sums.dtype).tiny)).clamp(
+        max=1.0
+    )
     return sums * scales
 
 
@@ -57,7 +59,9 @@ def over_own_size(sums: Tensor, sizes: Tensor, settings: PrivateSettings) -> Ten
     return sums * (settings.batch / sizes.clamp(min=1))[:, None]
 
 
-def in_order(uniform: NDArray[np.float64], settings: PrivateSettings) -> NDArray[np.bool_]:
+def in_order(
+    uniform: NDArray[np.float64], settings: PrivateSettings
+) -> NDArray[np.bool_]:
     """Return the records one after the other in batches of fixed size, the last one of an epoch with what is left.
 
     By itself that is no mistake: where a record is added at the end, it is in one batch of an epoch, and changes no other.
@@ -66,7 +70,9 @@ def in_order(uniform: NDArray[np.float64], settings: PrivateSettings) -> NDArray
     return _dealt(np.cumsum(np.isfinite(uniform[:, :1]), axis=2) - 1, uniform, settings)
 
 
-def shuffled(uniform: NDArray[np.float64], settings: PrivateSettings) -> NDArray[np.bool_]:
+def shuffled(
+    uniform: NDArray[np.float64], settings: PrivateSettings
+) -> NDArray[np.bool_]:
     """Return the records in an order that is drawn for each epoch, in batches of fixed size.
 
     Source of the mistake: Chua et al. (2024), "How Private are DP-SGD Implementations?", arXiv:2403.17673.
@@ -75,12 +81,16 @@ def shuffled(uniform: NDArray[np.float64], settings: PrivateSettings) -> NDArray
     return _dealt(first.argsort(axis=2).argsort(axis=2), uniform, settings)
 
 
-def of_fixed_size(uniform: NDArray[np.float64], settings: PrivateSettings) -> NDArray[np.bool_]:
+def of_fixed_size(
+    uniform: NDArray[np.float64], settings: PrivateSettings
+) -> NDArray[np.bool_]:
     """Return batches of exactly ``batch`` records, drawn without replacement in each step."""
     return as_set(uniform, replace(settings, rate=None))
 
 
-def _dealt(places: NDArray[np.int64], uniform: NDArray[np.float64], settings: PrivateSettings) -> NDArray[np.bool_]:
+def _dealt(
+    places: NDArray[np.int64], uniform: NDArray[np.float64], settings: PrivateSettings
+) -> NDArray[np.bool_]:
     """Return batches of an order: ``places`` of the records in each epoch's, shape (trainings, epochs or 1, places)."""
     steps, epoch = np.arange(uniform.shape[1]), _batches_of_epoch(settings)
     number = places // int(settings.batch)
@@ -97,15 +107,21 @@ def standardised(world: World) -> World:
     rows = world.inputs[0]
     there = rows if world.present is None else rows[world.present]
     deviation = there.std(dim=0, correction=0)
-    return replace(world, inputs=((rows - there.mean(dim=0)) / deviation, *world.inputs[1:]))
+    return replace(
+        world, inputs=((rows - there.mean(dim=0)) / deviation, *world.inputs[1:])
+    )
 
 
 def twins(trainer: Trainer) -> dict[str, Trainer]:
     """Return the broken twins that a gradient canary shows on any examples, by what is wrong with them."""
     return {
         "no clipping": replace(trainer, scales=unclipped),
-        "clipping after averaging": replace(trainer, scales=unclipped, finish=mean_clipped),
-        "noise of the mean divided by the batch once more": replace(trainer, noise=Scaled(1 / trainer.settings.batch)),
+        "clipping after averaging": replace(
+            trainer, scales=unclipped, finish=mean_clipped
+        ),
+        "noise of the mean divided by the batch once more": replace(
+            trainer, noise=Scaled(1 / trainer.settings.batch)
+        ),
         "noise seeded alike in every step": replace(trainer, noise=alike),
         "no noise": replace(trainer, noise=Scaled(0.0)),
         "half the noise": replace(trainer, noise=Scaled(0.5)),

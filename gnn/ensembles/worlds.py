@@ -37,14 +37,20 @@ class World:
     def __post_init__(self) -> None:
         lengths = {len(each) for each in self.inputs}
         if len(lengths) != 1:
-            raise DataError(f"World: expected inputs of one length, got {[tuple(each.shape) for each in self.inputs]}")
-        if self.present is not None and (self.present.shape != (len(self),) or self.present.dtype != torch.bool):
+            raise DataError(
+                f"World: expected inputs of one length, got {[tuple(each.shape) for each in self.inputs]}"
+            )
+        if self.present is not None and (
+            self.present.shape != (len(self),) or self.present.dtype != torch.bool
+        ):
             raise DataError(
                 f"World: expected present, bool of shape ({len(self)},), got {self.present.dtype} of shape "
                 f"{tuple(self.present.shape)}"
             )
         if self.canary is not None and self.canary.ndim != 2:
-            raise DataError(f"World: expected canary of shape (steps, weights), got {tuple(self.canary.shape)}")
+            raise DataError(
+                f"World: expected canary of shape (steps, weights), got {tuple(self.canary.shape)}"
+            )
 
     def __len__(self) -> int:
         return len(self.inputs[0])
@@ -62,10 +68,14 @@ class World:
             name: What reports call it.
         """
         everything = torch.arange(len(examples))
-        return cls((*examples.batch(everything, torch.device("cpu")), targets), name=name)
+        return cls(
+            (*examples.batch(everything, torch.device("cpu")), targets), name=name
+        )
 
 
-def gradient_canary(weights: int, steps: int, *, norm: float, alternating: bool = True) -> Tensor:
+def gradient_canary(
+    weights: int, steps: int, *, norm: float, alternating: bool = True
+) -> Tensor:
     """Return a gradient of a norm along (1, ..., 1)/√weights in every step, shape (steps, weights), float64.
 
     Any gradient is one that some loss has; it is the worst for DP-SGD if its norm is the clipping norm at least (Nasr et al.

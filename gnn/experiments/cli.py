@@ -15,10 +15,22 @@ from typing import Annotated, cast
 import typer
 from joblib import cpu_count
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from auditdp.cli.common import CRASHED, INTERRUPTED, USAGE, Data, say
-from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, did_you_mean
+from auditdp.errors import (
+    AuditError,
+    ConfigurationError,
+    MissingExtraError,
+    did_you_mean,
+)
 from auditdp.files import write
 from auditdp.report.formats import writable
 from auditdp.report.numbers import count, duration
@@ -37,9 +49,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Run the experiments of the five papers again.",
 )
-ProfileName = Annotated[str, typer.Option("--profile", help="quick (minutes) or paper (hours).")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Root seed; every cell's seed follows from it.")]
-Out = Annotated[Path, typer.Option("--out", help="Folder of reports; records are in its experiments/.")]
+ProfileName = Annotated[
+    str, typer.Option("--profile", help="quick (minutes) or paper (hours).")
+]
+Seed = Annotated[
+    int,
+    typer.Option("--seed", min=0, help="Root seed; every cell's seed follows from it."),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", help="Folder of reports; records are in its experiments/."),
+]
 
 
 def main(found: Catalogue | None = None) -> None:
@@ -57,7 +77,10 @@ def main(found: Catalogue | None = None) -> None:
 
 @app.command("list")
 def list_experiments(
-    context: typer.Context, profile: ProfileName = "paper", out: Out = Path("reports"), seed: Seed = SEED
+    context: typer.Context,
+    profile: ProfileName = "paper",
+    out: Out = Path("reports"),
+    seed: Seed = SEED,
 ) -> None:
     """List the experiments, with the number of cells that are recorded."""
     found: Catalogue = context.obj
@@ -78,13 +101,20 @@ def list_experiments(
 @app.command()
 def run(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Experiments, or all.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Experiments, or all.")
+    ],
     profile: ProfileName = "quick",
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="FACTOR=VALUE; again for more values or factors.")
+        list[str] | None,
+        typer.Option("--only", help="FACTOR=VALUE; again for more values or factors."),
     ] = None,
-    workers: Annotated[str, typer.Option("-n", help="Processes: a number, or auto.")] = "1",
-    device: Annotated[str, typer.Option("--device", help="Where torch computes: cpu, cuda, cuda:1.")] = "cpu",
+    workers: Annotated[
+        str, typer.Option("-n", help="Processes: a number, or auto.")
+    ] = "1",
+    device: Annotated[
+        str, typer.Option("--device", help="Where torch computes: cpu, cuda, cuda:1.")
+    ] = "cpu",
     data: Data = "",
     seed: Seed = SEED,
     out: Out = Path("reports"),
@@ -98,34 +128,64 @@ def run(
         if not Path(data).is_dir():
             raise ConfigurationError(f"--data {data}: no such folder")
         os.environ[DATA_VARIABLE] = str(Path(data).resolve())
-    plans = [(each, cells(each, profile=chosen, root_seed=seed, only=only or ())) for each in experiments]
+    plans = [
+        (each, cells(each, profile=chosen, root_seed=seed, only=only or ()))
+        for each in experiments
+    ]
     for experiment, grid in plans:
         execute.require_files(experiment, execute.todo(grid, folder=out).open)
     failed = 0
     try:
         for experiment, grid in plans:
-            failed += _run(experiment, grid, folder=out, workers=processes, device=device)
+            failed += _run(
+                experiment, grid, folder=out, workers=processes, device=device
+            )
     except KeyboardInterrupt:
-        say("interrupted; what was finished is recorded, and the same command goes on from there")
+        say(
+            "interrupted; what was finished is recorded, and the same command goes on from there"
+        )
         raise typer.Exit(INTERRUPTED) from None
     if failed:
         say(f"{count(failed, 'cell')} failed; the same command tries them again")
         raise typer.Exit(CRASHED)
 
 
-def _run(experiment: Experiment, grid: list[GridCell], *, folder: Path, workers: int, device: str) -> int:
+def _run(
+    experiment: Experiment,
+    grid: list[GridCell],
+    *,
+    folder: Path,
+    workers: int,
+    device: str,
+) -> int:
     todo = execute.todo(grid, folder=folder)
-    say(f"{experiment.name}: {len(todo.recorded):,} of {count(len(grid), 'cell')} recorded, {len(todo.open):,} to run")
+    say(
+        f"{experiment.name}: {len(todo.recorded):,} of {count(len(grid), 'cell')} recorded, {len(todo.open):,} to run"
+    )
     if not todo.open:
         return 0
     with _progress(experiment.name, len(todo.open)) as advance:
 
         def finished(record: CellRecord) -> None:
-            setting = ", ".join(f"{name}={value}" for name, value in record.parameters.items())
-            result = f"FAILED {record.error}" if record.error else duration(record.seconds)
-            advance(f"{experiment.name} {setting} #{record.repetition}: {result}", bool(record.error))
+            setting = ", ".join(
+                f"{name}={value}" for name, value in record.parameters.items()
+            )
+            result = (
+                f"FAILED {record.error}" if record.error else duration(record.seconds)
+            )
+            advance(
+                f"{experiment.name} {setting} #{record.repetition}: {result}",
+                bool(record.error),
+            )
 
-        return execute.run(experiment, todo.open, folder=folder, workers=workers, device=device, finished=finished)
+        return execute.run(
+            experiment,
+            todo.open,
+            folder=folder,
+            workers=workers,
+            device=device,
+            finished=finished,
+        )
 
 
 @contextmanager
@@ -160,16 +220,23 @@ class _Advance:
 def report(
     context: typer.Context,
     profile: Annotated[
-        str, typer.Option("--profile", help="quick or paper; by default the one with more records.")
+        str,
+        typer.Option(
+            "--profile", help="quick or paper; by default the one with more records."
+        ),
     ] = "",
     seed: Seed = SEED,
     out: Out = Path("reports"),
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="Ledger of claims; OUT/claims.json by default.")
+        Path | None,
+        typer.Option("--ledger", help="Ledger of claims; OUT/claims.json by default."),
     ] = None,
 ) -> None:
     """Write experiments.html, experiments.md and their plots from what is recorded."""
-    from gnn.experiments import cost, page  # these load Matplotlib and scipy.stats, which no run needs
+    from gnn.experiments import (
+        cost,
+        page,
+    )  # these load Matplotlib and scipy.stats, which no run needs
     from gnn.experiments.plots import draw, draw_cost
     from gnn.experiments.privacy import Ledger
     from gnn.experiments.summary import summary
@@ -181,25 +248,45 @@ def report(
     claims = Ledger.read(ledger or out / "claims.json")
     sections, unrecorded, costs = [], [], None
     contents = {
-        name: summary(experiment, read(record_path(out, name)), root_seed=seed, profile=chosen)
+        name: summary(
+            experiment, read(record_path(out, name)), root_seed=seed, profile=chosen
+        )
         for name, experiment in found.experiments.items()
     }
     for name, content in contents.items():
         if name == cost.EXPERIMENT and (lines := cost.lines(content, contents)):
-            costs = page.Costs(content, lines, f"experiments/{draw_cost(lines, folder=out / 'experiments')}", claims)
+            costs = page.Costs(
+                content,
+                lines,
+                f"experiments/{draw_cost(lines, folder=out / 'experiments')}",
+                claims,
+            )
         if content.rows:
-            plots = [(f"experiments/{file}", caption) for file, caption in draw(content, folder=out / "experiments")]
+            plots = [
+                (f"experiments/{file}", caption)
+                for file, caption in draw(content, folder=out / "experiments")
+            ]
             sections.append(page.section(content, claims, plots))
         else:
             unrecorded.append(content.experiment)
-    write(out / "experiments.html", page.html(sections, root_seed=seed, unrecorded=unrecorded, costs=costs))
-    write(out / "experiments.md", page.markdown(sections, root_seed=seed, unrecorded=unrecorded, costs=costs))
-    typer.echo(f"wrote {out / 'experiments.html'} and {out / 'experiments.md'}: {count(len(sections), 'experiment')}")
+    write(
+        out / "experiments.html",
+        page.html(sections, root_seed=seed, unrecorded=unrecorded, costs=costs),
+    )
+    write(
+        out / "experiments.md",
+        page.markdown(sections, root_seed=seed, unrecorded=unrecorded, costs=costs),
+    )
+    typer.echo(
+        f"wrote {out / 'experiments.html'} and {out / 'experiments.md'}: {count(len(sections), 'experiment')}"
+    )
 
 
 def _profile(name: str) -> Profile:
     if name not in PROFILES:
-        raise ConfigurationError(f"--profile {name}: no such profile; {did_you_mean(name, PROFILES)}")
+        raise ConfigurationError(
+            f"--profile {name}: no such profile; {did_you_mean(name, PROFILES)}"
+        )
     return name
 
 
@@ -222,4 +309,6 @@ def _known_device(name: str) -> None:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise ConfigurationError(f"--device {name}: torch cannot use it here ({reason}); use cpu") from error
+        raise ConfigurationError(
+            f"--device {name}: torch cannot use it here ({reason}); use cpu"
+        ) from error

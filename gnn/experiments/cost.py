@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from auditdp.report.numbers import number
-from gnn.experiments.catalogue.honesty import CLEAN, EPSILONS, NO_DATA, NON_PRIVATE, PAPERS, Reading
+from gnn.experiments.catalogue.honesty import (
+    CLEAN,
+    EPSILONS,
+    NO_DATA,
+    NON_PRIVATE,
+    PAPERS,
+    Reading,
+)
 from gnn.experiments.experiment import FORM, PUBLISHED, REPAIRED
 from gnn.experiments.summary import FEWEST, Measured, Row, Summary, p_value
 
@@ -48,13 +55,17 @@ class Difference:
     @property
     def text(self) -> str:
         """Such as '−0.12 (p = 0.0003)'."""
-        return number(self.mean, 2) + (f" (p = {number(self.p, 2)})" if self.p is not None else "")
+        return number(self.mean, 2) + (
+            f" (p = {number(self.p, 2)})" if self.p is not None else ""
+        )
 
 
 def paired(first: Measured, second: Measured) -> Difference:
     """Compare two rows on the seeds of both; they share splits."""
     seeds = [seed for seed in first.by_repetition if seed in second.by_repetition]
-    differences = [first.by_repetition[seed] - second.by_repetition[seed] for seed in seeds]
+    differences = [
+        first.by_repetition[seed] - second.by_repetition[seed] for seed in seeds
+    ]
     mean = float(np.mean(differences)) if differences else float("nan")
     return Difference(mean, p_value(differences), len(seeds))
 
@@ -117,12 +128,18 @@ class Line:
     @property
     def best_unused(self) -> tuple[str, Row] | None:
         """The best of the rows that do not use the data."""
-        return max(self.unused.items(), key=lambda each: accuracy(each[1]).mean, default=None)
+        return max(
+            self.unused.items(), key=lambda each: accuracy(each[1]).mean, default=None
+        )
 
     @property
     def cost(self) -> Difference | None:
         """Accuracy that the repair costs."""
-        return paired(accuracy(self.published), accuracy(self.repaired)) if self.repaired else None
+        return (
+            paired(accuracy(self.published), accuracy(self.repaired))
+            if self.repaired
+            else None
+        )
 
     def gain(self, form: Row | None) -> Difference | None:
         """Accuracy above the best row that does not use the data."""
@@ -147,7 +164,11 @@ class Line:
         return "within the range" if within else "unexplained"
 
     def _within(self, values: Sequence[float]) -> bool:
-        return self.printed is not None and len(values) >= FEWEST and min(values) <= self.printed <= max(values)
+        return (
+            self.printed is not None
+            and len(values) >= FEWEST
+            and min(values) <= self.printed <= max(values)
+        )
 
     @property
     def explanation(self) -> Tested | None:
@@ -155,12 +176,25 @@ class Line:
         tested = list(self.readings)
         name, words = PAPERS[self.paper].explains
         if other := self.beside.get(name):
-            tested.append(Tested(words, other, paired(accuracy(other), accuracy(self.published))))
-        reached = [each for each in tested if abs(accuracy(each.row).mean - (self.printed or 0.0)) <= CLOSE]
+            tested.append(
+                Tested(words, other, paired(accuracy(other), accuracy(self.published)))
+            )
+        reached = [
+            each
+            for each in tested
+            if abs(accuracy(each.row).mean - (self.printed or 0.0)) <= CLOSE
+        ]
         return next((each for each in reached if each.moved.seen), None)
 
 
-OUTCOMES = ("agrees", "not told apart", "explained", "within the range", "unexplained", "too few seeds")
+OUTCOMES = (
+    "agrees",
+    "not told apart",
+    "explained",
+    "within the range",
+    "unexplained",
+    "too few seeds",
+)
 """Agrees: within ``CLOSE``. Not told apart: the test sees no difference. Explained: what is done otherwise moves the
 accuracy, as tested, to what is printed. Within the range: of single runs where something is done otherwise."""
 
@@ -186,9 +220,13 @@ def lines(content: Summary, others: Mapping[str, Summary] | None = None) -> list
                     published = rows.get((paper, data, method, epsilon, PUBLISHED))
                     if published is None:
                         continue
-                    at = [(name, rows.get((paper, data, name, epsilon, PUBLISHED))) for name in each.beside]
+                    at = [
+                        (name, rows.get((paper, data, name, epsilon, PUBLISHED)))
+                        for name in each.beside
+                    ]
                     unused = [
-                        (name, rows.get((paper, data, name, NO_DATA, PUBLISHED))) for name in each.baselines(method)
+                        (name, rows.get((paper, data, name, NO_DATA, PUBLISHED)))
+                        for name in each.baselines(method)
                     ]
                     found.append(
                         Line(
@@ -201,28 +239,46 @@ def lines(content: Summary, others: Mapping[str, Summary] | None = None) -> list
                             {name: row for name, row in unused if row},
                             {name: row for name, row in at if row},
                             rows.get((paper, data, CLEAN, NON_PRIVATE, PUBLISHED)),
-                            list(_tested(each.readings, data, method, epsilon, others or {})),
+                            list(
+                                _tested(
+                                    each.readings, data, method, epsilon, others or {}
+                                )
+                            ),
                         )
                     )
     return found
 
 
 def _tested(
-    readings: Sequence[Reading], data: str, method: str, epsilon: float, others: Mapping[str, Summary]
+    readings: Sequence[Reading],
+    data: str,
+    method: str,
+    epsilon: float,
+    others: Mapping[str, Summary],
 ) -> Iterator[Tested]:
     for reading in readings:
         content = others.get(reading.experiment)
         if reading.data != data or content is None:
             continue
         usual = {"data": data, "method": method, "epsilon": epsilon, **reading.default}
-        found, without = (_row(content, setting) for setting in (usual | reading.changed, usual))
+        found, without = (
+            _row(content, setting) for setting in (usual | reading.changed, usual)
+        )
         if found:
-            moved = paired(accuracy(found), accuracy(without)) if without else Difference(math.nan, None, 0)
+            moved = (
+                paired(accuracy(found), accuracy(without))
+                if without
+                else Difference(math.nan, None, 0)
+            )
             yield Tested(reading.words, found, moved)
 
 
 def _row(content: Summary, setting: Mapping[str, Any]) -> Row | None:
-    matching = (row for row in content.rows if setting.items() <= row.parameters.items() and "accuracy" in row.measured)
+    matching = (
+        row
+        for row in content.rows
+        if setting.items() <= row.parameters.items() and "accuracy" in row.measured
+    )
     return next(matching, None)
 
 

@@ -32,12 +32,22 @@ def details(paper: str, found: Sequence[Line]) -> str:
     """Return what a sentence counts: which numbers do not agree and what was tried, and rows to compare with."""
     uncounted = [_place(line) for line in found if line.cost and not line.cost.enough]
     few = (
-        f"What a repair costs is not counted of fewer than {FEWEST} seeds: {'; '.join(uncounted)}." if uncounted else ""
+        f"What a repair costs is not counted of fewer than {FEWEST} seeds: {'; '.join(uncounted)}."
+        if uncounted
+        else ""
     )
     ranking = _ranking(found) if _ranked(found) else _others(found)
     return " ".join(
         filter(
-            None, [ranking, PAPERS[paper].remark, _without_privacy(found), few, _constant(found), _less(paper, found)]
+            None,
+            [
+                ranking,
+                PAPERS[paper].remark,
+                _without_privacy(found),
+                few,
+                _constant(found),
+                _less(paper, found),
+            ],
         )
     )
 
@@ -54,7 +64,11 @@ def _agreement(found: Sequence[Line]) -> str:
     outcomes = Counter(line.outcome for line in found if line.outcome)
     if not outcomes:
         return "No number is printed for data that is here"
-    counted = ", ".join(f"{outcomes[word]} {NAMES.get(word, word)}" for word in OUTCOMES if outcomes[word])
+    counted = ", ".join(
+        f"{outcomes[word]} {NAMES.get(word, word)}"
+        for word in OUTCOMES
+        if outcomes[word]
+    )
     return f"Of {count(outcomes.total(), 'printed number')} {counted}"
 
 
@@ -63,14 +77,19 @@ def _others(found: Sequence[Line]) -> str:
     parts = [
         f"{_capital(NAMES.get(word, word))}: {_places(mine)}."
         for word in OUTCOMES
-        if word != "agrees" and (mine := [line for line in found if line.outcome == word])
+        if word != "agrees"
+        and (mine := [line for line in found if line.outcome == word])
     ]
     return " ".join(parts)
 
 
 def _without_privacy(found: Sequence[Line]) -> str:
     """Compare the rows without privacy with what is printed of them."""
-    clean = {line.data: line.clean for line in found if line.clean and accuracy(line.clean).published}
+    clean = {
+        line.data: line.clean
+        for line in found
+        if line.clean and accuracy(line.clean).published
+    }
     texts = [
         f"{_shown(row)} on {data} ({_seeds(row)}, printed {number(known.mean, 3)})"
         for data, row in clean.items()
@@ -104,7 +123,9 @@ def _ranking(found: Sequence[Line]) -> str:
                 if closes
                 else f", unexplained (with n known DPRR is still {rest.text} against RR)"
             )
-        parts.append(f"{word} RR on {line.data} at ε = {number(line.epsilon)} by {difference.text}{explained}")
+        parts.append(
+            f"{word} RR on {line.data} at ε = {number(line.epsilon)} by {difference.text}{explained}"
+        )
     return "DPRR is " + "; ".join(parts) + "."
 
 
@@ -120,7 +141,10 @@ def _tests(line: Line) -> str:
     found = line.explanation
     if found:
         return f"; by {found.words}, tested: {_shown(found.row)}"
-    return "".join(f"; {each.words}, tested: {_shown(each.row)}, {_seeds(each.row)}" for each in line.readings)
+    return "".join(
+        f"; {each.words}, tested: {_shown(each.row)}, {_seeds(each.row)}"
+        for each in line.readings
+    )
 
 
 def _place(line: Line) -> str:
@@ -137,7 +161,11 @@ def _repairs(found: Sequence[Line]) -> str:
         if mine:
             mean = number(float(np.mean([cost.mean for cost in mine])), 2)
             parts.append(f"{mean} at ε = {number(epsilon)} ({_seen(mine)})")
-    return f"the repair costs {' and '.join(parts)}" if parts else "what the repair costs is open"
+    return (
+        f"the repair costs {' and '.join(parts)}"
+        if parts
+        else "what the repair costs is open"
+    )
 
 
 def _seen(differences: Sequence[Difference]) -> str:
@@ -147,17 +175,30 @@ def _seen(differences: Sequence[Difference]) -> str:
 def _worth(found: Sequence[Line]) -> str:
     parts = []
     for form in (PUBLISHED, REPAIRED):
-        rows = [line.published if form == PUBLISHED else line.repaired for line in found]
-        gains = [gain for line, row in zip(found, rows, strict=True) if (gain := line.gain(row)) and gain.enough]
+        rows = [
+            line.published if form == PUBLISHED else line.repaired for line in found
+        ]
+        gains = [
+            gain
+            for line, row in zip(found, rows, strict=True)
+            if (gain := line.gain(row)) and gain.enough
+        ]
         if gains:
             better, worse = _signs(gains)
             but = f", and is worse in {worse}" if worse else ""
-            parts.append(f"; the {form} form beats not using the data in {better} of {count(len(gains), 'row')}{but}")
+            parts.append(
+                f"; the {form} form beats not using the data in {better} of {count(len(gains), 'row')}{but}"
+            )
     return "".join(parts)
 
 
 def _constant(found: Sequence[Line]) -> str:
-    notes = [constant(row) for line in found for row in (line.published, line.repaired) if row]
+    notes = [
+        constant(row)
+        for line in found
+        for row in (line.published, line.repaired)
+        if row
+    ]
     if not any(notes):
         return ""
     always = notes.count("constant predictor")
@@ -175,7 +216,9 @@ def _less(paper: str, found: Sequence[Line]) -> str:
     """Compare with the row that leaves a part of the data unused at the same ε."""
     name, unused = PAPERS[paper].leaves
     differences = [
-        paired(accuracy(line.beside[name]), accuracy(line.published)) for line in found if name in line.beside
+        paired(accuracy(line.beside[name]), accuracy(line.published))
+        for line in found
+        if name in line.beside
     ]
     tested = [each for each in differences if each.enough]
     if not tested:
@@ -192,8 +235,24 @@ def _capital(text: str) -> str:
 
 
 COLUMNS = (
-    *("data", "mechanism", "ε", "paper", "published", "audits", "repaired", "audits", "best without the data"),
-    *("beside, same ε", "non-private", "repair costs", "published gains on no data", "repaired gains on no data"),
+    *(
+        "data",
+        "mechanism",
+        "ε",
+        "paper",
+        "published",
+        "audits",
+        "repaired",
+        "audits",
+        "best without the data",
+    ),
+    *(
+        "beside, same ε",
+        "non-private",
+        "repair costs",
+        "published gains on no data",
+        "repaired gains on no data",
+    ),
 )
 
 
@@ -217,12 +276,19 @@ def table(found: Sequence[Line], ledger: Ledger, *, seeds: int) -> list[list[str
             _audits(line.published, ledger),
             shown(line.repaired),
             _audits(line.repaired, ledger),
-            f"{shown(line.best_unused[1])} ({line.best_unused[0]})" if line.best_unused else MISSING,
-            "; ".join(f"{beside(row)} ({name})" for name, row in line.beside.items()) or MISSING,
+            f"{shown(line.best_unused[1])} ({line.best_unused[0]})"
+            if line.best_unused
+            else MISSING,
+            "; ".join(f"{beside(row)} ({name})" for name, row in line.beside.items())
+            or MISSING,
             beside(line.clean),
             *(
                 each.text if each else MISSING
-                for each in (line.cost, line.gain(line.published), line.gain(line.repaired))
+                for each in (
+                    line.cost,
+                    line.gain(line.published),
+                    line.gain(line.repaired),
+                )
             ),
         ]
         for line in found
@@ -242,7 +308,11 @@ def _shown(row: Row) -> str:
     found = accuracy(row)
     spread = f" ± {number(found.sd, 1)}" if found.sd else ""
     note = constant(row)
-    return number(found.mean, 3) + spread + (f", {note}" if note and row.parameters["epsilon"] != NO_DATA else "")
+    return (
+        number(found.mean, 3)
+        + spread
+        + (f", {note}" if note and row.parameters["epsilon"] != NO_DATA else "")
+    )
 
 
 def lacking(content: Summary) -> str:
@@ -252,11 +322,21 @@ def lacking(content: Summary) -> str:
     places: dict[str, Counter[int]] = {}
     for setting in settings(content.experiment, content.profile):
         seeds = recorded.get(canonical(setting), 0)
-        places.setdefault(f"{setting['paper']} on {setting['data']}", Counter()).update([seeds])
+        places.setdefault(f"{setting['paper']} on {setting['data']}", Counter()).update(
+            [seeds]
+        )
     parts = []
     for place, found in places.items():
-        few = [f"{seeds or 'none'} in {rows}" for seeds, rows in sorted(found.items()) if seeds < planned]
-        parts += [f"{place} {', '.join(few)} of {count(found.total(), 'row')}"] if few else []
+        few = [
+            f"{seeds or 'none'} in {rows}"
+            for seeds, rows in sorted(found.items())
+            if seeds < planned
+        ]
+        parts += (
+            [f"{place} {', '.join(few)} of {count(found.total(), 'row')}"]
+            if few
+            else []
+        )
     return f"Fewer than {count(planned, 'seed')}: {'; '.join(parts)}." if parts else ""
 
 
@@ -266,7 +346,14 @@ def devices(content: Summary) -> str:
     for paper in dict.fromkeys(str(row.parameters["paper"]) for row in content.rows):
         mine = [row for row in content.rows if row.parameters["paper"] == paper]
         by_factor = [_devices(mine, factor) for factor in ("paper", "data", FORM)]
-        places = next((found for found in by_factor if all(len(at) == 1 for at in found.values())), by_factor[0])
+        places = next(
+            (
+                found
+                for found in by_factor
+                if all(len(at) == 1 for at in found.values())
+            ),
+            by_factor[0],
+        )
         texts = [f"{value} {' and '.join(sorted(at))}" for value, at in places.items()]
         parts.append(texts[0] if paper in places else f"{paper} {', '.join(texts)}")
     return f"Computed on: {'; '.join(parts)}."
@@ -283,7 +370,15 @@ def _devices(rows: Iterable[Row], factor: str) -> dict[str, frozenset[str]]:
 def tests(found: Sequence[Line]) -> int:
     """Return how many tests the table and the sentences rest on."""
     return sum(
-        sum(each is not None for each in (line.cost, line.gain(line.published), line.gain(line.repaired), line.printed))
+        sum(
+            each is not None
+            for each in (
+                line.cost,
+                line.gain(line.published),
+                line.gain(line.repaired),
+                line.printed,
+            )
+        )
         + len(line.beside)
         + len(line.readings)
         for line in found

@@ -23,7 +23,14 @@ from auditdp.errors import ConfigurationError, MechanismError
 from auditdp.numerics.streams import stream
 from gnn.experiments.experiment import Cell, Curve, Experiment, Parameters
 from gnn.experiments.grid import GridCell
-from gnn.experiments.record import CellRecord, Recorder, environment, read, record_path, revision
+from gnn.experiments.record import (
+    CellRecord,
+    Recorder,
+    environment,
+    read,
+    record_path,
+    revision,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +45,9 @@ def data_folder() -> Path:
     text = os.environ.get(DATA_VARIABLE, "")
     if not text or not Path(text).is_dir():
         found = f"{text}: no such folder" if text else "no data folder is named"
-        raise ConfigurationError(f"{found}; give the folder of the data sets with --data or {DATA_VARIABLE}")
+        raise ConfigurationError(
+            f"{found}; give the folder of the data sets with --data or {DATA_VARIABLE}"
+        )
     return Path(text)
 
 
@@ -60,7 +69,9 @@ def require_files(experiment: Experiment, cells: Sequence[GridCell]) -> None:
     Raises:
         ConfigurationError: With the files that are missing, and how to go on without them.
     """
-    names = sorted({name for cell in cells for name in experiment.files(cell.parameters)})
+    names = sorted(
+        {name for cell in cells for name in experiment.files(cell.parameters)}
+    )
     missing = [name for name in names if not (data_folder() / name).is_file()]
     if missing:
         raise ConfigurationError(
@@ -81,8 +92,15 @@ def todo(cells: Sequence[GridCell], *, folder: Path) -> Todo:
     """Return which cells a run has to compute; one that failed is tried again."""
     if not cells:
         return Todo([], [])
-    done = {key for key, record in read(record_path(folder, cells[0].experiment)).items() if not record.error}
-    return Todo([cell for cell in cells if cell.key in done], [cell for cell in cells if cell.key not in done])
+    done = {
+        key
+        for key, record in read(record_path(folder, cells[0].experiment)).items()
+        if not record.error
+    }
+    return Todo(
+        [cell for cell in cells if cell.key in done],
+        [cell for cell in cells if cell.key not in done],
+    )
 
 
 def run(
@@ -110,7 +128,9 @@ def run(
     stamp = {"device": device, "revision": revision(), "environment": environment()}
     failed = 0
     with Recorder(record_path(folder, experiment.name)) as recorder:
-        for cell, found in _outcomes(experiment, cells, workers=1 if experiment.alone else workers, device=device):
+        for cell, found in _outcomes(
+            experiment, cells, workers=1 if experiment.alone else workers, device=device
+        ):
             record = CellRecord.of(cell, **stamp, **found)
             recorder.add(record)
             failed += bool(record.error)
@@ -127,7 +147,10 @@ def _outcomes(
             yield cell, attempt(experiment.cell, cell, device, names)
         return
     jobs = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    found = jobs(delayed(_numbered)(number, experiment.cell, cell, device, names) for number, cell in enumerate(cells))
+    found = jobs(
+        delayed(_numbered)(number, experiment.cell, cell, device, names)
+        for number, cell in enumerate(cells)
+    )
     try:
         for number, outcome in found:
             yield cells[number], outcome
@@ -138,7 +161,9 @@ def _outcomes(
         ) from error
     except (KeyboardInterrupt, GeneratorExit):
         # Asked for with other settings, it would wait for the cells that run to end.
-        get_reusable_executor(workers, kill_workers=True, reuse=True).shutdown(wait=False, kill_workers=True)
+        get_reusable_executor(workers, kill_workers=True, reuse=True).shutdown(
+            wait=False, kill_workers=True
+        )
         raise
 
 
@@ -148,7 +173,9 @@ def _numbered(
     return number, attempt(function, cell, device, names)
 
 
-def attempt(function: Cell, cell: GridCell, device: str, names: Sequence[str]) -> dict[str, Any]:
+def attempt(
+    function: Cell, cell: GridCell, device: str, names: Sequence[str]
+) -> dict[str, Any]:
     """Return the metrics of a cell, or its error with the traceback, and its wall time.
 
     Args:
@@ -160,25 +187,41 @@ def attempt(function: Cell, cell: GridCell, device: str, names: Sequence[str]) -
     started = time.perf_counter()
     try:
         with _one_thread():
-            metrics = _checked(function(dict(cell.parameters), cell.seed, device), names)
+            metrics = _checked(
+                function(dict(cell.parameters), cell.seed, device), names
+            )
         return {"metrics": metrics, "seconds": time.perf_counter() - started}
     except Exception as error:
         trace = traceback.format_exc()
         seconds = time.perf_counter() - started
-        return {"error": f"{type(error).__name__}: {error}", "traceback": trace, "seconds": seconds}
+        return {
+            "error": f"{type(error).__name__}: {error}",
+            "traceback": trace,
+            "seconds": seconds,
+        }
 
 
-def _checked(metrics: Mapping[str, Any], names: Sequence[str]) -> dict[str, float | Curve]:
+def _checked(
+    metrics: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, float | Curve]:
     """Metrics as plain numbers and lists of points, or an error that names what is wrong with one."""
     found: dict[str, float | Curve] = {}
     for name, value in metrics.items():
         curve = isinstance(value, list | tuple)
-        points = [(float(x), float(y)) for x, y in value] if curve else [(0.0, float(value))]
-        if name not in names or not all(map(math.isfinite, (number for point in points for number in point))):
-            raise MechanismError(f"metric {name!r} = {value!r}: expected finite values of {', '.join(names)}")
+        points = (
+            [(float(x), float(y)) for x, y in value] if curve else [(0.0, float(value))]
+        )
+        if name not in names or not all(
+            map(math.isfinite, (number for point in points for number in point))
+        ):
+            raise MechanismError(
+                f"metric {name!r} = {value!r}: expected finite values of {', '.join(names)}"
+            )
         found[name] = points if curve else points[0][1]
     if not found:
-        raise MechanismError(f"the cell returned no metric, expected some of {', '.join(names)}")
+        raise MechanismError(
+            f"the cell returned no metric, expected some of {', '.join(names)}"
+        )
     return found
 
 

@@ -179,8 +179,12 @@ class Experiment:
     common: tuple[str, ...] = ()
     repaired: Callable[[Parameters], bool] = field(default=_never)
     files: Callable[[Parameters], Sequence[str]] = field(default=lambda _: ())
-    published: Callable[[Parameters, str], Published | None] = field(default=lambda _, __: None)
-    guarantee: Callable[[Parameters], Guarantee] = field(default=lambda _: Guarantee(None))
+    published: Callable[[Parameters, str], Published | None] = field(
+        default=lambda _, __: None
+    )
+    guarantee: Callable[[Parameters], Guarantee] = field(
+        default=lambda _: Guarantee(None)
+    )
     comparisons: tuple[Comparison, ...] = ()
     plots: tuple[Plot, ...] = ()
     statements: tuple[Statement, ...] = ()
@@ -190,7 +194,11 @@ class Experiment:
     def __post_init__(self) -> None:
         names = [factor.name for factor in self.factors]
         known = {*names, FORM} if self.has_repairs else set(names)
-        if len(set(names)) < len(names) or FORM in names or not all(factor.paper for factor in self.factors):
+        if (
+            len(set(names)) < len(names)
+            or FORM in names
+            or not all(factor.paper for factor in self.factors)
+        ):
             raise ConfigurationError(
                 f"experiment {self.name}: expected factors of different names other than {FORM!r}, each with a value, got "
                 f"{', '.join(names)}"
@@ -212,7 +220,9 @@ class Experiment:
 
     def _check(self, kind: str, name: str, known: set[str]) -> None:
         if name not in known:
-            raise ConfigurationError(f"experiment {self.name}: no {kind} {name!r}; {did_you_mean(name, known)}")
+            raise ConfigurationError(
+                f"experiment {self.name}: no {kind} {name!r}; {did_you_mean(name, known)}"
+            )
 
     @property
     def has_repairs(self) -> bool:

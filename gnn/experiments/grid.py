@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.numerics.streams import stream
-from gnn.experiments.experiment import FORM, PUBLISHED, REPAIRED, Experiment, Parameters, Profile, Value
+from gnn.experiments.experiment import (
+    FORM,
+    PUBLISHED,
+    REPAIRED,
+    Experiment,
+    Parameters,
+    Profile,
+    Value,
+)
 
 
 @dataclass(frozen=True)
@@ -37,14 +45,31 @@ class GridCell:
     @property
     def seed(self) -> int:
         """The cell's seed, below 2^63: of the root seed, the experiment, the setting and the repetition alone."""
-        own = {name: value for name, value in self.parameters.items() if name not in self.common}
-        generator = stream(self.root_seed, "experiment", self.experiment, canonical(own), "repetition", self.repetition)
+        own = {
+            name: value
+            for name, value in self.parameters.items()
+            if name not in self.common
+        }
+        generator = stream(
+            self.root_seed,
+            "experiment",
+            self.experiment,
+            canonical(own),
+            "repetition",
+            self.repetition,
+        )
         return int(generator.integers(2**63))
 
     @property
     def key(self) -> str:
         """What a record of this cell is found by."""
-        whole = [self.experiment, self.version, canonical(self.parameters), self.repetition, self.seed]
+        whole = [
+            self.experiment,
+            self.version,
+            canonical(self.parameters),
+            self.repetition,
+            self.seed,
+        ]
         return hashlib.blake2b(json.dumps(whole).encode(), digest_size=12).hexdigest()
 
 
@@ -53,7 +78,10 @@ def canonical(parameters: Parameters) -> str:
 
     A number has one form, whether it is written 1 or 1.0.
     """
-    return json.dumps({name: plain(parameters[name]) for name in sorted(parameters)}, ensure_ascii=False)
+    return json.dumps(
+        {name: plain(parameters[name]) for name in sorted(parameters)},
+        ensure_ascii=False,
+    )
 
 
 def plain(value: Value) -> Value:
@@ -69,7 +97,9 @@ def settings(experiment: Experiment, profile: Profile) -> list[Parameters]:
     """Return the settings of the grid, a repaired one right after the published one that it repairs."""
     names = [factor.name for factor in experiment.factors]
     found: list[Parameters] = []
-    for values in itertools.product(*(factor.values(profile) for factor in experiment.factors)):
+    for values in itertools.product(
+        *(factor.values(profile) for factor in experiment.factors)
+    ):
         setting = dict(zip(names, values, strict=True))
         if not experiment.keep(setting):
             continue
@@ -79,7 +109,13 @@ def settings(experiment: Experiment, profile: Profile) -> list[Parameters]:
     return found
 
 
-def cells(experiment: Experiment, *, profile: Profile, root_seed: int, only: Sequence[str] = ()) -> list[GridCell]:
+def cells(
+    experiment: Experiment,
+    *,
+    profile: Profile,
+    root_seed: int,
+    only: Sequence[str] = (),
+) -> list[GridCell]:
     """Return the cells of a run: every setting once, then every setting again.
 
     Args:
@@ -93,13 +129,22 @@ def cells(experiment: Experiment, *, profile: Profile, root_seed: int, only: Seq
     """
     chosen = restricted(experiment, settings(experiment, profile), only)
     return [
-        GridCell(experiment.name, experiment.version, setting, repetition, root_seed, experiment.common)
+        GridCell(
+            experiment.name,
+            experiment.version,
+            setting,
+            repetition,
+            root_seed,
+            experiment.common,
+        )
         for repetition in range(experiment.repetitions[profile])
         for setting in chosen
     ]
 
 
-def restricted(experiment: Experiment, found: Sequence[Parameters], only: Sequence[str]) -> list[Parameters]:
+def restricted(
+    experiment: Experiment, found: Sequence[Parameters], only: Sequence[str]
+) -> list[Parameters]:
     """Return the settings that the restrictions leave.
 
     Raises:
@@ -108,9 +153,13 @@ def restricted(experiment: Experiment, found: Sequence[Parameters], only: Sequen
     wanted: dict[str, set[str]] = {}
     for text in only:
         name, equals, value = text.partition("=")
-        known = [factor.name for factor in experiment.factors] + ([FORM] if experiment.has_repairs else [])
+        known = [factor.name for factor in experiment.factors] + (
+            [FORM] if experiment.has_repairs else []
+        )
         if not equals:
-            raise ConfigurationError(f"--only {text}: expected FACTOR=VALUE, such as {known[0]}={found[0][known[0]]}")
+            raise ConfigurationError(
+                f"--only {text}: expected FACTOR=VALUE, such as {known[0]}={found[0][known[0]]}"
+            )
         if name not in known:
             raise ConfigurationError(
                 f"--only {text}: {experiment.name} has no factor {name!r}; {did_you_mean(name, known)}"
@@ -122,9 +171,15 @@ def restricted(experiment: Experiment, found: Sequence[Parameters], only: Sequen
                 f"--only {text}: {name} has no value {value!r} here; {did_you_mean(written, values)}"
             )
         wanted.setdefault(name, set()).add(written)
-    left = [s for s in found if all(_text(s[name]) in values for name, values in wanted.items())]
+    left = [
+        s
+        for s in found
+        if all(_text(s[name]) in values for name, values in wanted.items())
+    ]
     if not left:
-        raise ConfigurationError(f"--only {' --only '.join(only)}: no setting of {experiment.name} has all of these")
+        raise ConfigurationError(
+            f"--only {' --only '.join(only)}: no setting of {experiment.name} has all of these"
+        )
     return left
 
 

@@ -76,7 +76,10 @@ class Costs:
     @property
     def papers(self) -> list[tuple[str, str, str, list[list[str]]]]:
         """Each paper, what there is to say of it in a sentence and more closely, and its table."""
-        grouped = {paper: [line for line in self.lines if line.paper == paper] for paper in PAPERS}
+        grouped = {
+            paper: [line for line in self.lines if line.paper == paper]
+            for paper in PAPERS
+        }
         return [
             (
                 paper,
@@ -107,27 +110,53 @@ class Costs:
     @property
     def run(self) -> str:
         """How much is recorded, what has fewer seeds, and where it was computed."""
-        recorded = f"{self.summary.done} of {count(self.summary.planned, 'cell')} recorded."
-        return " ".join(filter(None, [recorded, cost_text.lacking(self.summary), cost_text.devices(self.summary)]))
+        recorded = (
+            f"{self.summary.done} of {count(self.summary.planned, 'cell')} recorded."
+        )
+        return " ".join(
+            filter(
+                None,
+                [
+                    recorded,
+                    cost_text.lacking(self.summary),
+                    cost_text.devices(self.summary),
+                ],
+            )
+        )
 
 
 TEST_COLUMNS = ("t-test", "difference of means", "p", "p in the source", "how")
 
 
-def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) -> Section:
+def section(
+    content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]
+) -> Section:
     """Return an experiment's table, and what stands around it."""
     experiment = content.experiment
-    names = [*(factor.name for factor in experiment.factors), *([FORM] if experiment.has_repairs else [])]
-    varying = [n for n in names if len({plain(row.parameters[n]) for row in content.rows}) > 1] or names[:1]
+    names = [
+        *(factor.name for factor in experiment.factors),
+        *([FORM] if experiment.has_repairs else []),
+    ]
+    varying = [
+        n for n in names if len({plain(row.parameters[n]) for row in content.rows}) > 1
+    ] or names[:1]
     metrics = [
         m
         for m in experiment.metrics
-        if m.name != LARGEST and not m.curve and any(m.name in row.measured for row in content.rows)
+        if m.name != LARGEST
+        and not m.curve
+        and any(m.name in row.measured for row in content.rows)
     ]
-    with_paper = {m.name for m in metrics if any(_published(row.measured.get(m.name)) for row in content.rows)}
+    with_paper = {
+        m.name
+        for m in metrics
+        if any(_published(row.measured.get(m.name)) for row in content.rows)
+    }
     columns = list(varying)
     for metric in metrics:
-        columns += [metric.label, "paper"] if metric.name in with_paper else [metric.label]
+        columns += (
+            [metric.label, "paper"] if metric.name in with_paper else [metric.label]
+        )
     rows = []
     for row in content.rows:
         texts = [show(row.parameters[name]) for name in varying]
@@ -136,8 +165,19 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
             note = constant(row) if metric is metrics[0] else ""
             texts.append(mean_and_sd(found) + (f", {note}" if note else ""))
             texts += [_paper(_published(found))] if metric.name in with_paper else []
-        rows.append([*texts, str(row.repetitions), printed(row.guarantee), supported(row.guarantee, ledger)])
-    fixed = {n: show(content.rows[0].parameters[n]) for n in names if n not in varying} if content.rows else {}
+        rows.append(
+            [
+                *texts,
+                str(row.repetitions),
+                printed(row.guarantee),
+                supported(row.guarantee, ledger),
+            ]
+        )
+    fixed = (
+        {n: show(content.rows[0].parameters[n]) for n in names if n not in varying}
+        if content.rows
+        else {}
+    )
     return Section(
         summary=content,
         columns=[*columns, "runs", PRINTED, SUPPORTED],
@@ -149,7 +189,11 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
 
 
 def html(
-    sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment], costs: Costs | None = None
+    sections: Sequence[Section],
+    *,
+    root_seed: int,
+    unrecorded: Sequence[Experiment],
+    costs: Costs | None = None,
 ) -> str:
     """Return the page: what honesty costs, and what there is of each experiment; tables and plots are files beside it."""
     templates = Environment(
@@ -158,7 +202,9 @@ def html(
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value), keep="\n"),
+        finalize=lambda value: (
+            value if isinstance(value, Markup) else printable(str(value), keep="\n")
+        ),
     )
     templates.filters |= {"count": count, "duration": duration}
     return templates.get_template("experiments.html.j2").render(
@@ -169,12 +215,20 @@ def html(
         not_run=not_run,
         most=MOST_ROWS,
         root_seed=root_seed,
-        css=Markup(files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")),
+        css=Markup(
+            files("auditdp.report.html")
+            .joinpath("report.css")
+            .read_text(encoding="utf-8")
+        ),
     )
 
 
 def markdown(
-    sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment], costs: Costs | None = None
+    sections: Sequence[Section],
+    *,
+    root_seed: int,
+    unrecorded: Sequence[Experiment],
+    costs: Costs | None = None,
 ) -> str:
     """Return the same as Markdown, with the tables of all experiments."""
     lines = ["# Experiments", "", f"Root seed `{root_seed}`. {EXPLANATION}"]
@@ -190,23 +244,49 @@ def markdown(
             costs.run,
         ]
         for paper, text, more, rows in costs.papers:
-            lines += ["", f"**{paper}.** {text} {more}", "", *_table(cost_text.COLUMNS, rows)]
+            lines += [
+                "",
+                f"**{paper}.** {text} {more}",
+                "",
+                *_table(cost_text.COLUMNS, rows),
+            ]
     for each in sections:
         content, experiment = each.summary, each.summary.experiment
-        lines += ["", f"## {experiment.title}", "", f"`{experiment.name}`, {experiment.source}. {progress(content)}"]
+        lines += [
+            "",
+            f"## {experiment.title}",
+            "",
+            f"`{experiment.name}`, {experiment.source}. {progress(content)}",
+        ]
         lines += ["", missing] if (missing := not_run(content)) else []
         lines += ["", experiment.notes] if experiment.notes else []
         lines += ["", f"In every row: {each.constants}."] if each.constants else []
         lines += ["", *_table(each.columns, each.rows)]
         lines += ["", *_table(TEST_COLUMNS, each.tests)] if each.tests else []
-        lines += [text for file, caption in each.plots for text in ("", f"![{caption}]({file})")]
+        lines += [
+            text
+            for file, caption in each.plots
+            for text in ("", f"![{caption}]({file})")
+        ]
         lines += ["", "What the source says:", ""] if experiment.statements else []
         lines += [
-            f"- {s.source}: {s.text}{'' if s.verified else ' (not stated in its text)'}" for s in experiment.statements
+            f"- {s.source}: {s.text}{'' if s.verified else ' (not stated in its text)'}"
+            for s in experiment.statements
         ]
-        lines += ["", "Failed:", "", *(f"- {failure}" for failure in each.failures)] if each.failures else []
+        lines += (
+            ["", "Failed:", "", *(f"- {failure}" for failure in each.failures)]
+            if each.failures
+            else []
+        )
     lines += (
-        ["", "## Not run", "", *(f"- `{e.name}`: {e.title} ({e.source})" for e in unrecorded)] if unrecorded else []
+        [
+            "",
+            "## Not run",
+            "",
+            *(f"- `{e.name}`: {e.title} ({e.source})" for e in unrecorded),
+        ]
+        if unrecorded
+        else []
     )
     return "\n".join(printable(line) for line in lines) + "\n"
 
@@ -231,7 +311,11 @@ def not_run(content: Summary) -> str:
     parts = []
     for factor in content.experiment.factors:
         known = {plain(row.parameters[factor.name]) for row in content.rows}
-        lacking = [show(value) for value in factor.values(content.profile) if plain(value) not in known]
+        lacking = [
+            show(value)
+            for value in factor.values(content.profile)
+            if plain(value) not in known
+        ]
         parts += [f"{factor.name} {', '.join(lacking)}"] if lacking else []
     return f"Not run: {'; '.join(parts)}." if parts else ""
 
@@ -241,12 +325,20 @@ def mean_and_sd(found: Measured | None) -> str:
     if found is None:
         return MISSING
     sd = found.sd
-    return number(found.mean, DIGITS) + (f" ± {number(sd, 2)}" if sd is not None else "")
+    return number(found.mean, DIGITS) + (
+        f" ± {number(sd, 2)}" if sd is not None else ""
+    )
 
 
 def show(value: Value) -> str:
     """Return a value of a factor as a reader sees it."""
-    return value if isinstance(value, str) else number(value) if not isinstance(value, bool) else str(value).lower()
+    return (
+        value
+        if isinstance(value, str)
+        else number(value)
+        if not isinstance(value, bool)
+        else str(value).lower()
+    )
 
 
 def _published(found: Measured | None) -> Published | None:
@@ -256,16 +348,27 @@ def _published(found: Measured | None) -> Published | None:
 def _paper(published: Published | None) -> str:
     if published is None:
         return MISSING
-    return f"{published.mean:g}" + (f" ± {published.sd:g}" if published.sd is not None else "")
+    return f"{published.mean:g}" + (
+        f" ± {published.sd:g}" if published.sd is not None else ""
+    )
 
 
 def _test(test: Test) -> list[str]:
     of = test.comparison
     what = f"{of.metric}: {show(of.first)} against {show(of.second)}"
-    paper = MISSING if of.published is None else f"{of.published:g}" + (f" ({of.source})" if of.source else "")
+    paper = (
+        MISSING
+        if of.published is None
+        else f"{of.published:g}" + (f" ({of.source})" if of.source else "")
+    )
     return [what, number(test.difference), number(test.p_value, 2), paper, test.how]
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [columns, ["---"] * len(columns), *rows]
-    return ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines]
+    return [
+        "| "
+        + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line)
+        + " |"
+        for line in lines
+    ]

@@ -33,7 +33,11 @@ COST_MARKS = (
 """What stands on a line of the figure of costs: name, legend, marker, colour role."""
 TICKS = 6  # so many values of a factor have a tick each
 MARKS = tuple(
-    zip("os^xDv", ("not-refuted", "certified", "inconclusive", "violated", "error", "equivalent"), strict=True)
+    zip(
+        "os^xDv",
+        ("not-refuted", "certified", "inconclusive", "violated", "error", "equivalent"),
+        strict=True,
+    )
 )
 """Marker and colour role of the lines of a plot, in turn."""
 
@@ -48,17 +52,33 @@ def draw(content: Summary, *, folder: Path) -> list[tuple[str, str]]:
         old.unlink()
     made: list[tuple[str, str]] = []
     for plot in content.experiment.plots:
-        panels = list(dict.fromkeys(tuple(plain(row.parameters[name]) for name in plot.panels) for row in content.rows))
+        panels = list(
+            dict.fromkeys(
+                tuple(plain(row.parameters[name]) for name in plot.panels)
+                for row in content.rows
+            )
+        )
         for panel in panels:
-            rows = [row for row in content.rows if tuple(plain(row.parameters[name]) for name in plot.panels) == panel]
+            rows = [
+                row
+                for row in content.rows
+                if tuple(plain(row.parameters[name]) for name in plot.panels) == panel
+            ]
             if not _is_line(plot, rows):
                 continue
             name = f"{content.experiment.name}-{len(made) + 1}.svg"
             _write(plot, rows, content, folder / name)
-            where = ", ".join(f"{factor} {value}" for factor, value in zip(plot.panels, panel, strict=True))
+            where = ", ".join(
+                f"{factor} {value}"
+                for factor, value in zip(plot.panels, panel, strict=True)
+            )
             against = plot.x or content.experiment.metric(plot.metric).curve
             made.append(
-                (name, f"{content.experiment.metric(plot.metric).label} against {against}" + (where and f": {where}"))
+                (
+                    name,
+                    f"{content.experiment.metric(plot.metric).label} against {against}"
+                    + (where and f": {where}"),
+                )
             )
     return made
 
@@ -72,11 +92,19 @@ def draw_cost(lines: Sequence[Line], *, folder: Path) -> str:
         panels = figure.subplots(1, len(EPSILONS), sharey=True, sharex=True)
         for axes, epsilon in zip(panels, EPSILONS, strict=True):
             for line in (line for line in lines if line.epsilon == epsilon):
-                _cost_row(axes, line, -places.index((line.paper, line.data, line.method)))
+                _cost_row(
+                    axes, line, -places.index((line.paper, line.data, line.method))
+                )
             axes.set_title(f"ε = {number(epsilon)}")
             axes.set_xlabel("test accuracy")
-        labels = [data if method == paper else f"{data}, {method}" for paper, data, method in places]
-        names = [f"{paper}: {label}" for (paper, _, _), label in zip(places, labels, strict=True)]
+        labels = [
+            data if method == paper else f"{data}, {method}"
+            for paper, data, method in places
+        ]
+        names = [
+            f"{paper}: {label}"
+            for (paper, _, _), label in zip(places, labels, strict=True)
+        ]
         panels[0].set_yticks([-k for k in range(len(places))], names)
         handles = [
             Line2D([], [], marker=marker, linestyle="", color=COLOURS[role], label=text)
@@ -84,22 +112,49 @@ def draw_cost(lines: Sequence[Line], *, folder: Path) -> str:
         ]
         figure.legend(handles=handles, loc="lower center", ncols=len(handles))
         figure.tight_layout(rect=(0, 34 / (110 + 21 * len(places)), 1, 1))
-        figure.savefig(folder / COST, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            folder / COST,
+            format="svg",
+            facecolor="white",
+            metadata={"Date": None, "Creator": None},
+        )
     return COST
 
 
 def _cost_row(axes: Axes, line: Line, height: int) -> None:
     """Marks of one mechanism, hollow where it predicts one class always; a bar is one standard deviation over seeds."""
     best = line.best_unused
-    rows = {"published": line.published, "repaired": line.repaired, "unused": best and best[1], "clean": line.clean}
+    rows = {
+        "published": line.published,
+        "repaired": line.repaired,
+        "unused": best and best[1],
+        "clean": line.clean,
+    }
     for name, _, marker, role in COST_MARKS:
         row = rows.get(name)
         if name == "paper" and line.printed is not None:
-            axes.plot([line.printed], [height], marker=marker, color=COLOURS[role], linestyle="", zorder=4)
+            axes.plot(
+                [line.printed],
+                [height],
+                marker=marker,
+                color=COLOURS[role],
+                linestyle="",
+                zorder=4,
+            )
         elif row is not None:
-            found, face = row.measured["accuracy"], "white" if constant(row) else COLOURS[role]
-            style: dict[str, Any] = {"marker": marker, "markersize": 5, "markerfacecolor": face, "color": COLOURS[role]}
-            axes.errorbar([found.mean], [height], xerr=[found.sd or 0.0], capsize=2, **style)
+            found, face = (
+                row.measured["accuracy"],
+                "white" if constant(row) else COLOURS[role],
+            )
+            style: dict[str, Any] = {
+                "marker": marker,
+                "markersize": 5,
+                "markerfacecolor": face,
+                "color": COLOURS[role],
+            }
+            axes.errorbar(
+                [found.mean], [height], xerr=[found.sd or 0.0], capsize=2, **style
+            )
 
 
 def _is_line(plot: Plot, rows: Sequence[Row]) -> bool:
@@ -115,7 +170,12 @@ def _is_line(plot: Plot, rows: Sequence[Row]) -> bool:
 
 def _write(plot: Plot, rows: Sequence[Row], content: Summary, path: Path) -> None:
     metric = content.experiment.metric(plot.metric)
-    marks = dict(zip(dict.fromkeys(_value_of(row.parameters, plot) for row in content.rows), itertools.cycle(MARKS)))
+    marks = dict(
+        zip(
+            dict.fromkeys(_value_of(row.parameters, plot) for row in content.rows),
+            itertools.cycle(MARKS),
+        )
+    )
     lines = list(dict.fromkeys(_line_of(row.parameters, plot) for row in rows))
     with drawing():
         figure, axes = new_axes(WIDTH, HEIGHT, left=62)
@@ -129,53 +189,96 @@ def _write(plot: Plot, rows: Sequence[Row], content: Summary, path: Path) -> Non
             style = _style(*marks[line[0]], repaired=len(line) > 1)
             name = ", ".join(str(part) for part in line if part is not None)
             if metric.curve:
-                points = sorted(point for row in mine for point in row.curves.get(plot.metric, ()))
+                points = sorted(
+                    point for row in mine for point in row.curves.get(plot.metric, ())
+                )
                 axes.plot(*_columns(points), **style, label=name)
                 drawn += points
             else:
                 drawn += _line(axes, plot, mine, name, style)
         _ticks(axes, plot, drawn)
         if plot.diagonal:
-            ends = max(axes.get_xlim()[0], axes.get_ylim()[0]), min(axes.get_xlim()[1], axes.get_ylim()[1])
-            axes.plot(ends, ends, color=COLOURS["soft"], linewidth=1, linestyle=(0, (1, 3)))
+            ends = (
+                max(axes.get_xlim()[0], axes.get_ylim()[0]),
+                min(axes.get_xlim()[1], axes.get_ylim()[1]),
+            )
+            axes.plot(
+                ends, ends, color=COLOURS["soft"], linewidth=1, linestyle=(0, (1, 3))
+            )
         axes.set_xlabel(plot.x or metric.curve)
         axes.set_ylabel(metric.label)
         if any(axes.get_legend_handles_labels()[1]):
             axes.legend(loc="best")
-        figure.savefig(path, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            path,
+            format="svg",
+            facecolor="white",
+            metadata={"Date": None, "Creator": None},
+        )
 
 
-def _line(axes: Axes, plot: Plot, rows: Sequence[Row], name: str, style: dict[str, Any]) -> list[Point]:
+def _line(
+    axes: Axes, plot: Plot, rows: Sequence[Row], name: str, style: dict[str, Any]
+) -> list[Point]:
     """Draw a metric of settings against a factor, and what the source prints; return the points."""
-    found = [(row.parameters[plot.x], row.measured[plot.metric]) for row in rows if plot.metric in row.measured]
+    found = [
+        (row.parameters[plot.x], row.measured[plot.metric])
+        for row in rows
+        if plot.metric in row.measured
+    ]
     x = [_place(value, k) for k, (value, _) in enumerate(found)]
     if x != [value for value, _ in found]:
         axes.set_xticks(x, [str(plain(value)) for value, _ in found])
-    heights, bars = [measured.mean for _, measured in found], [measured.sd or 0.0 for _, measured in found]
+    heights, bars = (
+        [measured.mean for _, measured in found],
+        [measured.sd or 0.0 for _, measured in found],
+    )
     axes.errorbar(x, heights, yerr=bars, capsize=2, **style, label=name)
-    printed = [(at, measured.published.mean) for at, (_, measured) in zip(x, found, strict=True) if measured.published]
+    printed = [
+        (at, measured.published.mean)
+        for at, (_, measured) in zip(x, found, strict=True)
+        if measured.published
+    ]
     if printed:
-        dashed = style | {"linestyle": (0, (4, 3)), "markerfacecolor": "none", "linewidth": 1}
-        axes.plot(*_columns(printed), **dashed, label=f"{name}, paper" if name else "paper")
+        dashed = style | {
+            "linestyle": (0, (4, 3)),
+            "markerfacecolor": "none",
+            "linewidth": 1,
+        }
+        axes.plot(
+            *_columns(printed), **dashed, label=f"{name}, paper" if name else "paper"
+        )
     return [*zip(x, heights, strict=True), *printed]
 
 
 def _style(marker: str, role: str, *, repaired: bool) -> dict[str, Any]:
     """One colour and marker for each value of the factor of lines; hollow and dotted for its repaired mechanism."""
-    style: dict[str, Any] = {"marker": marker, "markersize": 4.5, "linewidth": 1.3, "color": COLOURS[role]}
-    return style | ({"markerfacecolor": "white", "linestyle": (0, (1, 1.5))} if repaired else {})
+    style: dict[str, Any] = {
+        "marker": marker,
+        "markersize": 4.5,
+        "linewidth": 1.3,
+        "color": COLOURS[role],
+    }
+    return style | (
+        {"markerfacecolor": "white", "linestyle": (0, (1, 1.5))} if repaired else {}
+    )
 
 
 def _ticks(axes: Axes, plot: Plot, points: Sequence[Point]) -> None:
     """Ticks of logarithmic axes in the report's own way of writing numbers."""
-    names: tuple[tuple[Literal["x", "y"], bool], ...] = (("x", plot.log_x), ("y", plot.log_y))
+    names: tuple[tuple[Literal["x", "y"], bool], ...] = (
+        ("x", plot.log_x),
+        ("y", plot.log_y),
+    )
     for place, (name, logarithmic) in enumerate(names):
         values = sorted({point[place] for point in points if point[place] > 0})
         if name == "x" and plot.x and logarithmic and len(values) <= TICKS:
             axes.set_xticks(values, [number(value) for value in values])
             axes.xaxis.set_minor_locator(NullLocator())
         elif logarithmic and values:
-            log_ticks(axes, name, min(values), max(values), lambda value: number(value, 2))
+            log_ticks(
+                axes, name, min(values), max(values), lambda value: number(value, 2)
+            )
 
 
 def _value_of(parameters: Parameters, plot: Plot) -> Value | None:
@@ -184,12 +287,23 @@ def _value_of(parameters: Parameters, plot: Plot) -> Value | None:
 
 def _line_of(parameters: Parameters, plot: Plot) -> tuple[Value | None, ...]:
     """The value of the factor of lines, and the form where it is a repaired mechanism's."""
-    repaired = parameters.get(FORM) == REPAIRED and FORM not in (plot.lines, *plot.panels)
-    return (_value_of(parameters, plot), REPAIRED) if repaired else (_value_of(parameters, plot),)
+    repaired = parameters.get(FORM) == REPAIRED and FORM not in (
+        plot.lines,
+        *plot.panels,
+    )
+    return (
+        (_value_of(parameters, plot), REPAIRED)
+        if repaired
+        else (_value_of(parameters, plot),)
+    )
 
 
 def _place(value: Value, rank: int) -> float:
-    return float(rank) if isinstance(value, str) or not math.isfinite(value) else float(value)
+    return (
+        float(rank)
+        if isinstance(value, str) or not math.isfinite(value)
+        else float(value)
+    )
 
 
 def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:

@@ -79,7 +79,12 @@ def _violated(line: Mapping[str, Any], _: float) -> bool:
 def _refutes(line: Mapping[str, Any], printed: float) -> bool:
     """Whether an audit refutes the printed ε: with no more budget than that, more was lost."""
     claimed, lost = _level(str(line["claim"])), _lost(str(line["found"]))
-    return _violated(line, printed) and claimed is not None and claimed <= printed * (1 + 1e-9) and lost > printed
+    return (
+        _violated(line, printed)
+        and claimed is not None
+        and claimed <= printed * (1 + 1e-9)
+        and lost > printed
+    )
 
 
 def _refutation(line: Mapping[str, Any], guarantee: Guarantee) -> str:

@@ -95,7 +95,9 @@ def read(path: Path) -> dict[str, CellRecord]:
     """
     whole = path.read_bytes() if path.is_file() else b""
     found: dict[str, CellRecord] = {}
-    for number, line in enumerate(whole[: whole.rfind(b"\n") + 1].splitlines(), start=1):
+    for number, line in enumerate(
+        whole[: whole.rfind(b"\n") + 1].splitlines(), start=1
+    ):
         try:
             record = CellRecord(**json.loads(line))
             schema = record.schema
@@ -104,7 +106,9 @@ def read(path: Path) -> dict[str, CellRecord]:
                 f"{path}, line {number} is no record of a cell ({error}); mend it or move the file away"
             ) from error
         if schema != SCHEMA:
-            raise ConfigurationError(f"{path}, line {number}: schema {schema}, expected {SCHEMA}; move the file away")
+            raise ConfigurationError(
+                f"{path}, line {number}: schema {schema}, expected {SCHEMA}; move the file away"
+            )
         found[record.key] = record
     return found
 
@@ -124,17 +128,26 @@ class Recorder:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
-            raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another --out") from error
+            raise ConfigurationError(
+                f"cannot write {path}: {error.strerror}; give another --out"
+            ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._file)
-            raise ConfigurationError(f"another run is writing {path}; wait for it, or give another --out") from error
+            raise ConfigurationError(
+                f"another run is writing {path}; wait for it, or give another --out"
+            ) from error
         os.ftruncate(self._file, path.read_bytes().rfind(b"\n") + 1)
 
     def add(self, record: CellRecord) -> None:
         """Append one line and flush it to disk."""
-        os.write(self._file, (json.dumps(asdict(record), allow_nan=False, ensure_ascii=False) + "\n").encode())
+        os.write(
+            self._file,
+            (
+                json.dumps(asdict(record), allow_nan=False, ensure_ascii=False) + "\n"
+            ).encode(),
+        )
         os.fsync(self._file)
 
     def close(self) -> None:
@@ -152,8 +165,13 @@ def revision() -> str:
     """Return the commit of the working folder, and whether its files differ from it."""
     try:
         commit, changes = (
-            subprocess.run(["git", *words], capture_output=True, text=True, check=True, timeout=20).stdout.strip()
-            for words in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--", ":!reports"))
+            subprocess.run(
+                ["git", *words], capture_output=True, text=True, check=True, timeout=20
+            ).stdout.strip()
+            for words in (
+                ("rev-parse", "--short=12", "HEAD"),
+                ("status", "--porcelain", "--", ":!reports"),
+            )
         )
     except (OSError, subprocess.SubprocessError):
         return "no commit"
@@ -162,7 +180,13 @@ def revision() -> str:
 
 def environment() -> str:
     """Return what figures depend on besides the code: versions, system and number of cores."""
-    return ", ".join([f"Python {platform.python_version()}", *_versions(), f"{sys.platform}, {os.cpu_count()} cores"])
+    return ", ".join(
+        [
+            f"Python {platform.python_version()}",
+            *_versions(),
+            f"{sys.platform}, {os.cpu_count()} cores",
+        ]
+    )
 
 
 def _versions() -> Iterator[str]:

@@ -122,7 +122,11 @@ class Summary:
 
 
 def summary(
-    experiment: Experiment, records: Mapping[str, CellRecord], *, root_seed: int, profile: Profile | None = None
+    experiment: Experiment,
+    records: Mapping[str, CellRecord],
+    *,
+    root_seed: int,
+    profile: Profile | None = None,
 ) -> Summary:
     """Return what the records say of one profile: by default of the one with more recorded cells.
 
@@ -132,9 +136,18 @@ def summary(
         root_seed: The seed of the runs.
         profile: Which profile.
     """
-    grids = {each: cells(experiment, profile=each, root_seed=root_seed) for each in PROFILES}
-    found = {each: [cell for cell in grid if cell.key in records] for each, grid in grids.items()}
-    chosen: Profile = profile if profile is not None else max(reversed(PROFILES), key=lambda each: len(found[each]))
+    grids = {
+        each: cells(experiment, profile=each, root_seed=root_seed) for each in PROFILES
+    }
+    found = {
+        each: [cell for cell in grid if cell.key in records]
+        for each, grid in grids.items()
+    }
+    chosen: Profile = (
+        profile
+        if profile is not None
+        else max(reversed(PROFILES), key=lambda each: len(found[each]))
+    )
     mine = [records[cell.key] for cell in found[chosen]]
     by_setting: dict[str, list[CellRecord]] = {}
     for cell, record in zip(found[chosen], mine, strict=True):
@@ -150,26 +163,45 @@ def summary(
         rows=rows,
         done=sum(not record.error for record in mine),
         planned=len(grids[chosen]),
-        tests=[_test(rows, each, common=each.factor in experiment.common) for each in experiment.comparisons]
+        tests=[
+            _test(rows, each, common=each.factor in experiment.common)
+            for each in experiment.comparisons
+        ]
         if rows
         else [],
         seconds=sum(record.seconds for record in mine),
-        stamps=list(dict.fromkeys((record.revision, record.environment, record.device) for record in mine)),
+        stamps=list(
+            dict.fromkeys(
+                (record.revision, record.environment, record.device) for record in mine
+            )
+        ),
     )
 
 
-def _row(experiment: Experiment, setting: Parameters, records: Sequence[CellRecord]) -> Row:
+def _row(
+    experiment: Experiment, setting: Parameters, records: Sequence[CellRecord]
+) -> Row:
     fine = [record for record in records if not record.error]
     measured: dict[str, Measured] = {}
     curves: dict[str, Curve] = {}
     for metric in experiment.metrics:
-        values = {record.repetition: record.metrics[metric.name] for record in fine if metric.name in record.metrics}
+        values = {
+            record.repetition: record.metrics[metric.name]
+            for record in fine
+            if metric.name in record.metrics
+        }
         if metric.curve and values:
-            curves[metric.name] = _mean_curve(value for value in values.values() if not isinstance(value, int | float))
+            curves[metric.name] = _mean_curve(
+                value for value in values.values() if not isinstance(value, int | float)
+            )
         elif values:
             known = setting.get(FORM, PUBLISHED) == PUBLISHED
             published = experiment.published(setting, metric.name) if known else None
-            numbers = {k: float(value) for k, value in values.items() if isinstance(value, int | float)}
+            numbers = {
+                k: float(value)
+                for k, value in values.items()
+                if isinstance(value, int | float)
+            }
             measured[metric.name] = Measured(numbers, published)
     return Row(
         parameters=setting,
@@ -177,7 +209,9 @@ def _row(experiment: Experiment, setting: Parameters, records: Sequence[CellReco
         curves=curves,
         guarantee=experiment.guarantee(setting),
         repetitions=len(fine),
-        failures={record.repetition: record.error for record in records if record.error},
+        failures={
+            record.repetition: record.error for record in records if record.error
+        },
         devices=frozenset(record.device for record in fine),
     )
 
@@ -197,28 +231,48 @@ def _test(rows: Sequence[Row], comparison: Comparison, *, common: bool) -> Test:
     """
     sides: list[dict[str, Mapping[int, float]]] = [
         {
-            _without(row.parameters, comparison.factor): row.measured[comparison.metric].by_repetition
+            _without(row.parameters, comparison.factor): row.measured[
+                comparison.metric
+            ].by_repetition
             for row in rows
-            if plain(row.parameters[comparison.factor]) == plain(value) and comparison.metric in row.measured
+            if plain(row.parameters[comparison.factor]) == plain(value)
+            and comparison.metric in row.measured
         }
         for value in (comparison.first, comparison.second)
     ]
     pairs = [(sides[0][rest], sides[1][rest]) for rest in sides[0] if rest in sides[1]]
     if not pairs:
         return Test(comparison, None, None, "nothing to compare is recorded")
-    means = [(float(np.mean(list(a.values()))), float(np.mean(list(b.values())))) for a, b in pairs]
+    means = [
+        (float(np.mean(list(a.values()))), float(np.mean(list(b.values()))))
+        for a, b in pairs
+    ]
     difference = float(np.mean([a - b for a, b in means]))
     if len(pairs) > 1:
         how = f"paired, {len(pairs)} settings, each the mean of its repetitions"
-        return Test(comparison, difference, p_value([a - b for a, b in means]), _told(how, len(pairs)))
+        return Test(
+            comparison,
+            difference,
+            p_value([a - b for a, b in means]),
+            _told(how, len(pairs)),
+        )
     first, second = pairs[0]
     if common:
         differences = [first[k] - second[k] for k in first if k in second]
         how = f"paired, {len(differences)} repetitions of one setting"
-        return Test(comparison, difference, p_value(differences), _told(how, len(differences)))
+        return Test(
+            comparison, difference, p_value(differences), _told(how, len(differences))
+        )
     if min(len(first), len(second)) < FEWEST:
-        return Test(comparison, difference, None, "fewer than three repetitions of one setting: no test")
-    p = stats.ttest_ind(list(first.values()), list(second.values()), equal_var=False).pvalue
+        return Test(
+            comparison,
+            difference,
+            None,
+            "fewer than three repetitions of one setting: no test",
+        )
+    p = stats.ttest_ind(
+        list(first.values()), list(second.values()), equal_var=False
+    ).pvalue
     how = f"Welch's, {len(first)} and {len(second)} repetitions of one setting"
     return Test(comparison, difference, float(p) if np.isfinite(p) else None, how)
 
@@ -233,7 +287,9 @@ def _told(how: str, pairs: int) -> str:
 
 def p_value(differences: Sequence[float]) -> float | None:
     """Return p of a two-sided t-test, H0: mean 0; None of fewer than three, or where they vary by rounding alone."""
-    if len(differences) < FEWEST or np.ptp(differences) <= 1e-9 * np.max(np.abs(differences)):
+    if len(differences) < FEWEST or np.ptp(differences) <= 1e-9 * np.max(
+        np.abs(differences)
+    ):
         return None
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
@@ -245,10 +301,14 @@ def constant(row: Row) -> str:
     if not found or not alike:
         return ""
     return (
-        "constant predictor" if alike == len(found.values) else f"constant predictor in {alike} of {len(found.values)}"
+        "constant predictor"
+        if alike == len(found.values)
+        else f"constant predictor in {alike} of {len(found.values)}"
     )
 
 
 def _without(parameters: Parameters, factor: str) -> str:
-    rest: dict[str, Value] = {name: value for name, value in parameters.items() if name != factor}
+    rest: dict[str, Value] = {
+        name: value for name, value in parameters.items() if name != factor
+    }
     return canonical(rest)

@@ -68,12 +68,23 @@ class APPNP(nn.Module):
         """The layers of f."""
         return self.mlp.layers
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
+    def edges(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> LayerEdges:
         """Return the entries of S, as of ``GCN``."""
         return LayerEdges(*propagation_edges(x, edge_index, edge_weight))
 
-    def forward(self, x: Tensor, edge_index: Tensor | LayerEdges, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | LayerEdges,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
         """Return the logits Z, shape (nodes, classes); arguments as of ``Stack``."""
-        edges = edge_index if isinstance(edge_index, LayerEdges) else self.edges(x, edge_index, edge_weight)
+        edges = (
+            edge_index
+            if isinstance(edge_index, LayerEdges)
+            else self.edges(x, edge_index, edge_weight)
+        )
         found: Tensor = self.propagation(self.mlp(x), edges.arcs, edges.weights)
         return found

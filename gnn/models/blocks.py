@@ -20,7 +20,9 @@ def packed(edge_index: Tensor, nodes: int) -> Tensor:
     Returns:
         uint8, shape (⌈n²/8⌉,): the entries row by row, the first in the highest bit of the first byte.
     """
-    bits = torch.zeros(-(-nodes * nodes // 8) * 8, dtype=torch.uint8, device=edge_index.device)
+    bits = torch.zeros(
+        -(-nodes * nodes // 8) * 8, dtype=torch.uint8, device=edge_index.device
+    )
     bits[edge_index[1] * nodes + edge_index[0]] = 1
     weights = 2 ** torch.arange(7, -1, -1, dtype=torch.uint8, device=bits.device)
     return (bits.view(-1, 8) * weights).sum(dim=1, dtype=torch.uint8)
@@ -45,16 +47,24 @@ class Blocks:
         self.sizes = list(sizes)
         expected = sum(-(-size * size // 8) for size in self.sizes)
         if len(bits) != expected:
-            raise DataError(f"Blocks: expected {expected} bytes for graphs of {self.sizes} nodes, got {len(bits)}")
+            raise DataError(
+                f"Blocks: expected {expected} bytes for graphs of {self.sizes} nodes, got {len(bits)}"
+            )
         places = torch.arange(7, -1, -1, dtype=torch.uint8, device=bits.device)
         self.matrices, start = [], 0
         for size in self.sizes:
             end = start - (-size * size // 8)
-            entries = (bits[start:end, None] >> places).bitwise_and_(1).view(-1)[: size * size]
+            entries = (
+                (bits[start:end, None] >> places)
+                .bitwise_and_(1)
+                .view(-1)[: size * size]
+            )
             self.matrices.append(entries.view(size, size).float())
             start = end
 
     def sums(self, x: Tensor) -> Tensor:
         """Return for each node the sum of x over the sources of its arcs, shape of x: (nodes of all graphs, features)."""
         parts = torch.split(x, self.sizes)
-        return torch.cat([matrix @ part for matrix, part in zip(self.matrices, parts, strict=True)])
+        return torch.cat(
+            [matrix @ part for matrix, part in zip(self.matrices, parts, strict=True)]
+        )

@@ -47,19 +47,44 @@ class GAT(Stack):
         activation: str = "elu",
         generator: torch.Generator,
     ) -> None:
-        sizes = (("features", features), ("classes", classes), ("hidden", hidden), ("heads", heads), ("layers", layers))
+        sizes = (
+            ("features", features),
+            ("classes", classes),
+            ("hidden", hidden),
+            ("heads", heads),
+            ("layers", layers),
+        )
         for name, value in sizes:
             check_count("GAT", name, value)
         check_number("GAT", "attention_dropout", attention_dropout, below=1)
         inputs = [features, *[hidden * heads] * (layers - 1)]
         with seeded(generator):
             convolutions = [
-                GATConv(width, hidden, heads, dropout=attention_dropout, add_self_loops=False) for width in inputs[:-1]
+                GATConv(
+                    width,
+                    hidden,
+                    heads,
+                    dropout=attention_dropout,
+                    add_self_loops=False,
+                )
+                for width in inputs[:-1]
             ]
-            convolutions.append(GATConv(inputs[-1], classes, dropout=attention_dropout, add_self_loops=False))
-        super().__init__(convolutions, hops=layers, dropout=dropout, input_dropout=input_dropout, activation=activation)
+            convolutions.append(
+                GATConv(
+                    inputs[-1], classes, dropout=attention_dropout, add_self_loops=False
+                )
+            )
+        super().__init__(
+            convolutions,
+            hops=layers,
+            dropout=dropout,
+            input_dropout=input_dropout,
+            activation=activation,
+        )
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
+    def edges(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> LayerEdges:
         """Return the edges with a self-loop at every node: a node attends to itself too."""
         given = super().edges(x, edge_index, edge_weight)
         looped, _ = add_self_loops(given.arcs, num_nodes=x.shape[0])

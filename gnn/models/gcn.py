@@ -46,11 +46,20 @@ class GCN(Stack):
     ) -> None:
         with seeded(generator):
             convolutions = [
-                GCNConv(*each, normalize=False) for each in widths("GCN", features, hidden, classes, layers)
+                GCNConv(*each, normalize=False)
+                for each in widths("GCN", features, hidden, classes, layers)
             ]
-        super().__init__(convolutions, hops=layers, dropout=dropout, input_dropout=input_dropout, activation=activation)
+        super().__init__(
+            convolutions,
+            hops=layers,
+            dropout=dropout,
+            input_dropout=input_dropout,
+            activation=activation,
+        )
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
+    def edges(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> LayerEdges:
         """Return the entries of S: its edges, self-loops among them, and its weights."""
         return LayerEdges(*propagation_edges(x, edge_index, edge_weight))
 

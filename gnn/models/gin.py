@@ -58,18 +58,26 @@ class GIN(nn.Module):
         generator: torch.Generator,
     ) -> None:
         super().__init__()
-        for name, value, least in (("features", features, 1), ("classes", classes, 1), ("hidden", hidden, 1)):
+        for name, value, least in (
+            ("features", features, 1),
+            ("classes", classes, 1),
+            ("hidden", hidden, 1),
+        ):
             check_count("GIN", name, value, least)
         check_count("GIN", "layers", layers, 2)
         check_number("GIN", "dropout", dropout, below=1)
         check_choice("GIN", "readout", readout, tuple(READOUTS))
         inputs = [features, *[hidden] * (layers - 1)]
         with seeded(generator):
-            self.layers = nn.ModuleList(GINConv(perceptron(width, hidden)) for width in inputs[:-1])
+            self.layers = nn.ModuleList(
+                GINConv(perceptron(width, hidden)) for width in inputs[:-1]
+            )
             self.scores = nn.ModuleList(nn.Linear(width, classes) for width in inputs)
         self.dropout, self.readout = dropout, readout
 
-    def forward(self, x: Tensor, edge_index: Tensor | Blocks, batch: Tensor, size: int) -> Tensor:
+    def forward(
+        self, x: Tensor, edge_index: Tensor | Blocks, batch: Tensor, size: int
+    ) -> Tensor:
         """Return the logits of each graph.
 
         Args:
@@ -91,5 +99,7 @@ class GIN(nn.Module):
                     x = layer.nn(x + edge_index.sums(x))
                 else:
                     x = layer(x, edge_index)
-            logits = logits + dropped(score(readout(x, batch, size)), self.dropout, training=self.training)
+            logits = logits + dropped(
+                score(readout(x, batch, size)), self.dropout, training=self.training
+            )
         return logits

@@ -39,8 +39,17 @@ class MLP(Stack):
         generator: torch.Generator,
     ) -> None:
         with seeded(generator):
-            linear = [nn.Linear(*each) for each in widths("MLP", features, hidden, classes, layers)]
-        super().__init__(linear, hops=0, dropout=dropout, input_dropout=input_dropout, activation=activation)
+            linear = [
+                nn.Linear(*each)
+                for each in widths("MLP", features, hidden, classes, layers)
+            ]
+        super().__init__(
+            linear,
+            hops=0,
+            dropout=dropout,
+            input_dropout=input_dropout,
+            activation=activation,
+        )
 
     def apply_layer(self, layer: nn.Module, x: Tensor, edges: LayerEdges) -> Tensor:
         """Return W x + b."""

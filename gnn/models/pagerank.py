@@ -50,7 +50,13 @@ class DecoupledPageRank(nn.Module):
         check_count("DecoupledPageRank", "steps", steps)
         check_number("DecoupledPageRank", "alpha", alpha, below=1)
         self.mlp = MLP(
-            features, classes, hidden=hidden, layers=layers, dropout=dropout, activation=activation, generator=generator
+            features,
+            classes,
+            hidden=hidden,
+            layers=layers,
+            dropout=dropout,
+            activation=activation,
+            generator=generator,
         )
         self.alpha, self.steps = alpha, steps
         self.mean = SimpleConv(aggr="mean")
@@ -73,7 +79,9 @@ class DecoupledPageRank(nn.Module):
         outputs: Tensor = self.mlp(x)
         return (weights.unsqueeze(-1) * outputs).sum(dim=-2)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """Return Q after ``steps`` times Q ← (1 − α) D⁻¹A Q + α f(X) from Q = f(X), shape (nodes, classes).
 
         Arguments as of ``Stack``; weights are not read. At a node without neighbours D⁻¹A is 0.

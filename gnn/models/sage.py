@@ -22,7 +22,9 @@ class NarrowSAGEConv(SAGEConv):  # type: ignore[misc]
 
     def forward(self, x: Any, edge_index: Any, size: Any = None) -> Tensor:
         """Return W₁ mean(x_j) + b + W₂ x_i, shape (nodes, out)."""
-        if not isinstance(x, Tensor) or (x.shape[-1] <= self.out_channels and not is_sparse(x)):
+        if not isinstance(x, Tensor) or (
+            x.shape[-1] <= self.out_channels and not is_sparse(x)
+        ):
             found: Tensor = super().forward(x, edge_index, size)
             return found
         narrow = x @ self.lin_l.weight.t()
@@ -67,5 +69,14 @@ class GraphSAGE(Stack):
         generator: torch.Generator,
     ) -> None:
         with seeded(generator):
-            convolutions = [NarrowSAGEConv(*each) for each in widths("GraphSAGE", features, hidden, classes, layers)]
-        super().__init__(convolutions, hops=layers, dropout=dropout, input_dropout=input_dropout, activation=activation)
+            convolutions = [
+                NarrowSAGEConv(*each)
+                for each in widths("GraphSAGE", features, hidden, classes, layers)
+            ]
+        super().__init__(
+            convolutions,
+            hops=layers,
+            dropout=dropout,
+            input_dropout=input_dropout,
+            activation=activation,
+        )

@@ -23,9 +23,16 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 """Activations by name."""
 
 
-def widths(owner: str, features: int, hidden: int, classes: int, layers: int) -> list[tuple[int, int]]:
+def widths(
+    owner: str, features: int, hidden: int, classes: int, layers: int
+) -> list[tuple[int, int]]:
     """Return the inputs and outputs of each layer, after a check of all four numbers."""
-    for name, value in (("features", features), ("hidden", hidden), ("classes", classes), ("layers", layers)):
+    for name, value in (
+        ("features", features),
+        ("hidden", hidden),
+        ("classes", classes),
+        ("layers", layers),
+    ):
         check_count(owner, name, value)
     sizes = [features, *[hidden] * (layers - 1), classes]
     return list(itertools.pairwise(sizes))
@@ -65,7 +72,13 @@ class Stack(nn.Module):
     """Whether the layers read edge weights."""
 
     def __init__(
-        self, layers: Iterable[nn.Module], *, hops: int, dropout: float, input_dropout: float, activation: str
+        self,
+        layers: Iterable[nn.Module],
+        *,
+        hops: int,
+        dropout: float,
+        input_dropout: float,
+        activation: str,
     ) -> None:
         super().__init__()
         owner = type(self).__name__
@@ -77,10 +90,14 @@ class Stack(nn.Module):
         self.dropout, self.input_dropout = dropout, input_dropout
         self.activation = activation
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
+    def edges(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> LayerEdges:
         """Return the edges that every layer is given, by default those of the input; arguments as of ``forward``."""
         if edge_weight is not None and not self.weighted:
-            raise ConfigurationError(f"{type(self).__name__}: reads no edge weights; leave edge_weight out, or use GCN")
+            raise ConfigurationError(
+                f"{type(self).__name__}: reads no edge weights; leave edge_weight out, or use GCN"
+            )
         return LayerEdges(edge_index, edge_weight)
 
     def apply_layer(self, layer: nn.Module, x: Tensor, edges: LayerEdges) -> Tensor:
@@ -89,11 +106,19 @@ class Stack(nn.Module):
         return found
 
     def _run(
-        self, x: Tensor, edge_index: Tensor | LayerEdges | None, edge_weight: Tensor | None, layers: int
+        self,
+        x: Tensor,
+        edge_index: Tensor | LayerEdges | None,
+        edge_weight: Tensor | None,
+        layers: int,
     ) -> Tensor:
         if edge_index is None:
             edge_index = torch.empty(2, 0, dtype=torch.long, device=x.device)
-        edges = edge_index if isinstance(edge_index, LayerEdges) else self.edges(x, edge_index, edge_weight)
+        edges = (
+            edge_index
+            if isinstance(edge_index, LayerEdges)
+            else self.edges(x, edge_index, edge_weight)
+        )
         sigma = ACTIVATIONS[self.activation]
         x = dropout(x, self.input_dropout, training=self.training)
         for number, layer in enumerate(self.layers[:layers], start=1):
@@ -103,13 +128,19 @@ class Stack(nn.Module):
         return x
 
     def hidden(
-        self, x: Tensor, edge_index: Tensor | LayerEdges | None = None, edge_weight: Tensor | None = None
+        self,
+        x: Tensor,
+        edge_index: Tensor | LayerEdges | None = None,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """Return the last hidden layer after its activation, shape (nodes, hidden)."""
         return self._run(x, edge_index, edge_weight, len(self.layers) - 1)
 
     def forward(
-        self, x: Tensor, edge_index: Tensor | LayerEdges | None = None, edge_weight: Tensor | None = None
+        self,
+        x: Tensor,
+        edge_index: Tensor | LayerEdges | None = None,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         """Return the logits.
 

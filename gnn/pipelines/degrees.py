@@ -9,7 +9,9 @@ from torch import Tensor
 from gnn.validation import check_count
 
 
-def bounded_out_degree(edge_index: Tensor, nodes: int, most: int, *, generator: torch.Generator) -> Tensor:
+def bounded_out_degree(
+    edge_index: Tensor, nodes: int, most: int, *, generator: torch.Generator
+) -> Tensor:
     """Return arcs of which each node sends at most ``most``: a uniformly random subset of those of a node with more.
 
     Note:
@@ -33,4 +35,6 @@ def bounded_out_degree(edge_index: Tensor, nodes: int, most: int, *, generator: 
     ends = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=nodes))])
     number = np.arange(len(source)) - ends[source[order]]
     kept = order[number < most]
-    return torch.from_numpy(np.stack([source[kept], target[kept]])).to(edge_index.device)
+    return torch.from_numpy(np.stack([source[kept], target[kept]])).to(
+        edge_index.device
+    )

@@ -9,7 +9,14 @@ import torch
 from torch_geometric.data import Data
 
 from gnn.models import MLP
-from gnn.pipelines.parts import PrivateRecord, check_parameters, check_training, record_noise, settings_of, steps_of
+from gnn.pipelines.parts import (
+    PrivateRecord,
+    check_parameters,
+    check_training,
+    record_noise,
+    settings_of,
+    steps_of,
+)
 from gnn.training import Rows, fit_private
 
 
@@ -78,12 +85,28 @@ def fit_features(
     batch = min(parameters.batch, nodes)
     steps = steps_of(nodes, batch=batch, epochs=parameters.epochs)
     rate = batch / nodes
-    noise = record_noise(parameters.epsilon, parameters.delta, rate, steps) if private else 0.0
+    noise = (
+        record_noise(parameters.epsilon, parameters.delta, rate, steps)
+        if private
+        else 0.0
+    )
     model = MLP(
-        data.x.shape[1], classes, hidden=parameters.hidden, layers=parameters.layers, dropout=0.0, generator=generator
+        data.x.shape[1],
+        classes,
+        hidden=parameters.hidden,
+        layers=parameters.layers,
+        dropout=0.0,
+        generator=generator,
     )
     settings = settings_of(parameters, noise, steps=steps, batch=batch, rate=rate)
-    _, training = fit_private(model, Rows(data.x), data.y, settings=settings, generator=generator, device=device)
+    _, training = fit_private(
+        model,
+        Rows(data.x),
+        data.y,
+        settings=settings,
+        generator=generator,
+        device=device,
+    )
     return model.eval(), PrivateRecord(
         epsilon=parameters.epsilon,
         delta=parameters.delta,

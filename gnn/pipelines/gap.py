@@ -15,7 +15,14 @@ from auditdp.accountants.additive_noise import GaussianCurve
 from gnn.datasets.splits import Split
 from gnn.models import MLP
 from gnn.pipelines.degrees import bounded_out_degree
-from gnn.pipelines.parts import PrivateRecord, check_parameters, check_training, record_noise, settings_of, steps_of
+from gnn.pipelines.parts import (
+    PrivateRecord,
+    check_parameters,
+    check_training,
+    record_noise,
+    settings_of,
+    steps_of,
+)
 from gnn.training import Record, Rows, Settings, fit, fit_private, last
 from gnn.validation import check_choice, check_positive
 
@@ -75,16 +82,30 @@ class GAP(nn.Module):
 
     hops = 0
 
-    def __init__(self, encoder: MLP, classifier: MLP, *, aggregation_hops: int, sigma: float, seed: int) -> None:
+    def __init__(
+        self,
+        encoder: MLP,
+        classifier: MLP,
+        *,
+        aggregation_hops: int,
+        sigma: float,
+        seed: int,
+    ) -> None:
         super().__init__()
         self.encoder, self.classifier = encoder, classifier
         self.aggregation_hops, self.sigma, self.seed = aggregation_hops, sigma, seed
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """Return the logits, shape (nodes, classes), from aggregations with fresh noise of the same size; no weights."""
         generator = torch.Generator().manual_seed(self.seed)
         aggregated = noisy_aggregations(
-            self.encoder.hidden(x), edge_index, hops=self.aggregation_hops, sigma=self.sigma, generator=generator
+            self.encoder.hidden(x),
+            edge_index,
+            hops=self.aggregation_hops,
+            sigma=self.sigma,
+            generator=generator,
         )
         found: Tensor = self.classifier(aggregated)
         return found
@@ -95,7 +116,14 @@ def neighbour_sums(x: Tensor, edge_index: Tensor) -> Tensor:
     return torch.zeros_like(x).index_add_(0, edge_index[1], x[edge_index[0]])
 
 
-def noisy_aggregations(x: Tensor, edge_index: Tensor, *, hops: int, sigma: float, generator: torch.Generator) -> Tensor:
+def noisy_aggregations(
+    x: Tensor,
+    edge_index: Tensor,
+    *,
+    hops: int,
+    sigma: float,
+    generator: torch.Generator,
+) -> Tensor:
     """Return [h₀, h₁, …, h_K] side by side, h₀ the rows of x with norm 1, h_k ← rownorm(A h_{k−1} + N(0, σ²I)).
 
     Source: Sajadmanesh et al. (2023), "GAP", arXiv:2203.00949, the aggregation module.
@@ -129,9 +157,15 @@ def aggregation_sigma(parameters: GAPParameters) -> float:
     edge = parameters.level == "edge"
     budget = (parameters.epsilon, parameters.delta)
     if not edge:
-        budget = (parameters.share * parameters.epsilon, parameters.share * parameters.delta)
+        budget = (
+            parameters.share * parameters.epsilon,
+            parameters.share * parameters.delta,
+        )
     sensitivity = math.sqrt(2 if edge else parameters.out_degree)
-    return GaussianCurve.sigma_for(*budget, sensitivity=sensitivity, count=parameters.hops) * UP
+    return (
+        GaussianCurve.sigma_for(*budget, sensitivity=sensitivity, count=parameters.hops)
+        * UP
+    )
 
 
 def training_noise(parameters: GAPParameters, nodes: int) -> float:
@@ -140,7 +174,9 @@ def training_noise(parameters: GAPParameters, nodes: int) -> float:
         return 0.0
     rest, batch = 1 - parameters.share, min(parameters.batch, nodes)
     steps = 2 * steps_of(nodes, batch=batch, epochs=parameters.epochs)
-    return record_noise(rest * parameters.epsilon, rest * parameters.delta, batch / nodes, steps)
+    return record_noise(
+        rest * parameters.epsilon, rest * parameters.delta, batch / nodes, steps
+    )
 
 
 def fit_gap(
@@ -185,19 +221,37 @@ def fit_gap(
     nodes = int(data.num_nodes or 0)
     sigma, noise = aggregation_sigma(parameters), training_noise(parameters, nodes)
     width = parameters.hidden
-    encoder = MLP(data.x.shape[1], classes, hidden=width, dropout=0.0, generator=generator)
+    encoder = MLP(
+        data.x.shape[1], classes, hidden=width, dropout=0.0, generator=generator
+    )
     first = _trained(encoder, data, parameters, noise, generator, device)
     arcs = data.edge_index
     if parameters.level == "node" and sigma:
-        arcs = bounded_out_degree(arcs, nodes, parameters.out_degree, generator=generator)
+        arcs = bounded_out_degree(
+            arcs, nodes, parameters.out_degree, generator=generator
+        )
     encoder.cpu().eval()
     with torch.no_grad():
-        rows = noisy_aggregations(encoder.hidden(data.x), arcs, hops=parameters.hops, sigma=sigma, generator=generator)
-    classifier = MLP((parameters.hops + 1) * width, classes, hidden=width, dropout=0.0, generator=generator)
+        rows = noisy_aggregations(
+            encoder.hidden(data.x),
+            arcs,
+            hops=parameters.hops,
+            sigma=sigma,
+            generator=generator,
+        )
+    classifier = MLP(
+        (parameters.hops + 1) * width,
+        classes,
+        hidden=width,
+        dropout=0.0,
+        generator=generator,
+    )
     aggregated = Data(x=rows, y=data.y, edge_index=data.edge_index, num_nodes=nodes)
     second = _trained(classifier, aggregated, parameters, noise, generator, device)
     seed = int(torch.randint(2**63 - 1, (), generator=generator))
-    model = GAP(encoder, classifier, aggregation_hops=parameters.hops, sigma=sigma, seed=seed)
+    model = GAP(
+        encoder, classifier, aggregation_hops=parameters.hops, sigma=sigma, seed=seed
+    )
     return model.to(device).eval(), PrivateRecord(
         epsilon=parameters.epsilon,
         delta=parameters.delta,
@@ -207,7 +261,11 @@ def fit_gap(
             else "one node is there or not, in a graph whose out-degrees are bounded, its own sums left out"
         ),
         trainings={"encoder": first, "classifier": second},
-        noise={name: value for name, value in (("aggregation", sigma), ("trainings", noise)) if value},
+        noise={
+            name: value
+            for name, value in (("aggregation", sigma), ("trainings", noise))
+            if value
+        },
         counts={"nodes": nodes, "arcs": arcs.shape[1]},
     )
 
@@ -225,9 +283,30 @@ def _trained(
     batch = min(parameters.batch, nodes)
     if not noise:
         none = torch.empty(0, dtype=torch.long)
-        settings = Settings(epochs=parameters.epochs, learning_rate=parameters.learning_rate, batch=batch)
+        settings = Settings(
+            epochs=parameters.epochs,
+            learning_rate=parameters.learning_rate,
+            batch=batch,
+        )
         split = Split(torch.arange(nodes), none, none)
-        return fit(model, data, split=split, generator=generator, settings=settings, better=last, device=device)[1]
+        return fit(
+            model,
+            data,
+            split=split,
+            generator=generator,
+            settings=settings,
+            better=last,
+            device=device,
+        )[1]
     steps = steps_of(nodes, batch=batch, epochs=parameters.epochs)
-    private = settings_of(parameters, noise, steps=steps, batch=batch, rate=batch / nodes)
-    return fit_private(model, Rows(data.x), data.y, settings=private, generator=generator, device=device)[1]
+    private = settings_of(
+        parameters, noise, steps=steps, batch=batch, rate=batch / nodes
+    )
+    return fit_private(
+        model,
+        Rows(data.x),
+        data.y,
+        settings=private,
+        generator=generator,
+        device=device,
+    )[1]

@@ -49,8 +49,15 @@ def part(data: Data, nodes: Tensor) -> Data:
         data: One graph with ``x``, ``y`` and ``edge_index``.
         nodes: Ids, int64, ascending.
     """
-    edge_index, _ = subgraph(nodes, data.edge_index, relabel_nodes=True, num_nodes=data.num_nodes)
-    return Data(x=rows(data.x, nodes), edge_index=edge_index, y=data.y[nodes], num_nodes=len(nodes))
+    edge_index, _ = subgraph(
+        nodes, data.edge_index, relabel_nodes=True, num_nodes=data.num_nodes
+    )
+    return Data(
+        x=rows(data.x, nodes),
+        edge_index=edge_index,
+        y=data.y[nodes],
+        num_nodes=len(nodes),
+    )
 
 
 def check_training(owner: str, data: Data, classes: int) -> None:
@@ -62,23 +69,36 @@ def check_training(owner: str, data: Data, classes: int) -> None:
     """
     nodes = int(data.num_nodes or 0)
     if not nodes:
-        raise DataError(f"{owner}: the graph has no nodes; expected at least one training node")
+        raise DataError(
+            f"{owner}: the graph has no nodes; expected at least one training node"
+        )
     if data.x is None or len(data.x) != nodes:
-        raise DataError(f"{owner}: expected features x of {nodes} nodes, got {None if data.x is None else len(data.x)}")
+        raise DataError(
+            f"{owner}: expected features x of {nodes} nodes, got {None if data.x is None else len(data.x)}"
+        )
     values = data.x.values() if is_sparse(data.x) else data.x
     if not values.is_floating_point() or not bool(torch.isfinite(values).all()):
         raise DataError(
             f"{owner}: expected finite floating-point features x; clean them, such as with torch.nan_to_num"
         )
-    if data.y is None or len(data.y) != nodes or int(data.y.min()) < 0 or int(data.y.max()) >= classes:
+    if (
+        data.y is None
+        or len(data.y) != nodes
+        or int(data.y.min()) < 0
+        or int(data.y.max()) >= classes
+    ):
         raise DataError(
             f"{owner}: expected a label from 0 to {classes - 1} for each of {nodes} nodes; leave others out"
         )
     ends = data.edge_index
     if ends.numel() and not 0 <= int(ends.min()) <= int(ends.max()) < nodes:
-        raise DataError(f"{owner}: edges between nodes {int(ends.min())} to {int(ends.max())}, and {nodes} nodes")
+        raise DataError(
+            f"{owner}: edges between nodes {int(ends.min())} to {int(ends.max())}, and {nodes} nodes"
+        )
     if bool((ends[0] == ends[1]).any()):
-        raise DataError(f"{owner}: the graph has self-loops; drop them with torch_geometric.utils.remove_self_loops")
+        raise DataError(
+            f"{owner}: the graph has self-loops; drop them with torch_geometric.utils.remove_self_loops"
+        )
 
 
 def check_parameters(parameters: Any, *counts: str) -> None:
@@ -96,7 +116,9 @@ def check_parameters(parameters: Any, *counts: str) -> None:
         check_count(owner, name, getattr(parameters, name))
 
 
-def settings_of(parameters: Any, noise: float, *, steps: int, batch: int, rate: float | None) -> PrivateSettings:
+def settings_of(
+    parameters: Any, noise: float, *, steps: int, batch: int, rate: float | None
+) -> PrivateSettings:
     """Return DP-SGD with the clipping norm and the learning rate of a pipeline; without noise nothing is clipped."""
     return PrivateSettings(
         steps=steps,
@@ -116,7 +138,9 @@ def record_noise(epsilon: float, delta: float, rate: float, steps: int) -> float
 
 
 @lru_cache(maxsize=256)
-def node_noise(epsilon: float, delta: float, nodes: int, reached: int, batch: int, steps: int) -> float:
+def node_noise(
+    epsilon: float, delta: float, nodes: int, reached: int, batch: int, steps: int
+) -> float:
     """Return the least noise multiplier, to five digits, for a node that is in ``reached`` of the examples.
 
     Args:
@@ -131,7 +155,10 @@ def node_noise(epsilon: float, delta: float, nodes: int, reached: int, batch: in
         AccountantError: If an argument is out of range, or no noise multiplier between 1e-6 and 1e6 is enough.
     """
     found = solve(
-        lambda noise: [NodeLevelUpper(noise, nodes, reached, batch, steps)], epsilon, delta, larger_is_safer=True
+        lambda noise: [NodeLevelUpper(noise, nodes, reached, batch, steps)],
+        epsilon,
+        delta,
+        larger_is_safer=True,
     )
     return found.value
 

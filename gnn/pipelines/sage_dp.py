@@ -15,7 +15,13 @@ from torch_geometric.data import Data
 from auditdp.accountants.dp_sgd_node_level import reached_nodes
 from gnn.models import GraphSAGE
 from gnn.pipelines.degrees import bounded_out_degree
-from gnn.pipelines.parts import PrivateRecord, check_parameters, check_training, node_noise, settings_of
+from gnn.pipelines.parts import (
+    PrivateRecord,
+    check_parameters,
+    check_training,
+    node_noise,
+    settings_of,
+)
 from gnn.sparse import csr, is_sparse
 from gnn.training import Rows, fit_private
 
@@ -32,12 +38,16 @@ def with_means(x: Tensor, arcs: Tensor) -> Tensor:
     """
     x, nodes = x.cpu(), len(x)
     if is_sparse(x):
-        own = sparse.csr_array((x.values(), x.col_indices(), x.crow_indices()), shape=tuple(x.shape))
+        own = sparse.csr_array(
+            (x.values(), x.col_indices(), x.crow_indices()), shape=tuple(x.shape)
+        )
     else:
         own = sparse.csr_array(x.numpy())
     source, target = arcs.cpu().numpy()
     shares = 1 / np.bincount(target, minlength=nodes).clip(min=1)
-    means = sparse.csr_array((shares[target], (target, source)), shape=(nodes, nodes)) @ own
+    means = (
+        sparse.csr_array((shares[target], (target, source)), shape=(nodes, nodes)) @ own
+    )
     found = sparse.hstack([means, own], format="csr")
     found.sort_indices()
     return csr(found.data, found.indices, found.indptr, (nodes, found.shape[1]))
@@ -113,17 +123,34 @@ def fit_sage(
     reached = min(reached_nodes(parameters.out_degree, 1), nodes)
     noise = 0.0
     if private:
-        noise = node_noise(parameters.epsilon, parameters.delta, nodes, reached, batch, parameters.steps)
-    arcs = bounded_out_degree(data.edge_index, nodes, parameters.out_degree, generator=generator)
-    model = GraphSAGE(data.x.shape[1], classes, layers=1, dropout=0.0, generator=generator)
+        noise = node_noise(
+            parameters.epsilon,
+            parameters.delta,
+            nodes,
+            reached,
+            batch,
+            parameters.steps,
+        )
+    arcs = bounded_out_degree(
+        data.edge_index, nodes, parameters.out_degree, generator=generator
+    )
+    model = GraphSAGE(
+        data.x.shape[1], classes, layers=1, dropout=0.0, generator=generator
+    )
     convolution: Any = model.layers[0]
     linear = nn.Linear(2 * data.x.shape[1], classes)
     with torch.no_grad():
-        linear.weight.copy_(torch.cat([convolution.lin_l.weight, convolution.lin_r.weight], dim=1))
+        linear.weight.copy_(
+            torch.cat([convolution.lin_l.weight, convolution.lin_r.weight], dim=1)
+        )
         linear.bias.copy_(convolution.lin_l.bias)
-    settings = settings_of(parameters, noise, steps=parameters.steps, batch=batch, rate=None)
+    settings = settings_of(
+        parameters, noise, steps=parameters.steps, batch=batch, rate=None
+    )
     examples = Rows(with_means(data.x, arcs))
-    _, training = fit_private(linear, examples, data.y, settings=settings, generator=generator, device=device)
+    _, training = fit_private(
+        linear, examples, data.y, settings=settings, generator=generator, device=device
+    )
     with torch.no_grad():
         neighbours, own = linear.cpu().weight.chunk(2, dim=1)
         convolution.lin_l.weight.copy_(neighbours)

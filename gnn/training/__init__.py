@@ -2,7 +2,14 @@
 
 from gnn.training.examples import EgoGraphs, Examples, PageRankRows, Rows, ego_graphs
 from gnn.training.fit import fit
-from gnn.training.metrics import accuracy, area_under_roc, f1, largest_share, macro_f1, micro_f1
+from gnn.training.metrics import (
+    accuracy,
+    area_under_roc,
+    f1,
+    largest_share,
+    macro_f1,
+    micro_f1,
+)
 from gnn.training.prediction import evaluate, predict
 from gnn.training.private import PrivateSettings, fit_private, noise_for
 from gnn.training.record import Epoch, Record, Settings, higher_score, last, lower_loss

@@ -115,7 +115,9 @@ class EgoGraphs:
         at = index.to(self.x.device)
         ids = self.members[at]
         used = ids < len(self.x)
-        x = _dense(rows(self.x, torch.where(used, ids, 0).flatten())).reshape(*ids.shape, -1)
+        x = _dense(rows(self.x, torch.where(used, ids, 0).flatten())).reshape(
+            *ids.shape, -1
+        )
         return (x * used.unsqueeze(-1)).to(device), self.arcs[at].to(device)
 
     def logits(self, call: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
@@ -168,7 +170,9 @@ def ego_graphs(data: Data, nodes: Tensor, *, hops: int) -> EgoGraphs:
             ends_of[row, : len(among)] = among
     at = data.x.device
     return EgoGraphs(
-        data.x, torch.from_numpy(ids).to(at), torch.from_numpy(ends_of).transpose(1, 2).contiguous().to(at)
+        data.x,
+        torch.from_numpy(ids).to(at),
+        torch.from_numpy(ends_of).transpose(1, 2).contiguous().to(at),
     )
 
 

@@ -21,7 +21,16 @@ from gnn.training.checks import check_data, check_logits, untrained_classes
 from gnn.training.loop import check_finite, run_epochs, weighted_mean
 from gnn.training.metrics import accuracy
 from gnn.training.prediction import GRAPHS_AT_ONCE, batches, logits_of
-from gnn.training.record import Criterion, Epoch, Hook, Loss, Record, Score, Settings, lower_loss
+from gnn.training.record import (
+    Criterion,
+    Epoch,
+    Hook,
+    Loss,
+    Record,
+    Score,
+    Settings,
+    lower_loss,
+)
 from gnn.validation import DataError
 
 
@@ -123,14 +132,20 @@ class _Task:
     def train(self, number: int) -> tuple[float, float]:
         """Train an epoch."""
         self.model.train()
-        if self.settings.halving and number > 1 and (number - 1) % self.settings.halving == 0:
+        if (
+            self.settings.halving
+            and number > 1
+            and (number - 1) % self.settings.halving == 0
+        ):
             for group in self.optimiser.param_groups:
                 group["lr"] /= 2
         losses, scores = [], []
         for logits, targets in self.training_batches():
             loss = self.loss(logits, targets)
             value = loss.item()
-            check_finite(value, f"training loss of epoch {number}", self.settings.learning_rate)
+            check_finite(
+                value, f"training loss of epoch {number}", self.settings.learning_rate
+            )
             self.optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
@@ -149,14 +164,23 @@ class _Task:
 class _Nodes(_Task):
     """Nodes of one graph."""
 
-    def __init__(self, model: nn.Module, data: Data, split: Split, *rest: object) -> None:
+    def __init__(
+        self, model: nn.Module, data: Data, split: Split, *rest: object
+    ) -> None:
         super().__init__(model, split, *rest)  # type: ignore[arg-type]
         # Only what models read goes to the device; ``to`` would change the caller's data.
-        self.data = Data(x=data.x.to(self.place), edge_index=data.edge_index.to(self.place), num_nodes=data.num_nodes)
+        self.data = Data(
+            x=data.x.to(self.place),
+            edge_index=data.edge_index.to(self.place),
+            num_nodes=data.num_nodes,
+        )
         if data.edge_weight is not None:
             self.data.edge_weight = data.edge_weight.to(self.place)
         self.targets = data.y.to(self.place)
-        self.training, self.validated = split.training.to(self.place), split.validation.to(self.place)
+        self.training, self.validated = (
+            split.training.to(self.place),
+            split.validation.to(self.place),
+        )
         # What layers are given does not change from epoch to epoch.
         given = self.data.x, self.data.edge_index, self.data.edge_weight
         self.edges = model.edges(*given) if isinstance(model, Stack | APPNP) else None
@@ -175,7 +199,9 @@ class _Nodes(_Task):
             check_logits(logits, self.targets, len(self.targets))
             yield logits[self.training], self.targets[self.training]
             return
-        order = torch.randperm(len(self.training), generator=self.generator).to(self.place)
+        order = torch.randperm(len(self.training), generator=self.generator).to(
+            self.place
+        )
         for nodes in torch.split(self.training[order], self.settings.batch):
             part, at = neighbourhood(self.data, nodes, int(self.model.hops))  # type: ignore[arg-type]
             logits = logits_of(self.model, part)
@@ -198,13 +224,21 @@ class _Nodes(_Task):
 class _Graphs(_Task):
     """Many graphs."""
 
-    def __init__(self, model: nn.Module, data: Sequence[Data], split: Split, *rest: object) -> None:
+    def __init__(
+        self, model: nn.Module, data: Sequence[Data], split: Split, *rest: object
+    ) -> None:
         super().__init__(model, split, *rest)  # type: ignore[arg-type]
         chosen = [data[i] for i in split.training.tolist()]
         size = self.settings.batch or GRAPHS_AT_ONCE
-        self.loader = DataLoader(chosen, batch_size=size, shuffle=True, generator=self.generator)
-        self.validated = list(batches([data[i] for i in split.validation.tolist()], size, self.place))
-        self.targets = torch.cat([data[i].y for i in torch.cat([split.training, split.validation]).tolist()])
+        self.loader = DataLoader(
+            chosen, batch_size=size, shuffle=True, generator=self.generator
+        )
+        self.validated = list(
+            batches([data[i] for i in split.validation.tolist()], size, self.place)
+        )
+        self.targets = torch.cat(
+            [data[i].y for i in torch.cat([split.training, split.validation]).tolist()]
+        )
 
     def training_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield batches in random order."""
@@ -236,9 +270,11 @@ def neighbourhood(data: Data, nodes: Tensor, hops: int) -> tuple[Data, Tensor]:
         The part, and the places of ``nodes`` in it.
     """
     if hops == 0:
-        return Data(x=rows(data.x, nodes), edge_index=data.edge_index[:, :0], num_nodes=len(nodes)), torch.arange(
-            len(nodes), device=nodes.device
-        )
+        return Data(
+            x=rows(data.x, nodes),
+            edge_index=data.edge_index[:, :0],
+            num_nodes=len(nodes),
+        ), torch.arange(len(nodes), device=nodes.device)
     subset, edge_index, at, kept = k_hop_subgraph(
         nodes, hops + 1, data.edge_index, relabel_nodes=True, num_nodes=data.num_nodes
     )

@@ -35,11 +35,19 @@ def check_private(model: nn.Module) -> None:
 
 def weights_of(model: nn.Module) -> Gradients:
     """Return what is trained, by name."""
-    return {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    return {
+        name: weight
+        for name, weight in model.named_parameters()
+        if weight.requires_grad
+    }
 
 
 def by_functorch(
-    model: nn.Module, examples: Examples, inputs: tuple[Tensor, ...], targets: Tensor, loss: Loss
+    model: nn.Module,
+    examples: Examples,
+    inputs: tuple[Tensor, ...],
+    targets: Tensor,
+    loss: Loss,
 ) -> tuple[Gradients, Tensor, Tensor]:
     """Return the gradient of each example's loss, the losses, shape (examples,), and the logits, shape (examples, classes).
 
@@ -52,19 +60,29 @@ def by_functorch(
     """
     buffers = dict(model.named_buffers())
 
-    def loss_of(weights: Gradients, target: Tensor, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        logits = examples.logits(lambda *given: functional_call(model, (weights, buffers), given), *inputs)
+    def loss_of(
+        weights: Gradients, target: Tensor, *inputs: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        logits = examples.logits(
+            lambda *given: functional_call(model, (weights, buffers), given), *inputs
+        )
         return loss(logits.unsqueeze(0), target.unsqueeze(0)), logits
 
     each = grad_and_value(loss_of, has_aux=True)
     axes = (None, 0, *[0] * len(inputs))
     weights = {name: weight.detach() for name, weight in weights_of(model).items()}
-    gradients, (losses, logits) = vmap(each, in_dims=axes, randomness="different")(weights, targets, *inputs)
+    gradients, (losses, logits) = vmap(each, in_dims=axes, randomness="different")(
+        weights, targets, *inputs
+    )
     return gradients, losses, logits
 
 
 def by_opacus(
-    model: nn.Module, examples: Examples, inputs: tuple[Tensor, ...], targets: Tensor, loss: Loss
+    model: nn.Module,
+    examples: Examples,
+    inputs: tuple[Tensor, ...],
+    targets: Tensor,
+    loss: Loss,
 ) -> tuple[Gradients, Tensor, Tensor]:
     """Return what ``by_functorch`` does, by Opacus' hooks: for rows and layers that Opacus has rules for.
 
@@ -80,18 +98,26 @@ def by_opacus(
     try:
         wrapped = GradSampleModule(model, loss_reduction="mean", strict=True)
     except NotImplementedError as error:
-        raise ConfigurationError(f"Opacus refuses {type(model).__name__}: {error}; use gradients='functorch'") from None
+        raise ConfigurationError(
+            f"Opacus refuses {type(model).__name__}: {error}; use gradients='functorch'"
+        ) from None
     try:
         logits = wrapped(*inputs)
         with warnings.catch_warnings():  # inputs are data and need no gradients
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
             loss(logits, targets).backward()  # type: ignore[no-untyped-call]
-        gradients = {name: weight.grad_sample.detach() for name, weight in weights_of(model).items()}  # type: ignore[attr-defined]
+        gradients = {
+            name: weight.grad_sample.detach()
+            for name, weight in weights_of(model).items()
+        }  # type: ignore[attr-defined]
     finally:
         wrapped.zero_grad(set_to_none=True)
         wrapped.to_standard_module()
     with torch.no_grad():
-        each = [loss(row.unsqueeze(0), target.unsqueeze(0)) for row, target in zip(logits, targets, strict=True)]
+        each = [
+            loss(row.unsqueeze(0), target.unsqueeze(0))
+            for row, target in zip(logits, targets, strict=True)
+        ]
     return gradients, torch.stack(each), logits.detach()
 
 
@@ -122,7 +148,9 @@ def clipped_by_layers(
         ConfigurationError: If a weight is none of a linear layer, or examples are neither of the two.
     """
     layers = {  # by the prefix of their weights' names
-        f"{name}." if name else "": module for name, module in model.named_modules() if isinstance(module, nn.Linear)
+        f"{name}." if name else "": module
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear)
     }
     known = {f"{name}{kind}" for name in layers for kind in ("weight", "bias")}
     other = sorted(set(weights_of(model)) - known)
@@ -135,16 +163,22 @@ def clipped_by_layers(
     given: dict[str, Tensor] = {}
 
     def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
-        def hook(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
+        def hook(
+            module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor
+        ) -> None:
             seen[name] = arguments[0].detach()
             output.register_hook(lambda gradient: given.__setitem__(name, gradient))  # type: ignore[no-untyped-call]
 
         return hook
 
-    handles = [module.register_forward_hook(watch(name)) for name, module in layers.items()]
+    handles = [
+        module.register_forward_hook(watch(name)) for name, module in layers.items()
+    ]
     try:
         logits = examples.logits(model, *inputs)
-        losses = vmap(lambda row, target: loss(row.unsqueeze(0), target.unsqueeze(0)))(logits, targets)
+        losses = vmap(lambda row, target: loss(row.unsqueeze(0), target.unsqueeze(0)))(
+            logits, targets
+        )
         weights = weights_of(model)
         torch.autograd.grad(losses.sum(), list(weights.values()))
     finally:
@@ -152,15 +186,26 @@ def clipped_by_layers(
             handle.remove()
     count = len(targets)
     squares = losses.new_zeros(count)
-    rows = {name: (seen[name].reshape(count, -1, layer.in_features), layer) for name, layer in layers.items()}
-    back = {name: given[name].reshape(count, -1, layer.out_features) for name, layer in layers.items()}
+    rows = {
+        name: (seen[name].reshape(count, -1, layer.in_features), layer)
+        for name, layer in layers.items()
+    }
+    back = {
+        name: given[name].reshape(count, -1, layer.out_features)
+        for name, layer in layers.items()
+    }
     for name, (a, _) in rows.items():
         delta = back[name]
         if f"{name}weight" in weights:
-            squares += ((a @ a.transpose(1, 2)) * (delta @ delta.transpose(1, 2))).sum(dim=(1, 2))
+            squares += ((a @ a.transpose(1, 2)) * (delta @ delta.transpose(1, 2))).sum(
+                dim=(1, 2)
+            )
         if f"{name}bias" in weights:
             squares += delta.sum(dim=1).square().sum(dim=1)
-    scale = (clipping_norm / squares.clamp(min=0).sqrt().clamp(min=torch.finfo(squares.dtype).tiny)).clamp(max=1.0)
+    scale = (
+        clipping_norm
+        / squares.clamp(min=0).sqrt().clamp(min=torch.finfo(squares.dtype).tiny)
+    ).clamp(max=1.0)
     total: Gradients = {}
     for name, (a, _) in rows.items():
         delta = (back[name] * scale[:, None, None]).flatten(0, 1)
@@ -182,12 +227,20 @@ def clipped_sum(gradients: Gradients, clipping_norm: float) -> Gradients:
     """
     if math.isinf(clipping_norm):
         return {name: each.sum(dim=0) for name, each in gradients.items()}
-    norms = torch.stack([each.reshape(len(each), -1).norm(dim=1) for each in gradients.values()]).norm(dim=0)
-    scale = (clipping_norm / norms.clamp(min=torch.finfo(norms.dtype).tiny)).clamp(max=1.0)
-    return {name: torch.tensordot(scale, each, dims=1) for name, each in gradients.items()}
+    norms = torch.stack(
+        [each.reshape(len(each), -1).norm(dim=1) for each in gradients.values()]
+    ).norm(dim=0)
+    scale = (clipping_norm / norms.clamp(min=torch.finfo(norms.dtype).tiny)).clamp(
+        max=1.0
+    )
+    return {
+        name: torch.tensordot(scale, each, dims=1) for name, each in gradients.items()
+    }
 
 
-def noisy_mean(total: Gradients, *, deviation: float, batch: float, generator: torch.Generator) -> Gradients:
+def noisy_mean(
+    total: Gradients, *, deviation: float, batch: float, generator: torch.Generator
+) -> Gradients:
     """Return (total + N(0, deviation² I)) / batch.
 
     Note:
@@ -202,6 +255,8 @@ def noisy_mean(total: Gradients, *, deviation: float, batch: float, generator: t
     """
     found = {}
     for name, value in total.items():
-        noise = torch.randn(value.shape, dtype=value.dtype, generator=generator).to(value.device)
+        noise = torch.randn(value.shape, dtype=value.dtype, generator=generator).to(
+            value.device
+        )
         found[name] = (value + deviation * noise) / batch
     return found

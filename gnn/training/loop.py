@@ -78,7 +78,10 @@ def run_epochs(
         if better(epoch, best):
             best = epoch
             if better is not last:
-                weights = {name: value.detach().clone() for name, value in model.state_dict().items()}
+                weights = {
+                    name: value.detach().clone()
+                    for name, value in model.state_dict().items()
+                }
         after(epoch)
         if patience is not None and number - (best.number if best else 0) >= patience:
             break

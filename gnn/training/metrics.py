@@ -14,7 +14,9 @@ from gnn.validation import check_choice
 
 def predicted(logits: Tensor, targets: Tensor) -> Tensor:
     """Return the classes with the largest logits, or, of targets of several classes each, those with logits > 0."""
-    return logits.argmax(dim=-1) if targets.ndim == 1 else (logits > 0).to(targets.dtype)
+    return (
+        logits.argmax(dim=-1) if targets.ndim == 1 else (logits > 0).to(targets.dtype)
+    )
 
 
 def accuracy(logits: Tensor, targets: Tensor) -> float:
@@ -35,7 +37,11 @@ def largest_share(logits: Tensor, targets: Tensor) -> float:
         logits: Shape (count, classes).
         targets: Classes, int64, shape (count,); not read.
     """
-    return float(predicted(logits, targets).bincount().max()) / len(targets) if len(targets) else math.nan
+    return (
+        float(predicted(logits, targets).bincount().max()) / len(targets)
+        if len(targets)
+        else math.nan
+    )
 
 
 def f1(logits: Tensor, targets: Tensor, *, average: str) -> float:
@@ -48,7 +54,14 @@ def f1(logits: Tensor, targets: Tensor, *, average: str) -> float:
     """
     check_choice("f1", "average", average, ("macro", "micro"))
     guesses = predicted(logits, targets)
-    return float(f1_score(targets.cpu().numpy(), guesses.cpu().numpy(), average=average, zero_division=0.0))
+    return float(
+        f1_score(
+            targets.cpu().numpy(),
+            guesses.cpu().numpy(),
+            average=average,
+            zero_division=0.0,
+        )
+    )
 
 
 def macro_f1(logits: Tensor, targets: Tensor) -> float:
@@ -78,6 +91,13 @@ def area_under_roc(logits: Tensor, targets: Tensor) -> float:
         if values.shape[1] == 2:
             # The difference of the logits orders as the probability does, and does not round to ties at 0 and 1.
             difference = logits.detach().double().cpu()
-            values, labels = (difference[:, 1:] - difference[:, :1]).numpy(), labels[:, 1:]
-    areas = [roc_auc_score(y, v) for y, v in zip(labels.T, values.T, strict=True) if 0 < y.sum() < len(y)]
+            values, labels = (
+                (difference[:, 1:] - difference[:, :1]).numpy(),
+                labels[:, 1:],
+            )
+    areas = [
+        roc_auc_score(y, v)
+        for y, v in zip(labels.T, values.T, strict=True)
+        if 0 < y.sum() < len(y)
+    ]
     return float(np.mean(areas)) if areas else math.nan

@@ -24,7 +24,11 @@ def logits_of(model: nn.Module, data: Data) -> Tensor:
     Graphs with ``bits``, as ``gnn.models.blocks.packed`` makes them, are given to the model as matrices.
     """
     if isinstance(data, Batch):
-        edges = Blocks(data.bits, data.ptr.diff().tolist()) if "bits" in data else data.edge_index
+        edges = (
+            Blocks(data.bits, data.ptr.diff().tolist())
+            if "bits" in data
+            else data.edge_index
+        )
         found: Tensor = model(data.x, edges, data.batch, data.num_graphs)
     else:
         found = model(data.x, data.edge_index, data.edge_weight)
@@ -38,7 +42,9 @@ def batches(graphs: Sequence[Data], size: int, device: torch.device) -> Iterator
 
 
 @torch.no_grad()
-def predict(model: nn.Module, data: Data | Sequence[Data], *, device: str | torch.device = "cpu") -> Tensor:
+def predict(
+    model: nn.Module, data: Data | Sequence[Data], *, device: str | torch.device = "cpu"
+) -> Tensor:
     """Return the logits of all nodes of a graph, or of all graphs, on the CPU, shape (items, classes), without dropout.
 
     Args:
@@ -50,9 +56,16 @@ def predict(model: nn.Module, data: Data | Sequence[Data], *, device: str | torc
     was_training = model.training
     model.to(place).eval()
     if isinstance(data, Data):
-        found = logits_of(model, data.to(place, non_blocking=True) if place.type != "cpu" else data).cpu()
+        found = logits_of(
+            model, data.to(place, non_blocking=True) if place.type != "cpu" else data
+        ).cpu()
     else:
-        found = torch.cat([logits_of(model, batch).cpu() for batch in batches(data, GRAPHS_AT_ONCE, place)])
+        found = torch.cat(
+            [
+                logits_of(model, batch).cpu()
+                for batch in batches(data, GRAPHS_AT_ONCE, place)
+            ]
+        )
     model.train(was_training)
     return found
 
@@ -78,8 +91,14 @@ def evaluate(
         DataError: If there is no item.
     """
     if not len(items):
-        raise DataError("evaluate: expected at least one node or graph to score, got none")
+        raise DataError(
+            "evaluate: expected at least one node or graph to score, got none"
+        )
     if isinstance(data, Data):
-        return score(predict(model, data, device=device)[items.cpu()], data.y.cpu()[items.cpu()])
+        return score(
+            predict(model, data, device=device)[items.cpu()], data.y.cpu()[items.cpu()]
+        )
     chosen = [data[i] for i in items.tolist()]
-    return score(predict(model, chosen, device=device), torch.cat([graph.y for graph in chosen]))
+    return score(
+        predict(model, chosen, device=device), torch.cat([graph.y for graph in chosen])
+    )

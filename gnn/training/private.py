@@ -28,7 +28,13 @@ from gnn.training.gradients import (
 from gnn.training.loop import check_finite, run_epochs, weighted_mean
 from gnn.training.metrics import accuracy
 from gnn.training.record import Loss, Record, Score, Settings, last
-from gnn.validation import DataError, check_choice, check_count, check_number, check_positive
+from gnn.validation import (
+    DataError,
+    check_choice,
+    check_count,
+    check_number,
+    check_positive,
+)
 
 
 @dataclass(frozen=True)
@@ -71,17 +77,25 @@ class PrivateSettings:
         check_count(owner, "steps", self.steps)
         check_number(owner, "noise_multiplier", self.noise_multiplier)
         if not self.clipping_norm > 0:
-            raise ConfigurationError(f"{owner}: expected clipping_norm > 0, got {self.clipping_norm!r}")
+            raise ConfigurationError(
+                f"{owner}: expected clipping_norm > 0, got {self.clipping_norm!r}"
+            )
         if self.noise_multiplier > 0 and math.isinf(self.clipping_norm):
             raise ConfigurationError(
                 f"{owner}: noise is relative to clipping_norm, which is infinite; give a finite one"
             )
         check_positive(owner, "batch", self.batch)
         if self.rate is not None and not 0 < self.rate <= 1:
-            raise ConfigurationError(f"{owner}: expected rate, a probability in (0, 1], or None, got {self.rate!r}")
+            raise ConfigurationError(
+                f"{owner}: expected rate, a probability in (0, 1], or None, got {self.rate!r}"
+            )
         if self.rate is None and self.batch != int(self.batch):
-            raise ConfigurationError(f"{owner}: expected batch, a whole number where rate is None, got {self.batch!r}")
-        check_choice(owner, "gradients", self.gradients, ("functorch", "opacus", "layers"))
+            raise ConfigurationError(
+                f"{owner}: expected batch, a whole number where rate is None, got {self.batch!r}"
+            )
+        check_choice(
+            owner, "gradients", self.gradients, ("functorch", "opacus", "layers")
+        )
         if self.chunk is not None:
             check_count(owner, "chunk", self.chunk)
         self.as_settings()
@@ -129,10 +143,17 @@ def noise_for(epsilon: float, delta: float, *, rate: float, steps: int) -> Solut
     Raises:
         AccountantError: If an argument is out of range, or no noise multiplier between 1e-6 and 1e6 is enough.
     """
-    return solve(lambda sigma: [PLDUpper(sigma, rate, steps)], epsilon, delta, larger_is_safer=True)
+    return solve(
+        lambda sigma: [PLDUpper(sigma, rate, steps)],
+        epsilon,
+        delta,
+        larger_is_safer=True,
+    )
 
 
-def sample(count: int, settings: PrivateSettings, *, generator: torch.Generator) -> Tensor:
+def sample(
+    count: int, settings: PrivateSettings, *, generator: torch.Generator
+) -> Tensor:
     """Return the ids of a batch, int64, ascending if Poisson.
 
     Args:
@@ -189,18 +210,33 @@ def fit_private(
     place = device_of(device)
     check_private(model)
     count = len(examples)
-    if not count or len(targets) != count or (targets.ndim == 1 and int(targets.min()) < 0):
-        raise DataError(f"fit_private: expected a label >= 0 for each of {count} examples, at least one, got {targets}")
+    if (
+        not count
+        or len(targets) != count
+        or (targets.ndim == 1 and int(targets.min()) < 0)
+    ):
+        raise DataError(
+            f"fit_private: expected a label >= 0 for each of {count} examples, at least one, got {targets}"
+        )
     if settings.rate is None and settings.batch > count:
-        raise DataError(f"fit_private: expected batches of at most {count} examples, got batch={settings.batch!r}")
+        raise DataError(
+            f"fit_private: expected batches of at most {count} examples, got batch={settings.batch!r}"
+        )
     model.to(place).train()
     optimiser = settings.as_settings().optimiser_of(model)
     weights = weights_of(model)
     take = by_opacus if settings.gradients == "opacus" else by_functorch
-    in_epoch = max(1, round(1 / settings.rate if settings.rate is not None else count / settings.batch))
+    in_epoch = max(
+        1,
+        round(
+            1 / settings.rate if settings.rate is not None else count / settings.batch
+        ),
+    )
     steps = iter(range(settings.steps))
 
-    def total_of(index: Tensor) -> tuple[Gradients, list[tuple[float, int]], list[tuple[float, int]]]:
+    def total_of(
+        index: Tensor,
+    ) -> tuple[Gradients, list[tuple[float, int]], list[tuple[float, int]]]:
         total = {name: torch.zeros_like(weight) for name, weight in weights.items()}
         losses, scores = [], []
         for part in torch.split(index, settings.chunk or max(len(index), 1)):
@@ -227,9 +263,17 @@ def fit_private(
             index = sample(count, settings, generator=generator)
             total, new_losses, new_scores = total_of(index)
             for value, _ in new_losses:
-                check_finite(value, f"training loss of epoch {number}", settings.learning_rate)
-            deviation = settings.noise_multiplier * settings.clipping_norm if settings.noise_multiplier else 0.0
-            mean = noisy_mean(total, deviation=deviation, batch=settings.batch, generator=generator)
+                check_finite(
+                    value, f"training loss of epoch {number}", settings.learning_rate
+                )
+            deviation = (
+                settings.noise_multiplier * settings.clipping_norm
+                if settings.noise_multiplier
+                else 0.0
+            )
+            mean = noisy_mean(
+                total, deviation=deviation, batch=settings.batch, generator=generator
+            )
             for name, weight in weights.items():
                 weight.grad = mean[name]
             optimiser.step()

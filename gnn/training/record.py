@@ -45,7 +45,11 @@ class Settings:
         check_number("Settings", "weight_decay", self.weight_decay)
         check_choice("Settings", "decayed", self.decayed, ("all", "first"))
         check_choice("Settings", "optimiser", self.optimiser, ("adam", "sgd"))
-        for name, value in (("batch", self.batch), ("patience", self.patience), ("halving", self.halving)):
+        for name, value in (
+            ("batch", self.batch),
+            ("patience", self.patience),
+            ("halving", self.halving),
+        ):
             if value is not None:
                 check_count("Settings", name, value)
 
@@ -58,8 +62,14 @@ class Settings:
             assert isinstance(layers, nn.ModuleList)  # of every model of gnn.models
             first = {id(p) for p in layers[0].parameters()}
             groups = [
-                {"params": [p for p in weights if id(p) in first], "weight_decay": self.weight_decay},
-                {"params": [p for p in weights if id(p) not in first], "weight_decay": 0.0},
+                {
+                    "params": [p for p in weights if id(p) in first],
+                    "weight_decay": self.weight_decay,
+                },
+                {
+                    "params": [p for p in weights if id(p) not in first],
+                    "weight_decay": 0.0,
+                },
             ]
         if self.optimiser == "sgd":
             return torch.optim.SGD(groups, lr=self.learning_rate)
@@ -121,8 +131,14 @@ Hook: TypeAlias = Callable[[Epoch, nn.Module], Tensor | None]
 
 def lower_loss(epoch: Epoch, best: Epoch | None) -> bool:
     """Keep the epoch with the lowest validation loss, the first of several."""
-    assert epoch.validation_loss is not None  # the loop refuses this criterion without a validation part
-    return best is None or best.validation_loss is None or epoch.validation_loss < best.validation_loss
+    assert (
+        epoch.validation_loss is not None
+    )  # the loop refuses this criterion without a validation part
+    return (
+        best is None
+        or best.validation_loss is None
+        or epoch.validation_loss < best.validation_loss
+    )
 
 
 def higher_score(epoch: Epoch, best: Epoch | None) -> bool:
@@ -131,7 +147,10 @@ def higher_score(epoch: Epoch, best: Epoch | None) -> bool:
     assert epoch.validation_score is not None
     if best is None or best.validation_loss is None or best.validation_score is None:
         return True
-    return (epoch.validation_score, -epoch.validation_loss) > (best.validation_score, -best.validation_loss)
+    return (epoch.validation_score, -epoch.validation_loss) > (
+        best.validation_score,
+        -best.validation_loss,
+    )
 
 
 def last(epoch: Epoch, best: Epoch | None) -> bool:

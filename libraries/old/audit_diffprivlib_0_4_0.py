@@ -40,7 +40,9 @@ def randomised(made):
 def laplace_bits(epsilon=1.0):
     """Laplace noise from one uniform number by the inverse of its distribution function hides its input in all bits."""
     made = randomised(dp.Laplace(epsilon=epsilon, sensitivity=1))
-    return Audit(made, PureDP(epsilon), [(0.0, 1.0)], evidence=["support"], calls=20_000)
+    return Audit(
+        made, PureDP(epsilon), [(0.0, 1.0)], evidence=["support"], calls=20_000
+    )
 
 
 @audit(
@@ -55,4 +57,9 @@ def wishart(epsilon=1.0):
     False: the noise has no negative eigenvalue, so the release bounds the matrix from above.
     """
     pairs = [(np.diag([1.0, 0.0]), np.diag([0.0, 1.0]))]
-    return Audit(randomised(dp.Wishart(epsilon=epsilon, sensitivity=1.0)), PureDP(epsilon), pairs, calls=10_000)
+    return Audit(
+        randomised(dp.Wishart(epsilon=epsilon, sensitivity=1.0)),
+        PureDP(epsilon),
+        pairs,
+        calls=10_000,
+    )

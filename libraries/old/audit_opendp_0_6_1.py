@@ -29,7 +29,11 @@ class Converted(GaussianNoise):
 
     def epsilon_at(self, delta):
         """Return OpenDP's ε."""
-        return make_zCDP_to_approxDP(make_base_gaussian(scale=self.sigma)).map(self.sensitivity).epsilon(delta)
+        return (
+            make_zCDP_to_approxDP(make_base_gaussian(scale=self.sigma))
+            .map(self.sensitivity)
+            .epsilon(delta)
+        )
 
     def delta_at(self, epsilon):
         """Return 1: only ε is asked for."""

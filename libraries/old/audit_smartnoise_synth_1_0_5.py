@@ -29,7 +29,9 @@ def covariance(epsilon=1.0, rows=5):
     def release(values):
         table = pd.DataFrame({0: list(values), 1: [0.0, 1.0, 0.0, 1.0, 0.0]})
         bounds = pd.DataFrame({0: [0.0, 1.0], 1: [0.0, 1.0]})
-        return np.array(module.DPcovariance(rows, [0, 1], bounds, epsilon).release(table))
+        return np.array(
+            module.DPcovariance(rows, [0, 1], bounds, epsilon).release(table)
+        )
 
     pairs = [((0.0, 0.0, 0.0, 0.0, 1000.0), (0.0, 0.0, 0.0, 0.0, 0.0))]
     return Audit(unseeded(release), PureDP(epsilon), pairs, calls=500)

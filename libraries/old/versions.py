@@ -16,6 +16,8 @@ def old(distribution: str, version: str) -> Path:
     """
     folder = FOLDER / f"{distribution}-{version}"
     if not folder.is_dir():
-        raise MissingExtraError(f"{distribution} {version} is not in {FOLDER}; `make libraries` puts it there")
+        raise MissingExtraError(
+            f"{distribution} {version} is not in {FOLDER}; `make libraries` puts it there"
+        )
     sys.path.insert(0, str(folder))
     return folder

@@ -11,7 +11,13 @@ from mechanisms.classic.exponential import ExponentialMechanism
 from mechanisms.classic.floating import NaiveLaplace
 from mechanisms.classic.gaussian import Gaussian, GaussianAbove
 from mechanisms.classic.geometric import TruncatedGeometric
-from mechanisms.classic.laplace import LaplaceParallel, LaplaceSum, NoisyHistogram1, NoisyHistogram2, PrefixSum
+from mechanisms.classic.laplace import (
+    LaplaceParallel,
+    LaplaceSum,
+    NoisyHistogram1,
+    NoisyHistogram2,
+    PrefixSum,
+)
 from mechanisms.classic.noisy_max import NoisyMax1, NoisyMax2, NoisyMax3, NoisyMax4
 from mechanisms.classic.numeric_sparse_vector import SVT3, NumericSVT
 from mechanisms.classic.rappor import OneTimeRappor, Rappor

@@ -46,12 +46,16 @@ class BatchSums:
         check_positive("BatchSums", "sigma", self.sigma)
         check_integer("BatchSums", "batches", self.batches, 2)
         if self.sampling not in ("poisson", "shuffled"):
-            raise MechanismError(f"BatchSums: expected sampling 'poisson' or 'shuffled', got {self.sampling!r}")
+            raise MechanismError(
+                f"BatchSums: expected sampling 'poisson' or 'shuffled', got {self.sampling!r}"
+            )
 
     @property
     def name(self) -> str:
         """The mechanism and its parameters."""
-        return f"BatchSums(sigma={self.sigma:g}, batches={self.batches}, {self.sampling})"
+        return (
+            f"BatchSums(sigma={self.sigma:g}, batches={self.batches}, {self.sampling})"
+        )
 
     def _records(self, data: Array) -> Array:
         records = answers(self.name, data)
@@ -91,12 +95,19 @@ class BatchSums:
             return (logsumexp(mixture, b=weights, axis=2) - constant).sum(axis=1)
         common, count = Counter(records.tolist()).most_common(1)[0]
         if count < len(records) - 1:
-            raise MechanismError(f"{self.name}: states its law only where all records but one agree: {brief(records)}")
+            raise MechanismError(
+                f"{self.name}: states its law only where all records but one agree: {brief(records)}"
+            )
         offset = records.sum() - len(records) * common
         centred = (outputs - common * (len(records) // self.batches)) / self.sigma
         # moving the offset into batch t changes -|y|²/2 by (y_t - offset/2σ) offset/σ
         gain = (centred - offset / (2 * self.sigma)) * offset / self.sigma
-        return logsumexp(gain, axis=1) - np.log(self.batches) - (centred**2).sum(axis=1) / 2 - self.batches * constant
+        return (
+            logsumexp(gain, axis=1)
+            - np.log(self.batches)
+            - (centred**2).sum(axis=1) / 2
+            - self.batches * constant
+        )
 
 
 def _poisson_sums(records: Array, rate: float) -> dict[float, float]:

@@ -64,20 +64,28 @@ class Crossing:
         key = tuple(sorted(below)), tuple(sorted(above))
         if key not in self._known:
             with precision():
-                self._known[key] = self._without_noise(*key) if self.nu == 0 else self._integral(below, above)
+                self._known[key] = (
+                    self._without_noise(*key)
+                    if self.nu == 0
+                    else self._integral(below, above)
+                )
         return self._known[key]
 
     def _integral(self, below: Sequence[Answer], above: Sequence[Answer]) -> arb:
         sides = self._nothing
         for each in sorted([*((q, True) for q in below), *((q, False) for q in above)]):
             sides = sides.and_then(*each)
-        return sum((sides.moment(piece, 0) for piece in range(len(self.pieces))), arb(0))
+        return sum(
+            (sides.moment(piece, 0) for piece in range(len(self.pieces))), arb(0)
+        )
 
     def _without_noise(self, below: Sequence[Answer], above: Sequence[Answer]) -> arb:
         """P(max of below < τ <= min of above)."""
         if below and above and max(below) >= min(above):
             return arb(0)
-        return (self._at_most(min(above)) if above else arb(1)) - (self._at_most(max(below)) if below else arb(0))
+        return (self._at_most(min(above)) if above else arb(1)) - (
+            self._at_most(max(below)) if below else arb(0)
+        )
 
     def _at_most(self, answer: Answer) -> arb:
         """P(τ <= answer)."""
@@ -112,8 +120,12 @@ class Sides:
     rest: Sides | None
     factors: list[Factor]
     law: Crossing
-    _next: dict[tuple[Answer, bool], Sides] = field(init=False, repr=False, default_factory=dict)
-    _moments: dict[tuple[int, int], arb] = field(init=False, repr=False, default_factory=dict)
+    _next: dict[tuple[Answer, bool], Sides] = field(
+        init=False, repr=False, default_factory=dict
+    )
+    _moments: dict[tuple[int, int], arb] = field(
+        init=False, repr=False, default_factory=dict
+    )
 
     def and_then(self, answer: Answer, is_below: bool) -> Sides:
         """Return the sides of these answers and of one more."""
@@ -148,10 +160,16 @@ class Piece:
     _factors: dict[Any, Factor] = field(init=False, repr=False, default_factory=dict)
     _moments: dict[int, arb] = field(init=False, repr=False, default_factory=dict)
 
-    def product(self, below: Sequence[Answer], above: Sequence[Answer]) -> list[tuple[int, arb]]:
+    def product(
+        self, below: Sequence[Answer], above: Sequence[Answer]
+    ) -> list[tuple[int, arb]]:
         """Return ∏_below F ∏_above (1 − F) as powers of w and their coefficients."""
-        factors = [self.factor(q, True) for q in below] + [self.factor(q, False) for q in above]
-        polynomial = math.prod((arb_poly([f.constant, f.slope]) for f in factors), start=arb_poly([1]))
+        factors = [self.factor(q, True) for q in below] + [
+            self.factor(q, False) for q in above
+        ]
+        polynomial = math.prod(
+            (arb_poly([f.constant, f.slope]) for f in factors), start=arb_poly([1])
+        )
         passed = sum(f.passed for f in factors)
         return [(k - passed, polynomial[k]) for k in range(polynomial.degree() + 1)]
 
@@ -160,9 +178,17 @@ class Piece:
         if (answer, is_below) not in self._factors:
             q = Fraction(answer)
             left = self._left_of(q)
-            g = ball((self.law.centre - q) / self.law.nu * (1 if left else -1)).exp() / 2
-            whole, part = ((arb(0), g) if left else (g, arb(0))), ((arb(1), -g) if left else (-g, arb(1)))
-            self._factors[answer, is_below] = Factor(*(whole if left == is_below else part), not left)
+            g = (
+                ball((self.law.centre - q) / self.law.nu * (1 if left else -1)).exp()
+                / 2
+            )
+            whole, part = (
+                ((arb(0), g) if left else (g, arb(0))),
+                ((arb(1), -g) if left else (-g, arb(1))),
+            )
+            self._factors[answer, is_below] = Factor(
+                *(whole if left == is_below else part), not left
+            )
         return self._factors[answer, is_below]
 
     def _left_of(self, x: Answer) -> bool:
@@ -170,7 +196,10 @@ class Piece:
 
     def rate(self, power: int) -> Fraction:
         """Return r in f(τ) w^power = e^(r (τ−c))/2ρ."""
-        return power / self.law.nu + (1 if self._left_of(self.law.centre) else -1) / self.law.rho
+        return (
+            power / self.law.nu
+            + (1 if self._left_of(self.law.centre) else -1) / self.law.rho
+        )
 
     def moment(self, power: int) -> arb:
         """Return the integral of f(τ) w^power over the piece, enclosed."""
@@ -181,7 +210,10 @@ class Piece:
                 assert self.high is not None
                 integral = ball(self.high - self.low)
             else:
-                integral = (self._exponential(rate, self.high) - self._exponential(rate, self.low)) / ball(rate)
+                integral = (
+                    self._exponential(rate, self.high)
+                    - self._exponential(rate, self.low)
+                ) / ball(rate)
             self._moments[power] = integral / ball(2 * self.law.rho)
         return self._moments[power]
 

@@ -57,4 +57,7 @@ class ExponentialMechanism:
         with precision():
             weights = [ball(rate * Fraction(float(u))).exp() for u in utilities]
             total = sum(weights, arb(0))
-            return FiniteLaw(np.arange(len(utilities), dtype=np.int16), [weight / total for weight in weights])
+            return FiniteLaw(
+                np.arange(len(utilities), dtype=np.int16),
+                [weight / total for weight in weights],
+            )

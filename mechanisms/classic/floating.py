@@ -45,7 +45,9 @@ class NaiveLaplace:
     def __post_init__(self) -> None:
         check_positive("NaiveLaplace", "epsilon", self.epsilon)
         if self.precision not in ("float32", "float64"):
-            raise MechanismError(f"NaiveLaplace: expected 'float32' or 'float64', got {self.precision!r}")
+            raise MechanismError(
+                f"NaiveLaplace: expected 'float32' or 'float64', got {self.precision!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -67,7 +69,9 @@ class NaiveLaplace:
         answer, scale = self._parts(data)
         v = 1 - rng.random(size, dtype=self.precision)
         noise = scale * -np.log(v)
-        return answer + np.where(rng.integers(2, size=size, dtype=np.int8), noise, -noise)
+        return answer + np.where(
+            rng.integers(2, size=size, dtype=np.int8), noise, -noise
+        )
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log density of real-valued noise at each output, -inf where it is impossible, shape (size,).
@@ -75,7 +79,9 @@ class NaiveLaplace:
         Where an output is possible for both of two inputs the density's ratio is only nearly that of the lattices.
         """
         answer, scale = (float(part) for part in self._parts(data))
-        density = -np.abs(np.asarray(outputs, np.float64) - answer) / scale - np.log(2 * scale)
+        density = -np.abs(np.asarray(outputs, np.float64) - answer) / scale - np.log(
+            2 * scale
+        )
         return np.where(self.possible(outputs, data), density, -np.inf)
 
     def possible(self, outputs: Array, data: Array) -> Array:
@@ -93,15 +99,23 @@ class NaiveLaplace:
         """
         answer, scale = self._parts(data)
         outputs = np.asarray(outputs, self.precision)
-        return self._possible(outputs, answer, scale, +1) | self._possible(outputs, answer, scale, -1)
+        return self._possible(outputs, answer, scale, +1) | self._possible(
+            outputs, answer, scale, -1
+        )
 
     def _possible(self, y: Array, x: Any, s: Any, sign: int) -> Array:
         """Whether y can be x + sign·s·z."""
         kind, infinity = y.dtype.type, np.inf
-        low, high = np.nextafter(y, -infinity, dtype=kind), np.nextafter(y, infinity, dtype=kind)
+        low, high = (
+            np.nextafter(y, -infinity, dtype=kind),
+            np.nextafter(y, infinity, dtype=kind),
+        )
         ends = sign * np.stack([low - x, high - x])
         low, high = np.sort(ends, axis=0)
-        low, high = (_step(_step(end, way) / s, way, 2) for end, way in ((low, -infinity), (high, infinity)))
+        low, high = (
+            _step(_step(end, way) / s, way, 2)
+            for end, way in ((low, -infinity), (high, infinity))
+        )
         reachable = high >= 0
         slack = 2 * LOG_ULPS * np.finfo(kind).eps
         least, most = (

@@ -49,7 +49,9 @@ class Gaussian:
         check_positive("Gaussian", "epsilon", self.epsilon)
         check_positive("Gaussian", "sensitivity", self.sensitivity)
         if not 0 < self.delta < 1:
-            raise MechanismError(f"Gaussian: expected delta in (0, 1), got {self.delta!r}")
+            raise MechanismError(
+                f"Gaussian: expected delta in (0, 1), got {self.delta!r}"
+            )
         if self.calibration not in ("analytic", "classic", "laplace"):
             raise MechanismError(
                 f"Gaussian: expected calibration 'analytic', 'classic' or 'laplace', got {self.calibration!r}"
@@ -67,7 +69,9 @@ class Gaussian:
             return self.sensitivity * _analytic(self.epsilon, self.delta)
         if self.calibration == "laplace":
             return self.sensitivity / self.epsilon
-        return self.sensitivity * math.sqrt(2 * math.log(1.25 / self.delta)) / self.epsilon
+        return (
+            self.sensitivity * math.sqrt(2 * math.log(1.25 / self.delta)) / self.epsilon
+        )
 
     def query(self, data: Array, rng: Rng | None = None) -> Array:
         """Return what is computed before the noise: the answers, shape (k,)."""
@@ -114,12 +118,18 @@ class GaussianAbove:
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return whether each of ``size`` independent noisy answers is above the threshold, bool, shape (size,)."""
-        return self.gaussian(answers(self.name, data, length=1), size, rng=rng)[:, 0] > self.threshold
+        return (
+            self.gaussian(answers(self.name, data, length=1), size, rng=rng)[:, 0]
+            > self.threshold
+        )
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the law of the bit, rigorously enclosed."""
         (answer,) = answers(self.name, data, length=1)
-        distance, sigma = Fraction(self.threshold) - Fraction(float(answer)), Fraction(self.gaussian.sigma)
+        distance, sigma = (
+            Fraction(self.threshold) - Fraction(float(answer)),
+            Fraction(self.gaussian.sigma),
+        )
         with precision():
             above = (ball(distance / sigma) / arb(2).sqrt()).erfc() / 2
             return FiniteLaw(np.array([False, True]), [1 - above, above])

@@ -55,7 +55,9 @@ class TruncatedGeometric:
     def name(self) -> str:
         """The mechanism and its parameters."""
         natural = ", natural logarithm" if self.logarithm == "natural" else ""
-        return f"TruncatedGeometric(epsilon={self.epsilon:g}, most={self.most}{natural})"
+        return (
+            f"TruncatedGeometric(epsilon={self.epsilon:g}, most={self.most}{natural})"
+        )
 
     @cached_property
     def halvings(self) -> int:
@@ -71,17 +73,25 @@ class TruncatedGeometric:
     @cached_property
     def whole(self) -> int:
         """d: how many equally likely integers there are to draw from, (2^(k+1) + 1)(2^k + 1)^(n−1)."""
-        return (2 ** (self.halvings + 1) + 1) * (2**self.halvings + 1) ** (self.most - 1)
+        return (2 ** (self.halvings + 1) + 1) * (2**self.halvings + 1) ** (
+            self.most - 1
+        )
 
     def table(self, data: Any) -> list[int]:
         """Return d·P(Z <= z) for z = 0..n: below c it is a(c−z), from c on d − a(z+1−c), a(i) = 2^ki (2^k+1)^(n−i)."""
         (count,) = answers(self.name, data, length=1)
         if count not in range(self.most + 1):
-            raise MechanismError(f"{self.name}: expected a count in 0..{self.most}, got {count:g}")
+            raise MechanismError(
+                f"{self.name}: expected a count in 0..{self.most}, got {count:g}"
+            )
         c, base = int(count), 2**self.halvings
         tail = [base**i * (base + 1) ** (self.most - i) for i in range(self.most + 1)]
         below = [tail[c - z] for z in range(c)]
-        return below + [self.whole - tail[z + 1 - c] for z in range(c, self.most)] + [self.whole]
+        return (
+            below
+            + [self.whole - tail[z + 1 - c] for z in range(c, self.most)]
+            + [self.whole]
+        )
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy counts, int16, shape (size,)."""
@@ -94,4 +104,7 @@ class TruncatedGeometric:
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the exact law as Fractions."""
         steps = np.diff([0, *self.table(data)])
-        return FiniteLaw(np.arange(self.most + 1, dtype=np.int16), [Fraction(int(step), self.whole) for step in steps])
+        return FiniteLaw(
+            np.arange(self.most + 1, dtype=np.int16),
+            [Fraction(int(step), self.whole) for step in steps],
+        )

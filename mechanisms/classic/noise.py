@@ -11,7 +11,9 @@ from auditdp.mechanism.protocol import Array, brief
 from mechanisms.cells import Rng
 
 
-def laplace_noise(shape: int | tuple[int, ...], rng: Rng, *, scale: float = 1.0) -> Array:
+def laplace_noise(
+    shape: int | tuple[int, ...], rng: Rng, *, scale: float = 1.0
+) -> Array:
     """Return independent Laplace noise of the given scale, float64.
 
     A standard exponential (numpy's ziggurat) with a random sign is Laplace. The signs are random bits, put into the
@@ -19,7 +21,9 @@ def laplace_noise(shape: int | tuple[int, ...], rng: Rng, *, scale: float = 1.0)
     """
     noise = rng.standard_exponential(shape)
     bits = noise.reshape(-1).view(np.uint64)
-    signs = np.unpackbits(np.frombuffer(rng.bytes(-(-bits.size // 8)), np.uint8), count=bits.size).astype(np.uint64)
+    signs = np.unpackbits(
+        np.frombuffer(rng.bytes(-(-bits.size // 8)), np.uint8), count=bits.size
+    ).astype(np.uint64)
     signs <<= np.uint64(63)
     bits ^= signs
     if scale != 1:
@@ -39,5 +43,7 @@ def answers(owner: str, data: Any, *, length: int | None = None) -> Array:
             f"{owner}: expected query answers, a one-dimensional array of at least one finite number, got {brief(data)}"
         )
     if length is not None and len(array) != length:
-        raise MechanismError(f"{owner}: expected {length} answers, got {len(array)}: {brief(data)}")
+        raise MechanismError(
+            f"{owner}: expected {length} answers, got {len(array)}: {brief(data)}"
+        )
     return array

@@ -46,7 +46,11 @@ class NoisyMax:
 
     def _noisy(self, data: Array, size: int, rng: Rng) -> Iterator[Array]:
         """The noisy answers one query at a time, each float64 of shape (size,), in units of the scale."""
-        draw = rng.standard_exponential if self.exponential else lambda size: laplace_noise(size, rng)
+        draw = (
+            rng.standard_exponential
+            if self.exponential
+            else lambda size: laplace_noise(size, rng)
+        )
         for answer in answers(self.name, data) / self.scale:
             noisy = draw(size)
             noisy += answer
@@ -69,13 +73,17 @@ class _Index(NoisyMax):
         queries = [Fraction(float(q)) for q in answers(self.name, data)]
         win = _wins_exponential if self.exponential else _wins_laplace
         with precision():
-            probabilities = [win(i, queries, Fraction(self.scale)) for i in range(len(queries))]
+            probabilities = [
+                win(i, queries, Fraction(self.scale)) for i in range(len(queries))
+            ]
         return FiniteLaw(np.arange(len(queries), dtype=np.int16), probabilities)
 
 
 def _wins_laplace(i: int, queries: Sequence[Fraction], scale: Fraction) -> arb:
     """P(answer i with Lap(scale) is the largest): all others fall below a threshold centred at answer i."""
-    return Crossing(queries, queries[i], scale, scale).probability([*queries[:i], *queries[i + 1 :]], [])
+    return Crossing(queries, queries[i], scale, scale).probability(
+        [*queries[:i], *queries[i + 1 :]], []
+    )
 
 
 def _wins_exponential(i: int, queries: Sequence[Fraction], scale: Fraction) -> arb:
@@ -105,10 +113,14 @@ class _Value(NoisyMax):
 
     def _log_cdfs(self, outputs: Array, data: Array) -> tuple[Array, Array]:
         """Logarithms of density (in units of the scale) and distribution function of every noisy answer, (size, k)."""
-        x = (np.asarray(outputs, np.float64)[:, None] - answers(self.name, data)) / self.scale
+        x = (
+            np.asarray(outputs, np.float64)[:, None] - answers(self.name, data)
+        ) / self.scale
         with np.errstate(divide="ignore"):
             if self.exponential:
-                return np.where(x >= 0, -x, -np.inf), np.log(-np.expm1(-np.maximum(x, 0)))
+                return np.where(x >= 0, -x, -np.inf), np.log(
+                    -np.expm1(-np.maximum(x, 0))
+                )
             tail = -np.abs(x) - np.log(2)
             return tail, np.where(x < 0, tail, np.log1p(-np.exp(tail)))
 
@@ -116,8 +128,12 @@ class _Value(NoisyMax):
         """Return the log density of each output, of d/dy ∏_j F(y − q_j), shape (size,); -inf where it is impossible."""
         density, cdf = self._log_cdfs(outputs, data)
         whole = cdf.sum(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):  # -inf − -inf: an output below an answer, where exponential noise never is
-            each = np.nan_to_num(whole - cdf + density, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+        with np.errstate(
+            invalid="ignore"
+        ):  # -inf − -inf: an output below an answer, where exponential noise never is
+            each = np.nan_to_num(
+                whole - cdf + density, nan=-np.inf, posinf=-np.inf, neginf=-np.inf
+            )
         return np.logaddexp.reduce(each, axis=1) - np.log(self.scale)
 
     def cdf(self, outputs: Array, data: Array) -> Array:

@@ -60,9 +60,15 @@ class SVT3(Stopping):
         said, numbers = np.split(np.asarray(outputs), 2, axis=1)
         lowest = np.fmin.reduce(numbers, axis=1, initial=np.inf)
         exact = [Fraction(float(q)) for q in queries]
-        crossing = Crossing(exact, Fraction(self.threshold), Fraction(self.rho), Fraction(self.nu))
+        crossing = Crossing(
+            exact, Fraction(self.threshold), Fraction(self.rho), Fraction(self.nu)
+        )
         log_mass = np.empty(len(said))
-        _, first, pattern = np.unique((said + 1) @ self._digits(len(queries)), return_index=True, return_inverse=True)
+        _, first, pattern = np.unique(
+            (said + 1) @ self._digits(len(queries)),
+            return_index=True,
+            return_inverse=True,
+        )
         for i, flags in enumerate(said[first]):
             here = pattern == i
             below = [q for q, flag in zip(exact, flags, strict=True) if flag == 0]
@@ -72,7 +78,9 @@ class SVT3(Stopping):
     def _digits(self, k: int) -> Array:
         """Powers of 3 that number what is said about k queries, exactly in doubles."""
         if k > MAX_QUERIES:
-            raise MechanismError(f"{self.name}: log_prob takes at most {MAX_QUERIES} queries, got {k}")
+            raise MechanismError(
+                f"{self.name}: log_prob takes at most {MAX_QUERIES} queries, got {k}"
+            )
         return 3.0 ** np.arange(k)
 
 
@@ -94,7 +102,11 @@ def _mass(upto: Array, below: Sequence[Fraction], crossing: Crossing) -> Array:
             for power, coefficient in piece.product(below, []):
                 if coefficient != 0:
                     rate = float(piece.rate(power))
-                    grown = (np.exp(rate * end) - np.exp(rate * start)) / rate if rate else end - start
+                    grown = (
+                        (np.exp(rate * end) - np.exp(rate * start)) / rate
+                        if rate
+                        else end - start
+                    )
                     mass[here] += float(coefficient.mid()) * density * grown
                     before += float((coefficient * piece.moment(power)).mid())
     return mass
@@ -129,14 +141,21 @@ class NumericSVT(Stopping):
         """Return the flags and the released numbers of ``size`` independent runs, float64, shape (size, 2k)."""
         queries = answers(self.name, data)
         said = self._run(queries, size, rng)
-        numbers = np.stack([query + laplace_noise(size, rng, scale=self.fresh) for query in queries], axis=1)
+        numbers = np.stack(
+            [query + laplace_noise(size, rng, scale=self.fresh) for query in queries],
+            axis=1,
+        )
         return np.hstack([said, np.where(said == 1, numbers, np.nan)])
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log density of each output: of the flags, and of the numbers given the flags; shape (size,)."""
         said, numbers = np.split(np.asarray(outputs), 2, axis=1)
-        return self.flags(data).log_prob(said) + _log_laplace(numbers - answers(self.name, data), self.fresh)
+        return self.flags(data).log_prob(said) + _log_laplace(
+            numbers - answers(self.name, data), self.fresh
+        )
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the log-likelihood ratio of each output on a pair, shape (size,)."""
-        return self.log_prob(outputs, pair.data) - self.log_prob(outputs, pair.neighbour)
+        return self.log_prob(outputs, pair.data) - self.log_prob(
+            outputs, pair.neighbour
+        )

@@ -63,9 +63,7 @@ class Rappor:
         """The mechanism and its parameters."""
         once = (self.p, self.q) == (0, 1)
         reported = "" if once else f", p={self.p:g}, q={self.q:g}"
-        return (
-            f"{'OneTimeRappor' if once else 'Rappor'}(hashes={self.hashes}, bits={self.bits}, f={self.f:g}{reported})"
-        )
+        return f"{'OneTimeRappor' if once else 'Rappor'}(hashes={self.hashes}, bits={self.bits}, f={self.f:g}{reported})"
 
     @cached_property
     def ones(self) -> tuple[float, float]:
@@ -78,9 +76,16 @@ class Rappor:
         """Return the Bloom filter of the value, bool, shape (bits,)."""
         (value,) = answers(self.name, data, length=1)
         if value != int(value):
-            raise MechanismError(f"{self.name}: expected an integer value, got {value!r}")
+            raise MechanismError(
+                f"{self.name}: expected an integer value, got {value!r}"
+            )
         filled = np.zeros(self.bits, bool)
-        filled[[murmurhash3_32(str(int(value)), seed=i) % self.bits for i in range(self.hashes)]] = True
+        filled[
+            [
+                murmurhash3_32(str(int(value)), seed=i) % self.bits
+                for i in range(self.hashes)
+            ]
+        ] = True
         return filled
 
     def reported(self, data: Array) -> Array:
@@ -94,7 +99,10 @@ class Rappor:
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log probability of each report, shape (size,)."""
         ones = self.reported(data)
-        return np.asarray(outputs) @ (np.log(ones) - np.log1p(-ones)) + np.log1p(-ones).sum()
+        return (
+            np.asarray(outputs) @ (np.log(ones) - np.log1p(-ones))
+            + np.log1p(-ones).sum()
+        )
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the exact law as Fractions, for at most 12 bits.
@@ -112,7 +120,10 @@ class Rappor:
         a, b = outcomes[:, filled].sum(axis=1), outcomes[:, ~filled].sum(axis=1)
         m, n = int(filled.sum()), int((~filled).sum())
         by_ones = [
-            [high**i * (1 - high) ** (m - i) * low**j * (1 - low) ** (n - j) for j in range(n + 1)]
+            [
+                high**i * (1 - high) ** (m - i) * low**j * (1 - low) ** (n - j)
+                for j in range(n + 1)
+            ]
             for i in range(m + 1)
         ]
         return FiniteLaw(outcomes, [by_ones[i][j] for i, j in zip(a, b, strict=True)])

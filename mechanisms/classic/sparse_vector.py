@@ -61,7 +61,9 @@ class SparseVector:
         """Return what ``size`` independent runs say about each query, int8, shape (size, k)."""
         return self._run(answers(self.name, data), size, rng)
 
-    def _run(self, queries: Array, size: int, rng: Rng, released: list[Array] | None = None) -> Array:
+    def _run(
+        self, queries: Array, size: int, rng: Rng, released: list[Array] | None = None
+    ) -> Array:
         """Say it, and add for each query the noisy answers that were above the threshold to ``released``, NaN elsewhere.
 
         Runs that have stopped draw noise as well, so that a row is one run throughout; to sort them out was measured
@@ -73,7 +75,9 @@ class SparseVector:
         stop = self.stop if self.stops else len(queries)
         left = np.full(size, stop, np.min_scalar_type(stop))
         for query in queries:
-            noisy = laplace_noise(size, rng, scale=self.nu) if self.nu else np.zeros(size)
+            noisy = (
+                laplace_noise(size, rng, scale=self.nu) if self.nu else np.zeros(size)
+            )
             noisy += query
             running = left > 0
             above = running & (noisy >= level)
@@ -82,7 +86,9 @@ class SparseVector:
             if released is not None:
                 released.append(np.where(above, noisy, np.nan))
             if self.redraws:
-                level[above] = self.threshold + laplace_noise(int(above.sum()), rng, scale=self.rho)
+                level[above] = self.threshold + laplace_noise(
+                    int(above.sum()), rng, scale=self.rho
+                )
         return np.stack(said, axis=1)
 
     def flags(self, data: Array) -> FiniteLaw:
@@ -93,7 +99,9 @@ class SparseVector:
         """
         return _law(self, tuple(answers(self.name, data).tolist()))
 
-    def _probability(self, said: Sequence[int], queries: Sequence[float], crossing: Crossing) -> arb:
+    def _probability(
+        self, said: Sequence[int], queries: Sequence[float], crossing: Crossing
+    ) -> arb:
         """The probability of one output: of one stretch for each draw of the threshold."""
         probability, below, above = arb(1), [], []
         for here, query in zip(said, queries, strict=True):
@@ -135,10 +143,19 @@ class Endless(SparseVector):
 
 @lru_cache(maxsize=256)
 def _law(mechanism: SparseVector, data: tuple[float, ...]) -> FiniteLaw:
-    crossing = Crossing(data, Fraction(mechanism.threshold), Fraction(mechanism.rho), Fraction(mechanism.nu))
-    sayable = _sayable(mechanism.name, len(data), mechanism.stop if mechanism.stops else len(data) + 1)
+    crossing = Crossing(
+        data,
+        Fraction(mechanism.threshold),
+        Fraction(mechanism.rho),
+        Fraction(mechanism.nu),
+    )
+    sayable = _sayable(
+        mechanism.name, len(data), mechanism.stop if mechanism.stops else len(data) + 1
+    )
     with precision():
-        probabilities = [mechanism._probability(said, data, crossing) for said in sayable]
+        probabilities = [
+            mechanism._probability(said, data, crossing) for said in sayable
+        ]
     return FiniteLaw(np.array(sayable, np.int8), probabilities)
 
 

@@ -12,8 +12,18 @@ from mechanisms.edges.local_laplace import (
     LocalLaplaceMessages,
     LocalLaplaceRow,
 )
-from mechanisms.edges.randomised_response import RandomisedResponse, RandomisedResponseGraph
-from mechanisms.edges.users import Customised, NonPrivFull, NonPrivPart, PerUser, Publish, Withhold
+from mechanisms.edges.randomised_response import (
+    RandomisedResponse,
+    RandomisedResponseGraph,
+)
+from mechanisms.edges.users import (
+    Customised,
+    NonPrivFull,
+    NonPrivPart,
+    PerUser,
+    Publish,
+    Withhold,
+)
 
 __all__ = [
     "DPRR",

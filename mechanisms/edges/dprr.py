@@ -91,7 +91,9 @@ class DPRR:
         check_positive("DPRR", "epsilon", epsilon)
         check_integer("DPRR", "n_max", n_max, 2)
         if not 0 < alpha < 1:
-            raise MechanismError(f"DPRR: expected alpha strictly between 0 and 1, got {alpha!r}")
+            raise MechanismError(
+                f"DPRR: expected alpha strictly between 0 and 1, got {alpha!r}"
+            )
 
     @staticmethod
     def _epsilon1(epsilon: float, n_max: int, alpha: float) -> float:
@@ -115,14 +117,22 @@ class DPRR:
 
     def rate(self, noisy_degree: Array, bits: int) -> Array:
         """Return q for each noisy degree."""
-        t = np.maximum(noisy_degree, 0.0) if self.clip_degree else np.asarray(noisy_degree, float)
+        t = (
+            np.maximum(noisy_degree, 0.0)
+            if self.clip_degree
+            else np.asarray(noisy_degree, float)
+        )
         with np.errstate(divide="ignore"):
-            return np.clip(t / (t * (2 * self.keep - 1) + bits * (1 - self.keep)), 0.0, 1.0)
+            return np.clip(
+                t / (t * (2 * self.keep - 1) + bits * (1 - self.keep)), 0.0, 1.0
+            )
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy lists, int8, shape (size, n−1)."""
         bits = bit_list(self.name, data)
-        q = self.rate(bits.sum(dtype=np.int64) + rng.laplace(0.0, self.scale, size), len(bits))
+        q = self.rate(
+            bits.sum(dtype=np.int64) + rng.laplace(0.0, self.scale, size), len(bits)
+        )
         response = bits ^ (rng.random((size, len(bits))) >= self.keep)
         return (response & (rng.random((size, len(bits))) < q[:, None])).astype(np.int8)
 
@@ -134,11 +144,15 @@ class DPRR:
         """Return the log probability of each output by quadrature in floating point, shape (size,)."""
         bits, outputs = bit_list(self.name, data), np.asarray(outputs)
         law = self.law(len(bits), bits.sum(dtype=np.int64))
-        return law.log_prob(*(outputs[:, bits == b].sum(axis=1, dtype=np.int64) for b in (1, 0)))
+        return law.log_prob(
+            *(outputs[:, bits == b].sum(axis=1, dtype=np.int64) for b in (1, 0))
+        )
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the log likelihood ratio of each output, shape (size,)."""
-        return self.log_prob(outputs, pair.data) - self.log_prob(outputs, pair.neighbour)
+        return self.log_prob(outputs, pair.data) - self.log_prob(
+            outputs, pair.neighbour
+        )
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the law as rigorous balls, for lists of at most 12 bits.
@@ -154,11 +168,22 @@ class DPRR:
             )
         outcomes = all_bits(len(bits))
         law = self.law(len(bits), bits.sum())
-        kept, zeros = outcomes[:, bits == 1].sum(axis=1), outcomes[:, bits == 0].sum(axis=1)
+        kept, zeros = (
+            outcomes[:, bits == 1].sum(axis=1),
+            outcomes[:, bits == 0].sum(axis=1),
+        )
         with precision():
-            return FiniteLaw(outcomes, [law.enclosure(int(a), int(b)) for a, b in zip(kept, zeros, strict=True)])
+            return FiniteLaw(
+                outcomes,
+                [
+                    law.enclosure(int(a), int(b))
+                    for a, b in zip(kept, zeros, strict=True)
+                ],
+            )
 
-    def ratio_enclosure(self, bits: int, degree: int, own: int, ones_kept: int, zeros_set: int) -> arb:
+    def ratio_enclosure(
+        self, bits: int, degree: int, own: int, ones_kept: int, zeros_set: int
+    ) -> arb:
         """Return a ball that contains P(y | data)/P(y | neighbour), rigorously, for lists of any length.
 
         The neighbour has ``degree`` ones of ``bits``; data has one more, at a place j.
@@ -183,7 +208,9 @@ class DPRR:
         """
         own, k1, k0 = np.indices((2, degree + 1, bits - degree)).reshape(3, -1)
         above = self.law(bits, degree + 1).log_prob(k1 + own, k0)
-        return (above - self.law(bits, degree).log_prob(k1, k0 + own)).reshape(2, degree + 1, bits - degree)
+        return (above - self.law(bits, degree).log_prob(k1, k0 + own)).reshape(
+            2, degree + 1, bits - degree
+        )
 
     def degree(self, outputs: Array) -> Array:
         """Return the noisy degree d̃ of each output, its number of ones, int64, shape (size,)."""
@@ -194,20 +221,30 @@ class DPRR:
 
         E[d̃] = (d·p + (bits−d)(1−p))·E[q]. The source calls d̃ "almost unbiased".
         """
-        return (degree * self.keep + (bits - degree) * (1 - self.keep)) * self.law(bits, degree).rate_moments[0]
+        return (degree * self.keep + (bits - degree) * (1 - self.keep)) * self.law(
+            bits, degree
+        ).rate_moments[0]
 
     def degree_variance(self, degree: int, bits: int) -> float:
         """Return V[d̃] by quadrature: the mean variance given q plus the variance of the mean given q."""
         first, second = self.law(bits, degree).rate_moments
         p, zeros = self.keep, bits - degree
         mean = degree * p + zeros * (1 - p)
-        return mean * first - (degree * p**2 + zeros * (1 - p) ** 2) * second + mean**2 * (second - first**2)
+        return (
+            mean * first
+            - (degree * p**2 + zeros * (1 - p) ** 2) * second
+            + mean**2 * (second - first**2)
+        )
 
-    def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Any = None) -> DirectedGraph:
+    def whole_graph(
+        self, graph: Graph, *, rng: Rng, users: Sequence[int] | Any = None
+    ) -> DirectedGraph:
         """Return the noisy lists of the users (all by default), each perturbing their own row, as ``lists`` does."""
         return self.lists(PackedLists.of(graph), rng=rng, users=users).graph
 
-    def lists(self, lists: PackedLists, *, rng: Rng, users: Sequence[int] | Any = None) -> PackedLists:
+    def lists(
+        self, lists: PackedLists, *, rng: Rng, users: Sequence[int] | Any = None
+    ) -> PackedLists:
         """Return the noisy lists of the users (all by default), each perturbing their own one.
 
         Time and memory are proportional to users, true ones and released ones; the figures are in reports/scale.md.
@@ -236,7 +273,9 @@ class NoisyDegree:
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy degrees."""
-        return np.asarray(self.mechanism(data, size, rng=rng)).sum(axis=1, dtype=np.int64)
+        return np.asarray(self.mechanism(data, size, rng=rng)).sum(
+            axis=1, dtype=np.int64
+        )
 
     def output_range(self, data: Array) -> tuple[int, int]:
         """Return no ones and nothing but ones."""

@@ -62,7 +62,9 @@ class RowLaw:
 
     def __post_init__(self) -> None:
         if not 0 <= self.degree <= self.bits:
-            raise MechanismError(f"RowLaw: expected a degree from 0 to {self.bits}, got {self.degree}")
+            raise MechanismError(
+                f"RowLaw: expected a degree from 0 to {self.bits}, got {self.degree}"
+            )
 
     @cached_property
     def log_at_zero(self) -> float:
@@ -75,7 +77,11 @@ class RowLaw:
         """Log probability of q = 1."""
         gap = (self.bits / 2 - self.degree) / self.scale
         log_above = -gap - np.log(2) if gap >= 0 else np.log1p(-np.exp(gap) / 2)
-        return float(np.logaddexp(log_above, -(self.degree + self._turn) / self.scale - np.log(2)))
+        return float(
+            np.logaddexp(
+                log_above, -(self.degree + self._turn) / self.scale - np.log(2)
+            )
+        )
 
     @cached_property
     def _turn(self) -> float:
@@ -98,7 +104,9 @@ class RowLaw:
         ratio = 1 + min(1.0, 6 / np.sqrt(bits))
         graded = step * ratio ** np.arange(int(np.log(bits / step) / np.log(ratio)) + 2)
         even = np.linspace(0, end, max(8, int(np.sqrt(bits)) + 1))
-        points = np.concatenate([even, graded, [d], d - doublings, d + doublings, end - doublings])
+        points = np.concatenate(
+            [even, graded, [d], d - doublings, d + doublings, end - doublings]
+        )
         return np.unique(points[(points >= 0) & (points <= end)])
 
     @cached_property
@@ -128,21 +136,33 @@ class RowLaw:
 
         Composite Gauss-Legendre quadrature, all new classes at once; what was computed once is remembered.
         """
-        classes = list(zip(np.asarray(ones_kept).tolist(), np.asarray(zeros_set).tolist(), strict=True))
+        classes = list(
+            zip(
+                np.asarray(ones_kept).tolist(),
+                np.asarray(zeros_set).tolist(),
+                strict=True,
+            )
+        )
         if new := sorted(set(classes) - self._known.keys()):
             width = max(1, CHUNK // len(self._grid.rate))
             for start in range(0, len(new), width):
                 part = new[start : start + width]
-                self._known.update(zip(part, self._integrate(np.array(part)).tolist(), strict=True))
+                self._known.update(
+                    zip(part, self._integrate(np.array(part)).tolist(), strict=True)
+                )
         return np.array([self._known[c] for c in classes])
 
     def _integrate(self, classes: Array) -> Array:
         k1, k0 = classes.T
         lost, left = self.degree - k1, self.bits - self.degree - k0
         if (np.stack([k1, k0, lost, left]) < 0).any():
-            raise MechanismError(f"RowLaw: a class is impossible for degree {self.degree} of {self.bits} bits")
+            raise MechanismError(
+                f"RowLaw: a class is impossible for degree {self.degree} of {self.bits} bits"
+            )
         g = self._grid
-        logs = np.stack([g.one_kept, g.one_lost, g.zero_set, g.zero_left]).T @ np.stack([k1, lost, k0, left])
+        logs = np.stack([g.one_kept, g.one_lost, g.zero_set, g.zero_left]).T @ np.stack(
+            [k1, lost, k0, left]
+        )
         between = logsumexp(logs + g.log_weight[:, None], axis=0)
         log_keep, log_lose = np.log(self.keep), np.log(1 - self.keep)
         at_one = self.log_at_one + (k1 + left) * log_keep + (lost + k0) * log_lose
@@ -153,7 +173,9 @@ class RowLaw:
     def rate_moments(self) -> tuple[float, float]:
         """E[q] and E[q²]."""
         weight, at_one = np.exp(self._grid.log_weight), np.exp(self.log_at_one)
-        return tuple(float(weight @ self._grid.rate**power + at_one) for power in (1, 2))  # type: ignore[return-value]
+        return tuple(
+            float(weight @ self._grid.rate**power + at_one) for power in (1, 2)
+        )  # type: ignore[return-value]
 
     @cached_property
     def _balls(self) -> dict[tuple[int, int, int], arb]:
@@ -175,7 +197,12 @@ class RowLaw:
         return self._balls[key]
 
     def _enclose(self, k1: int, k0: int, estimate: float) -> arb:
-        p, b, d, bits = ball(Fraction(self.keep)), ball(Fraction(self.scale)), self.degree, self.bits
+        p, b, d, bits = (
+            ball(Fraction(self.keep)),
+            ball(Fraction(self.scale)),
+            self.degree,
+            self.bits,
+        )
         lose, end = 1 - p, ball(Fraction(bits, 2))
         lost, left = d - k1, bits - d - k0
         constant = p**k1 * lose**k0 * bits * lose / (2 * b)
@@ -184,22 +211,42 @@ class RowLaw:
             def value(q: acb, _: bool) -> acb:
                 bottom = 1 - (2 * p - 1) * q
                 density = ((bits * lose * q / bottom - d) * sign / b).exp() / bottom**2
-                return q ** (k1 + k0) * (1 - p * q) ** lost * (1 - lose * q) ** left * density
+                return (
+                    q ** (k1 + k0)
+                    * (1 - p * q) ** lost
+                    * (1 - lose * q) ** left
+                    * density
+                )
 
             return value
 
         tolerance = arb(2) ** -ctx.prec * (arb(estimate).exp() / constant).mid()
         kink = d / (d * (2 * p - 1) + bits * lose)
-        pieces = [(arb(0), kink, 1), (kink, arb(1), -1)] if 2 * d < bits else [(arb(0), arb(1), 1)]
+        pieces = (
+            [(arb(0), kink, 1), (kink, arb(1), -1)]
+            if 2 * d < bits
+            else [(arb(0), arb(1), 1)]
+        )
         between = sum(
-            (acb.integral(integrand(sign), acb(low), acb(high), abs_tol=tolerance).real for low, high, sign in pieces),
+            (
+                acb.integral(
+                    integrand(sign), acb(low), acb(high), abs_tol=tolerance
+                ).real
+                for low, high, sign in pieces
+            ),
             arb(0),
         )
         far = arb(0)
         if not self.clip and self.keep > 0.5:
             far = (-(d + bits * lose / (2 * p - 1)) / b).exp() / 2
-        above = (-(end - d) / b).exp() / 2 if 2 * d <= bits else 1 - ((end - d) / b).exp() / 2
-        total = constant * between + (above + far) * p ** (k1 + left) * lose ** (lost + k0)
+        above = (
+            (-(end - d) / b).exp() / 2
+            if 2 * d <= bits
+            else 1 - ((end - d) / b).exp() / 2
+        )
+        total = constant * between + (above + far) * p ** (k1 + left) * lose ** (
+            lost + k0
+        )
         return total + (-d / b).exp() / 2 - far if k1 + k0 == 0 else total
 
 

@@ -55,7 +55,9 @@ class DPRRStatistic:
         low[1 : self.degree + 1] = 1
         high = low.copy()
         high[0] = 1
-        return Pair(high, low, f"{self.bits} bits, degree {self.degree + 1} | {self.degree}")
+        return Pair(
+            high, low, f"{self.bits} bits, degree {self.degree + 1} | {self.degree}"
+        )
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return the statistic of ``size`` independent outputs."""
@@ -64,7 +66,11 @@ class DPRRStatistic:
     def reduce(self, outputs: Array) -> Array:
         """Return (own bit, ones kept, ones set) of noisy lists, shape (size, 3)."""
         shared = slice(1, self.degree + 1)
-        parts = (outputs[:, 0], outputs[:, shared].sum(axis=1), outputs[:, self.degree + 1 :].sum(axis=1))
+        parts = (
+            outputs[:, 0],
+            outputs[:, shared].sum(axis=1),
+            outputs[:, self.degree + 1 :].sum(axis=1),
+        )
         return np.stack(parts, axis=1).astype(np.int64)
 
     @cached_property
@@ -86,7 +92,9 @@ class DPRRStatistic:
         values = np.exp(self.log_prob(classes, data))
         # Values below the smallest normal double would lose digits that the enclosure promises.
         kept = values > 1e-300
-        return FiniteLaw(classes[kept], [arb(v, QUADRATURE_ERROR * v) for v in values[kept]])
+        return FiniteLaw(
+            classes[kept], [arb(v, QUADRATURE_ERROR * v) for v in values[kept]]
+        )
 
 
 def _log_choose(n: int, k: Array) -> Array:

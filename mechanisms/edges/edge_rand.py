@@ -73,7 +73,9 @@ class EdgeRand:
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return agreements minus disagreements with ``data`` on the pairs that differ, shape (size,)."""
-        return self.response.score(outputs, Pair(self._bits(pair.data), self._bits(pair.neighbour)))
+        return self.response.score(
+            outputs, Pair(self._bits(pair.data), self._bits(pair.neighbour))
+        )
 
     def whole_graph(self, graph: Graph, *, rng: Rng) -> Graph:
         """Return one noisy graph in time and memory proportional to the true and the flipped pairs."""

@@ -94,26 +94,37 @@ class GraphPub:
         check_integer("GraphPub", "nodes", self.nodes, 2)
         if self.degree_epsilon is not None:
             check_positive("GraphPub", "degree_epsilon", self.degree_epsilon)
-        readings = {"rounding": ("round", "floor", "random"), "choice": ("largest", "real uniformly", "uniformly")}
+        readings = {
+            "rounding": ("round", "floor", "random"),
+            "choice": ("largest", "real uniformly", "uniformly"),
+        }
         for name, known in readings.items():
             if getattr(self, name) not in known:
-                raise MechanismError(f"GraphPub: expected {name} to be one of {known}, got {getattr(self, name)!r}")
+                raise MechanismError(
+                    f"GraphPub: expected {name} to be one of {known}, got {getattr(self, name)!r}"
+                )
         if not callable(self.scores):
             checked_scores("GraphPub", self.scores, self.nodes)
 
     @property
     def name(self) -> str:
         """The mechanism, its budget, and the readings."""
-        degrees = "" if self.degree_epsilon is None else f", degree_epsilon={self.degree_epsilon:g}"
-        released = ", undirected" if self.union else ""
-        return (
-            f"GraphPub(epsilon={self.epsilon:g}, nodes={self.nodes}{degrees}, {self.rounding}, {self.choice}{released})"
+        degrees = (
+            ""
+            if self.degree_epsilon is None
+            else f", degree_epsilon={self.degree_epsilon:g}"
         )
+        released = ", undirected" if self.union else ""
+        return f"GraphPub(epsilon={self.epsilon:g}, nodes={self.nodes}{degrees}, {self.rounding}, {self.choice}{released})"
 
     def _nodes(self, data: Any) -> Iterator[tuple[Array, Array]]:
         """Each node's real neighbours and others as places in its list, both with the largest score first."""
         matrix = bit_matrix(self.name, data, self.nodes)
-        scores = checked_scores(self.name, self.scores(matrix) if callable(self.scores) else self.scores, self.nodes)
+        scores = checked_scores(
+            self.name,
+            self.scores(matrix) if callable(self.scores) else self.scores,
+            self.nodes,
+        )
         for bits, row in zip(rows_of(matrix), rows_of(scores), strict=True):
             order = np.argsort(-row, kind="stable")
             yield order[bits[order] == 1], order[bits[order] == 0]
@@ -123,8 +134,14 @@ class GraphPub:
         lists = np.zeros((size, self.nodes, self.nodes - 1), np.int8)
         for node, (real, others) in enumerate(self._nodes(data)):
             shown, added = self._drawn_counts(len(real), size, rng)
-            lists[:, node, real] = self._ranks(len(real), self.choice != "largest", size, rng) < shown[:, None]
-            lists[:, node, others] = self._ranks(len(others), self.choice == "uniformly", size, rng) < added[:, None]
+            lists[:, node, real] = (
+                self._ranks(len(real), self.choice != "largest", size, rng)
+                < shown[:, None]
+            )
+            lists[:, node, others] = (
+                self._ranks(len(others), self.choice == "uniformly", size, rng)
+                < added[:, None]
+            )
         return self._released(lists)
 
     def _drawn_counts(self, degree: int, size: int, rng: Rng) -> tuple[Array, Array]:
@@ -142,7 +159,11 @@ class GraphPub:
 
     def _ranks(self, count: int, uniformly: bool, size: int, rng: Rng) -> Array:
         """The place of each candidate in the order of choice, shape (size or 1, count)."""
-        return rng.random((size, count)).argsort(axis=1).argsort(axis=1) if uniformly else np.arange(count)[None]
+        return (
+            rng.random((size, count)).argsort(axis=1).argsort(axis=1)
+            if uniformly
+            else np.arange(count)[None]
+        )
 
     def _released(self, lists: Array) -> Array:
         """The output for the lists of all nodes, shape (size, nodes, nodes−1)."""
@@ -162,26 +183,38 @@ class GraphPub:
         with precision():
             rows = [self._row_law(real, others) for real, others in self._nodes(data)]
             if (count := math.prod(map(len, rows))) > MAX_OUTCOMES:
-                raise MechanismError(f"{self.name}: {count} combinations, at most {MAX_OUTCOMES}; use fewer nodes")
+                raise MechanismError(
+                    f"{self.name}: {count} combinations, at most {MAX_OUTCOMES}; use fewer nodes"
+                )
             law: dict[bytes, Any] = {}
             for combination in product(*(row.items() for row in rows)):
-                lists = np.array([list(published) for published, _ in combination], np.int8)
+                lists = np.array(
+                    [list(published) for published, _ in combination], np.int8
+                )
                 key = self._released(lists[None])[0].tobytes()
-                law[key] = law.get(key, 0) + math.prod(probability for _, probability in combination)
-            return FiniteLaw(np.array([np.frombuffer(key, np.int8) for key in law]), list(law.values()))
+                law[key] = law.get(key, 0) + math.prod(
+                    probability for _, probability in combination
+                )
+            return FiniteLaw(
+                np.array([np.frombuffer(key, np.int8) for key in law]),
+                list(law.values()),
+            )
 
     def _row_law(self, real: Array, others: Array) -> dict[tuple[int, ...], Any]:
         """The law of one node's published list."""
         law: dict[tuple[int, ...], Any] = {}
         for shown, added, probability in self._count_law(len(real)):
             chosen = product(
-                _chosen(real, shown, self.choice != "largest"), _chosen(others, added, self.choice == "uniformly")
+                _chosen(real, shown, self.choice != "largest"),
+                _chosen(others, added, self.choice == "uniformly"),
             )
             for (some, p), (more, q) in chosen:
                 bits = [0] * (self.nodes - 1)
                 for place in (*some, *more):
                     bits[place] = 1
-                law[tuple(bits)] = law.get(tuple(bits), 0) + probability * self._number(p * q)
+                law[tuple(bits)] = law.get(tuple(bits), 0) + probability * self._number(
+                    p * q
+                )
         return law
 
     def _number(self, probability: Fraction) -> Any:
@@ -199,13 +232,19 @@ class GraphPub:
                 up = Fraction(round((real - math.floor(real)) * GRID), GRID)
                 for step, p in ((1, up), (0, 1 - up)):
                     if p:
-                        yield math.floor(real) + step, used - math.floor(real) - step, probability * self._number(p)
+                        yield (
+                            math.floor(real) + step,
+                            used - math.floor(real) - step,
+                            probability * self._number(p),
+                        )
             else:
                 to_count = math.floor if self.rounding == "floor" else round
                 yield to_count(real), to_count(others), probability
 
 
-def noisy_degree_law(degree: int, epsilon: float, most: int) -> Iterator[tuple[int, arb]]:
+def noisy_degree_law(
+    degree: int, epsilon: float, most: int
+) -> Iterator[tuple[int, arb]]:
     """Yield the values 1..most of min{max{round(m + Lap(1/ε)), 1}, most} with their probabilities, enclosed."""
     scale = arb(laplace_scale(1, epsilon))
 
@@ -227,11 +266,15 @@ def checked_scores(owner: str, scores: Any, nodes: int) -> Array:
     """
     array = np.asarray(scores, np.float64)
     if array.shape != (nodes, nodes) or not np.isfinite(array).all():
-        raise MechanismError(f"{owner}: expected finite scores of shape ({nodes}, {nodes}), got shape {array.shape}")
+        raise MechanismError(
+            f"{owner}: expected finite scores of shape ({nodes}, {nodes}), got shape {array.shape}"
+        )
     return array
 
 
-def _chosen(pool: Sequence[int], count: int, uniformly: bool) -> list[tuple[tuple[int, ...], Fraction]]:
+def _chosen(
+    pool: Sequence[int], count: int, uniformly: bool
+) -> list[tuple[tuple[int, ...], Fraction]]:
     """The sets of ``count`` of a pool that may be published, with their probabilities."""
     count = max(0, min(count, len(pool)))
     if not uniformly:

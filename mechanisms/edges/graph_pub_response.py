@@ -17,14 +17,22 @@ from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.edges.graph_pub import checked_scores, noisy_degree_law
 from mechanisms.rounding import GRID, laplace_scale
-from mechanisms.validation import all_bits, bit_list, bit_matrix, check_integer, check_positive
+from mechanisms.validation import (
+    all_bits,
+    bit_list,
+    bit_matrix,
+    check_integer,
+    check_positive,
+)
 
 MAX_BITS = 12
 LEAST_STEPS = 2**13
 """The least probability of publishing another pair, in units of 2^-53, so that rounding costs at most a relative 2^-12."""
 
 
-def publishing_rates(epsilon: float, degree: float, nodes: int, weights: Array) -> tuple[Array, Array]:
+def publishing_rates(
+    epsilon: float, degree: float, nodes: int, weights: Array
+) -> tuple[Array, Array]:
     """Return the probabilities q of publishing a pair without an edge and p of publishing one with it, like ``weights``.
 
     As published, a node of degree m shows the share E/(Em+N−m)·m of its real neighbours and the share m/(Em+N−m) of the
@@ -47,7 +55,10 @@ def publishing_rates(epsilon: float, degree: float, nodes: int, weights: Array) 
     share = degree / (growth * degree + nodes - degree)
     others = np.minimum(share * weights / weights.mean(), 1 / (growth + 1))
     others = np.maximum(np.rint(others * GRID), LEAST_STEPS)
-    real = np.minimum(growth * others * (1 - 2.0**-51), GRID - (GRID - others) / growth * (1 + 2.0**-51))
+    real = np.minimum(
+        growth * others * (1 - 2.0**-51),
+        GRID - (GRID - others) / growth * (1 + 2.0**-51),
+    )
     return others / GRID, np.maximum(np.floor(real), others) / GRID
 
 
@@ -76,7 +87,10 @@ class GraphPubResponse:
     def __post_init__(self) -> None:
         check_positive("GraphPubResponse", "epsilon", self.epsilon)
         check_integer("GraphPubResponse", "nodes", self.nodes, 2)
-        _check_weights("GraphPubResponse", checked_scores("GraphPubResponse", self.scores, self.nodes))
+        _check_weights(
+            "GraphPubResponse",
+            checked_scores("GraphPubResponse", self.scores, self.nodes),
+        )
         if not 0 < self.degree <= self.nodes / 2:
             raise MechanismError(
                 f"GraphPubResponse: expected a degree in (0, {self.nodes / 2:g}], half the nodes, got {self.degree!r}"
@@ -90,7 +104,9 @@ class GraphPubResponse:
     @cached_property
     def rates(self) -> tuple[Array, Array]:
         """(q, p) of each pair above the diagonal."""
-        weights = checked_scores(self.name, self.scores, self.nodes)[np.triu_indices(self.nodes, 1)]
+        weights = checked_scores(self.name, self.scores, self.nodes)[
+            np.triu_indices(self.nodes, 1)
+        ]
         return publishing_rates(self.epsilon, self.degree, self.nodes, weights)
 
     def _ones(self, data: Any) -> Array:
@@ -108,12 +124,16 @@ class GraphPubResponse:
         Raises:
             MechanismError: If there are more.
         """
-        return FiniteLaw(*_bits_law(self.name, [Fraction(float(p)) for p in self._ones(data)]))
+        return FiniteLaw(
+            *_bits_law(self.name, [Fraction(float(p)) for p in self._ones(data)])
+        )
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log probability of each output, shape (size,)."""
         ones = self._ones(data)
-        return np.where(np.asarray(outputs) == 1, np.log(ones), np.log1p(-ones)).sum(axis=1)
+        return np.where(np.asarray(outputs) == 1, np.log(ones), np.log1p(-ones)).sum(
+            axis=1
+        )
 
 
 @dataclass(frozen=True)
@@ -141,8 +161,13 @@ class GraphPubList:
         check_positive("GraphPubList", "epsilon1", self.epsilon1)
         check_positive("GraphPubList", "epsilon2", self.epsilon2)
         check_integer("GraphPubList", "nodes", self.nodes, 2)
-        if np.shape(self._weights) != (self.nodes - 1,) or not (self._weights > 0).all():
-            raise MechanismError(f"GraphPubList: expected {self.nodes - 1} scores > 0, got {self.scores!r}")
+        if (
+            np.shape(self._weights) != (self.nodes - 1,)
+            or not (self._weights > 0).all()
+        ):
+            raise MechanismError(
+                f"GraphPubList: expected {self.nodes - 1} scores > 0, got {self.scores!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -151,19 +176,30 @@ class GraphPubList:
 
     @property
     def _weights(self) -> Array:
-        return np.ones(self.nodes - 1) if self.scores is None else np.asarray(self.scores, np.float64)
+        return (
+            np.ones(self.nodes - 1)
+            if self.scores is None
+            else np.asarray(self.scores, np.float64)
+        )
 
     @cached_property
     def rates(self) -> Array:
         """Both probabilities, q and p, of every bit for every noisy degree 1..N/2, shape (N/2, 2, nodes−1)."""
         degrees = range(1, self.nodes // 2 + 1)
-        return np.array([publishing_rates(self.epsilon2, m, self.nodes, self._weights) for m in degrees])
+        return np.array(
+            [
+                publishing_rates(self.epsilon2, m, self.nodes, self._weights)
+                for m in degrees
+            ]
+        )
 
     def _ones(self, data: Any) -> Array:
         """The probability of a 1 at every place for every noisy degree, shape (N/2, nodes−1)."""
         bits = bit_list(self.name, data)
         if len(bits) != self.nodes - 1:
-            raise MechanismError(f"{self.name}: expected a list of {self.nodes - 1} bits, got {len(bits)}")
+            raise MechanismError(
+                f"{self.name}: expected a list of {self.nodes - 1} bits, got {len(bits)}"
+            )
         return np.where(bits == 1, self.rates[:, 1], self.rates[:, 0])
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
@@ -182,10 +218,16 @@ class GraphPubList:
         ones = self._ones(data)
         with precision():
             mixed: list[Any] = []
-            for degree, weight in noisy_degree_law(int(np.sum(data)), self.epsilon1, len(ones)):
-                outcomes, given = _bits_law(self.name, [Fraction(float(p)) for p in ones[degree - 1]])
+            for degree, weight in noisy_degree_law(
+                int(np.sum(data)), self.epsilon1, len(ones)
+            ):
+                outcomes, given = _bits_law(
+                    self.name, [Fraction(float(p)) for p in ones[degree - 1]]
+                )
                 part = [weight * arb(p.numerator) / p.denominator for p in given]
-                mixed = [a + b for a, b in zip(mixed, part, strict=True)] if mixed else part
+                mixed = (
+                    [a + b for a, b in zip(mixed, part, strict=True)] if mixed else part
+                )
             return FiniteLaw(outcomes, mixed)
 
 
@@ -197,7 +239,10 @@ def _bits_law(name: str, ones: list[Fraction]) -> tuple[Array, list[Fraction]]:
         )
     outcomes = all_bits(len(ones))
     return outcomes, [
-        math.prod((p if bit else 1 - p for p, bit in zip(ones, row, strict=True)), start=Fraction(1))
+        math.prod(
+            (p if bit else 1 - p for p, bit in zip(ones, row, strict=True)),
+            start=Fraction(1),
+        )
         for row in outcomes
     ]
 
@@ -205,4 +250,6 @@ def _bits_law(name: str, ones: list[Fraction]) -> tuple[Array, list[Fraction]]:
 def _check_weights(owner: str, scores: Array) -> None:
     upper = scores[np.triu_indices(len(scores), 1)]
     if (scores != scores.T).any() or not (upper > 0).all():
-        raise MechanismError(f"{owner}: expected symmetric scores, > 0 off the diagonal; sigmoid(ZZᵀ) has them")
+        raise MechanismError(
+            f"{owner}: expected symmetric scores, > 0 off the diagonal; sigmoid(ZZᵀ) has them"
+        )

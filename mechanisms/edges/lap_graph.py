@@ -11,7 +11,12 @@ import numpy as np
 from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng, pair_count
-from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, SplitBudget, rounded_total
+from mechanisms.edges.laplace_cells import (
+    LaplaceMessage,
+    LargestCells,
+    SplitBudget,
+    rounded_total,
+)
 from mechanisms.edges.sparse import largest_pairs
 from mechanisms.graphs import Graph
 from mechanisms.rounding import laplace_scale, portion
@@ -58,7 +63,9 @@ class LapGraphNoisy(SplitBudget, LaplaceMessage):
         """Return the law: the noisy count first, then the cells."""
         cells = bit_matrix(self.name, data, self.nodes)[np.triu_indices(self.nodes, 1)]
         location = np.concatenate([[cells.sum(dtype=np.int64)], cells]).astype(float)
-        return LaplaceLaw(location, np.array([self.count_scale] + [self.cell_scale] * len(cells)))
+        return LaplaceLaw(
+            location, np.array([self.count_scale] + [self.cell_scale] * len(cells))
+        )
 
 
 @dataclass(frozen=True)

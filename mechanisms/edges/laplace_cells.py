@@ -63,7 +63,10 @@ class LaplaceMessage(ABC):
         a, b = self.distribution(pair.data), self.distribution(pair.neighbour)
         at = a.location != b.location
         outputs = np.asarray(outputs)[:, at]
-        return ((np.abs(outputs - b.location[at]) - np.abs(outputs - a.location[at])) / a.scale[at]).sum(axis=1)
+        return (
+            (np.abs(outputs - b.location[at]) - np.abs(outputs - a.location[at]))
+            / a.scale[at]
+        ).sum(axis=1)
 
 
 def rounded_total(noisy: Array, most: int) -> Array:
@@ -75,7 +78,12 @@ def largest_cells(values: Array, totals: Array) -> Array:
     """Return int8 bits, shape of ``values`` (size, cells): one for the totals[r] largest values of row r."""
     order = np.argsort(-values, axis=1, kind="stable")
     bits = np.zeros(values.shape, np.int8)
-    np.put_along_axis(bits, order, (np.arange(values.shape[1]) < np.asarray(totals)[:, None]).astype(np.int8), axis=1)
+    np.put_along_axis(
+        bits,
+        order,
+        (np.arange(values.shape[1]) < np.asarray(totals)[:, None]).astype(np.int8),
+        axis=1,
+    )
     return bits
 
 
@@ -102,7 +110,9 @@ class LargestCells(ABC):
         """Return ``size`` independent results as bits, int8, shape (size, cells)."""
         sent = self.message(data, size, rng=rng)
         cells = sent[:, self.counts :]
-        totals = rounded_total(sent[:, : self.counts].sum(axis=1) * float(self.weight), cells.shape[1])
+        totals = rounded_total(
+            sent[:, : self.counts].sum(axis=1) * float(self.weight), cells.shape[1]
+        )
         return largest_cells(cells, totals)
 
     def distribution(self, data: Array) -> FiniteLaw:
@@ -112,4 +122,8 @@ class LargestCells(ABC):
         check_cells(name_of(self), len(bits))
         centre = int(Fraction(float(law.location[:k].sum())) * self.weight)
         scale = Fraction(float(law.scale[0])) * self.weight
-        return largest_law(bits, rounded_total_law(centre, scale, len(bits), terms=k), float(law.scale[k]))
+        return largest_law(
+            bits,
+            rounded_total_law(centre, scale, len(bits), terms=k),
+            float(law.scale[k]),
+        )

@@ -54,7 +54,10 @@ def largest_law(bits: Array, totals: Sequence[arb], scale: float) -> FiniteLaw:
     with precision():
         return FiniteLaw(
             outcomes,
-            [totals[a + b] * top_probability(m, k, int(a), int(b), scale) for a, b in zip(ones, zeros, strict=True)],
+            [
+                totals[a + b] * top_probability(m, k, int(a), int(b), scale)
+                for a, b in zip(ones, zeros, strict=True)
+            ],
         )
 
 
@@ -83,10 +86,26 @@ def top_probability(m: int, k: int, a: int, b: int, scale: float) -> arb:
             return acb.integral(integrand, low, high).real
 
         zero_to_one = (arb(0), arb(1))
-        below = piece(lambda u: (c * u * half, c * half), lambda u: (u * half, half), -1, *zero_to_one)
+        below = piece(
+            lambda u: (c * u * half, c * half),
+            lambda u: (u * half, half),
+            -1,
+            *zero_to_one,
+        )
         # Between the centres x = w = e^(-τ/s) falls from 1 to c as τ rises, which turns the sign.
-        between = piece(lambda w: (c / w * half, -c / (w * w) * half), lambda w: (1 - w * half, -half), 1, c, arb(1))
-        above = piece(lambda v: (1 - v * half, -half), lambda v: (1 - c * v * half, -c * half), 1, *zero_to_one)
+        between = piece(
+            lambda w: (c / w * half, -c / (w * w) * half),
+            lambda w: (1 - w * half, -half),
+            1,
+            c,
+            arb(1),
+        )
+        above = piece(
+            lambda v: (1 - v * half, -half),
+            lambda v: (1 - c * v * half, -c * half),
+            1,
+            *zero_to_one,
+        )
         return below + between + above
 
 
@@ -94,7 +113,9 @@ _Line = Callable[[acb], tuple[Any, Any]]
 """A distribution function and its derivative in x."""
 
 
-def rounded_total_law(centre: int, scale: Fraction, most: int, *, terms: int = 1) -> list[arb]:
+def rounded_total_law(
+    centre: int, scale: Fraction, most: int, *, terms: int = 1
+) -> list[arb]:
     """Return P(T = t), t = 0..most, for T = centre + ``terms`` times Lap(scale), rounded and clipped to [0, most]."""
     with precision():
         below = [arb(0)]
@@ -116,7 +137,14 @@ def laplace_sum_tail(x: Fraction, terms: int) -> arb:
     """
     n, total = terms, Fraction(0)
     for k in range(n):
-        weight = Fraction(factorial(n - 1 + k), factorial(n - 1) * factorial(k) * factorial(n - 1 - k) * 2 ** (n + k))
+        weight = Fraction(
+            factorial(n - 1 + k),
+            factorial(n - 1) * factorial(k) * factorial(n - 1 - k) * 2 ** (n + k),
+        )
         j = n - 1 - k
-        total += weight * factorial(j) * sum(Fraction(x) ** i / factorial(i) for i in range(j + 1))
+        total += (
+            weight
+            * factorial(j)
+            * sum(Fraction(x) ** i / factorial(i) for i in range(j + 1))
+        )
     return ball(total) * (-ball(Fraction(x))).exp()

@@ -14,7 +14,12 @@ from auditdp.errors import MechanismError
 from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng, pair_count
-from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, SplitBudget, rounded_total
+from mechanisms.edges.laplace_cells import (
+    LaplaceMessage,
+    LargestCells,
+    SplitBudget,
+    rounded_total,
+)
 from mechanisms.edges.sparse import largest_pairs, largest_rows, user_ids
 from mechanisms.graphs import DirectedGraph, Graph
 from mechanisms.rounding import laplace_scale, portion
@@ -84,7 +89,9 @@ class LocalLaplaceMessage(LaplaceMessage):
         """Return the law: the noisy degree first, then the cells."""
         bits = bit_list(self.name, data)
         if self.user > len(bits):
-            raise MechanismError(f"{self.name}: a list of {len(bits)} bits has users 0 to {len(bits)}")
+            raise MechanismError(
+                f"{self.name}: a list of {len(bits)} bits has users 0 to {len(bits)}"
+            )
         location = np.concatenate([[bits.sum()], bits[self.user :]]).astype(float)
         scale = np.full(len(location), self.split.cell_scale)
         scale[0] = self.split.degree_scale
@@ -129,8 +136,12 @@ class LocalLaplaceMessages(LaplaceMessage):
         """Return the law: the noisy degrees first, then the cells."""
         matrix = bit_matrix(self.name, data, self.nodes)
         cells = matrix[np.triu_indices(self.nodes, 1)]
-        location = np.concatenate([matrix.sum(axis=1, dtype=np.int64), cells]).astype(float)
-        scales = [self.split.degree_scale] * self.nodes + [self.split.cell_scale] * len(cells)
+        location = np.concatenate([matrix.sum(axis=1, dtype=np.int64), cells]).astype(
+            float
+        )
+        scales = [self.split.degree_scale] * self.nodes + [self.split.cell_scale] * len(
+            cells
+        )
         return LaplaceLaw(location, np.array(scales))
 
 
@@ -208,8 +219,13 @@ class LocalLaplaceRow(LargestCells):
         """The degree and cells that the row is made of."""
         return LocalLaplaceMessage(self.epsilon, 0, self.share)
 
-    def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Any = None) -> DirectedGraph:
+    def whole_graph(
+        self, graph: Graph, *, rng: Rng, users: Sequence[int] | Any = None
+    ) -> DirectedGraph:
         """Return the noisy lists of the users (all by default) in O(users + ones in + ones out)."""
         ids, split = user_ids(graph, users), self.message.split
-        totals = rounded_total(graph.degrees[ids] + rng.laplace(0, split.degree_scale, len(ids)), graph.nodes - 1)
+        totals = rounded_total(
+            graph.degrees[ids] + rng.laplace(0, split.degree_scale, len(ids)),
+            graph.nodes - 1,
+        )
         return largest_rows(graph, ids, totals, split.cell_scale, rng)

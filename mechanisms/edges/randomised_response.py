@@ -71,9 +71,14 @@ class RandomisedResponse:
                 "or log_prob"
             )
         p = Fraction(self.keep)
-        by_flips = [p ** (len(bits) - flips) * (1 - p) ** flips for flips in range(len(bits) + 1)]
+        by_flips = [
+            p ** (len(bits) - flips) * (1 - p) ** flips
+            for flips in range(len(bits) + 1)
+        ]
         outcomes = all_bits(len(bits))
-        return FiniteLaw(outcomes, [by_flips[flips] for flips in (outcomes != bits).sum(axis=1)])
+        return FiniteLaw(
+            outcomes, [by_flips[flips] for flips in (outcomes != bits).sum(axis=1)]
+        )
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log probability of each output, shape (size,)."""
@@ -86,11 +91,16 @@ class RandomisedResponse:
 
         The log likelihood ratio is this number times log(p/(1−p)), so nothing is lost. Shape (size,).
         """
-        data, neighbour = bit_list(self.name, pair.data), bit_list(self.name, pair.neighbour)
+        data, neighbour = (
+            bit_list(self.name, pair.data),
+            bit_list(self.name, pair.neighbour),
+        )
         agree = np.asarray(outputs)[:, data != neighbour] == data[data != neighbour]
         return (2.0 * agree - 1).sum(axis=1)
 
-    def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Array | None = None) -> DirectedGraph:
+    def whole_graph(
+        self, graph: Graph, *, rng: Rng, users: Sequence[int] | Array | None = None
+    ) -> DirectedGraph:
         """Return the noisy lists of the users (all by default), each perturbing their own row.
 
         Time and memory are proportional to the true and the flipped bits.

@@ -41,7 +41,9 @@ def user_ids(graph: Graph | PackedLists, users: Sequence[int] | Array | None) ->
         return np.arange(graph.nodes, dtype=np.int64)
     ids = np.unique(np.asarray(users, np.int64))
     if len(ids) and not (ids[0] >= 0 and ids[-1] < graph.nodes):
-        raise MechanismError(f"expected user ids from 0 to {graph.nodes - 1}, got {ids[0]} to {ids[-1]}")
+        raise MechanismError(
+            f"expected user ids from 0 to {graph.nodes - 1}, got {ids[0]} to {ids[-1]}"
+        )
     return ids
 
 
@@ -66,7 +68,11 @@ def flipped_rows(graph: Graph, users: Array, flip: float, rng: Rng) -> DirectedG
     result is the symmetric difference of that set and the true ones. Time: true ones + flips.
     """
     flips = bernoulli_cells(len(users) * (graph.nodes - 1), flip, rng)
-    return from_row_cells(np.setxor1d(row_cells(graph, users), flips, assume_unique=True), users, graph.nodes)
+    return from_row_cells(
+        np.setxor1d(row_cells(graph, users), flips, assume_unique=True),
+        users,
+        graph.nodes,
+    )
 
 
 def flipped_pairs(graph: Graph, flip: float, rng: Rng) -> Graph:
@@ -76,7 +82,9 @@ def flipped_pairs(graph: Graph, flip: float, rng: Rng) -> Graph:
     return Graph(graph.nodes, pairs_at(cells, graph.nodes))
 
 
-def thinned_lists(lists: PackedLists, users: Array, keep_one: Array, set_zero: Array, rng: Rng) -> PackedLists:
+def thinned_lists(
+    lists: PackedLists, users: Array, keep_one: Array, set_zero: Array, rng: Rng
+) -> PackedLists:
     """Return lists in which ones of the r-th user stay with probability keep_one[r] and zeros turn one with set_zero[r].
 
     The ones are drawn one by one. For the zeros, each of *all* n − 1 cells of a row is marked independently with
@@ -87,8 +95,14 @@ def thinned_lists(lists: PackedLists, users: Array, keep_one: Array, set_zero: A
     Rows are independent of each other, so they are drawn in blocks of about ``BLOCK`` cells: beside what goes in and comes
     out, memory does not grow with the graph.
     """
-    bits, parts, sizes = lists.nodes - 1, [np.empty(0, id_type(lists.nodes))], np.zeros(lists.nodes, np.int64)
-    work = np.cumsum(lists.starts[users + 1] - lists.starts[users] + bits * set_zero + 1)
+    bits, parts, sizes = (
+        lists.nodes - 1,
+        [np.empty(0, id_type(lists.nodes))],
+        np.zeros(lists.nodes, np.int64),
+    )
+    work = np.cumsum(
+        lists.starts[users + 1] - lists.starts[users] + bits * set_zero + 1
+    )
     bounds = np.searchsorted(work, np.arange(0, work[-1] if len(work) else 0, BLOCK))
     for low, high in itertools.pairwise([*np.unique(bounds), len(users)]):
         mine = users[low:high]
@@ -121,13 +135,17 @@ def top_noise(populations: Array, takes: Array, scale: float, rng: Rng) -> Array
     rank = np.arange(int(takes.sum()), dtype=np.int64) - np.repeat(ends - takes, takes)
     gaps = rng.standard_exponential(len(rank)) / (np.repeat(populations, takes) - rank)
     for end, take in zip(ends[takes > 1], takes[takes > 1], strict=True):
-        np.cumsum(gaps[end - take : end], out=gaps[end - take : end])  # row by row: one long sum would lose digits
+        np.cumsum(
+            gaps[end - take : end], out=gaps[end - take : end]
+        )  # row by row: one long sum would lose digits
     with np.errstate(divide="ignore"):
         upper = -np.log(-2 * np.expm1(-gaps))
     return scale * np.where(gaps < np.log(2), upper, np.log(2) - gaps)
 
 
-def _largest(ones: Array, rows: int, capacity: int, totals: Array, scale: float, rng: Rng) -> Array:
+def _largest(
+    ones: Array, rows: int, capacity: int, totals: Array, scale: float, rng: Rng
+) -> Array:
     """Keys of the totals[r] largest cells of each row after Laplace noise on bits of which ``ones`` are one.
 
     Every one gets its own noise. Of the zeros only the totals[r] largest can be selected, and ``top_noise`` draws just
@@ -137,14 +155,22 @@ def _largest(ones: Array, rows: int, capacity: int, totals: Array, scale: float,
     """
     zeros = capacity - np.bincount(ones // max(capacity, 1), minlength=rows)
     takes = np.minimum(totals, zeros)
-    values = np.concatenate([1 + rng.laplace(0, scale, len(ones)), top_noise(zeros, takes, scale, rng)])
+    values = np.concatenate(
+        [1 + rng.laplace(0, scale, len(ones)), top_noise(zeros, takes, scale, rng)]
+    )
     if rows == 1:  # one row of hundreds of millions of cells need not be sorted
         first = len(values) - int(totals[0])
-        selected = np.argpartition(values, first)[first:] if first < len(values) else np.empty(0, np.int64)
+        selected = (
+            np.argpartition(values, first)[first:]
+            if first < len(values)
+            else np.empty(0, np.int64)
+        )
         is_one = selected < len(ones)
         from_zeros = np.array([np.count_nonzero(~is_one)])
     else:
-        row = np.concatenate([ones // max(capacity, 1), np.repeat(np.arange(rows), takes)])
+        row = np.concatenate(
+            [ones // max(capacity, 1), np.repeat(np.arange(rows), takes)]
+        )
         order = np.lexsort((-values, row))
         counts = np.bincount(row, minlength=rows)
         rank = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -164,7 +190,16 @@ def largest_pairs(graph: Graph, total: int, scale: float, rng: Rng) -> Graph:
     return Graph(graph.nodes, pairs_at(cells, graph.nodes))
 
 
-def largest_rows(graph: Graph, users: Array, totals: Array, scale: float, rng: Rng) -> DirectedGraph:
+def largest_rows(
+    graph: Graph, users: Array, totals: Array, scale: float, rng: Rng
+) -> DirectedGraph:
     """Return the users' rows in which the totals[r] cells with the largest bit + Laplace(scale) are one."""
-    cells = _largest(row_cells(graph, users), len(users), graph.nodes - 1, np.asarray(totals), scale, rng)
+    cells = _largest(
+        row_cells(graph, users),
+        len(users),
+        graph.nodes - 1,
+        np.asarray(totals),
+        scale,
+        rng,
+    )
     return from_row_cells(cells, users, graph.nodes)

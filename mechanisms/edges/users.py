@@ -44,11 +44,17 @@ class Publish:
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return 0 for the list that is released and -inf for any other, shape (size,)."""
-        return np.where((np.asarray(outputs) == self._released(data)).all(axis=1), 0.0, -np.inf)
+        return np.where(
+            (np.asarray(outputs) == self._released(data)).all(axis=1), 0.0, -np.inf
+        )
 
-    def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Array | None = None) -> DirectedGraph:
+    def whole_graph(
+        self, graph: Graph, *, rng: Rng, users: Sequence[int] | Array | None = None
+    ) -> DirectedGraph:
         """Return the true lists of the users."""
-        return DirectedGraph(graph.nodes, graph.arcs[:, np.isin(graph.arcs[0], user_ids(graph, users))])
+        return DirectedGraph(
+            graph.nodes, graph.arcs[:, np.isin(graph.arcs[0], user_ids(graph, users))]
+        )
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,9 @@ class Withhold(Publish):
     def _released(self, data: Array) -> Array:
         return np.zeros_like(bit_list(self.name, data))
 
-    def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Array | None = None) -> DirectedGraph:
+    def whole_graph(
+        self, graph: Graph, *, rng: Rng, users: Sequence[int] | Array | None = None
+    ) -> DirectedGraph:
         """Return no arcs."""
         user_ids(graph, users)
         return DirectedGraph(graph.nodes, np.empty((2, 0), np.int64))
@@ -105,7 +113,9 @@ class PerUser:
         """Return the method, or raise AttributeError: a law is offered where all row mechanisms state theirs."""
         for user in range(self.nodes):
             if not hasattr(self.mechanism_of(user), law):
-                raise AttributeError(f"{self.name}: {name_of(self.mechanism_of(user))} has no {law}")
+                raise AttributeError(
+                    f"{self.name}: {name_of(self.mechanism_of(user))} has no {law}"
+                )
         return method
 
     @property
@@ -125,48 +135,73 @@ class PerUser:
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent runs of all users, shape (size, nodes·(nodes−1))."""
-        return np.concatenate([mechanism(row, size, rng=rng) for mechanism, row in self._rows(data)], axis=1)
+        return np.concatenate(
+            [mechanism(row, size, rng=rng) for mechanism, row in self._rows(data)],
+            axis=1,
+        )
 
     def _distribution(self, data: Array) -> FiniteLaw:
         rows = self._rows(data)
         laws = [mechanism.distribution(row) for mechanism, row in rows]
         if (count := prod(len(law.outcomes) for law in laws)) > MAX_OUTCOMES:
-            raise MechanismError(f"{self.name}: {count} outcomes, at most {MAX_OUTCOMES}; use fewer nodes, or log_prob")
+            raise MechanismError(
+                f"{self.name}: {count} outcomes, at most {MAX_OUTCOMES}; use fewer nodes, or log_prob"
+            )
         outcomes: Array = np.zeros((1, 0), np.int8)
         probabilities: list[Any] = [Fraction(1)]
         with precision():
             for law in laws:
                 left, right = len(outcomes), len(law.outcomes)
-                outcomes = np.hstack([np.repeat(outcomes, right, axis=0), np.tile(law.outcomes, (left, 1))])
-                probabilities = [_times(p, q) for p in probabilities for q in law.probabilities]
+                outcomes = np.hstack(
+                    [
+                        np.repeat(outcomes, right, axis=0),
+                        np.tile(law.outcomes, (left, 1)),
+                    ]
+                )
+                probabilities = [
+                    _times(p, q) for p in probabilities for q in law.probabilities
+                ]
         return FiniteLaw(outcomes, probabilities)
 
     def _row_logs(self, outputs: Array, data: Array, users: Sequence[int]) -> Array:
         rows, bits = self._rows(data), self.nodes - 1
         outputs = np.asarray(outputs)
-        logs = [rows[i][0].log_prob(outputs[:, i * bits : (i + 1) * bits], rows[i][1]) for i in users]
+        logs = [
+            rows[i][0].log_prob(outputs[:, i * bits : (i + 1) * bits], rows[i][1])
+            for i in users
+        ]
         return np.sum(logs, axis=0) if logs else np.zeros(len(outputs))
 
     def _log_prob(self, outputs: Array, data: Array) -> Array:
         return self._row_logs(outputs, data, range(self.nodes))
 
     def _score(self, outputs: Array, pair: Pair) -> Array:
-        differ = np.flatnonzero((np.asarray(pair.data) != np.asarray(pair.neighbour)).any(axis=1)).tolist()
+        differ = np.flatnonzero(
+            (np.asarray(pair.data) != np.asarray(pair.neighbour)).any(axis=1)
+        ).tolist()
         with np.errstate(invalid="ignore"):
-            ratio = self._row_logs(outputs, pair.data, differ) - self._row_logs(outputs, pair.neighbour, differ)
+            ratio = self._row_logs(outputs, pair.data, differ) - self._row_logs(
+                outputs, pair.neighbour, differ
+            )
         return np.where(np.isnan(ratio), 0.0, ratio)
 
     def whole_graph(self, graph: Graph, *, rng: Rng) -> DirectedGraph:
         """Return the directed graph of all noisy lists, in the row mechanism's sparse form."""
         graphs = [
-            mechanism.whole_graph(graph, rng=rng, users=users) for mechanism, users in self._groups(graph) if len(users)
+            mechanism.whole_graph(graph, rng=rng, users=users)
+            for mechanism, users in self._groups(graph)
+            if len(users)
         ]
         arcs = np.concatenate([part.arcs for part in graphs], axis=1)
-        return DirectedGraph(graph.nodes, arcs[:, np.argsort(arcs[0], kind="stable")])  # users of parts are disjoint
+        return DirectedGraph(
+            graph.nodes, arcs[:, np.argsort(arcs[0], kind="stable")]
+        )  # users of parts are disjoint
 
     def _groups(self, graph: Graph) -> list[tuple[Any, Array]]:
         if graph.nodes != self.nodes:
-            raise MechanismError(f"{self.name}: expected a graph of {self.nodes} nodes, got {graph.nodes}")
+            raise MechanismError(
+                f"{self.name}: expected a graph of {self.nodes} nodes, got {graph.nodes}"
+            )
         return [(self.row_mechanism, np.arange(self.nodes))]
 
 
@@ -193,7 +228,9 @@ class Customised(PerUser):
         super().__post_init__()
         ids = tuple(sorted(set(self.private)))
         if ids and not (ids[0] >= 0 and ids[-1] < self.nodes):
-            raise MechanismError(f"Customised: expected private ids from 0 to {self.nodes - 1}, got {self.private}")
+            raise MechanismError(
+                f"Customised: expected private ids from 0 to {self.nodes - 1}, got {self.private}"
+            )
         object.__setattr__(self, "private", ids)
 
     @property
@@ -209,12 +246,19 @@ class Customised(PerUser):
     def _groups(self, graph: Graph) -> list[tuple[Any, Array]]:
         ((_, everybody),) = super()._groups(graph)
         private = np.array(self.private, np.int64)
-        return [(self.row_mechanism, private), (self.others, np.setdiff1d(everybody, private))]
+        return [
+            (self.row_mechanism, private),
+            (self.others, np.setdiff1d(everybody, private)),
+        ]
 
 
 def _times(p: Any, q: Any) -> Any:
     """The product, exact while both are Fractions and enclosed otherwise."""
-    return p * q if isinstance(p, Fraction) and isinstance(q, Fraction) else ball(p) * ball(q)
+    return (
+        p * q
+        if isinstance(p, Fraction) and isinstance(q, Fraction)
+        else ball(p) * ball(q)
+    )
 
 
 @dataclass(frozen=True)
@@ -234,7 +278,9 @@ class PublishTo(Publish):
 
     def _released(self, data: Array) -> Array:
         bits = bit_list(self.name, data)
-        return np.where(np.isin(np.arange(len(bits)), self.friends), bits, 0).astype(bits.dtype)
+        return np.where(np.isin(np.arange(len(bits)), self.friends), bits, 0).astype(
+            bits.dtype
+        )
 
 
 @dataclass(frozen=True)
@@ -266,12 +312,16 @@ class NonPrivPart(PerUser):
         if user in self.private:
             return self.row_mechanism
         others = [other for other in range(self.nodes) if other != user]
-        return PublishTo(tuple(k for k, other in enumerate(others) if other not in self.private))
+        return PublishTo(
+            tuple(k for k, other in enumerate(others) if other not in self.private)
+        )
 
     def whole_graph(self, graph: Graph, *, rng: Rng) -> DirectedGraph:
         """Return the true graph of the non-private users."""
         self._groups(graph)
-        return DirectedGraph(graph.nodes, graph.arcs[:, ~np.isin(graph.arcs, self.private).any(axis=0)])
+        return DirectedGraph(
+            graph.nodes, graph.arcs[:, ~np.isin(graph.arcs, self.private).any(axis=0)]
+        )
 
 
 def NonPrivFull(nodes: int) -> PerUser:  # noqa: N802 - the baseline's name

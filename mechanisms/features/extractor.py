@@ -42,13 +42,17 @@ class LinearExtractor:
         rows = {len(row) for row in self.weights}
         matrix = np.array(self.weights if len(rows) == 1 else [], np.float64)
         if not matrix.size or not np.isfinite(matrix).all():
-            raise MechanismError(f"LinearExtractor: expected a matrix of finite weights, got {self.weights!r}")
+            raise MechanismError(
+                f"LinearExtractor: expected a matrix of finite weights, got {self.weights!r}"
+            )
         if any(not 0 <= i < matrix.shape[1] for i in self.sensitive):
             raise MechanismError(
                 f"LinearExtractor: expected sensitive inputs from 0 to {matrix.shape[1] - 1}, got {self.sensitive!r}"
             )
         if len(self.coefficients) not in (0, len(matrix)):
-            raise MechanismError(f"LinearExtractor: expected {len(matrix)} coefficients, got {self.coefficients!r}")
+            raise MechanismError(
+                f"LinearExtractor: expected {len(matrix)} coefficients, got {self.coefficients!r}"
+            )
 
     @property
     def inputs(self) -> int:
@@ -80,15 +84,26 @@ class LinearExtractor:
         """Return θ, shape (n, d): γα_i + (1−γ)(β_min + β_max − β_i) with importance α and sensitivity β, summing to 1."""
         public = np.ones(self.inputs)
         public[list(self.sensitive)] = 0
-        features, masked = (self.features(r, backend) for r in (records, records * backend.array(public)))
+        features, masked = (
+            self.features(r, backend)
+            for r in (records, records * backend.array(public))
+        )
         coefficients = backend.array(self.coefficients or np.ones(len(self.weights)))
-        importance = _normalised(abs(coefficients * (features - self.background)), backend.xp)
+        importance = _normalised(
+            abs(coefficients * (features - self.background)), backend.xp
+        )
         sensitivity = _normalised(abs(features - masked), backend.xp)
-        least, most = (f(sensitivity, 1)[:, None] for f in (backend.xp.amin, backend.xp.amax))
-        return _normalised(gamma * importance + (1 - gamma) * (least + most - sensitivity), backend.xp)
+        least, most = (
+            f(sensitivity, 1)[:, None] for f in (backend.xp.amin, backend.xp.amax)
+        )
+        return _normalised(
+            gamma * importance + (1 - gamma) * (least + most - sensitivity), backend.xp
+        )
 
 
 def _normalised(values: Values, xp: Any) -> Values:
     """Rows divided by their sums; equal parts where a sum is 0."""
     total = values.sum(1)[:, None]
-    return xp.where(total > 0, values / xp.where(total > 0, total, 1.0), 1.0 / values.shape[1])
+    return xp.where(
+        total > 0, values / xp.where(total > 0, total, 1.0), 1.0 / values.shape[1]
+    )

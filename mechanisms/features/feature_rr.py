@@ -33,7 +33,9 @@ def bins_of(features: Values, bins: int, xp: Any) -> Values:
 
 def bin_law(epsilon: float, bins: int, place: int) -> list[arb]:
     """Return P(u | t) ∝ exp(−ε|u−t|/(k−1)) for u = 1..k, enclosed at the working precision; t = place."""
-    weights = [(-arb(epsilon) * abs(u - place) / (bins - 1)).exp() for u in range(1, bins + 1)]
+    weights = [
+        (-arb(epsilon) * abs(u - place) / (bins - 1)).exp() for u in range(1, bins + 1)
+    ]
     total = sum(weights, arb(0))
     return [weight / total for weight in weights]
 
@@ -70,7 +72,11 @@ class FeatureRR:
     def __post_init__(self) -> None:
         check_positive("FeatureRR", "epsilon", self.epsilon)
         check_integer("FeatureRR", "bins", self.bins, 2)
-        if not self.shares or not all(math.isfinite(s) and s >= 0 for s in self.shares) or not sum(self.shares) > 0:
+        if (
+            not self.shares
+            or not all(math.isfinite(s) and s >= 0 for s in self.shares)
+            or not sum(self.shares) > 0
+        ):
             raise MechanismError(
                 f"FeatureRR: expected shares, finite numbers >= 0 that are not all 0, got {self.shares!r}; for equal shares "
                 "give a 1 for every feature"
@@ -85,13 +91,20 @@ class FeatureRR:
     def budgets(self) -> list[float]:
         """ε_i of every feature, rounded down, so that they sum to at most ε."""
         total = sum(map(Fraction, self.shares))
-        exact = [Fraction(share) * Fraction(self.epsilon) / total for share in self.shares]
-        return [math.nextafter(float(e), 0.0) if Fraction(float(e)) > e else float(e) for e in exact]
+        exact = [
+            Fraction(share) * Fraction(self.epsilon) / total for share in self.shares
+        ]
+        return [
+            math.nextafter(float(e), 0.0) if Fraction(float(e)) > e else float(e)
+            for e in exact
+        ]
 
     @cached_property
     def steps(self) -> Array:
         """P(u | t) of every feature in units of 2^-53: int64, shape (d, k, k), t and u from 1 at index 0."""
-        return np.array([_steps(budget, self.bins) for budget in self.budgets], np.int64)
+        return np.array(
+            [_steps(budget, self.bins) for budget in self.budgets], np.int64
+        )
 
     def _features(self, values: Values, rng: Rng) -> Values:
         features = backend_of(rng).array(values)
@@ -100,25 +113,36 @@ class FeatureRR:
                 f"{self.name}: expected features of shape (n, {len(self.shares)}), got {tuple(features.shape)}"
             )
         if not bool(((features >= 0) & (features <= 1)).all()):
-            raise MechanismError(f"{self.name}: expected features in [0, 1], got {brief(values)}; scale and clip them")
+            raise MechanismError(
+                f"{self.name}: expected features in [0, 1], got {brief(values)}; scale and clip them"
+            )
         return features
 
     def _places(self, data: Any) -> list[int]:
-        features = self._features(np.asarray(data, np.float64)[None], np.random.default_rng(0))
+        features = self._features(
+            np.asarray(data, np.float64)[None], np.random.default_rng(0)
+        )
         return [int(t) for t in bins_of(features, self.bins, np)[0]]
 
     def perturb(self, values: Values, *, rng: Rng) -> Values:
         """Return the released bins of n records, int16, shape (n, d)."""
         backend = backend_of(rng)
-        xp, places = backend.xp, bins_of(self._features(values, rng), self.bins, backend.xp)
+        xp, places = (
+            backend.xp,
+            bins_of(self._features(values, rng), self.bins, backend.xp),
+        )
         thresholds = backend.array(np.cumsum(self.steps, axis=2)[:, :, :-1] / GRID)
-        features = xp.asarray(backend.array(np.arange(len(self.shares))), dtype=xp.int64)
+        features = xp.asarray(
+            backend.array(np.arange(len(self.shares))), dtype=xp.int64
+        )
         at = thresholds[features, xp.asarray(places - 1, dtype=xp.int64)]
         return released_bins(backend, at)
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent releases of one record, int16, shape (size, d)."""
-        return self.perturb(np.repeat(np.asarray(data, np.float64)[None], size, axis=0), rng=rng)
+        return self.perturb(
+            np.repeat(np.asarray(data, np.float64)[None], size, axis=0), rng=rng
+        )
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the exact law as Fractions, where there are at most 2^12 outputs.
@@ -126,7 +150,10 @@ class FeatureRR:
         Raises:
             MechanismError: If there are more.
         """
-        rows = [[Fraction(int(s), GRID) for s in self.steps[i, t - 1]] for i, t in enumerate(self._places(data))]
+        rows = [
+            [Fraction(int(s), GRID) for s in self.steps[i, t - 1]]
+            for i, t in enumerate(self._places(data))
+        ]
         return product_law(self.name, rows)
 
     def envelope(self) -> Envelope:
@@ -136,10 +163,15 @@ class FeatureRR:
         outputs = _outputs(self.name, self.bins, len(self.shares))
 
         def over(table: Array, output: tuple[int, ...]) -> Fraction:
-            return math.prod((Fraction(int(table[i, u - 1]), GRID) for i, u in enumerate(output)), start=Fraction(1))
+            return math.prod(
+                (Fraction(int(table[i, u - 1]), GRID) for i, u in enumerate(output)),
+                start=Fraction(1),
+            )
 
         def at(table: Array, output: tuple[int, ...]) -> Array:
-            return np.array([(table[i, u - 1] + 0.5) / self.bins for i, u in enumerate(output)])
+            return np.array(
+                [(table[i, u - 1] + 0.5) / self.bins for i, u in enumerate(output)]
+            )
 
         return Envelope(
             outputs=outputs,
@@ -150,8 +182,12 @@ class FeatureRR:
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log probability of each output, shape (size,)."""
-        rows = np.array([self.steps[i, t - 1] for i, t in enumerate(self._places(data))])
-        return np.log(rows[np.arange(len(rows)), np.asarray(outputs) - 1] / GRID).sum(axis=1)
+        rows = np.array(
+            [self.steps[i, t - 1] for i, t in enumerate(self._places(data))]
+        )
+        return np.log(rows[np.arange(len(rows)), np.asarray(outputs) - 1] / GRID).sum(
+            axis=1
+        )
 
 
 def _steps(budget: float, bins: int) -> list[list[int]]:
@@ -162,13 +198,19 @@ def _steps(budget: float, bins: int) -> list[list[int]]:
     for halving in HALVINGS:
         with precision():
             rows = [
-                [int((p * GRID).mid().floor().unique_fmpz()) for p in bin_law(budget * (1 - 2.0**-halving), bins, t)]
+                [
+                    int((p * GRID).mid().floor().unique_fmpz())
+                    for p in bin_law(budget * (1 - 2.0**-halving), bins, t)
+                ]
                 for t in range(1, bins + 1)
             ]
             for t, row in enumerate(rows):
                 row[t] += GRID - sum(row)
             columns = list(zip(*rows, strict=True))
-            if all(min(c) > 0 and bool(arb(max(c)) / min(c) <= arb(budget).exp()) for c in columns):
+            if all(
+                min(c) > 0 and bool(arb(max(c)) / min(c) <= arb(budget).exp())
+                for c in columns
+            ):
                 return rows
     raise MechanismError(
         f"FeatureRR: a feature's budget of {budget!r} is too large for multiples of 2^-53; use at most 30"
@@ -178,7 +220,9 @@ def _steps(budget: float, bins: int) -> list[list[int]]:
 def released_bins(backend: Any, thresholds: Values) -> Values:
     """The bin of each feature: 1 and one more for every threshold that a uniform number reaches."""
     uniform = backend.uniform(*thresholds.shape[:-1])[..., None]
-    return backend.xp.asarray(1 + (uniform >= thresholds).sum(-1), dtype=backend.xp.int16)
+    return backend.xp.asarray(
+        1 + (uniform >= thresholds).sum(-1), dtype=backend.xp.int16
+    )
 
 
 def _outputs(name: str, bins: int, features: int) -> list[tuple[int, ...]]:
@@ -198,5 +242,8 @@ def product_law(name: str, rows: list[list[Any]]) -> FiniteLaw:
     """The law of independent bins."""
     outputs = _outputs(name, len(rows[0]), len(rows))
     with precision():
-        probabilities = [math.prod(row[u - 1] for row, u in zip(rows, output, strict=True)) for output in outputs]
+        probabilities = [
+            math.prod(row[u - 1] for row, u in zip(rows, output, strict=True))
+            for output in outputs
+        ]
     return FiniteLaw(np.array(outputs, np.int16), probabilities)

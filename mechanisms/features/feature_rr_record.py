@@ -12,7 +12,13 @@ from auditdp.mechanism.laws import FiniteLaw, precision
 from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Rng, Values, backend_of
 from mechanisms.features.extractor import LinearExtractor
-from mechanisms.features.feature_rr import FeatureRR, bin_law, bins_of, product_law, released_bins
+from mechanisms.features.feature_rr import (
+    FeatureRR,
+    bin_law,
+    bins_of,
+    product_law,
+    released_bins,
+)
 from mechanisms.validation import check_integer, check_positive
 
 
@@ -47,18 +53,24 @@ class ExtractedFeatureRR:
 
     def perturb(self, values: Values, *, rng: Rng) -> Values:
         """Return the released bins of n raw records, int16, shape (n, d)."""
-        features = self.extractor.features(self.extractor.records(values, rng), backend_of(rng))
+        features = self.extractor.features(
+            self.extractor.records(values, rng), backend_of(rng)
+        )
         return self.response.perturb(features, rng=rng)
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent releases of one raw record."""
-        return self.perturb(np.repeat(np.asarray(data, np.float64)[None], size, axis=0), rng=rng)
+        return self.perturb(
+            np.repeat(np.asarray(data, np.float64)[None], size, axis=0), rng=rng
+        )
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the exact law for a raw record as Fractions."""
         rng = np.random.default_rng(0)
         records = self.extractor.records(np.asarray(data, np.float64)[None], rng)
-        return self.response.distribution(self.extractor.features(records, backend_of(rng))[0])
+        return self.response.distribution(
+            self.extractor.features(records, backend_of(rng))[0]
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +106,9 @@ class RecordFeatureRR:
         check_positive("RecordFeatureRR", "epsilon", self.epsilon)
         check_integer("RecordFeatureRR", "bins", self.bins, 2)
         if not 0 <= self.gamma <= 1:
-            raise MechanismError(f"RecordFeatureRR: expected gamma in [0, 1], got {self.gamma!r}")
+            raise MechanismError(
+                f"RecordFeatureRR: expected gamma in [0, 1], got {self.gamma!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -108,16 +122,24 @@ class RecordFeatureRR:
         backend = backend_of(rng)
         xp, records = backend.xp, self.extractor.records(values, rng)
         shares = self.extractor.shares(records, self.gamma, backend)
-        places = bins_of(self.extractor.features(records, backend), self.bins, xp)[:, :, None]
+        places = bins_of(self.extractor.features(records, backend), self.bins, xp)[
+            :, :, None
+        ]
         distances = abs(backend.array(np.arange(1, self.bins + 1)) - places)
-        weights = xp.exp(-self.epsilon * shares[:, :, None] * distances / (self.bins - 1))
+        weights = xp.exp(
+            -self.epsilon * shares[:, :, None] * distances / (self.bins - 1)
+        )
         cumulative = xp.cumsum(weights, 2)
         released = released_bins(backend, cumulative[:, :, :-1] / cumulative[:, :, -1:])
-        return xp.concatenate([released, shares], 1) if self.publish_shares else released
+        return (
+            xp.concatenate([released, shares], 1) if self.publish_shares else released
+        )
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent releases of one raw record."""
-        return self.perturb(np.repeat(np.asarray(data, np.float64)[None], size, axis=0), rng=rng)
+        return self.perturb(
+            np.repeat(np.asarray(data, np.float64)[None], size, axis=0), rng=rng
+        )
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the law for a raw record, enclosed, where there are at most 2^12 outputs.
@@ -139,7 +161,9 @@ class RecordFeatureRR:
         if not self.publish_shares:
             return law
         published = np.repeat(shares, len(law.outcomes), axis=0)
-        return FiniteLaw(np.concatenate([law.outcomes, published], axis=1), law.probabilities)
+        return FiniteLaw(
+            np.concatenate([law.outcomes, published], axis=1), law.probabilities
+        )
 
 
 def worst_loss(epsilon: float, features: int, bins: int) -> arb:
@@ -154,11 +178,18 @@ def worst_loss(epsilon: float, features: int, bins: int) -> arb:
     """
 
     def log_sum(budget: arb) -> arb:
-        return sum(((-budget * j / (bins - 1)).exp() for j in range(bins)), arb(0)).log()
+        return sum(
+            ((-budget * j / (bins - 1)).exp() for j in range(bins)), arb(0)
+        ).log()
 
     with precision():
         whole = arb(float(epsilon))
-        return whole + log_sum(whole) + (features - 1) * arb(bins).log() - features * log_sum(whole / features)
+        return (
+            whole
+            + log_sum(whole)
+            + (features - 1) * arb(bins).log()
+            - features * log_sum(whole / features)
+        )
 
 
 def safe_budget(epsilon: float, features: int, bins: int) -> float:

@@ -59,7 +59,9 @@ class Everybody:
 
     def _matrix(self, matrix: Values) -> Values:
         expected = (self.users, self.encoder.dimension)
-        if tuple(matrix.shape) != expected or not math.isfinite(float(abs(matrix).max())):
+        if tuple(matrix.shape) != expected or not math.isfinite(
+            float(abs(matrix).max())
+        ):
             raise MechanismError(
                 f"{self.name}: expected finite raw features of shape {expected}, got shape {tuple(matrix.shape)}, values "
                 f"up to {float(abs(matrix).max()) if math.prod(matrix.shape) else math.nan:g}"
@@ -89,9 +91,16 @@ class Everybody:
         """
         laws = [self.user_law(data, user) for user in range(self.users)]
         if (count := math.prod(len(law.outcomes) for law in laws)) > MAX_OUTCOMES:
-            raise MechanismError(f"{self.name}: {count} outputs, at most {MAX_OUTCOMES}; use fewer users or features")
-        sent = np.array([np.stack(rows) for rows in product(*(law.outcomes for law in laws))])
-        return FiniteLaw(sent, [math.prod(each) for each in product(*(law.probabilities for law in laws))])
+            raise MechanismError(
+                f"{self.name}: {count} outputs, at most {MAX_OUTCOMES}; use fewer users or features"
+            )
+        sent = np.array(
+            [np.stack(rows) for rows in product(*(law.outcomes for law in laws))]
+        )
+        return FiniteLaw(
+            sent,
+            [math.prod(each) for each in product(*(law.probabilities for law in laws))],
+        )
 
     def user_law(self, data: Any, user: int) -> FiniteLaw:
         """Return the exact law of one user's report, of outputs of shape (dimension,)."""
@@ -105,7 +114,10 @@ class Everybody:
         encoder, columns = self.encoder_of(records), records.shape[1]
         released = (~np.isnan(outputs)).all(axis=1).sum(axis=1)
         sent = np.nan_to_num(outputs[:, :, :columns])
-        logs = sum(encoder.log_prob(sent[:, user], record) for user, record in enumerate(records))
+        logs = sum(
+            encoder.log_prob(sent[:, user], record)
+            for user, record in enumerate(records)
+        )
         return np.where(released == columns, logs, -np.inf)
 
 
@@ -139,7 +151,9 @@ class MinMaxScaled(Everybody):
                 f"{self.encoder.low:g} and {self.encoder.high:g}"
             )
         if self.constant not in ("low", "drop"):
-            raise MechanismError(f"MinMaxScaled: expected constant='low' or 'drop', got {self.constant!r}")
+            raise MechanismError(
+                f"MinMaxScaled: expected constant='low' or 'drop', got {self.constant!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -152,7 +166,11 @@ class MinMaxScaled(Everybody):
         least = xp.amin(matrix, 0)
         width = xp.amax(matrix, 0) - least
         if self.constant == "drop":
-            matrix, least, width = matrix[:, width > 0], least[width > 0], width[width > 0]
+            matrix, least, width = (
+                matrix[:, width > 0],
+                least[width > 0],
+                width[width > 0],
+            )
         return (matrix - least) / xp.where(width > 0, width, 1.0)
 
     def encoder_of(self, records: Values) -> Any:
@@ -160,7 +178,9 @@ class MinMaxScaled(Everybody):
         columns = records.shape[1]
         if not columns:
             return Silence()
-        return replace(self.encoder, dimension=columns, sampled=min(self.encoder.m, columns))
+        return replace(
+            self.encoder, dimension=columns, sampled=min(self.encoder.m, columns)
+        )
 
 
 @dataclass(frozen=True)

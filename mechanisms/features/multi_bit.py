@@ -60,18 +60,30 @@ class MultiBit:
         check_positive("MultiBit", "epsilon", self.epsilon)
         check_integer("MultiBit", "dimension", self.dimension, 1)
         if not (math.isfinite(self.high - self.low) and self.low < self.high):
-            raise MechanismError(f"MultiBit: expected finite bounds low < high, got {self.low!r} and {self.high!r}")
+            raise MechanismError(
+                f"MultiBit: expected finite bounds low < high, got {self.low!r} and {self.high!r}"
+            )
         if self.sampled is None:
-            object.__setattr__(self, "sampled", max(1, min(self.dimension, math.floor(self.epsilon / 2.18))))
+            object.__setattr__(
+                self,
+                "sampled",
+                max(1, min(self.dimension, math.floor(self.epsilon / 2.18))),
+            )
         check_integer("MultiBit", "sampled", self.sampled, 1)
         if self.m > self.dimension:
-            raise MechanismError(f"MultiBit: expected sampled <= dimension={self.dimension}, got {self.sampled!r}")
+            raise MechanismError(
+                f"MultiBit: expected sampled <= dimension={self.dimension}, got {self.sampled!r}"
+            )
 
     @property
     def name(self) -> str:
         """The mechanism, its budget, and how many features it sends."""
         what = "OneBit" if self.m == self.dimension else "MultiBit"
-        bounds = "" if (self.low, self.high) == (0, 1) else f", low={self.low:g}, high={self.high:g}"
+        bounds = (
+            ""
+            if (self.low, self.high) == (0, 1)
+            else f", low={self.low:g}, high={self.high:g}"
+        )
         return f"{what}(epsilon={self.epsilon:g}, {self.m} of {self.dimension} features{bounds})"
 
     @property
@@ -82,7 +94,9 @@ class MultiBit:
     @cached_property
     def keep(self) -> float:
         """e^e/(e^e+1), e = ε/m: the probability of +1 at the upper bound, and of −1 at the lower, a multiple of 2^-53."""
-        return keep_probability(portion(self.epsilon, Fraction(1, self.m)) if self.m > 1 else self.epsilon)
+        return keep_probability(
+            portion(self.epsilon, Fraction(1, self.m)) if self.m > 1 else self.epsilon
+        )
 
     @property
     def slope(self) -> float:
@@ -113,7 +127,10 @@ class MultiBit:
         return on_grid(xp, (1 - self.keep) + place * self.slope)
 
     def _one_record(self, data: Any) -> Array:
-        return self._ones(self.records(np.asarray(data, np.float64)[None], np.random.default_rng(0)), np)[0]
+        return self._ones(
+            self.records(np.asarray(data, np.float64)[None], np.random.default_rng(0)),
+            np,
+        )[0]
 
     def perturb(self, values: Values, *, rng: Rng) -> Values:
         """Return one encoded record for each of n records, int8, shape (n, dimension)."""
@@ -121,16 +138,24 @@ class MultiBit:
         records = self.records(values, rng)
         sent = backend.subsets(len(records), self.dimension, self.m)
         xp = backend.xp
-        signs = xp.where(backend.uniform(*records.shape) < self._ones(records, xp), 1, -1)
+        signs = xp.where(
+            backend.uniform(*records.shape) < self._ones(records, xp), 1, -1
+        )
         return xp.asarray(signs * sent, dtype=xp.int8)
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent encodings of one record, int8, shape (size, dimension)."""
-        return self.perturb(np.repeat(np.asarray(data, np.float64)[None], size, axis=0), rng=rng)
+        return self.perturb(
+            np.repeat(np.asarray(data, np.float64)[None], size, axis=0), rng=rng
+        )
 
     def rectify(self, encoded: Values) -> Values:
         """Return unbiased estimates of the features, float64, same shape: d(β−α)/(2m·slope) x* + (α+β)/2."""
-        encoded = encoded.double() if hasattr(encoded, "double") else np.asarray(encoded, np.float64)
+        encoded = (
+            encoded.double()
+            if hasattr(encoded, "double")
+            else np.asarray(encoded, np.float64)
+        )
         return self.step * encoded + (self.low + self.high) / 2
 
     @property
@@ -140,7 +165,10 @@ class MultiBit:
 
     def variance(self, values: Any) -> Any:
         """Return the variance of the estimates of features, elementwise: (m/d)·step² − (x − (α+β)/2)²."""
-        return self.m / self.dimension * self.step**2 - (values - (self.low + self.high) / 2) ** 2
+        return (
+            self.m / self.dimension * self.step**2
+            - (values - (self.low + self.high) / 2) ** 2
+        )
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the exact law as Fractions, where there are at most 2^12 outputs.
@@ -160,13 +188,23 @@ class MultiBit:
                 row = np.zeros(self.dimension, np.int8)
                 row[list(places)] = signs
                 outcomes.append(row)
-                bits = (ones[i] if sign > 0 else 1 - ones[i] for i, sign in zip(places, signs, strict=True))
-                probabilities.append(math.prod(bits, start=Fraction(1, math.comb(self.dimension, self.m))))
+                bits = (
+                    ones[i] if sign > 0 else 1 - ones[i]
+                    for i, sign in zip(places, signs, strict=True)
+                )
+                probabilities.append(
+                    math.prod(
+                        bits, start=Fraction(1, math.comb(self.dimension, self.m))
+                    )
+                )
         return FiniteLaw(np.array(outcomes), probabilities)
 
     def envelope(self) -> Envelope:
         """Return the extremes of one bit over the whole domain, reached by each of the m bits on its own."""
-        lowest, highest = np.full(self.dimension, float(self.low)), np.full(self.dimension, float(self.high))
+        lowest, highest = (
+            np.full(self.dimension, float(self.low)),
+            np.full(self.dimension, float(self.high)),
+        )
         keep = Fraction(self.keep)
         return Envelope(
             outputs=["+1 for a feature that is sent", "-1 for a feature that is sent"],
@@ -179,12 +217,18 @@ class MultiBit:
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log probability of each output, shape (size,); -inf where not m features are sent."""
         outputs, ones = np.asarray(outputs), self._one_record(data)
-        bits = np.select([outputs > 0, outputs < 0], [np.log(ones), np.log1p(-ones)], 0.0).sum(axis=1)
+        bits = np.select(
+            [outputs > 0, outputs < 0], [np.log(ones), np.log1p(-ones)], 0.0
+        ).sum(axis=1)
         possible = np.count_nonzero(outputs, axis=1) == self.m
-        return np.where(possible, bits - math.log(math.comb(self.dimension, self.m)), -np.inf)
+        return np.where(
+            possible, bits - math.log(math.comb(self.dimension, self.m)), -np.inf
+        )
 
 
-def OneBit(epsilon: float, dimension: int, low: float = 0.0, high: float = 1.0) -> MultiBit:  # noqa: N802
+def OneBit(  # noqa: N802
+    epsilon: float, dimension: int, low: float = 0.0, high: float = 1.0
+) -> MultiBit:
     """Return the 1-bit mechanism on every feature of a record, with ε/d each: the multi-bit encoder that sends all."""
     return MultiBit(epsilon, dimension, low, high, sampled=dimension)
 

@@ -48,9 +48,15 @@ class RangeEstimates:
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the exact law as Fractions; outputs that agree are added up."""
         law = self.scaled.distribution(data)
-        outcomes, owner = np.unique(self._estimates(law.outcomes, data), axis=0, return_inverse=True)
+        outcomes, owner = np.unique(
+            self._estimates(law.outcomes, data), axis=0, return_inverse=True
+        )
         probabilities = [
-            sum(p for p, here in zip(law.probabilities, owner.ravel(), strict=True) if here == i)
+            sum(
+                p
+                for p, here in zip(law.probabilities, owner.ravel(), strict=True)
+                if here == i
+            )
             for i in range(len(outcomes))
         ]
         return FiniteLaw(outcomes, probabilities)

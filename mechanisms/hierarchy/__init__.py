@@ -3,6 +3,19 @@
 from mechanisms.hierarchy.dendrogram_step import DendrogramStep
 from mechanisms.hierarchy.neighbours import PrivateEdgeDP
 from mechanisms.hierarchy.noisy_probabilities import Thresholds
-from mechanisms.hierarchy.release import EdgeRR, HierarchicalRelease, NoisyCounts, PrivHRG
+from mechanisms.hierarchy.release import (
+    EdgeRR,
+    HierarchicalRelease,
+    NoisyCounts,
+    PrivHRG,
+)
 
-__all__ = ["DendrogramStep", "EdgeRR", "HierarchicalRelease", "NoisyCounts", "PrivHRG", "PrivateEdgeDP", "Thresholds"]
+__all__ = [
+    "DendrogramStep",
+    "EdgeRR",
+    "HierarchicalRelease",
+    "NoisyCounts",
+    "PrivHRG",
+    "PrivateEdgeDP",
+    "Thresholds",
+]

@@ -12,7 +12,9 @@ BLOCK = 8192
 """Steps for which random numbers are drawn at once."""
 
 
-def run_chain(dendrogram: Dendrogram, stages: Sequence[tuple[float, ...]], steps: int, rng: Rng) -> int:
+def run_chain(
+    dendrogram: Dendrogram, stages: Sequence[tuple[float, ...]], steps: int, rng: Rng
+) -> int:
     """Take so many steps in place and return how many moves were carried out.
 
     Each stage of a step proposes one of the 2(n−2) moves, all equally likely, and carries it out with probability
@@ -35,7 +37,9 @@ def run_chain(dendrogram: Dendrogram, stages: Sequence[tuple[float, ...]], steps
     return carried
 
 
-def exact_draw(leaves: int, layers: Sequence[Layer], weights: tuple[float, ...], rng: Rng) -> Dendrogram:
+def exact_draw(
+    leaves: int, layers: Sequence[Layer], weights: tuple[float, ...], rng: Rng
+) -> Dendrogram:
     """Return a dendrogram with probability proportional to exp(Σ weight·log L), without a chain.
 
     A uniform dendrogram is kept with probability exp(Σ weight·log L) <= 1, else drawn again: the law is exact up to the
@@ -44,6 +48,10 @@ def exact_draw(leaves: int, layers: Sequence[Layer], weights: tuple[float, ...],
     """
     while True:
         dendrogram = Dendrogram(uniform(leaves, rng), layers)
-        total = sum(weight * dendrogram.log_likelihood(layer) for layer, weight in enumerate(weights) if weight)
+        total = sum(
+            weight * dendrogram.log_likelihood(layer)
+            for layer, weight in enumerate(weights)
+            if weight
+        )
         if rng.random() < math.exp(total):
             return dendrogram

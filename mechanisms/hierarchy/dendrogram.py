@@ -71,16 +71,23 @@ class Dendrogram:
         MechanismError: If the children do not make a tree.
     """
 
-    def __init__(self, children: Sequence[tuple[int, int]], layers: Sequence[Layer] = ()) -> None:
+    def __init__(
+        self, children: Sequence[tuple[int, int]], layers: Sequence[Layer] = ()
+    ) -> None:
         self.leaves = n = len(children) + 1
-        self.children: list[list[int]] = [[] for _ in range(n)] + [list(pair) for pair in children]
+        self.children: list[list[int]] = [[] for _ in range(n)] + [
+            list(pair) for pair in children
+        ]
         self.parent = [2 * n - 1] * (2 * n - 1)
         for node in range(n, 2 * n - 1):
             for child in self.children[node]:
                 self.parent[child] = node
         given = sorted(child for pair in children for child in pair)
         self.root = self.parent.index(2 * n - 1)
-        if given != [node for node in range(2 * n - 1) if node != self.root] or len(self._from_leaves_up()) != n - 1:
+        if (
+            given != [node for node in range(2 * n - 1) if node != self.root]
+            or len(self._from_leaves_up()) != n - 1
+        ):
             raise MechanismError(
                 f"Dendrogram: expected every node but the root as one child of one node, got {children!r}"
             )
@@ -132,11 +139,16 @@ class Dendrogram:
     def counts(self, layer: int, node: int) -> tuple[int, int]:
         """Return the edges and the pairs of members across an internal node."""
         left, right = self.children[node]
-        return len(self.across[layer][node]), self.sizes[layer][left] * self.sizes[layer][right]
+        return len(self.across[layer][node]), self.sizes[layer][left] * self.sizes[
+            layer
+        ][right]
 
     def log_likelihood(self, layer: int = 0) -> float:
         """Return log L of a layer, in nats."""
-        return sum(term(*self.counts(layer, node)) for node in range(self.leaves, 2 * self.leaves - 1))
+        return sum(
+            term(*self.counts(layer, node))
+            for node in range(self.leaves, 2 * self.leaves - 1)
+        )
 
     def move(self, index: int, weights: Sequence[float]) -> Move:
         """Return move number ``index``, 0 to 2(n−2)−1, with Σ weight·(change of log L) over the layers."""
@@ -151,12 +163,20 @@ class Dendrogram:
             if weight:
                 moved, kept = len(down), len(across[r]) + len(stay)
                 change += weight * gain(
-                    ((len(across[r]), sizes[x] * sizes[y]), (len(across[p]), sizes[r] * sizes[c])),
-                    ((moved, sizes[y] * sizes[c]), (kept, (sizes[y] + sizes[c]) * sizes[x])),
+                    (
+                        (len(across[r]), sizes[x] * sizes[y]),
+                        (len(across[p]), sizes[r] * sizes[c]),
+                    ),
+                    (
+                        (moved, sizes[y] * sizes[c]),
+                        (kept, (sizes[y] + sizes[c]) * sizes[x]),
+                    ),
                 )
         return Move(r, p, x, y, c, change, parts)
 
-    def _split(self, edges: list[Edge], r: int, p: int, y: int) -> tuple[list[Edge], list[Edge]]:
+    def _split(
+        self, edges: list[Edge], r: int, p: int, y: int
+    ) -> tuple[list[Edge], list[Edge]]:
         """The edges across p with an end below y, and the others."""
         parent = self.parent
         down: list[Edge] = []
@@ -177,16 +197,22 @@ class Dendrogram:
         r, p, x, y, c = move.r, move.p, move.x, move.y, move.c
         self.children[r], self.children[p] = [y, c], [r, x]
         self.parent[c], self.parent[x] = r, p
-        for sizes, across, (down, stay) in zip(self.sizes, self.across, move.parts, strict=True):
+        for sizes, across, (down, stay) in zip(
+            self.sizes, self.across, move.parts, strict=True
+        ):
             sizes[r] = sizes[y] + sizes[c]
             across[p] = across[r] + stay
             across[r] = down
 
     def below(self) -> list[list[int]]:
         """Return the leaves below every node, ascending."""
-        found: list[list[int]] = [[leaf] for leaf in range(self.leaves)] + [[] for _ in range(self.leaves - 1)]
+        found: list[list[int]] = [[leaf] for leaf in range(self.leaves)] + [
+            [] for _ in range(self.leaves - 1)
+        ]
         for node in self._from_leaves_up():
-            found[node] = sorted(leaf for child in self.children[node] for leaf in found[child])
+            found[node] = sorted(
+                leaf for child in self.children[node] for leaf in found[child]
+            )
         return found
 
     def pair_sizes(self) -> Array:
@@ -210,7 +236,9 @@ def children_of(nested: Nested) -> list[tuple[int, int]]:
     """
     leaves = sorted(leaves_of(nested))
     if leaves != list(range(len(leaves))) or len(leaves) < 2:
-        raise MechanismError(f"children_of: expected leaves 0..n-1, each once, at least two of them, got {nested!r}")
+        raise MechanismError(
+            f"children_of: expected leaves 0..n-1, each once, at least two of them, got {nested!r}"
+        )
     children: list[tuple[int, int]] = []
 
     def number(tree: Nested) -> int:

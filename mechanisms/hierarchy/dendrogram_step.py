@@ -15,7 +15,15 @@ from auditdp.mechanism.laws import FiniteLaw
 from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.hierarchy.chain import exact_draw, run_chain
-from mechanisms.hierarchy.dendrogram import Dendrogram, Edge, Layer, Nested, balanced, children_of, uniform
+from mechanisms.hierarchy.dendrogram import (
+    Dendrogram,
+    Edge,
+    Layer,
+    Nested,
+    balanced,
+    children_of,
+    uniform,
+)
 from mechanisms.hierarchy.exact_chain import MAX_LEAVES, ExactChain, edges_of, states
 from mechanisms.hierarchy.likelihood import EQUATIONS, acceptance_rate, sensitivity
 from mechanisms.validation import bit_matrix, check_integer, check_positive
@@ -78,8 +86,13 @@ class DendrogramStep:
             ("moves", self.moves, MOVES),
         ):
             if value not in known:
-                raise MechanismError(f"DendrogramStep: expected {name} one of {known}, got {value!r}")
-        if isinstance(self.private_nodes, str) and self.private_nodes not in ("all", "data"):
+                raise MechanismError(
+                    f"DendrogramStep: expected {name} one of {known}, got {value!r}"
+                )
+        if isinstance(self.private_nodes, str) and self.private_nodes not in (
+            "all",
+            "data",
+        ):
             raise MechanismError(
                 f"DendrogramStep: expected private_nodes 'all', 'data' or node ids, got {self.private_nodes!r}"
             )
@@ -91,13 +104,22 @@ class DendrogramStep:
                 f"DendrogramStep: expected public edges (i, j), i < j, and private nodes below {self.nodes}, got "
                 f"{self.public!r} and {self.private_nodes!r}"
             )
-        if self.start not in ("balanced", "uniform") and len(children_of(self.start)) != self.nodes - 1:
-            raise MechanismError(f"DendrogramStep: expected a start with {self.nodes} leaves, got {self.start!r}")
+        if (
+            self.start not in ("balanced", "uniform")
+            and len(children_of(self.start)) != self.nodes - 1
+        ):
+            raise MechanismError(
+                f"DendrogramStep: expected a start with {self.nodes} leaves, got {self.start!r}"
+            )
 
     @property
     def name(self) -> str:
         """The mechanism, its budget, and how it departs from the exponential mechanism."""
-        how = "stationary" if self.steps is None else f"steps={self.steps}, start={self.start}"
+        how = (
+            "stationary"
+            if self.steps is None
+            else f"steps={self.steps}, start={self.start}"
+        )
         odd = [
             *(["no factor 2"] if self.factor == 1 else []),
             *([f"equation {self.equation}"] if self.equation != "19" else []),
@@ -110,7 +132,9 @@ class DendrogramStep:
     def sensitivity(self) -> float:
         """The sensitivity of log L that the acceptance is calibrated to; with V_pri from the data, the largest used."""
         nodes = self.private_nodes
-        return sensitivity(self.nodes if isinstance(nodes, str) else len(nodes), self.equation)
+        return sensitivity(
+            self.nodes if isinstance(nodes, str) else len(nodes), self.equation
+        )
 
     norm = "linf"
 
@@ -129,7 +153,9 @@ class DendrogramStep:
     def checked(self, edges: Sequence[Edge]) -> Sequence[Edge]:
         """Return private edges, or raise where one may not be private."""
         allowed = set(self._allowed_nodes)
-        wrong = [edge for edge in edges if edge in self.public or not allowed >= set(edge)]
+        wrong = [
+            edge for edge in edges if edge in self.public or not allowed >= set(edge)
+        ]
         if wrong:
             raise MechanismError(
                 f"{self.name}: {wrong[0]} may not have a private edge, since it has a public one or is not within "
@@ -139,7 +165,11 @@ class DendrogramStep:
 
     @property
     def _allowed_nodes(self) -> Sequence[int]:
-        return range(self.nodes) if isinstance(self.private_nodes, str) else sorted(self.private_nodes)
+        return (
+            range(self.nodes)
+            if isinstance(self.private_nodes, str)
+            else sorted(self.private_nodes)
+        )
 
     def members(self, edges: Sequence[Edge]) -> list[int]:
         """Return V_pri for the private edges of an input."""
@@ -152,14 +182,23 @@ class DendrogramStep:
         private = Layer(edges, self.members(edges))
         if not self.public:
             return [private]
-        return [private, Layer(self.public, {node for edge in self.public for node in edge})]
+        return [
+            private,
+            Layer(self.public, {node for edge in self.public for node in edge}),
+        ]
 
     def stages(self, members: int) -> list[tuple[float, ...]]:
         """Return the weights of the layers at each stage of a step."""
-        rate = acceptance_rate(self.epsilon, members, equation=self.equation, factor=self.factor)
+        rate = acceptance_rate(
+            self.epsilon, members, equation=self.equation, factor=self.factor
+        )
         if not self.public:
             return [(0.0,), (rate,)] if self.moves == "alternating" else [(rate,)]
-        in_turn = {"private": [(rate, 0.0)], "alternating": [(0.0, 1.0), (rate, 0.0)], "joint": [(rate, 1.0)]}
+        in_turn = {
+            "private": [(rate, 0.0)],
+            "alternating": [(0.0, 1.0), (rate, 0.0)],
+            "joint": [(rate, 1.0)],
+        }
         return [*in_turn[self.moves]]
 
     def _chain(self, edges: Sequence[Edge]) -> ExactChain:
@@ -169,7 +208,11 @@ class DendrogramStep:
     def law(self, edges: Sequence[Edge]) -> list[Any]:
         """Return the probabilities of all dendrograms, in the order of ``states(nodes)``; at most 6 nodes."""
         chain = self._chain(edges)
-        return chain.stationary_law() if self.steps is None else chain.law_after(self._start_law, self.steps)
+        return (
+            chain.stationary_law()
+            if self.steps is None
+            else chain.law_after(self._start_law, self.steps)
+        )
 
     @cached_property
     def _start_law(self) -> list[Fraction]:
@@ -184,30 +227,51 @@ class DendrogramStep:
 
     @cached_property
     def _start_children(self) -> list[tuple[int, int]]:
-        return balanced(self.nodes) if self.start == "balanced" else children_of(self.start)
+        return (
+            balanced(self.nodes)
+            if self.start == "balanced"
+            else children_of(self.start)
+        )
 
-    def draw(self, edges: Sequence[Edge], size: int, rng: Rng) -> tuple[list[Dendrogram], Array]:
+    def draw(
+        self, edges: Sequence[Edge], size: int, rng: Rng
+    ) -> tuple[list[Dendrogram], Array]:
         """Return dendrograms, and which of them each of ``size`` independent draws is, shape (size,)."""
         layers = self.layers(edges)
         if self.nodes > MAX_LEAVES:
             return [self._draw_one(layers, rng) for _ in range(size)], np.arange(size)
-        numbers, which = np.unique(self._draw_numbers(self._chain(edges), size, rng), return_inverse=True)
-        return [Dendrogram.of(states(self.nodes).dendrograms[number], layers) for number in numbers], which
+        numbers, which = np.unique(
+            self._draw_numbers(self._chain(edges), size, rng), return_inverse=True
+        )
+        return [
+            Dendrogram.of(states(self.nodes).dendrograms[number], layers)
+            for number in numbers
+        ], which
 
     def _draw_numbers(self, chain: ExactChain, size: int, rng: Rng) -> Array:
         count = len(chain.states.dendrograms)
         if self.steps is None:
             law = np.array([float(p.mid()) for p in chain.stationary_law()])
-            times = rng.standard_exponential((size, count)) / law  # each is first with its own probability
+            times = (
+                rng.standard_exponential((size, count)) / law
+            )  # each is first with its own probability
             return np.asarray(times.argmin(axis=1))
-        start = rng.integers(count, size=size) if self.start == "uniform" else np.full(size, self._start_number)
+        start = (
+            rng.integers(count, size=size)
+            if self.start == "uniform"
+            else np.full(size, self._start_number)
+        )
         return chain.run(start, self.steps, rng)
 
     def _draw_one(self, layers: Sequence[Layer], rng: Rng) -> Dendrogram:
         stages = self.stages(len(list(layers[0].members)))
         if self.steps is None:
             return exact_draw(self.nodes, layers, stages[0], rng)
-        children = uniform(self.nodes, rng) if self.start == "uniform" else self._start_children
+        children = (
+            uniform(self.nodes, rng)
+            if self.start == "uniform"
+            else self._start_children
+        )
         dendrogram = Dendrogram(children, layers)
         run_chain(dendrogram, stages, self.steps, rng)
         return dendrogram
@@ -216,8 +280,12 @@ class DendrogramStep:
         """Return ``size`` independent dendrograms, int16, shape (size, nodes·(nodes−1)/2)."""
         edges = self.private_edges(data)
         if self.nodes <= MAX_LEAVES:
-            return states(self.nodes).pair_sizes[self._draw_numbers(self._chain(edges), size, rng)]
-        return np.array([dendrogram.pair_sizes() for dendrogram in self.draw(edges, size, rng)[0]])
+            return states(self.nodes).pair_sizes[
+                self._draw_numbers(self._chain(edges), size, rng)
+            ]
+        return np.array(
+            [dendrogram.pair_sizes() for dendrogram in self.draw(edges, size, rng)[0]]
+        )
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the law as rigorous balls, for at most 6 nodes.
@@ -225,7 +293,9 @@ class DendrogramStep:
         Raises:
             MechanismError: If there are more nodes.
         """
-        return FiniteLaw(states(self.nodes).pair_sizes, self.law(self.private_edges(data)))
+        return FiniteLaw(
+            states(self.nodes).pair_sizes, self.law(self.private_edges(data))
+        )
 
 
 @dataclass(frozen=True)
@@ -242,7 +312,9 @@ class ManyPublicMoves(DendrogramStep):
         super().__post_init__()
         check_integer("ManyPublicMoves", "public_moves", self.public_moves, 1)
         if self.moves != "alternating":
-            raise MechanismError(f"ManyPublicMoves: expected moves='alternating', got {self.moves!r}")
+            raise MechanismError(
+                f"ManyPublicMoves: expected moves='alternating', got {self.moves!r}"
+            )
 
     @property
     def name(self) -> str:

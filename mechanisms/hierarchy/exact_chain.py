@@ -72,14 +72,21 @@ class States:
                 after = _clusters(tree)
                 target = self.moves[number, index] = numbers[frozenset(after)]
                 nodes = (move.r - leaves, move.p - leaves)
-                self.places[number, index] = [*nodes, *(keys[target].index(after[node]) for node in nodes)]
+                self.places[number, index] = [
+                    *nodes,
+                    *(keys[target].index(after[node]) for node in nodes),
+                ]
         self.splits = np.array([_splits(tree) for tree in trees])
         self.pair_sizes = np.array([tree.pair_sizes() for tree in trees])
 
     def number(self, children: Sequence[tuple[int, int]]) -> int:
         """Return the number of the dendrogram with these children of internal nodes, whichever child is written first."""
         wanted = frozenset(_clusters(Dendrogram(children)))
-        return next(k for k, tree in enumerate(self.dendrograms) if frozenset(_clusters(Dendrogram.of(tree))) == wanted)
+        return next(
+            k
+            for k, tree in enumerate(self.dendrograms)
+            if frozenset(_clusters(Dendrogram.of(tree))) == wanted
+        )
 
     def counts(self, layer: Layer) -> list[list[tuple[int, int]]]:
         """Return for every dendrogram the (edges, pairs of members) across each of its n−1 internal nodes."""
@@ -88,8 +95,14 @@ class States:
             matrix[i, j] = matrix[j, i] = 1
         is_member = np.isin(np.arange(self.leaves), list(layer.members))
         above = np.triu_indices(self.leaves, 1)
-        edges, pairs = self.splits @ matrix[above], self.splits @ np.outer(is_member, is_member)[above].astype(np.int64)
-        return [list(zip(e, n, strict=True)) for e, n in zip(edges.tolist(), pairs.tolist(), strict=True)]
+        edges, pairs = (
+            self.splits @ matrix[above],
+            self.splits @ np.outer(is_member, is_member)[above].astype(np.int64),
+        )
+        return [
+            list(zip(e, n, strict=True))
+            for e, n in zip(edges.tolist(), pairs.tolist(), strict=True)
+        ]
 
 
 def _clusters(tree: Dendrogram) -> list[tuple[int, ...]]:
@@ -150,14 +163,20 @@ class ExactChain:
         table = np.ones((len(self.stages), *self.states.moves.shape))
         for at in np.ndindex(table.shape):
             change = sum(
-                (weight * self._gain(layer, at[1], at[2]) for layer, weight in enumerate(self.stages[at[0]]) if weight),
+                (
+                    weight * self._gain(layer, at[1], at[2])
+                    for layer, weight in enumerate(self.stages[at[0]])
+                    if weight
+                ),
                 0.0,
             )
             table[at] = math.exp(min(0.0, change))
         return table
 
     def _gain(self, layer: int, number: int, index: int) -> float:
-        before, after = (self.counts[layer][k] for k in (number, self.states.moves[number, index]))
+        before, after = (
+            self.counts[layer][k] for k in (number, self.states.moves[number, index])
+        )
         r, p, after_r, after_p = self.states.places[number, index]
         return gain((before[r], before[p]), (after[after_r], after[after_p]))
 
@@ -185,7 +204,8 @@ class ExactChain:
     def _step(self) -> arb_mat:
         """The transition matrix of one step, all stages in turn."""
         first, *rest = (
-            arb_mat([[ball(p) for p in row] for row in self._kernel(stage)]) for stage in range(len(self.stages))
+            arb_mat([[ball(p) for p in row] for row in self._kernel(stage)])
+            for stage in range(len(self.stages))
         )
         return reduce(mul, rest, first)
 
@@ -196,7 +216,9 @@ class ExactChain:
         rows = [[Fraction(0)] * count for _ in range(count)]
         for number in range(count):
             for index in range(proposals):
-                rows[number][moves[number, index]] += met(self.acceptance[stage, number, index]) / proposals
+                rows[number][moves[number, index]] += (
+                    met(self.acceptance[stage, number, index]) / proposals
+                )
             rows[number][number] += 1 - sum(rows[number], Fraction(0))
         return rows
 
@@ -216,7 +238,9 @@ class ExactChain:
     def _fixed_point(self) -> list[arb]:
         """Solve law·(step − 1) = 0, sum of law = 1; the last equation replaces one that follows from the others."""
         step, count = self._step, len(self.states.dendrograms)
-        equations = [[step[j, i] - (i == j) for j in range(count)] for i in range(count - 1)]
+        equations = [
+            [step[j, i] - (i == j) for j in range(count)] for i in range(count - 1)
+        ]
         solved = arb_mat([*equations, [arb(1)] * count]).solve(
             arb_mat([[arb(int(i == count - 1))] for i in range(count)])
         )
@@ -235,7 +259,9 @@ class ExactChain:
 
     def log_likelihoods(self, layer: int) -> Array:
         """Return log L of one layer for every dendrogram, float64, shape (K,)."""
-        return np.array([sum(term(*count) for count in here) for here in self.counts[layer]])
+        return np.array(
+            [sum(term(*count) for count in here) for here in self.counts[layer]]
+        )
 
 
 def met(probability: float) -> Fraction:

@@ -38,7 +38,9 @@ def term(edges: int, pairs: int) -> float:
     """Return f_N(e), the log likelihood of one internal node, in nats; 0 where all pairs are edges or none is."""
     if edges in (0, pairs):
         return 0.0
-    return edges * math.log(edges / pairs) + (pairs - edges) * math.log1p(-edges / pairs)
+    return edges * math.log(edges / pairs) + (pairs - edges) * math.log1p(
+        -edges / pairs
+    )
 
 
 @lru_cache(maxsize=2**12)
@@ -77,16 +79,22 @@ def sensitivity(leaves: int, equation: str = "19") -> float:
         MechanismError: If the equation is not one of them.
     """
     if equation not in EQUATIONS:
-        raise MechanismError(f"sensitivity: expected equation '19' or '15', got {equation!r}")
+        raise MechanismError(
+            f"sensitivity: expected equation '19' or '15', got {equation!r}"
+        )
     pairs = most_pairs(leaves)
     if pairs < 2:
         return math.inf if equation == "15" and pairs else 0.0
     with precision():
         step = (1 + arb(1) / (pairs - 1)).log()
-        return upwards(arb(pairs).log() + (step if equation == "15" else (pairs - 1) * step))
+        return upwards(
+            arb(pairs).log() + (step if equation == "15" else (pairs - 1) * step)
+        )
 
 
-def acceptance_rate(epsilon: float, leaves: int, *, equation: str = "19", factor: int = 2) -> float:
+def acceptance_rate(
+    epsilon: float, leaves: int, *, equation: str = "19", factor: int = 2
+) -> float:
     """Return ε/(factor·Δ), what a change of log L is multiplied with, rounded down; 0 where log L cannot change.
 
     With at most two leaves every dendrogram has likelihood 1.

@@ -35,7 +35,9 @@ class PrivateEdgeDP:
 
     def __post_init__(self) -> None:
         if not self.candidates:
-            raise AdjacencyError(f"PrivateEdgeDP: no pair of {self.private_nodes!r} is free for a private edge")
+            raise AdjacencyError(
+                f"PrivateEdgeDP: no pair of {self.private_nodes!r} is free for a private edge"
+            )
 
     @property
     def name(self) -> str:
@@ -49,10 +51,16 @@ class PrivateEdgeDP:
     @property
     def candidates(self) -> list[Edge]:
         """The pairs that may have a private edge."""
-        return [pair for pair in combinations(range(self.nodes), 2) if self._may_be_private(pair)]
+        return [
+            pair
+            for pair in combinations(range(self.nodes), 2)
+            if self._may_be_private(pair)
+        ]
 
     def _may_be_private(self, edge: Edge) -> bool:
-        return edge not in self.public and (self.private_nodes is None or set(edge) <= set(self.private_nodes))
+        return edge not in self.public and (
+            self.private_nodes is None or set(edge) <= set(self.private_nodes)
+        )
 
     @property
     def _flips(self) -> Flips:
@@ -64,13 +72,18 @@ class PrivateEdgeDP:
         for matrix in (pair.data, pair.neighbour):
             edges = [(int(i), int(j)) for i, j in np.argwhere(np.triu(matrix))]
             if wrong := [edge for edge in edges if not self._may_be_private(edge)]:
-                raise AdjacencyError(f"{self.name}: {wrong} may not have private edges: {pair}")
+                raise AdjacencyError(
+                    f"{self.name}: {wrong} may not have private edges: {pair}"
+                )
 
     def pairs(self) -> list[Pair]:
         """Return no private edges and all that may be, each with and without one edge."""
         flips = self._flips
         *rest, last = flips.places
-        named = [flips.pair([], last, "no private edge + 1"), flips.pair(rest, last, "all private edges - 1")]
+        named = [
+            flips.pair([], last, "no private edge + 1"),
+            flips.pair(rest, last, "all private edges - 1"),
+        ]
         return named if rest else named[:1]
 
     def exhaustive(self) -> list[Pair] | None:

@@ -45,16 +45,20 @@ class Thresholds:
         check_positive("CalculateNoisyProb", "epsilon", self.epsilon)
         for name, value in (("tau1", self.tau1), ("tau2", self.tau2)):
             if not value > 0:
-                raise MechanismError(f"CalculateNoisyProb: expected {name} > 0 (infinite: never pool), got {value!r}")
+                raise MechanismError(
+                    f"CalculateNoisyProb: expected {name} > 0 (infinite: never pool), got {value!r}"
+                )
         if self.draws not in DRAWS:
-            raise MechanismError(f"CalculateNoisyProb: expected draws one of {DRAWS}, got {self.draws!r}")
+            raise MechanismError(
+                f"CalculateNoisyProb: expected draws one of {DRAWS}, got {self.draws!r}"
+            )
 
     def pools(self, left: int, right: int) -> bool:
         """Return whether a node with so many private nodes on either side pools what is below it."""
         pairs, all_pairs = left * right, (left + right) * (left + right - 1) / 2
-        return (math.inf if not pairs else 1 / (self.epsilon * pairs)) >= self.tau1 and (
-            1 / (self.epsilon * all_pairs) >= self.tau2
-        )
+        return (
+            math.inf if not pairs else 1 / (self.epsilon * pairs)
+        ) >= self.tau1 and (1 / (self.epsilon * all_pairs) >= self.tau2)
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,12 @@ def noisy_counts(dendrogram: Dendrogram, thresholds: Thresholds) -> list[NoisyCo
             found += [NoisyCount((inner,), below, pairs) for inner in below]
         else:
             found += [
-                NoisyCount((inner,), _splitting_below(dendrogram, inner), math.comb(sizes[inner], 2)) for inner in below
+                NoisyCount(
+                    (inner,),
+                    _splitting_below(dendrogram, inner),
+                    math.comb(sizes[inner], 2),
+                )
+                for inner in below
             ]
     return found
 
@@ -117,7 +126,9 @@ def _splitting_below(dendrogram: Dendrogram, top: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def drawn_probability(ones: int, zeros: int, count: int, pairs: int, scale: float) -> arb:
+def drawn_probability(
+    ones: int, zeros: int, count: int, pairs: int, scale: float
+) -> arb:
     """Return E[p^ones (1−p)^zeros] for p = (count + Lap(scale))/pairs clipped to [0, 1], enclosed.
 
     The chance that given pairs with one noisy probability become just these edges and non-edges.
@@ -129,7 +140,13 @@ def drawn_probability(ones: int, zeros: int, count: int, pairs: int, scale: floa
             """Integrate over an interval on which the noise has one sign."""
 
             def integrand(x: acb, _: Any) -> acb:
-                return (x / pairs) ** ones * (1 - x / pairs) ** zeros * rate / 2 * (sign * rate * (x - count)).exp()
+                return (
+                    (x / pairs) ** ones
+                    * (1 - x / pairs) ** zeros
+                    * rate
+                    / 2
+                    * (sign * rate * (x - count)).exp()
+                )
 
             return acb.integral(integrand, acb(low), acb(high)).real
 

@@ -19,7 +19,12 @@ from mechanisms.graphs import Graph
 from mechanisms.hierarchy.dendrogram import Dendrogram, Edge, Nested
 from mechanisms.hierarchy.dendrogram_step import DendrogramStep
 from mechanisms.hierarchy.exact_chain import states
-from mechanisms.hierarchy.noisy_probabilities import NoisyCount, Thresholds, drawn_probability, noisy_counts
+from mechanisms.hierarchy.noisy_probabilities import (
+    NoisyCount,
+    Thresholds,
+    drawn_probability,
+    noisy_counts,
+)
 from mechanisms.rounding import laplace_scale
 from mechanisms.validation import all_bits
 
@@ -52,7 +57,9 @@ class HierarchicalRelease:
     @property
     def name(self) -> str:
         """The mechanism, its parts and their readings."""
-        draws = "" if self.thresholds.draws == "one" else f", {self.thresholds.draws} draws"
+        draws = (
+            "" if self.thresholds.draws == "one" else f", {self.thresholds.draws} draws"
+        )
         return f"HierarchicalRelease({self.step.name}, epsilon2={self.thresholds.epsilon:g}{draws})"
 
     @cached_property
@@ -75,14 +82,23 @@ class HierarchicalRelease:
         bits = np.zeros(len(np.triu_indices(self.step.nodes, 1)[0]), np.int8)
         for i, j in self.step.public:
             bits[self._positions[i, j]] = 1
-        return bits, ~np.outer(is_member, is_member)[np.triu_indices(self.step.nodes, 1)]
+        return bits, ~np.outer(is_member, is_member)[
+            np.triu_indices(self.step.nodes, 1)
+        ]
 
-    def _drawn(self, dendrogram: Dendrogram, count: NoisyCount, members: Sequence[int]) -> Array:
+    def _drawn(
+        self, dendrogram: Dendrogram, count: NoisyCount, members: Sequence[int]
+    ) -> Array:
         """The positions of the pairs that are drawn with one noisy probability."""
         below = dendrogram.below()
         found = [
             self._positions[
-                np.ix_(*(np.intersect1d(below[child], members) for child in dendrogram.children[node]))
+                np.ix_(
+                    *(
+                        np.intersect1d(below[child], members)
+                        for child in dendrogram.children[node]
+                    )
+                )
             ].ravel()
             for node in count.drawn
         ]
@@ -98,9 +114,13 @@ class HierarchicalRelease:
         for number, dendrogram in enumerate(found):
             rows = np.flatnonzero(which == number)
             for count in noisy_counts(dendrogram, self.thresholds):
-                noisy = (count.value(dendrogram) + rng.laplace(0.0, self.scale, len(rows))) / count.pairs
+                noisy = (
+                    count.value(dendrogram) + rng.laplace(0.0, self.scale, len(rows))
+                ) / count.pairs
                 places = self._drawn(dendrogram, count, members)
-                outputs[np.ix_(rows, places)] = rng.random((len(rows), len(places))) < noisy[:, None]
+                outputs[np.ix_(rows, places)] = (
+                    rng.random((len(rows), len(places))) < noisy[:, None]
+                )
         return outputs
 
     def distribution(self, data: Array) -> FiniteLaw:
@@ -120,20 +140,30 @@ class HierarchicalRelease:
         outcomes = outcomes[(outcomes[:, copied] == public[copied]).all(axis=1)]
         with precision():
             totals = [arb(0)] * len(outcomes)
-            for nested, weight in zip(states(self.step.nodes).dendrograms, self.step.law(edges), strict=True):
+            for nested, weight in zip(
+                states(self.step.nodes).dendrograms, self.step.law(edges), strict=True
+            ):
                 dendrogram = Dendrogram.of(nested, self.step.layers(edges))
                 given = self._law_given(dendrogram, outcomes, self.step.members(edges))
-                totals = [total + weight * p for total, p in zip(totals, given, strict=True)]
+                totals = [
+                    total + weight * p for total, p in zip(totals, given, strict=True)
+                ]
         return FiniteLaw(outcomes, totals)
 
-    def _law_given(self, dendrogram: Dendrogram, outcomes: Array, members: Sequence[int]) -> list[arb]:
+    def _law_given(
+        self, dendrogram: Dendrogram, outcomes: Array, members: Sequence[int]
+    ) -> list[arb]:
         """The probability of each graph, given the dendrogram."""
         given = [arb(1)] * len(outcomes)
         for count in noisy_counts(dendrogram, self.thresholds):
             places = self._drawn(dendrogram, count, members)
-            value, ones = count.value(dendrogram), outcomes[:, places].sum(axis=1).tolist()
+            value, ones = (
+                count.value(dendrogram),
+                outcomes[:, places].sum(axis=1).tolist(),
+            )
             given = [
-                p * drawn_probability(k, len(places) - k, value, count.pairs, self.scale)
+                p
+                * drawn_probability(k, len(places) - k, value, count.pairs, self.scale)
                 for p, k in zip(given, ones, strict=True)
             ]
         return given
@@ -150,10 +180,15 @@ class HierarchicalRelease:
         public = np.array(self.step.public, np.int64).reshape(-1, 2).T
         released = [public[:, ~np.isin(public, members).all(axis=0)]]
         for count in noisy_counts(dendrogram, self.thresholds):
-            noisy = (count.value(dendrogram) + rng.laplace(0.0, self.scale)) / count.pairs
+            noisy = (
+                count.value(dendrogram) + rng.laplace(0.0, self.scale)
+            ) / count.pairs
             for node in count.drawn:
                 left, right = (below[child] for child in dendrogram.children[node])
-                row, column = np.divmod(bernoulli_cells(len(left) * len(right), min(noisy, 1.0), rng), len(right))
+                row, column = np.divmod(
+                    bernoulli_cells(len(left) * len(right), min(noisy, 1.0), rng),
+                    len(right),
+                )
                 released.append(np.stack([left[row], right[column]]))
         return Graph.of(graph.nodes, np.concatenate(released, axis=1))
 
@@ -177,9 +212,14 @@ def PrivHRG(  # noqa: N802 - reads as the mechanism it returns
         start: Where the chain starts.
         readings: ``tau1``, ``tau2``, ``draws`` of ``Thresholds``; others go to ``DendrogramStep``.
     """
-    perturbed = {name: readings.pop(name) for name in ("tau1", "tau2", "draws") if name in readings}
+    perturbed = {
+        name: readings.pop(name)
+        for name in ("tau1", "tau2", "draws")
+        if name in readings
+    }
     return HierarchicalRelease(
-        DendrogramStep(epsilon1, nodes, steps=steps, start=start, **readings), Thresholds(epsilon2, **perturbed)
+        DendrogramStep(epsilon1, nodes, steps=steps, start=start, **readings),
+        Thresholds(epsilon2, **perturbed),
     )
 
 
@@ -196,8 +236,15 @@ def EdgeRR(  # noqa: N802 - reads as the mechanism it returns
 
     Arguments are those of ``PrivHRG``; every reading can be replaced.
     """
-    printed = {"factor": 1, "equation": "15", "moves": "alternating", "private_nodes": "data"}
-    return PrivHRG(epsilon1, epsilon2, nodes, steps=steps, start=start, **{**printed, **readings})
+    printed = {
+        "factor": 1,
+        "equation": "15",
+        "moves": "alternating",
+        "private_nodes": "data",
+    }
+    return PrivHRG(
+        epsilon1, epsilon2, nodes, steps=steps, start=start, **{**printed, **readings}
+    )
 
 
 @dataclass(frozen=True)
@@ -226,7 +273,11 @@ class NoisyCounts(LaplaceMessage):
 
     def distribution(self, data: Array) -> LaplaceLaw:
         """Return the law: one coordinate per draw of noise."""
-        placed = Dendrogram.of(self.dendrogram, self._step.layers(self._step.private_edges(data)))
+        placed = Dendrogram.of(
+            self.dendrogram, self._step.layers(self._step.private_edges(data))
+        )
         counts = noisy_counts(placed, self.thresholds)
         values = np.array([count.value(placed) for count in counts], float)
-        return LaplaceLaw(values, np.full(len(counts), laplace_scale(1, self.thresholds.epsilon)))
+        return LaplaceLaw(
+            values, np.full(len(counts), laplace_scale(1, self.thresholds.epsilon))
+        )

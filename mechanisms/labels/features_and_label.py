@@ -35,24 +35,42 @@ class FeaturesAndLabel:
         """Both parts."""
         return f"{self.encoder.name} and {self.response.name}"
 
-    def perturb(self, features: Values, labels: Values, *, rng: Rng) -> tuple[Values, Values]:
+    def perturb(
+        self, features: Values, labels: Values, *, rng: Rng
+    ) -> tuple[Values, Values]:
         """Return encoded features, int8, shape (n, dimension), and noisy labels, int16, shape (n,)."""
-        return self.encoder.perturb(features, rng=rng), self.response.perturb(labels, rng=rng)
+        return self.encoder.perturb(features, rng=rng), self.response.perturb(
+            labels, rng=rng
+        )
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent releases of one record."""
         features, label = data[:-1], data[-1]
-        encoded, noisy = self.encoder(features, size, rng=rng), self.response(label, size, rng=rng)
+        encoded, noisy = (
+            self.encoder(features, size, rng=rng),
+            self.response(label, size, rng=rng),
+        )
         return np.concatenate([encoded, noisy[:, None]], axis=1)
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the exact law as Fractions: the product of both."""
-        encoder, response = self.encoder.distribution(data[:-1]), self.response.distribution(data[-1])
-        outcomes = [[*features, label] for features in encoder.outcomes for label in response.outcomes]
-        probabilities = [p * q for p in encoder.probabilities for q in response.probabilities]
+        encoder, response = (
+            self.encoder.distribution(data[:-1]),
+            self.response.distribution(data[-1]),
+        )
+        outcomes = [
+            [*features, label]
+            for features in encoder.outcomes
+            for label in response.outcomes
+        ]
+        probabilities = [
+            p * q for p in encoder.probabilities for q in response.probabilities
+        ]
         return FiniteLaw(np.array(outcomes, np.int16), probabilities)
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log probability of each output, shape (size,)."""
         features, labels = outputs[:, :-1], outputs[:, -1]
-        return self.encoder.log_prob(features, data[:-1]) + self.response.log_prob(labels, data[-1])
+        return self.encoder.log_prob(features, data[:-1]) + self.response.log_prob(
+            labels, data[-1]
+        )

@@ -77,7 +77,9 @@ class LabelRR:
 
     def _labels(self, values: Values, rng: Rng) -> Values:
         labels = backend_of(rng).array(values)
-        if labels.ndim != 1 or not bool(((labels >= 0) & (labels < self.classes) & (labels == labels.round())).all()):
+        if labels.ndim != 1 or not bool(
+            ((labels >= 0) & (labels < self.classes) & (labels == labels.round())).all()
+        ):
             raise MechanismError(
                 f"{self.name}: expected labels of shape (n,), integers from 0 to {self.classes - 1}, got {brief(values)}; "
                 "number the classes from 0"
@@ -85,7 +87,11 @@ class LabelRR:
         return labels
 
     def _label(self, data: Any) -> int:
-        return int(self._labels(np.asarray(data, np.float64)[None], np.random.default_rng(0))[0])
+        return int(
+            self._labels(np.asarray(data, np.float64)[None], np.random.default_rng(0))[
+                0
+            ]
+        )
 
     def perturb(self, values: Values, *, rng: Rng) -> Values:
         """Return one noisy label for each of n labels, int16, shape (n,).
@@ -95,20 +101,30 @@ class LabelRR:
         backend = backend_of(rng)
         labels = self._labels(values, rng)
         xp = backend.xp
-        stretch = xp.asarray(backend.uniform(len(labels)) * GRID, dtype=xp.int64) // int(self.other * GRID)
+        stretch = xp.asarray(
+            backend.uniform(len(labels)) * GRID, dtype=xp.int64
+        ) // int(self.other * GRID)
         step = xp.where(stretch < self.classes - 1, stretch + 1, 0)
         return xp.asarray((labels + step) % self.classes, dtype=xp.int16)
 
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy labels, int16, shape (size,)."""
-        return self.perturb(np.repeat(np.asarray(data, np.float64)[None], size), rng=rng)
+        return self.perturb(
+            np.repeat(np.asarray(data, np.float64)[None], size), rng=rng
+        )
 
     def distribution(self, data: Any) -> FiniteLaw:
         """Return the exact law as Fractions."""
         label = self._label(data)
         outcomes = np.arange(self.classes, dtype=np.int16)
-        return FiniteLaw(outcomes, [self.true if label == y else self.other for y in outcomes])
+        return FiniteLaw(
+            outcomes, [self.true if label == y else self.other for y in outcomes]
+        )
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
         """Return the log probability of each output, shape (size,)."""
-        return np.where(np.asarray(outputs) == self._label(data), np.log(float(self.true)), np.log(float(self.other)))
+        return np.where(
+            np.asarray(outputs) == self._label(data),
+            np.log(float(self.true)),
+            np.log(float(self.other)),
+        )

@@ -17,7 +17,14 @@ from auditdp.mechanism.laws import FiniteLaw, ball, precision
 from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.rounding import keep_probability, laplace_scale, portion, remaining
-from mechanisms.validation import all_bits, bit_list, bit_matrix, check_integer, check_positive, rows_of
+from mechanisms.validation import (
+    all_bits,
+    bit_list,
+    bit_matrix,
+    check_integer,
+    check_positive,
+    rows_of,
+)
 
 MAX_OUTCOMES = 2**16
 
@@ -60,22 +67,32 @@ class LinkMessage:
     @cached_property
     def keep(self) -> float:
         """The probability of keeping a bit."""
-        return keep_probability(remaining(self.epsilon, portion(self.epsilon, self.share)))
+        return keep_probability(
+            remaining(self.epsilon, portion(self.epsilon, self.share))
+        )
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent messages, int8, shape (size, k + 1)."""
         bits = bit_list(self.name, data)
         noisy = bits ^ (rng.random((size, len(bits))) >= self.keep)
         degree = bits.sum() + rng.laplace(0.0, self.scale, size)
-        return np.column_stack([noisy, np.clip(np.floor(degree), -1, len(bits))]).astype(np.int8)
+        return np.column_stack(
+            [noisy, np.clip(np.floor(degree), -1, len(bits))]
+        ).astype(np.int8)
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the exact law."""
         bits = bit_list(self.name, data)
         k, p = len(bits), Fraction(self.keep)
         lists = all_bits(k)
-        of_lists = [p ** (k - flips) * (1 - p) ** flips for flips in (lists != bits).sum(axis=1).tolist()]
-        cells = FiniteLaw(np.arange(-1, k + 1, dtype=np.int8)[:, None], self._cells(int(bits.sum()), k))
+        of_lists = [
+            p ** (k - flips) * (1 - p) ** flips
+            for flips in (lists != bits).sum(axis=1).tolist()
+        ]
+        cells = FiniteLaw(
+            np.arange(-1, k + 1, dtype=np.int8)[:, None],
+            self._cells(int(bits.sum()), k),
+        )
         return _product([FiniteLaw(lists, of_lists), cells])
 
     def _cells(self, degree: int, k: int) -> list[arb]:
@@ -116,11 +133,15 @@ class LinkMessages:
         return f"{self.message.name} of {self.nodes} users, {self.runs} times"
 
     def _lists(self, data: Any) -> list[Array]:
-        return [*rows_of(bit_matrix(self.name, data, self.nodes, symmetric=False))] * self.runs
+        return [
+            *rows_of(bit_matrix(self.name, data, self.nodes, symmetric=False))
+        ] * self.runs
 
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent sets of messages."""
-        return np.concatenate([self.message(row, size, rng=rng) for row in self._lists(data)], axis=1)
+        return np.concatenate(
+            [self.message(row, size, rng=rng) for row in self._lists(data)], axis=1
+        )
 
     def distribution(self, data: Any) -> FiniteLaw:
         """Return the exact law.
@@ -143,8 +164,16 @@ def posterior(links: Array | int, prior: float, flip: float) -> Any:
         flip: Probability with which a bit is flipped.
     """
     x, p = np.asarray(links), flip
-    edge = 0.5 * (x - 1) * (x - 2) * p**2 + 0.5 * x * (x - 1) * (1 - p) ** 2 - x * (x - 2) * p * (1 - p)
-    none = 0.5 * (x - 1) * (x - 2) * (1 - p) ** 2 + 0.5 * x * (x - 1) * p**2 - x * (x - 2) * p * (1 - p)
+    edge = (
+        0.5 * (x - 1) * (x - 2) * p**2
+        + 0.5 * x * (x - 1) * (1 - p) ** 2
+        - x * (x - 2) * p * (1 - p)
+    )
+    none = (
+        0.5 * (x - 1) * (x - 2) * (1 - p) ** 2
+        + 0.5 * x * (x - 1) * p**2
+        - x * (x - 2) * p * (1 - p)
+    )
     return edge * prior / (edge * prior + none * (1 - prior))
 
 
@@ -154,8 +183,13 @@ def _product(laws: Sequence[FiniteLaw]) -> FiniteLaw:
     def beside(left: FiniteLaw, right: FiniteLaw) -> FiniteLaw:
         many, few = len(left.outcomes), len(right.outcomes)
         if many * few > MAX_OUTCOMES:
-            raise MechanismError(f"the law has {many * few} outcomes, expected at most {MAX_OUTCOMES}; use fewer nodes")
-        outcomes = np.concatenate([np.repeat(left.outcomes, few, axis=0), np.tile(right.outcomes, (many, 1))], axis=1)
+            raise MechanismError(
+                f"the law has {many * few} outcomes, expected at most {MAX_OUTCOMES}; use fewer nodes"
+            )
+        outcomes = np.concatenate(
+            [np.repeat(left.outcomes, few, axis=0), np.tile(right.outcomes, (many, 1))],
+            axis=1,
+        )
         with precision():
             return FiniteLaw(outcomes, [a * b for a in left.balls for b in right.balls])
 

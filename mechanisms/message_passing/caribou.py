@@ -82,9 +82,14 @@ class Hop:
         """Return c(α₁ Â·rows + (1 − α₁)·mean) + βx₀; rows may have leading axes."""
         matrix = bit_matrix(self.name, data, self.nodes).astype(float)
         degrees = matrix.sum(axis=1)
-        roots = np.divide(1, np.sqrt(degrees), out=np.zeros(self.nodes), where=degrees > 0)
+        roots = np.divide(
+            1, np.sqrt(degrees), out=np.zeros(self.nodes), where=degrees > 0
+        )
         passed = (roots[:, None] * matrix * roots) @ rows
-        return self.lipschitz * (self.share * passed + (1 - self.share) * mean) + self.residual * self.public
+        return (
+            self.lipschitz * (self.share * passed + (1 - self.share) * mean)
+            + self.residual * self.public
+        )
 
     def location(self, data: Array) -> Array:
         """Return the hop before the noise, shape (nodes·features,)."""
@@ -142,10 +147,14 @@ class FeaturesAgree:
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent counts."""
-        rows = self.embedding(data, size, rng=rng).reshape(size, self.embedding.nodes, -1)
+        rows = self.embedding(data, size, rng=rng).reshape(
+            size, self.embedding.nodes, -1
+        )
         return (np.ptp(rows, axis=2) == 0).sum(axis=1, dtype=np.int8)[:, None]
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the law for noise of real numbers: the number of isolated nodes, with probability 1."""
         matrix = bit_matrix(self.name, data, self.embedding.nodes)
-        return FiniteLaw(np.array([[(matrix.sum(axis=1) == 0).sum()]], np.int8), [Fraction(1)])
+        return FiniteLaw(
+            np.array([[(matrix.sum(axis=1) == 0).sum()]], np.int8), [Fraction(1)]
+        )

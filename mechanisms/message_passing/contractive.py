@@ -59,7 +59,9 @@ class ContractiveIterations:
         check_positive("ContractiveIterations", "sigma", self.sigma)
         check_integer("ContractiveIterations", "hops", self.hops, 1)
         if not 0 < self.lipschitz < 1:
-            raise MechanismError(f"ContractiveIterations: expected lipschitz in (0, 1), got {self.lipschitz!r}")
+            raise MechanismError(
+                f"ContractiveIterations: expected lipschitz in (0, 1), got {self.lipschitz!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -69,13 +71,22 @@ class ContractiveIterations:
     @property
     def mu(self) -> float:
         """The claimed μ, and a relative 1e-9 for rounding."""
-        return math.sqrt(counted_hops(self.lipschitz, self.hops)) * self.sensitivity / self.sigma * (1 + 1e-9)
+        return (
+            math.sqrt(counted_hops(self.lipschitz, self.hops))
+            * self.sensitivity
+            / self.sigma
+            * (1 + 1e-9)
+        )
 
     def __call__(self, data: int, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent last hops, float64, shape (size, 1)."""
         state = np.zeros((size, 1))
         for _ in range(self.hops):
-            state = self.lipschitz * state + self.sensitivity * data + self.sigma * rng.standard_normal((size, 1))
+            state = (
+                self.lipschitz * state
+                + self.sensitivity * data
+                + self.sigma * rng.standard_normal((size, 1))
+            )
         return state
 
     @cached_property
@@ -86,7 +97,9 @@ class ContractiveIterations:
     def distribution(self, data: int) -> GaussianLaw:
         """Return the law of the last hop."""
         shift = self.sensitivity * data * self._weights.sum()
-        return GaussianLaw(np.array([shift]), float(self.sigma * np.linalg.norm(self._weights)))
+        return GaussianLaw(
+            np.array([shift]), float(self.sigma * np.linalg.norm(self._weights))
+        )
 
 
 @dataclass(frozen=True)
@@ -98,8 +111,12 @@ class AllIterations(ContractiveIterations):
 
     def __call__(self, data: int, size: int, *, rng: Rng) -> Array:
         """Return what the hops of ``size`` independent iterations add."""
-        return self.sensitivity * data + self.sigma * rng.standard_normal((size, self.hops))
+        return self.sensitivity * data + self.sigma * rng.standard_normal(
+            (size, self.hops)
+        )
 
     def distribution(self, data: int) -> GaussianLaw:
         """Return the law of what the hops add."""
-        return GaussianLaw(np.full(self.hops, float(self.sensitivity * data)), self.sigma)
+        return GaussianLaw(
+            np.full(self.hops, float(self.sensitivity * data)), self.sigma
+        )

@@ -51,14 +51,20 @@ class NeighbourEmbedding:
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise, rounded up."""
-        return self.noise * self.norm_scale * math.sqrt(2 * self.max_degree) * (1 + 1e-12)
+        return (
+            self.noise * self.norm_scale * math.sqrt(2 * self.max_degree) * (1 + 1e-12)
+        )
 
     def location(self, data: Array) -> Array:
         """Return the rows along w before the noise, float64, shape (others,)."""
         bits = bit_list(self.name, data)
         if bits.sum() > self.max_degree:
-            raise MechanismError(f"{self.name}: expected at most {self.max_degree} ones, got {bits.sum()}")
-        return bits.astype(float) * (self.norm_scale if self.weight is None else self.weight)
+            raise MechanismError(
+                f"{self.name}: expected at most {self.max_degree} ones, got {bits.sum()}"
+            )
+        return bits.astype(float) * (
+            self.norm_scale if self.weight is None else self.weight
+        )
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent embeddings along w."""

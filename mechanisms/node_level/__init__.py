@@ -4,4 +4,10 @@ from mechanisms.node_level.replacement import DrawnWithReplacementLower
 from mechanisms.node_level.symmetric_laplace import SymmetricLaplace, WithinBall
 from mechanisms.node_level.thresholds import Beyond, ClippedAtPercentile
 
-__all__ = ["Beyond", "ClippedAtPercentile", "DrawnWithReplacementLower", "SymmetricLaplace", "WithinBall"]
+__all__ = [
+    "Beyond",
+    "ClippedAtPercentile",
+    "DrawnWithReplacementLower",
+    "SymmetricLaplace",
+    "WithinBall",
+]

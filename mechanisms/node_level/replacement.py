@@ -26,7 +26,9 @@ class DrawnWithReplacement(NodeLevel):
     @property
     def describes(self) -> DrawnWithReplacement:
         """DP-SGD with these batches."""
-        return DrawnWithReplacement(*(getattr(self, field.name) for field in fields(DrawnWithReplacement)))
+        return DrawnWithReplacement(
+            *(getattr(self, field.name) for field in fields(DrawnWithReplacement))
+        )
 
     @property
     def text(self) -> str:

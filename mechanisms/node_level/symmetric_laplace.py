@@ -44,7 +44,11 @@ class SymmetricLaplace:
 
     def __call__(self, data: float, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy vectors."""
-        vectors = np.sqrt(rng.exponential(size=(size, 1))) * self.sigma * rng.standard_normal((size, self.dimension))
+        vectors = (
+            np.sqrt(rng.exponential(size=(size, 1)))
+            * self.sigma
+            * rng.standard_normal((size, self.dimension))
+        )
         vectors[:, 0] += data
         return vectors
 
@@ -61,7 +65,9 @@ class SymmetricLaplaceNumber(SymmetricLaplace):
 
     def distribution(self, data: float) -> LaplaceLaw:
         """Return the law."""
-        return LaplaceLaw(np.array([float(data)]), np.array([self.sigma / math.sqrt(2)]))
+        return LaplaceLaw(
+            np.array([float(data)]), np.array([self.sigma / math.sqrt(2)])
+        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,9 @@ class WithinBall:
     def __post_init__(self) -> None:
         check_positive("WithinBall", "radius", self.radius)
         if self.noisy.dimension != 3:
-            raise MechanismError(f"WithinBall: expected noise in 3 dimensions, got {self.noisy.dimension}")
+            raise MechanismError(
+                f"WithinBall: expected noise in 3 dimensions, got {self.noisy.dimension}"
+            )
 
     @property
     def name(self) -> str:
@@ -102,12 +110,16 @@ class WithinBall:
         """
         distance = abs(data)
         if 0 < distance <= self.radius:
-            raise MechanismError(f"{self.name}: expected 0 or a distance > {self.radius}, got {data!r}")
+            raise MechanismError(
+                f"{self.name}: expected 0 or a distance > {self.radius}, got {data!r}"
+            )
         with precision():
             a, rho = arb(2).sqrt() / arb(self.noisy.sigma), arb(self.radius)
             if distance:
                 s = arb(distance)
-                inside = (rho * (a * rho).cosh() - (a * rho).sinh() / a) * (-a * s).exp() / s
+                inside = (
+                    (rho * (a * rho).cosh() - (a * rho).sinh() / a) * (-a * s).exp() / s
+                )
             else:
                 inside = 1 - (1 + a * rho) * (-a * rho).exp()
             return FiniteLaw(np.array([False, True]), [1 - inside, inside])

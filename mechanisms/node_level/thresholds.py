@@ -46,12 +46,16 @@ class ClippedAtPercentile:
 
     def threshold(self, data: Sequence[float] | Array) -> float:
         """Return the percentile of the gradients' sizes."""
-        return float(np.percentile(np.abs(np.asarray(data, dtype=float)), self.percentile))
+        return float(
+            np.percentile(np.abs(np.asarray(data, dtype=float)), self.percentile)
+        )
 
     def moments(self, data: Sequence[float] | Array) -> tuple[float, float]:
         """Return mean and standard deviation of what is released."""
         clip = self.threshold(data)
-        return float(np.clip(np.asarray(data, dtype=float), -clip, clip).sum()), self.noise * self.base * clip
+        return float(
+            np.clip(np.asarray(data, dtype=float), -clip, clip).sum()
+        ), self.noise * self.base * clip
 
     def __call__(self, data: Sequence[float] | Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy sums."""
@@ -105,6 +109,15 @@ class Beyond:
         with precision():
             root = arb(2).sqrt()
             beyond = sum(
-                (((ball((Fraction(self.limit) + sign * mean) / sigma) / root).erfc() / 2) for sign in (-1, 1)), arb(0)
+                (
+                    (
+                        (
+                            ball((Fraction(self.limit) + sign * mean) / sigma) / root
+                        ).erfc()
+                        / 2
+                    )
+                    for sign in (-1, 1)
+                ),
+                arb(0),
             )
             return FiniteLaw(np.array([False, True]), [1 - beyond, beyond])

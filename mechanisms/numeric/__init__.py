@@ -10,7 +10,12 @@ from mechanisms.numeric.hybrid import Hybrid
 from mechanisms.numeric.piecewise import Piecewise, PMSub
 from mechanisms.numeric.scalar import Scalar
 from mechanisms.numeric.three_output import ThreeOutput, probability_of_zero
-from mechanisms.numeric.vectors import Feature, NumericVector, every_feature, sampled_features
+from mechanisms.numeric.vectors import (
+    Feature,
+    NumericVector,
+    every_feature,
+    sampled_features,
+)
 
 __all__ = [
     "Duchi",

@@ -62,12 +62,18 @@ class Duchi(Scalar):
 
     def draw(self, x: Values, backend: Backend) -> Values:
         """Return C or −C for each number."""
-        return self.size * (2 * backend.array(backend.uniform(*x.shape) < self.positive(x, backend.xp)) - 1)
+        return self.size * (
+            2 * backend.array(backend.uniform(*x.shape) < self.positive(x, backend.xp))
+            - 1
+        )
 
     def distribution(self, data: Any) -> FiniteLaw:
         """Return the exact law as Fractions."""
         (p,) = self.positive(record(self.name, data), np)
-        return FiniteLaw(np.array([-self.size, self.size]), [1 - Fraction(float(p)), Fraction(float(p))])
+        return FiniteLaw(
+            np.array([-self.size, self.size]),
+            [1 - Fraction(float(p)), Fraction(float(p))],
+        )
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
         """Return the log probability of each output, shape (size,)."""

@@ -57,7 +57,11 @@ class Hybrid(Scalar):
     @cached_property
     def share(self) -> float:
         """The probability of Piecewise, a multiple of 2^-53."""
-        return round(-math.expm1(-self.epsilon / 2) * GRID) / GRID if self.epsilon > THRESHOLD else 0.0
+        return (
+            round(-math.expm1(-self.epsilon / 2) * GRID) / GRID
+            if self.epsilon > THRESHOLD
+            else 0.0
+        )
 
     def output_range(self, data: Any) -> tuple[float, float]:
         """Return those of the wider of the mechanisms that are used."""
@@ -67,16 +71,23 @@ class Hybrid(Scalar):
     def draw(self, x: Values, backend: Backend) -> Values:
         """Return the output of either mechanism for each number."""
         coin = backend.uniform(*x.shape) < self.share
-        return backend.xp.where(coin, self.piecewise.draw(x, backend), self.duchi.draw(x, backend))
+        return backend.xp.where(
+            coin, self.piecewise.draw(x, backend), self.duchi.draw(x, backend)
+        )
 
     def distribution(self, data: Any) -> StepLaw:
         """Return the exact law, as Fractions."""
         share, duchi = Fraction(self.share), self.duchi.distribution(data)
-        atoms = {"atoms": duchi.outcomes, "probabilities": [(1 - share) * p for p in duchi.probabilities]}
+        atoms = {
+            "atoms": duchi.outcomes,
+            "probabilities": [(1 - share) * p for p in duchi.probabilities],
+        }
         if not share:
             return StepLaw(**atoms)
         steps = self.piecewise.distribution(data)
-        return StepLaw(steps.breaks, [share * density for density in steps.densities], **atoms)
+        return StepLaw(
+            steps.breaks, [share * density for density in steps.densities], **atoms
+        )
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
         """Return the log probability of each output that is an atom, else its log density, shape (size,)."""
@@ -90,14 +101,24 @@ class Hybrid(Scalar):
             parts, weights = [*parts, self.piecewise.envelope()], [*weights, share]
         return Envelope(
             outputs=[output for part in parts for output in part.outputs],
-            least=[weight * low for part, weight in zip(parts, weights, strict=True) for low in part.least],
-            most=[weight * high for part, weight in zip(parts, weights, strict=True) for high in part.most],
+            least=[
+                weight * low
+                for part, weight in zip(parts, weights, strict=True)
+                for low in part.least
+            ],
+            most=[
+                weight * high
+                for part, weight in zip(parts, weights, strict=True)
+                for high in part.most
+            ],
             inputs=[pair for part in parts for pair in part.inputs],
         )
 
     def variance(self, x: Any) -> Any:
         """Return the variances of both mechanisms, weighted: the same for every input where ε > .61."""
-        return self.share * self.piecewise.variance(x) + (1 - self.share) * self.duchi.variance(x)
+        return self.share * self.piecewise.variance(x) + (
+            1 - self.share
+        ) * self.duchi.variance(x)
 
     @property
     def largest_variance(self) -> float:

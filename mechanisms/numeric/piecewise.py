@@ -84,7 +84,9 @@ class Piecewise(Scalar):
         low, place = self.centre(x, backend.xp) - self.half, backend.uniform(*x.shape)
         outside = 2 * (self.size - self.half) * place - self.size
         outside = backend.xp.where(outside < low, outside, outside + 2 * self.half)
-        return backend.xp.where(backend.uniform(*x.shape) < self.near, low + 2 * self.half * place, outside)
+        return backend.xp.where(
+            backend.uniform(*x.shape) < self.near, low + 2 * self.half * place, outside
+        )
 
     @cached_property
     def densities(self) -> tuple[Fraction, Fraction]:
@@ -96,7 +98,11 @@ class Piecewise(Scalar):
         """Return the exact law, as Fractions."""
         (middle,) = self.centre(record(self.name, data), np)
         inner, outer = self.densities
-        steps = {-self.size: outer, float(middle) - self.half: inner, float(middle) + self.half: outer}
+        steps = {
+            -self.size: outer,
+            float(middle) - self.half: inner,
+            float(middle) + self.half: outer,
+        }
         steps.pop(self.size, None)
         return StepLaw([*steps, self.size], list(steps.values()))
 
@@ -109,14 +115,21 @@ class Piecewise(Scalar):
         inner, outer = self.densities
         edge = self.size - 2 * self.half
         words = [f"any number above {edge:.6g}", f"any number below {-edge:.6g}"]
-        return Envelope(outputs=words, least=[outer] * 2, most=[inner] * 2, inputs=[(HIGH, LOW), (LOW, HIGH)])
+        return Envelope(
+            outputs=words,
+            least=[outer] * 2,
+            most=[inner] * 2,
+            inputs=[(HIGH, LOW), (LOW, HIGH)],
+        )
 
     def variance(self, x: Any) -> Any:
         """Return (t+1)x²/(E−1) + (E+t)((t+1)³ + E − 1)/(3t²(E−1)²), as the second moment of both parts minus x²."""
         (inner, outer), half, size = map(float, self.densities), self.half, self.size
         middle = (size - half) * np.asarray(x, dtype=np.float64)
         everywhere, excess = 2 * size * outer, 2 * half * (inner - outer)
-        return everywhere * size**2 / 3 + excess * (middle**2 + half**2 / 3) - np.square(x)
+        return (
+            everywhere * size**2 / 3 + excess * (middle**2 + half**2 / 3) - np.square(x)
+        )
 
     @property
     def largest_variance(self) -> float:

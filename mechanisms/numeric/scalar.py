@@ -117,7 +117,9 @@ def record(owner: str, data: Any, dimension: int = 1) -> NDArray[np.float64]:
     """
     numbers = np.atleast_1d(np.asarray(data, dtype=np.float64))
     if numbers.shape != (dimension,):
-        raise MechanismError(f"{owner}: expected a record of {dimension} numbers, got {brief(data)}")
+        raise MechanismError(
+            f"{owner}: expected a record of {dimension} numbers, got {brief(data)}"
+        )
     return numbers
 
 
@@ -129,10 +131,20 @@ def extremes(mechanism: Any, *numbers: float) -> Envelope:
     laws = [mechanism.distribution(x) for x in numbers]
     least, most, inputs = [], [], []
     for output in mechanism.atoms:
-        chances = [dict(zip(law.outcomes.tolist(), law.probabilities, strict=True)).get(output, 0) for law in laws]
+        chances = [
+            dict(zip(law.outcomes.tolist(), law.probabilities, strict=True)).get(
+                output, 0
+            )
+            for law in laws
+        ]
         least.append(min(chances))
         most.append(max(chances))
-        inputs.append(tuple(np.array([numbers[chances.index(extreme[-1])]]) for extreme in (most, least)))
+        inputs.append(
+            tuple(
+                np.array([numbers[chances.index(extreme[-1])]])
+                for extreme in (most, least)
+            )
+        )
     return Envelope(mechanism.atoms, least, most, inputs)
 
 
@@ -143,5 +155,7 @@ def records(owner: str, values: Values, dimension: int) -> Values:
         MechanismError: If they have another shape.
     """
     if values.ndim != 2 or values.shape[1] != dimension:
-        raise MechanismError(f"{owner}: expected records, shape (n, {dimension}), got shape {tuple(values.shape)}")
+        raise MechanismError(
+            f"{owner}: expected records, shape (n, {dimension}), got shape {tuple(values.shape)}"
+        )
     return values

@@ -52,9 +52,18 @@ class ThreeOutput(Scalar):
     def ends(self) -> tuple[float, float, float, float]:
         """P(0 | 0), P(0 | 1), P(−C | 0) and P(−C | 1), all multiples of 2^-53."""
         with precision():
-            zero_end = multiple(probability_of_zero(self.epsilon) * GRID / arb(self.epsilon).exp(), 1)
+            zero_end = multiple(
+                probability_of_zero(self.epsilon) * GRID / arb(self.epsilon).exp(), 1
+            )
         far_end = GRID - zero_end - places(self.epsilon, total=GRID - zero_end)
-        zero = min(floor(lambda: zero_end * arb(self.epsilon).exp()) // 2 * 2, GRID - 2 * far_end) if zero_end else 0
+        zero = (
+            min(
+                floor(lambda: zero_end * arb(self.epsilon).exp()) // 2 * 2,
+                GRID - 2 * far_end,
+            )
+            if zero_end
+            else 0
+        )
         return zero / GRID, zero_end / GRID, (GRID - zero) // 2 / GRID, far_end / GRID
 
     @cached_property
@@ -79,12 +88,20 @@ class ThreeOutput(Scalar):
         """Return −C, 0 or C for each number."""
         below, nothing, _ = self.chances(x, backend.xp)
         u = backend.uniform(*x.shape)
-        return self.size * (backend.array(u >= below + nothing) - backend.array(u < below))
+        return self.size * (
+            backend.array(u >= below + nothing) - backend.array(u < below)
+        )
 
     def distribution(self, data: Any) -> FiniteLaw:
         """Return the exact law as Fractions."""
-        chances = [Fraction(float(p[0])) for p in self.chances(record(self.name, data), np)]
-        outcomes = {y: p for y, p in zip((-self.size, 0.0, self.size), chances, strict=True) if p}
+        chances = [
+            Fraction(float(p[0])) for p in self.chances(record(self.name, data), np)
+        ]
+        outcomes = {
+            y: p
+            for y, p in zip((-self.size, 0.0, self.size), chances, strict=True)
+            if p
+        }
         return FiniteLaw(np.array(list(outcomes)), list(outcomes.values()))
 
     def log_prob(self, outputs: Array, data: Any) -> Array:

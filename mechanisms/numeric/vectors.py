@@ -78,7 +78,9 @@ class NumericVector:
     def one(self) -> Scalar:
         """The mechanism for one number, with its share of the budget."""
         share = self.chosen if self.split else 1
-        return self.kind(self.epsilon if share == 1 else portion(self.epsilon, Fraction(1, share)))
+        return self.kind(
+            self.epsilon if share == 1 else portion(self.epsilon, Fraction(1, share))
+        )
 
     @cached_property
     def factor(self) -> float:
@@ -96,11 +98,15 @@ class NumericVector:
         noisy = self.factor * self.one.draw(x, backend)
         if self.chosen == self.dimension:
             return noisy
-        return backend.xp.where(backend.subsets(len(x), self.dimension, self.chosen), noisy, 0.0)
+        return backend.xp.where(
+            backend.subsets(len(x), self.dimension, self.chosen), noisy, 0.0
+        )
 
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy records, float64, shape (size, d)."""
-        return self.perturb(np.tile(record(self.name, data, self.dimension), (size, 1)), rng=rng)
+        return self.perturb(
+            np.tile(record(self.name, data, self.dimension), (size, 1)), rng=rng
+        )
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
         """Return the log probability of each output, shape (size,); where there are densities, those before the scaling.
@@ -108,13 +114,20 @@ class NumericVector:
         Feature by feature, sums over which ones were chosen: one that is not 0 was, one that is 0 may have been if the
         mechanism for one number can return 0.
         """
-        x, y = record(self.name, data, self.dimension), np.asarray(outputs, dtype=np.float64)
+        x, y = (
+            record(self.name, data, self.dimension),
+            np.asarray(outputs, dtype=np.float64),
+        )
         with np.errstate(divide="ignore"):
-            logs = np.log(np.arange(self.chosen + 1) == 0) + np.zeros((len(y), 1))  # by the number chosen so far: none
+            logs = np.log(np.arange(self.chosen + 1) == 0) + np.zeros(
+                (len(y), 1)
+            )  # by the number chosen so far: none
         for number, column in zip(x, y.T, strict=True):
             used = logs[:, :-1] + self._one_log_prob(column, number)[:, None]
             unused = np.where(column[:, None] == 0, logs, -np.inf)
-            logs = np.logaddexp(unused, np.pad(used, ((0, 0), (1, 0)), constant_values=-np.inf))
+            logs = np.logaddexp(
+                unused, np.pad(used, ((0, 0), (1, 0)), constant_values=-np.inf)
+            )
         return logs[:, -1] - math.log(math.comb(self.dimension, self.chosen))
 
     def _one_log_prob(self, column: Array, number: float) -> Array:
@@ -131,41 +144,67 @@ class NumericVector:
         Raises:
             MechanismError: If it has not, or there are more than 10,000 outcomes.
         """
-        if not self.one.finite or (len(self.one.atoms) + 1) ** self.dimension > MAX_OUTCOMES:
-            raise MechanismError(f"{self.name}: more than {MAX_OUTCOMES:,} outcomes; use fewer features, or log_prob")
+        if (
+            not self.one.finite
+            or (len(self.one.atoms) + 1) ** self.dimension > MAX_OUTCOMES
+        ):
+            raise MechanismError(
+                f"{self.name}: more than {MAX_OUTCOMES:,} outcomes; use fewer features, or log_prob"
+            )
         found = {((), 0): Fraction(1, math.comb(self.dimension, self.chosen))}
         for number in record(self.name, data, self.dimension):
             one = self.one.distribution(number)
             steps = [(0.0, 0, Fraction(1))]
-            steps += [(self.factor * y, 1, p) for y, p in zip(one.outcomes.tolist(), one.probabilities, strict=True)]
+            steps += [
+                (self.factor * y, 1, p)
+                for y, p in zip(one.outcomes.tolist(), one.probabilities, strict=True)
+            ]
             longer = defaultdict(Fraction)
-            for ((outcome, used), before), (y, more, p) in product(found.items(), steps):
+            for ((outcome, used), before), (y, more, p) in product(
+                found.items(), steps
+            ):
                 longer[(*outcome, y), used + more] += before * p
             found = longer
-        outcomes = {outcome: p for (outcome, used), p in found.items() if used == self.chosen}
+        outcomes = {
+            outcome: p for (outcome, used), p in found.items() if used == self.chosen
+        }
         return FiniteLaw(np.array(list(outcomes)), list(outcomes.values()))
 
     def envelope(self) -> Envelope:
         """Return that of the mechanism for one number, used k times, on records that repeat its inputs."""
         one = self.one.envelope()
-        inputs = [tuple(np.repeat(x, self.dimension) for x in pair) for pair in one.inputs]
+        inputs = [
+            tuple(np.repeat(x, self.dimension) for x in pair) for pair in one.inputs
+        ]
         return Envelope(one.outputs, one.least, one.most, inputs, uses=self.chosen)
 
     def variance(self, x: Any) -> Any:
         """Return the variance of each feature's output, shape (d,): with factor c, c²(k/d)(V(x) + x²) − (ck/d)²x²."""
-        numbers, share = record(self.name, x, self.dimension), self.chosen / self.dimension
+        numbers, share = (
+            record(self.name, x, self.dimension),
+            self.chosen / self.dimension,
+        )
         second = self.one.variance(numbers) + numbers**2
         return self.factor**2 * share * second - (self.factor * share * numbers) ** 2
 
 
-def every_feature(kind: Callable[[float], Scalar], epsilon: float, dimension: int) -> NumericVector:
+def every_feature(
+    kind: Callable[[float], Scalar], epsilon: float, dimension: int
+) -> NumericVector:
     """Return the mechanism with ε/r for each of r features."""
     return NumericVector(kind, epsilon, dimension)
 
 
-def sampled_features(kind: Callable[[float], Scalar], epsilon: float, dimension: int) -> NumericVector:
+def sampled_features(
+    kind: Callable[[float], Scalar], epsilon: float, dimension: int
+) -> NumericVector:
     """Return the mechanism with ε/k for each of k = max(1, min(d, ⌊ε/2.5⌋)) sampled features, outputs scaled by d/k."""
-    return NumericVector(kind, epsilon, dimension, sampled=max(1, min(dimension, math.floor(epsilon / 2.5))))
+    return NumericVector(
+        kind,
+        epsilon,
+        dimension,
+        sampled=max(1, min(dimension, math.floor(epsilon / 2.5))),
+    )
 
 
 @dataclass(frozen=True)

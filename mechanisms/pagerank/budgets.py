@@ -40,7 +40,9 @@ def row_epsilon(epsilon: float, k: int, delta: float, *, each: float = 2.0) -> f
     if not 0 < delta < 1:
         raise MechanismError(f"row_epsilon: expected delta in (0, 1), got {delta!r}")
     x = each * epsilon
-    return min(k * x, k * x * math.tanh(x / 2) + x * math.sqrt(2 * k * math.log(1 / delta)))
+    return min(
+        k * x, k * x * math.tanh(x / 2) + x * math.sqrt(2 * k * math.log(1 / delta))
+    )
 
 
 def entry_epsilon(row: float, k: int, delta: float) -> float:
@@ -51,7 +53,11 @@ def entry_epsilon(row: float, k: int, delta: float) -> float:
     """
     check_positive("entry_epsilon", "row", row)
     most = row / 2  # K = 1: 2ε
-    return float(brentq(lambda epsilon: row_epsilon(epsilon, k, delta) - row, most / (10 * k), most)) * (1 - 1e-9)
+    return float(
+        brentq(
+            lambda epsilon: row_epsilon(epsilon, k, delta) - row, most / (10 * k), most
+        )
+    ) * (1 - 1e-9)
 
 
 def share_of_row(epsilon: float, rows: int, delta: float) -> float:
@@ -66,4 +72,6 @@ def share_of_row(epsilon: float, rows: int, delta: float) -> float:
     """
     check_positive("share_of_row", "epsilon", epsilon)
     check_integer("share_of_row", "rows", rows, 1)
-    return epsilon / (2 * math.sqrt(rows * math.log(math.e + epsilon / (2 * rows * delta))))
+    return epsilon / (
+        2 * math.sqrt(rows * math.log(math.e + epsilon / (2 * rows * delta)))
+    )

@@ -62,7 +62,9 @@ class DPApprEM:
         check_positive("DPApprEM", "clip", self.clip)
         check_integer("DPApprEM", "k", self.k, 1)
         if self.candidates not in ("universe", "present"):
-            raise MechanismError(f"DPApprEM: expected candidates 'universe' or 'present', got {self.candidates!r}")
+            raise MechanismError(
+                f"DPApprEM: expected candidates 'universe' or 'present', got {self.candidates!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -92,12 +94,18 @@ class DPApprEM:
         noisy[:, :, ~self._candidates(data)] = -np.inf
         noisy[ids == NOBODY] = -np.inf
         best = np.argsort(-noisy, axis=2, kind="stable")[:, :, : self.k]
-        chosen = np.where(np.isneginf(np.take_along_axis(noisy, best, axis=2)), NOBODY, best)
+        chosen = np.where(
+            np.isneginf(np.take_along_axis(noisy, best, axis=2)), NOBODY, best
+        )
         if not self.ordered:
             chosen = np.sort(chosen, axis=2)
         missing = self.k - chosen.shape[2]
-        chosen = np.concatenate([np.full((*ids.shape, missing), NOBODY, chosen.dtype), chosen], axis=2)
-        kept = np.take_along_axis(np.broadcast_to(values, noisy.shape), np.maximum(chosen, 0), axis=2)
+        chosen = np.concatenate(
+            [np.full((*ids.shape, missing), NOBODY, chosen.dtype), chosen], axis=2
+        )
+        kept = np.take_along_axis(
+            np.broadcast_to(values, noisy.shape), np.maximum(chosen, 0), axis=2
+        )
         return ids, chosen, np.where(chosen == NOBODY, np.nan, kept)
 
     def _candidates(self, data: Any) -> Array:
@@ -123,7 +131,9 @@ class DPApprEM:
             )
         with precision():
             law = list(self._outcomes(data))
-            return FiniteLaw(np.array([outcome for outcome, _ in law], np.int32), [p for _, p in law])
+            return FiniteLaw(
+                np.array([outcome for outcome, _ in law], np.int32), [p for _, p in law]
+            )
 
     def _outcomes(self, data: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
         """Every output and its probability."""
@@ -141,11 +151,16 @@ class DPApprEM:
     def _row_law(self, row: Array, candidates: Array) -> dict[tuple[int, ...], Any]:
         """The law of the indices of one row, padded with −1, enclosed."""
         scale, selected = Fraction(self.scale), min(self.k, len(candidates))
-        scores = [ball(Fraction(float(min(row[i], self.clip))) / scale) for i in candidates]
+        scores = [
+            ball(Fraction(float(min(row[i], self.clip))) / scale) for i in candidates
+        ]
         law = (plackett_luce if self.ordered else unordered_top_k)(scores, selected)
         padding = (NOBODY,) * (self.k - selected)
         return {
-            padding + tuple(chosen): p for chosen, p in zip(candidates[law.outcomes].tolist(), law.balls, strict=True)
+            padding + tuple(chosen): p
+            for chosen, p in zip(
+                candidates[law.outcomes].tolist(), law.balls, strict=True
+            )
         }
 
 
@@ -177,13 +192,18 @@ class DPApprEMValues:
     @cached_property
     def scale(self) -> float:
         """K·C₂/ε₂, rounded towards privacy."""
-        return laplace_scale(self.select.k * Fraction(self.select.clip), self.value_epsilon)
+        return laplace_scale(
+            self.select.k * Fraction(self.select.clip), self.value_epsilon
+        )
 
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent releases, float64."""
         ids, chosen, values = self.select.select(data, size, rng)
         noisy = values + rng.laplace(scale=self.scale, size=values.shape)
-        parts = [ids] * self.select.rows.labelled + [chosen.reshape(size, -1), noisy.reshape(size, -1)]
+        parts = [ids] * self.select.rows.labelled + [
+            chosen.reshape(size, -1),
+            noisy.reshape(size, -1),
+        ]
         return np.concatenate(parts, axis=1).astype(np.float64)
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
@@ -196,15 +216,25 @@ class DPApprEMValues:
         values = self.select.rows.count * self.select.k
         columns = self.select.rows.count * self.select.rows.labelled + 2 * values
         if outputs.shape[1] != columns:
-            raise MechanismError(f"{self.name}: expected outputs of {columns} numbers, got {outputs.shape[1]}")
+            raise MechanismError(
+                f"{self.name}: expected outputs of {columns} numbers, got {outputs.shape[1]}"
+            )
         indices, noisy = outputs[:, :-values], outputs[:, -values:]
         found = self.select.distribution(data).log_prob(indices)
         for _, ids, rows in self.select.rows.mixture(data):
             mine = (indices[:, : len(ids)] == ids).all(axis=1)
-            at = indices[mine][:, len(ids) :].astype(np.int64).reshape(-1, len(rows), self.select.k)
-            clipped = np.minimum(np.broadcast_to(rows, (len(at), *rows.shape)), self.select.clip)
+            at = (
+                indices[mine][:, len(ids) :]
+                .astype(np.int64)
+                .reshape(-1, len(rows), self.select.k)
+            )
+            clipped = np.minimum(
+                np.broadcast_to(rows, (len(at), *rows.shape)), self.select.clip
+            )
             centre = np.take_along_axis(clipped, np.maximum(at, 0), axis=2)
-            away = np.abs(noisy[mine].reshape(at.shape) - centre) / self.scale + np.log(2 * self.scale)
+            away = np.abs(noisy[mine].reshape(at.shape) - centre) / self.scale + np.log(
+                2 * self.scale
+            )
             found[mine] -= np.where(at == NOBODY, 0, away).sum(axis=(1, 2))
         return found
 

@@ -83,7 +83,9 @@ class NoisyRows:
         check_positive("NoisyRows", "clip", self.clip)
         check_positive("NoisyRows", "apart", self.apart)
         if self.calibration not in ("analytic", "classic"):
-            raise MechanismError(f"NoisyRows: expected calibration 'analytic' or 'classic', got {self.calibration!r}")
+            raise MechanismError(
+                f"NoisyRows: expected calibration 'analytic' or 'classic', got {self.calibration!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -96,7 +98,9 @@ class NoisyRows:
     @cached_property
     def sigma(self) -> float:
         """The standard deviation of an entry's noise."""
-        return Gaussian(self.epsilon, self.delta, self.calibration, self.apart * self.clip).sigma
+        return Gaussian(
+            self.epsilon, self.delta, self.calibration, self.apart * self.clip
+        ).sigma
 
     @property
     def sensitivity(self) -> float:
@@ -136,7 +140,9 @@ class DPApprGM:
     def __post_init__(self) -> None:
         check_integer("DPApprGM", "k", self.k, 1)
         if self.k > self.noisy.rows.nodes:
-            raise MechanismError(f"DPApprGM: expected k of at most {self.noisy.rows.nodes} ids, got {self.k}")
+            raise MechanismError(
+                f"DPApprGM: expected k of at most {self.noisy.rows.nodes} ids, got {self.k}"
+            )
 
     @property
     def name(self) -> str:
@@ -157,21 +163,28 @@ class DPApprGM:
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent releases."""
         rows = self.noisy(data, size, rng=rng).reshape(size, self.noisy.rows.count, -1)
-        chosen = np.sort(np.argpartition(-rows, self.k - 1, axis=2)[:, :, : self.k], axis=2)
+        chosen = np.sort(
+            np.argpartition(-rows, self.k - 1, axis=2)[:, :, : self.k], axis=2
+        )
         values = np.take_along_axis(rows, chosen, axis=2)
-        return np.concatenate([chosen.reshape(size, -1), values.reshape(size, -1)], axis=1).astype(np.float64)
+        return np.concatenate(
+            [chosen.reshape(size, -1), values.reshape(size, -1)], axis=1
+        ).astype(np.float64)
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
         """Return the log density, shape (size,): of the K values, times the chance that all others are below the least."""
         indices, values = (
-            part.reshape(len(outputs), self.noisy.rows.count, self.k) for part in np.hsplit(np.asarray(outputs), 2)
+            part.reshape(len(outputs), self.noisy.rows.count, self.k)
+            for part in np.hsplit(np.asarray(outputs), 2)
         )
         centres = np.broadcast_to(
             self.noisy.query(data).reshape(self.noisy.rows.count, -1),
             (len(outputs), self.noisy.rows.count, self.noisy.rows.nodes),
         )
         chosen, sigma = indices.astype(np.int64), self.noisy.sigma
-        kept = stats.norm.logpdf(values, np.take_along_axis(centres, chosen, axis=2), sigma).sum(axis=(1, 2))
+        kept = stats.norm.logpdf(
+            values, np.take_along_axis(centres, chosen, axis=2), sigma
+        ).sum(axis=(1, 2))
         below = stats.norm.logcdf(values.min(axis=2, keepdims=True), centres, sigma)
         np.put_along_axis(below, chosen, 0.0, axis=2)
         return np.asarray(kept + below.sum(axis=(1, 2)))

@@ -69,16 +69,32 @@ class Walk:
         """
         if isinstance(graph, Graph):
             arcs = graph.arcs
-            graph = sparse.csr_array((np.ones(arcs.shape[1]), (arcs[0], arcs[1])), shape=(graph.nodes, graph.nodes))
-        matrix = sparse.csr_array(graph, dtype=float) if sparse.issparse(graph) else np.asarray(graph, np.float64)
+            graph = sparse.csr_array(
+                (np.ones(arcs.shape[1]), (arcs[0], arcs[1])),
+                shape=(graph.nodes, graph.nodes),
+            )
+        matrix = (
+            sparse.csr_array(graph, dtype=float)
+            if sparse.issparse(graph)
+            else np.asarray(graph, np.float64)
+        )
         entries = matrix.data if sparse.issparse(matrix) else matrix
         shaped = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
-        if not shaped or not np.isin(entries, (0, 1)).all() or (matrix != matrix.T).sum():
-            raise MechanismError(f"expected a graph: a symmetric matrix of zeros and ones, got {brief(graph)}")
+        if (
+            not shaped
+            or not np.isin(entries, (0, 1)).all()
+            or (matrix != matrix.T).sum()
+        ):
+            raise MechanismError(
+                f"expected a graph: a symmetric matrix of zeros and ones, got {brief(graph)}"
+            )
         degrees = np.asarray(matrix.sum(axis=1), np.float64)
         shares = 1 / np.maximum(degrees, 1)
         return cls(
-            sparse.diags_array(shares) @ matrix if sparse.issparse(matrix) else shares[:, None] * matrix, degrees
+            sparse.diags_array(shares) @ matrix
+            if sparse.issparse(matrix)
+            else shares[:, None] * matrix,
+            degrees,
         )
 
     def starts(self, seeds: Sequence[int] | Array) -> Matrix:
@@ -89,13 +105,19 @@ class Walk:
         """
         ids, nodes = np.asarray(seeds, np.int64), len(self.degrees)
         if ids.ndim != 1 or not ((ids >= 0) & (ids < nodes)).all():
-            raise MechanismError(f"expected seeds, node ids from 0 to {nodes - 1}, got {brief(ids)}")
+            raise MechanismError(
+                f"expected seeds, node ids from 0 to {nodes - 1}, got {brief(ids)}"
+            )
         there = self.degrees[ids] > 0
-        made = sparse.csr_array((there.astype(float), (np.arange(len(ids)), ids)), shape=(len(ids), nodes))
+        made = sparse.csr_array(
+            (there.astype(float), (np.arange(len(ids)), ids)), shape=(len(ids), nodes)
+        )
         return made if sparse.issparse(self.matrix) else made.toarray()
 
 
-def proximal_step(walk: Walk, rows: Matrix, starts: Matrix, *, alpha: float, rho: float) -> Matrix:
+def proximal_step(
+    walk: Walk, rows: Matrix, starts: Matrix, *, alpha: float, rho: float
+) -> Matrix:
     """Return (p − g − ραd)₊ for every row p, shape (rows, nodes): in sparse form at a cost of the degrees of its support."""
     moved = (1 - alpha) / 2 * (rows + rows @ walk.matrix) + alpha * starts
     if not sparse.issparse(moved):
@@ -105,7 +127,9 @@ def proximal_step(walk: Walk, rows: Matrix, starts: Matrix, *, alpha: float, rho
     return moved
 
 
-def steps(*, alpha: float = ALPHA, rho: float = RHO, tolerance: float = TOLERANCE) -> int:
+def steps(
+    *, alpha: float = ALPHA, rho: float = RHO, tolerance: float = TOLERANCE
+) -> int:
     """Return how many steps from 0 make the KKT residual at most ``tolerance`` on every graph.
 
     A step takes |p − p′| <= c·d to at most (1−α)c·d, since Wd = d; the first moves by at most αd; and after t steps the next
@@ -137,7 +161,9 @@ def ista(
     for name, value in (("alpha", alpha), ("rho", rho), ("tolerance", tolerance)):
         check_positive("ista", name, value)
     if alpha >= 1 or rho >= 1:
-        raise MechanismError(f"ista: expected alpha and rho in (0, 1), got {alpha!r} and {rho!r}")
+        raise MechanismError(
+            f"ista: expected alpha and rho in (0, 1), got {alpha!r} and {rho!r}"
+        )
     walk = Walk.on(graph)
     starts = walk.starts(seeds)
     rows = 0 * starts
@@ -146,28 +172,48 @@ def ista(
     return rows
 
 
-def gradient(graph: Any, rows: Matrix, seeds: Sequence[int] | Array, *, alpha: float = ALPHA) -> Array:
+def gradient(
+    graph: Any, rows: Matrix, seeds: Sequence[int] | Array, *, alpha: float = ALPHA
+) -> Array:
     """Return g = D^½∇f(D^-½p) for every row p, dense, shape (rows, nodes)."""
     walk = Walk.on(graph)
-    found = (1 + alpha) / 2 * rows - (1 - alpha) / 2 * (rows @ walk.matrix) - alpha * walk.starts(seeds)
+    found = (
+        (1 + alpha) / 2 * rows
+        - (1 - alpha) / 2 * (rows @ walk.matrix)
+        - alpha * walk.starts(seeds)
+    )
     return found.toarray() if sparse.issparse(found) else np.asarray(found)
 
 
 def objective(
-    graph: Any, rows: Matrix, seeds: Sequence[int] | Array, *, alpha: float = ALPHA, rho: float = RHO
+    graph: Any,
+    rows: Matrix,
+    seeds: Sequence[int] | Array,
+    *,
+    alpha: float = ALPHA,
+    rho: float = RHO,
 ) -> Array:
     """Return the value of every row p, shape (rows,): ½ Σ p_i (g_i − αs_i)/d_i over its nodes, and ρα Σ p_i.
 
     f is quadratic with linear term −αs/d, so that f = ½ Σ p_i (g_i/d_i − αs_i/d_i).
     """
     walk = Walk.on(graph)
-    dense, starts = (m.toarray() if sparse.issparse(m) else m for m in (rows, walk.starts(seeds)))
+    dense, starts = (
+        m.toarray() if sparse.issparse(m) else m for m in (rows, walk.starts(seeds))
+    )
     pull = gradient(graph, rows, seeds, alpha=alpha) - alpha * starts
-    return (dense * pull / np.maximum(walk.degrees, 1)).sum(axis=1) / 2 + rho * alpha * np.abs(dense).sum(axis=1)
+    return (dense * pull / np.maximum(walk.degrees, 1)).sum(
+        axis=1
+    ) / 2 + rho * alpha * np.abs(dense).sum(axis=1)
 
 
 def kkt_residual(
-    graph: Any, rows: Matrix, seeds: Sequence[int] | Array, *, alpha: float = ALPHA, rho: float = RHO
+    graph: Any,
+    rows: Matrix,
+    seeds: Sequence[int] | Array,
+    *,
+    alpha: float = ALPHA,
+    rho: float = RHO,
 ) -> Array:
     """Return by how much every row violates its optimality conditions, shape (rows,), in units of ραd_i at node i.
 
@@ -175,12 +221,22 @@ def kkt_residual(
     """
     walk = Walk.on(graph)
     dense = rows.toarray() if sparse.issparse(rows) else rows
-    scaled = gradient(graph, rows, seeds, alpha=alpha) / (rho * alpha * np.maximum(walk.degrees, 1))
-    off = np.where(dense > 0, np.abs(scaled + 1), np.maximum(np.maximum(-scaled - 1, scaled), 0))
+    scaled = gradient(graph, rows, seeds, alpha=alpha) / (
+        rho * alpha * np.maximum(walk.degrees, 1)
+    )
+    off = np.where(
+        dense > 0, np.abs(scaled + 1), np.maximum(np.maximum(-scaled - 1, scaled), 0)
+    )
     return np.asarray(off.max(axis=1, initial=0.0))
 
 
-def power_iteration(graph: Any, seeds: Sequence[int] | Array, *, teleport: float, accuracy: float = 1e-12) -> Array:
+def power_iteration(
+    graph: Any,
+    seeds: Sequence[int] | Array,
+    *,
+    teleport: float,
+    accuracy: float = 1e-12,
+) -> Array:
     """Return the exact personalised PageRank p = a·s + (1−a)AD⁻¹p of the plain walk, dense, shape (seeds, nodes).
 
     What ``ista`` approaches as ρ → 0, for a = 2α/(1+α). Iterated until the rest, (1−a)^t, is at most ``accuracy``.

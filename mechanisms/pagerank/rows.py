@@ -72,11 +72,16 @@ class GivenRows:
     def draw(self, data: Any, size: int, rng: Rng) -> tuple[Array, Array]:
         """Return the data, and 0, 1, .. for ids."""
         array = np.asarray(data, np.float64)
-        if array.size != self.count * self.nodes or not (np.isfinite(array) & (array >= 0)).all():
+        if (
+            array.size != self.count * self.nodes
+            or not (np.isfinite(array) & (array >= 0)).all()
+        ):
             raise MechanismError(
                 f"expected {self.count} rows of {self.nodes} numbers >= 0, got {brief(array)} of shape {array.shape}"
             )
-        return np.tile(np.arange(self.count), (size, 1)), array.reshape(1, self.count, self.nodes)
+        return np.tile(np.arange(self.count), (size, 1)), array.reshape(
+            1, self.count, self.nodes
+        )
 
     def mixture(self, data: Any) -> list[Component]:
         """Return the data with probability 1."""
@@ -110,7 +115,11 @@ class PublicRows:
     @property
     def name(self) -> str:
         """Whose rows they are."""
-        return f"rows of {', '.join(map(str, self.seeds))}" if self.count < 5 else f"{self.count} public rows"
+        return (
+            f"rows of {', '.join(map(str, self.seeds))}"
+            if self.count < 5
+            else f"{self.count} public rows"
+        )
 
     def there(self, data: Any) -> Array:
         """Return which ids have edges or a self-loop."""
@@ -120,8 +129,12 @@ class PublicRows:
         """Return the rows of these ids, dense, shape (seeds, nodes)."""
         _degrees(data, self.nodes)
         if isinstance(data, np.ndarray):
-            return _kept(self, tuple(map(int, seeds)), np.asarray(data, np.float64).tobytes()).copy()
-        rows = ista(data, seeds, alpha=self.alpha, rho=self.rho, tolerance=self.tolerance)
+            return _kept(
+                self, tuple(map(int, seeds)), np.asarray(data, np.float64).tobytes()
+            ).copy()
+        rows = ista(
+            data, seeds, alpha=self.alpha, rho=self.rho, tolerance=self.tolerance
+        )
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def draw(self, data: Any, size: int, rng: Rng) -> tuple[Array, Array]:
@@ -163,7 +176,9 @@ class SampledRows:
     def __post_init__(self) -> None:
         check_integer("SampledRows", "count", self.count, 1)
         if self.among not in ("present", "universe"):
-            raise MechanismError(f"SampledRows: expected among='present' or 'universe', got {self.among!r}")
+            raise MechanismError(
+                f"SampledRows: expected among='present' or 'universe', got {self.among!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -199,10 +214,15 @@ class SampledRows:
     def mixture(self, data: Any) -> list[Component]:
         """Return every set of nodes, all with the same probability."""
         population = self._population(data)
-        sets = np.array(list(combinations(population, min(self.count, len(population)))), np.int64)
+        sets = np.array(
+            list(combinations(population, min(self.count, len(population)))), np.int64
+        )
         ids = self._padded(sets.reshape(len(sets), -1))
         share = Fraction(1, len(ids))
-        return [(share, tuple(map(int, who)), rows) for who, rows in zip(ids, self._rows(data, ids), strict=True)]
+        return [
+            (share, tuple(map(int, who)), rows)
+            for who, rows in zip(ids, self._rows(data, ids), strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -234,5 +254,7 @@ class PlainRows:
 def _degrees(data: Any, nodes: int) -> Array:
     degrees = Walk.on(data).degrees
     if len(degrees) != nodes:
-        raise MechanismError(f"expected a graph of {nodes} ids, got one of {len(degrees)}")
+        raise MechanismError(
+            f"expected a graph of {nodes} ids, got one of {len(degrees)}"
+        )
     return degrees

@@ -23,7 +23,9 @@ def log_density(value, epsilon, u, *, written):
     """Return the log density, up to a constant, that is meant, or that the code as it is written has."""
     a = epsilon * (np.linalg.eigvalsh(value).max() * np.eye(len(value)) - value) / 4
     meant = -np.einsum("ni,ij,nj->n", u, a, u)
-    return meant - len(a) * np.log(np.einsum("ni,ij,nj->n", u, envelope(a), u)) * written
+    return (
+        meant - len(a) * np.log(np.einsum("ni,ij,nj->n", u, envelope(a), u)) * written
+    )
 
 
 rng = np.random.default_rng(1)
@@ -34,7 +36,9 @@ means = []
 for written in (False, True):
     weights = np.exp(log_density(value, 1.0, circle, written=written))
     means.append((weights * circle[:, 1] ** 2).sum() / weights.sum())
-print(f"mean of the squared second entry: {seen:.4f} in 5,000 draws, {means[0]:.4f} meant, {means[1]:.4f} as written")
+print(
+    f"mean of the squared second entry: {seen:.4f} in 5,000 draws, {means[0]:.4f} meant, {means[1]:.4f} as written"
+)
 
 
 def largest_loss(d, m, epsilon, *, written, n=200_000):
@@ -46,10 +50,18 @@ def largest_loss(d, m, epsilon, *, written, n=200_000):
     ratios = []
     for matrix in (first, second):
         sampled = np.exp(log_density(matrix, epsilon, u, written=written))
-        ratios.append(log_density(matrix, epsilon, np.eye(d), written=written) - np.log(sampled.mean()))
+        ratios.append(
+            log_density(matrix, epsilon, np.eye(d), written=written)
+            - np.log(sampled.mean())
+        )
     return np.abs(ratios[0] - ratios[1]).max()
 
 
 for d, m, epsilon in ((2, 4, 1.0), (5, 2, 4.0), (10, 16, 1.0), (10, 4, 4.0)):
-    both = [largest_loss(d, m, epsilon, written=written) / epsilon for written in (True, False)]
-    print(f"{d} dimensions, {m + 1} rows, ε = {epsilon:g}: loss {both[0]:.3f} ε as written, {both[1]:.3f} ε as meant")
+    both = [
+        largest_loss(d, m, epsilon, written=written) / epsilon
+        for written in (True, False)
+    ]
+    print(
+        f"{d} dimensions, {m + 1} rows, ε = {epsilon:g}: loss {both[0]:.3f} ε as written, {both[1]:.3f} ε as meant"
+    )

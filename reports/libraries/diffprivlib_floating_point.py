@@ -23,4 +23,6 @@ for name, mechanism in (
             if 0.125 <= released < 0.5:
                 all_of_them += 1
                 fine += lowest_bit(released) < -53
-        print(f"{name} of {value}: {fine} of {all_of_them} releases in [.125, .5) have a bit below 2^-53")
+        print(
+            f"{name} of {value}: {fine} of {all_of_them} releases in [.125, .5) have a bit below 2^-53"
+        )

@@ -21,6 +21,11 @@ for data in (points, other):
     for _ in range(50):
         model = KMeans(2, epsilon=1, bounds=(0, 1)).fit(data)
         matches.append(
-            [abs(model.inertia_ - distance(guess, model.cluster_centers_)) < 1e-9 for guess in (points, other)]
+            [
+                abs(model.inertia_ - distance(guess, model.cluster_centers_)) < 1e-9
+                for guess in (points, other)
+            ]
         )
-    print("inertia_ is that of the first input, of the second:", np.mean(matches, axis=0))
+    print(
+        "inertia_ is that of the first input, of the second:", np.mean(matches, axis=0)
+    )

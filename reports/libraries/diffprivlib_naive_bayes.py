@@ -14,9 +14,19 @@ def fitted(x, y, bounds):
 
 
 sums = [
-    {fitted([0] * n, [0, 1] * (n // 2) + [0] * (n % 2), (0, 1)).class_count_.sum() for _ in range(50)} for n in (4, 5)
+    {
+        fitted([0] * n, [0, 1] * (n // 2) + [0] * (n % 2), (0, 1)).class_count_.sum()
+        for _ in range(50)
+    }
+    for n in (4, 5)
 ]
-print("the counts of the classes add up to", sums[0], "for 4 records, and to", sums[1], "for 5")
+print(
+    "the counts of the classes add up to",
+    sums[0],
+    "for 4 records, and to",
+    sums[1],
+    "for 5",
+)
 
 
 def frequency(labels, n=1_500):
@@ -29,4 +39,6 @@ def frequency(labels, n=1_500):
 
 
 p, q = frequency([0, 0, 0, 0, 1, 1, 1]), frequency([0, 0, 0, 1, 1, 1, 1])
-print(f"P(3 records of mean 100) = {p:.4f} and {q:.4f} where one label is replaced: ε = 1 allows a factor of 2.718")
+print(
+    f"P(3 records of mean 100) = {p:.4f} and {q:.4f} where one label is replaced: ε = 1 allows a factor of 2.718"
+)

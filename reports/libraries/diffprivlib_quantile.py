@@ -22,4 +22,6 @@ def raises(data, n=200):
 zeros = np.zeros(2982)
 other = zeros.copy()
 other[-1] = 1
-print(f"2,982 zeros: {raises(zeros)} of 200 calls raise; with one of them replaced by 1: {raises(other)} of 200")
+print(
+    f"2,982 zeros: {raises(zeros)} of 200 calls raise; with one of them replaced by 1: {raises(other)} of 200"
+)

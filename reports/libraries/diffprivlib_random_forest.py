@@ -12,7 +12,9 @@ def labels(y, trees, n=300):
     """Return how often each combination of the trees' labels at .5 is released at ε = 1."""
     seen = Counter()
     for _ in range(n):
-        model = RandomForestClassifier(trees, epsilon=1, max_depth=1, bounds=(0, 1), classes=[0, 1])
+        model = RandomForestClassifier(
+            trees, epsilon=1, max_depth=1, bounds=(0, 1), classes=[0, 1]
+        )
         model.fit([[0.5]] * len(y), y)
         seen[tuple(int(one.predict([[0.5]])[0]) for one in model.estimators_)] += 1 / n
     return seen

@@ -6,7 +6,10 @@ from diffprivlib import tools
 
 def frequency(numbers, weights, n=20_000):
     """Return how often the first bin is 5 or more at ε = 1."""
-    made = (tools.histogram(numbers, epsilon=1, bins=2, range=(0, 1), weights=weights)[0] for _ in range(n))
+    made = (
+        tools.histogram(numbers, epsilon=1, bins=2, range=(0, 1), weights=weights)[0]
+        for _ in range(n)
+    )
     return np.mean([counts[0] >= 5 for counts in made])
 
 

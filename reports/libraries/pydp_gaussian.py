@@ -14,4 +14,6 @@ for value in (0.0, 1.0):
         if 0.125 <= released < 0.5:
             inside += 1
             odd += (released / granularity) % 2 == 1
-    print(f"noise on {value}: {odd} of {inside} releases in [.125, .5) are odd multiples of the granularity")
+    print(
+        f"noise on {value}: {odd} of {inside} releases in [.125, .5) are odd multiples of the granularity"
+    )

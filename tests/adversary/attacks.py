@@ -97,7 +97,9 @@ class Attack:
 def in_files(attacks: list[Attack]) -> dict[str, list[Attack]]:
     """Return the attacks by the name of an audit, which has a file of its own and tries them one after the other."""
     many = [attack for attack in attacks if not attack.alone]
-    files = {f"attacks_{k}": many[k : k + TOGETHER] for k in range(0, len(many), TOGETHER)}
+    files = {
+        f"attacks_{k}": many[k : k + TOGETHER] for k in range(0, len(many), TOGETHER)
+    }
     return {**files, **{attack.name: [attack] for attack in attacks if attack.alone}}
 
 
@@ -105,23 +107,56 @@ def source(name: str, attacks: list[Attack], **values: object) -> str:
     """The audit file."""
     functions = "".join(attack.function for attack in attacks)
     called = ", ".join(attack.name for attack in attacks)
-    return HEAD.format(**values) + functions + AUDIT.format(name=f"audit_{name}", attacks=called)
+    return (
+        HEAD.format(**values)
+        + functions
+        + AUDIT.format(name=f"audit_{name}", attacks=called)
+    )
 
 
 ATTACKS = [
     Attack(
-        "log_edit", "it certifies what was refuted, in as many bytes", 'replaced(LOG, b"VIOLATED\\"", b"CERTIFIED")'
+        "log_edit",
+        "it certifies what was refuted, in as many bytes",
+        'replaced(LOG, b"VIOLATED\\"", b"CERTIFIED")',
     ),
-    Attack("log_append", "it appends to the log, then kills the run", 'open(LOG, "ab").write(b"{}")', lands=False),
-    Attack("run_killed", "it kills the run", "os.kill(runner(), signal.SIGKILL if SANDBOXED else 0)"),
-    Attack("run_stopped", "it stops the run", "os.kill(runner(), signal.SIGSTOP if SANDBOXED else 0)"),
+    Attack(
+        "log_append",
+        "it appends to the log, then kills the run",
+        'open(LOG, "ab").write(b"{}")',
+        lands=False,
+    ),
+    Attack(
+        "run_killed",
+        "it kills the run",
+        "os.kill(runner(), signal.SIGKILL if SANDBOXED else 0)",
+    ),
+    Attack(
+        "run_stopped",
+        "it stops the run",
+        "os.kill(runner(), signal.SIGSTOP if SANDBOXED else 0)",
+    ),
     Attack("run_traced", "ptrace of the run", "seize(runner())"),
-    Attack("run_memory", "it opens the memory of the run", 'open(f"/proc/{runner()}/mem", "r+b")'),
+    Attack(
+        "run_memory",
+        "it opens the memory of the run",
+        'open(f"/proc/{runner()}/mem", "r+b")',
+    ),
     Attack("run_files", "it opens files that the run has open", "files(runner())"),
-    Attack("parent_killed", "it kills its parent", "os.kill(os.getppid(), signal.SIGKILL if SANDBOXED else 0)"),
+    Attack(
+        "parent_killed",
+        "it kills its parent",
+        "os.kill(os.getppid(), signal.SIGKILL if SANDBOXED else 0)",
+    ),
     Attack("parent_traced", "ptrace of its parent", "seize(os.getppid())"),
-    Attack("parent_memory", "it opens the memory of its parent", 'open(f"/proc/{os.getppid()}/mem", "r+b")'),
-    Attack("parent_files", "it opens files that its parent has open", "files(os.getppid())"),
+    Attack(
+        "parent_memory",
+        "it opens the memory of its parent",
+        'open(f"/proc/{os.getppid()}/mem", "r+b")',
+    ),
+    Attack(
+        "parent_files", "it opens files that its parent has open", "files(os.getppid())"
+    ),
     Attack(
         "others_killed",
         "it kills every process that it sees",
@@ -130,37 +165,84 @@ ATTACKS = [
         "namespaces",
         lands=False,
     ),
-    Attack("baseline", "it edits the baseline", 'open("auditdp-baseline.toml", "a").write("#")'),
-    Attack("settings", "it edits the settings", 'open("pyproject.toml", "a").write("#")'),
-    Attack("neighbour", "it edits another audit file", 'open("audits/audit_z.py", "a").write("#")'),
-    Attack("sitting_beside", "it puts a file beside the audits", 'open("audits/audit_new.py", "w").write("#")'),
+    Attack(
+        "baseline",
+        "it edits the baseline",
+        'open("auditdp-baseline.toml", "a").write("#")',
+    ),
+    Attack(
+        "settings", "it edits the settings", 'open("pyproject.toml", "a").write("#")'
+    ),
+    Attack(
+        "neighbour",
+        "it edits another audit file",
+        'open("audits/audit_z.py", "a").write("#")',
+    ),
+    Attack(
+        "sitting_beside",
+        "it puts a file beside the audits",
+        'open("audits/audit_new.py", "w").write("#")',
+    ),
     Attack(
         "compiled",
         "it replaces what another file is compiled to",
         'os.makedirs("audits/__pycache__", exist_ok=True); open("audits/__pycache__/audit_z.pyc", "wb").write(b"#")',
     ),
-    Attack("reports", "it writes where reports are", 'open("reports/other.html", "w").write("clean")'),
-    Attack("moved", "it moves the log away", 'os.rename(LOG, "moved.jsonl"); os.rename("moved.jsonl", LOG)'),
-    Attack("linked", "it links the log into its scratch", 'os.link(LOG, Path(tempfile.mkdtemp(), "log"))'),
-    Attack("installed", "it opens auditdp's own files to write", 'open(auditdp.__file__, "ab")'),
+    Attack(
+        "reports",
+        "it writes where reports are",
+        'open("reports/other.html", "w").write("clean")',
+    ),
+    Attack(
+        "moved",
+        "it moves the log away",
+        'os.rename(LOG, "moved.jsonl"); os.rename("moved.jsonl", LOG)',
+    ),
+    Attack(
+        "linked",
+        "it links the log into its scratch",
+        'os.link(LOG, Path(tempfile.mkdtemp(), "log"))',
+    ),
+    Attack(
+        "installed",
+        "it opens auditdp's own files to write",
+        'open(auditdp.__file__, "ab")',
+    ),
     Attack(
         "scratch",
         "it writes into the folder above its scratch",
         "tempfile.mkstemp(dir=Path(tempfile.gettempdir()).parent)",
     ),
-    Attack("server", "it connects to a server of this machine", 'socket.create_connection(("127.0.0.1", PORT), 2)'),
+    Attack(
+        "server",
+        "it connects to a server of this machine",
+        'socket.create_connection(("127.0.0.1", PORT), 2)',
+    ),
     Attack(
         "by_program",
         "a program that it starts in a session of its own writes to the log",
         'subprocess.run(["sh", "-c", f"printf x >> {LOG}"], start_new_session=True).returncode == 0 or refuse()',
         lands=False,
     ),
-    Attack("terminal", "it opens the terminal of the run", 'open("/dev/tty", "r+b", buffering=0)', lands=False),
     Attack(
-        "shared", "it changes shared memory of the machine", 'open(f"/dev/shm/{MARK}", "r+b").write(b"x")', "namespaces"
+        "terminal",
+        "it opens the terminal of the run",
+        'open("/dev/tty", "r+b", buffering=0)',
+        lands=False,
+    ),
+    Attack(
+        "shared",
+        "it changes shared memory of the machine",
+        'open(f"/dev/shm/{MARK}", "r+b").write(b"x")',
+        "namespaces",
     ),
     Attack("mode", "it makes the log unreadable", "os.chmod(LOG, 0o600)", "namespaces"),
-    Attack("times", "it changes when a file was changed", 'os.utime("audits/audit_z.py")', "namespaces"),
+    Attack(
+        "times",
+        "it changes when a file was changed",
+        'os.utime("audits/audit_z.py")',
+        "namespaces",
+    ),
     Attack(
         "datagram",
         "it sends a datagram",

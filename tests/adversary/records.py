@@ -11,7 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 from auditdp.record.details import KINDS
-from auditdp.record.results import AuditResult, ClaimRecord, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    ControlResult,
+    Evidence,
+    LedgerEntry,
+    RunRecord,
+    Verdict,
+)
 from auditdp.runner.run_record import chained
 
 Fill = Callable[[Any, str], Any]
@@ -24,7 +32,9 @@ def filled(kind: Any, fill: Fill, name: str = "", /, **given: Any) -> Any:
     if origin is typing.Annotated:
         return filled(inside[0], fill, name)
     if origin in (types.UnionType, typing.Union):
-        return filled(next(each for each in inside if each is not type(None)), fill, name)
+        return filled(
+            next(each for each in inside if each is not type(None)), fill, name
+        )
     if origin is list:
         return [filled(inside[0], fill, name)]
     if origin is tuple:
@@ -34,7 +44,12 @@ def filled(kind: Any, fill: Fill, name: str = "", /, **given: Any) -> Any:
     if dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind, include_extras=False)
         own = {field.name: hints[field.name] for field in dataclasses.fields(kind)}
-        return kind(**{n: given[n] if n in given else filled(of, fill, n) for n, of in own.items()})
+        return kind(
+            **{
+                n: given[n] if n in given else filled(of, fill, n)
+                for n, of in own.items()
+            }
+        )
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return next(iter(kind))
     return fill(kind, name)
@@ -61,7 +76,11 @@ def text_in(text: str, *, real: bool) -> Fill:
         text: The text.
         real: Whether what decides how a record is shown, such as the letter of a claim, is what audits write.
     """
-    known = {"parameter": "epsilon", "expected": "violation", "kind": "PureDP"} if real else {}
+    known = (
+        {"parameter": "epsilon", "expected": "violation", "kind": "PureDP"}
+        if real
+        else {}
+    )
 
     def fill(kind: Any, name: str) -> Any:
         if kind in (str, Any):
@@ -81,12 +100,17 @@ def number_in(number: float) -> Fill:
             return int(min(max(number, 0), 2**63 - 1)) if number == number else 0
         if kind is float:
             return max(0.0, number) if name in ("seconds", "cpu_seconds") else number
-        return {str: {"parameter": "epsilon", "kind": "PureDP"}.get(name, f"a {name}"), bool: False}[kind]
+        return {
+            str: {"parameter": "epsilon", "kind": "PureDP"}.get(name, f"a {name}"),
+            bool: False,
+        }[kind]
 
     return fill
 
 
-def record(fill: Fill, *, name: Callable[[int], str] = "audits/audit_{}.py::x".format) -> RunRecord:
+def record(
+    fill: Fill, *, name: Callable[[int], str] = "audits/audit_{}.py::x".format
+) -> RunRecord:
     """Return a run with an audit of every verdict and every kind of evidence, and one that has no result.
 
     Args:
@@ -98,7 +122,11 @@ def record(fill: Fill, *, name: Callable[[int], str] = "audits/audit_{}.py::x".f
     verdicts = [verdict for verdict in Verdict for _ in range(2)]
     for k, (verdict, kind) in enumerate(zip(verdicts, kinds * 2, strict=False)):
         record_of = KINDS[kind].record if kind in KINDS else None
-        details = filled(record_of, fill) if record_of is not None else {"key": fill(str, "detail")}
+        details = (
+            filled(record_of, fill)
+            if record_of is not None
+            else {"key": fill(str, "detail")}
+        )
         evidence = filled(Evidence, fill, kind=kind, verdict=verdict, details=details)
         control = filled(ControlResult, fill, verdict=Verdict.VIOLATED)
         results.append(
@@ -107,7 +135,9 @@ def record(fill: Fill, *, name: Callable[[int], str] = "audits/audit_{}.py::x".f
                 fill,
                 id=name(k),
                 verdict=verdict,
-                evidence=[] if verdict in (Verdict.ERROR, Verdict.SKIPPED) else [evidence],
+                evidence=[]
+                if verdict in (Verdict.ERROR, Verdict.SKIPPED)
+                else [evidence],
                 controls=[control],
                 claim=filled(ClaimRecord, fill),
                 alpha=0.01,

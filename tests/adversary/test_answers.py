@@ -10,23 +10,61 @@ from pathlib import Path
 import pytest
 
 from auditdp.cli.run_scope import code_of
-from auditdp.record.results import RESULT, AuditResult, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
+from auditdp.record.results import (
+    RESULT,
+    AuditResult,
+    ControlResult,
+    Evidence,
+    LedgerEntry,
+    RunRecord,
+    Verdict,
+)
 from auditdp.runner import pool
 from auditdp.runner.child import Child, Work, WorkAnswer
 from auditdp.runner.plan import Collected, Listed, PlanOptions, Task, make_plan
 from auditdp.runner.pool import CrashError, Workers, result_for
 
-TASK = Task("audits/audit_a.py::leaks", "/a.py", "leaks", "/", {}, "holds", 0.05, "quick", None, root_seed=1)
+TASK = Task(
+    "audits/audit_a.py::leaks",
+    "/a.py",
+    "leaks",
+    "/",
+    {},
+    "holds",
+    0.05,
+    "quick",
+    None,
+    root_seed=1,
+)
 
 
 def certified(name=TASK.id, **more):
-    found = AuditResult(name, Verdict.CERTIFIED, "", evidence=[Evidence("exact", Verdict.CERTIFIED, "")], **more)
+    found = AuditResult(
+        name,
+        Verdict.CERTIFIED,
+        "",
+        evidence=[Evidence("exact", Verdict.CERTIFIED, "")],
+        **more,
+    )
     return json.loads(RESULT.dump_json(found))
 
 
 ANSWERS = [
-    *([1], 1, "x", True, {}, {"id": 1}, [[]], {"id": TASK.id, "verdict": "FINE", "summary": ""}),
-    *(certified() | {"calls": -1}, certified() | {"evidence": []}, certified("audits/audit_b.py::other")),
+    *(
+        [1],
+        1,
+        "x",
+        True,
+        {},
+        {"id": 1},
+        [[]],
+        {"id": TASK.id, "verdict": "FINE", "summary": ""},
+    ),
+    *(
+        certified() | {"calls": -1},
+        certified() | {"evidence": []},
+        certified("audits/audit_b.py::other"),
+    ),
     certified(controls=[ControlResult("twin", Verdict.NOT_REFUTED)]),
 ]
 
@@ -39,8 +77,14 @@ def test_what_is_no_result_of_a_task_is_its_error(value):
 
 
 def test_a_result_has_what_its_task_declares_and_was_given():
-    found = result_for(TASK, WorkAnswer(1, json.dumps(certified(expected="violation", alpha=0.9))))
-    assert (found.verdict, found.expected, found.alpha) == (Verdict.CERTIFIED, "holds", 0.05)
+    found = result_for(
+        TASK, WorkAnswer(1, json.dumps(certified(expected="violation", alpha=0.9)))
+    )
+    assert (found.verdict, found.expected, found.alpha) == (
+        Verdict.CERTIFIED,
+        "holds",
+        0.05,
+    )
 
 
 class Alive:
@@ -58,15 +102,34 @@ class Alive:
 @pytest.mark.parametrize(
     "message",
     [
-        *(b"[1]", b"1", b"null", b'"x"', b"{", b"", b"\xff", b"[" * 30_000, b"1" * 5_000, b'{"libraries": 1}'),
-        *(b'{"value": 1, "libraries": [1]}', b'{"value": "\\ud800"}', b'{"number": 7, "failed": 1, "printed": 2}'),
+        *(
+            b"[1]",
+            b"1",
+            b"null",
+            b'"x"',
+            b"{",
+            b"",
+            b"\xff",
+            b"[" * 30_000,
+            b"1" * 5_000,
+            b'{"libraries": 1}',
+        ),
+        *(
+            b'{"value": 1, "libraries": [1]}',
+            b'{"value": "\\ud800"}',
+            b'{"number": 7, "failed": 1, "printed": 2}',
+        ),
     ],
     ids=lambda message: str(message)[:30],
 )
-def test_whatever_comes_through_the_pipe_of_a_child_is_an_answer_of_its_own_work(message, tmp_path):
+def test_whatever_comes_through_the_pipe_of_a_child_is_an_answer_of_its_own_work(
+    message, tmp_path
+):
     receiver, sender = multiprocessing.Pipe(duplex=False)
     sender.send_bytes(message)
-    answer = Child(Work(3, "run", TASK), Alive(), receiver, tmp_path / "out", None).answer()
+    answer = Child(
+        Work(3, "run", TASK), Alive(), receiver, tmp_path / "out", None
+    ).answer()
     assert (answer.number, answer.printed) == (3, "")
     assert answer.value is None
     assert result_for(TASK, answer).verdict is Verdict.ERROR
@@ -75,7 +138,9 @@ def test_whatever_comes_through_the_pipe_of_a_child_is_an_answer_of_its_own_work
 def test_of_two_processes_that_ended_together_the_mechanisms_is_named():
     here, there = multiprocessing.Pipe()
     both = pool._TwoProcesses(Work(1, "run", TASK), here, alone=True)
-    assert not both.ended(Work(1, "serve", TASK), WorkAnswer(1, failed="the process that ran it died"))
+    assert not both.ended(
+        Work(1, "serve", TASK), WorkAnswer(1, failed="the process that ran it died")
+    )
     assert both.ended(both.work, None)
     assert both.answer == WorkAnswer(1, failed="the process that ran it died")
     there.close()
@@ -87,7 +152,11 @@ def test_an_answer_that_nobody_asked_for_costs_the_process_that_gave_it(monkeypa
     with Workers(needed=()) as processes:
         host = pool._Host(Path("/a.py"), Alive(), here, busy={3: Work(3, "run", TASK)})
         processes._hosts[host.path] = host
-        there.send_bytes(json.dumps({"number": 99, "value": certified("audits/audit_b.py::other")}).encode())
+        there.send_bytes(
+            json.dumps(
+                {"number": 99, "value": certified("audits/audit_b.py::other")}
+            ).encode()
+        )
         assert list(processes._answers()) == [(Work(3, "run", TASK), None)]
         assert not processes._hosts
 
@@ -112,7 +181,9 @@ def test_work_of_a_process_that_is_found_dead_is_done_again():
 )
 def test_an_import_lists_no_audit_of_another_file(audits, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    there = [replace(each, path=each.path.replace("/x", str(tmp_path))) for each in audits]
+    there = [
+        replace(each, path=each.path.replace("/x", str(tmp_path))) for each in audits
+    ]
     assert not pool._of_its_own(Collected(tuple(there)), tmp_path / "audits/audit_a.py")
     mine = Listed("audits/audit_a.py::mine", str(tmp_path / "audits/audit_a.py"))
     assert pool._of_its_own(Collected((mine,)), tmp_path / "audits/audit_a.py")
@@ -132,15 +203,29 @@ def test_an_import_lists_no_audit_of_another_file(audits, tmp_path, monkeypatch)
     ],
 )
 def test_what_an_audit_says_of_itself_has_a_shape(kind, value, monkeypatch):
-    monkeypatch.setattr(Workers, "_work", lambda self, wanted: [(TASK, WorkAnswer(1, value))])
-    with Workers(needed=()) as processes, pytest.raises(CrashError, match="something else than a result"):
+    monkeypatch.setattr(
+        Workers, "_work", lambda self, wanted: [(TASK, WorkAnswer(1, value))]
+    )
+    with (
+        Workers(needed=()) as processes,
+        pytest.raises(CrashError, match="something else than a result"),
+    ):
         processes.ask(kind, TASK)
 
 
 def test_a_planned_audit_without_a_result_is_no_clean_run():
-    done = AuditResult("a", Verdict.NOT_REFUTED, "", evidence=[Evidence("game", Verdict.NOT_REFUTED, "")])
-    whole = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry("a", "", 0.01)], [done])
-    lacking = replace(whole, alpha_ledger=[LedgerEntry("a", "", 0.01), LedgerEntry("b", "", 0.01)])
+    done = AuditResult(
+        "a",
+        Verdict.NOT_REFUTED,
+        "",
+        evidence=[Evidence("game", Verdict.NOT_REFUTED, "")],
+    )
+    whole = RunRecord(
+        1, "complete", {}, {}, "", "", [LedgerEntry("a", "", 0.01)], [done]
+    )
+    lacking = replace(
+        whole, alpha_ledger=[LedgerEntry("a", "", 0.01), LedgerEntry("b", "", 0.01)]
+    )
     assert code_of(whole) == 0
     assert code_of(lacking) == 3
     assert code_of(lacking, missing=[]) == 0  # a shard, whose own audits are done
@@ -174,13 +259,19 @@ def leaks():
 """
 
 
-def test_an_audit_that_answers_for_another_one_is_an_error_and_the_other_is_judged(tmp_path, monkeypatch):
+def test_an_audit_that_answers_for_another_one_is_an_error_and_the_other_is_judged(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("audits").mkdir()
     Path("audits/audit_a.py").write_text(FORGER)
     Path("audits/audit_b.py").write_text(HONEST)
     with Workers() as processes:
-        plan = make_plan(["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect)
+        plan = make_plan(
+            ["audits"],
+            PlanOptions(root_seed=1, budget="quick"),
+            collect=processes.collect,
+        )
         found = {result.id: result for result in processes.run(plan.tasks)}
     assert {name: result.verdict for name, result in found.items()} == {
         "audits/audit_a.py::theirs": Verdict.ERROR,

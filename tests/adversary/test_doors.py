@@ -18,7 +18,15 @@ from pathlib import Path
 import pytest
 
 from auditdp import files
-from auditdp.record.results import RESULT, AuditResult, Evidence, LedgerEntry, Published, RunRecord, Verdict
+from auditdp.record.results import (
+    RESULT,
+    AuditResult,
+    Evidence,
+    LedgerEntry,
+    Published,
+    RunRecord,
+    Verdict,
+)
 from auditdp.report.formats import render
 from auditdp.runner import pool
 from auditdp.runner.child import Child, Inbox, Work, WorkAnswer, printed_to
@@ -86,7 +94,9 @@ def project(tmp_path, monkeypatch):
 
 def planned(processes):
     """Return the plan, and the record before the first audit."""
-    plan = make_plan(["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect)
+    plan = make_plan(
+        ["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect
+    )
     return plan, header(plan, {}, 1, sources=processes.sources)
 
 
@@ -142,14 +152,22 @@ def test_what_an_import_says_too_much_is_an_error_of_its_file_alone(project, nam
     Path("link.py").symlink_to(project.parent / "secret.py")
     Path("linked").symlink_to(project.parent)
     Path("circle").symlink_to("circle")
-    for file, size in (("sparse.py", (1 << 30) + 1), ("large.py", 1 << 29), ("larger.py", (1 << 29) + 1)):
+    for file, size in (
+        ("sparse.py", (1 << 30) + 1),
+        ("large.py", 1 << 29),
+        ("larger.py", (1 << 29) + 1),
+    ):
         Path(file).touch()
         os.truncate(file, size)
     limit = 1.0 if name == "half a message" else 20.0
     plan, start = planned_where(REFUSED[name], limit=limit)
     assert [path for path, _ in plan.failures] == ["audits/audit_a.py"]
-    assert [(task.id, task.alpha) for task in plan.tasks] == [("audits/audit_b.py::leaks", 0.05)]
-    assert start.sources == {name: sha(name) for name in ("audits/audit_a.py", "audits/audit_b.py")}
+    assert [(task.id, task.alpha) for task in plan.tasks] == [
+        ("audits/audit_b.py::leaks", 0.05)
+    ]
+    assert start.sources == {
+        name: sha(name) for name in ("audits/audit_a.py", "audits/audit_b.py")
+    }
     assert len(start.to_json()) < 100_000
 
 
@@ -159,7 +177,9 @@ def test_a_file_that_is_no_file_is_not_imported(project):
     Path("audits/audit_d.py").symlink_to("audit_d.py")
     with Workers() as processes:
         plan, _ = planned(processes)
-    assert [path for path, _ in plan.failures] == [f"audits/audit_{name}.py" for name in "acd"]
+    assert [path for path, _ in plan.failures] == [
+        f"audits/audit_{name}.py" for name in "acd"
+    ]
     assert len(plan.tasks) == 1
 
 
@@ -173,11 +193,17 @@ def test_the_file_of_an_audit_is_a_source_whatever_its_import_says(project):
 
 def test_long_text_from_an_import_is_cut(project):
     heard = []
-    planned_where("{'printed': 'x' * 1_000_000}", on_print=lambda path, text: heard.append(len(text)))
+    planned_where(
+        "{'printed': 'x' * 1_000_000}",
+        on_print=lambda path, text: heard.append(len(text)),
+    )
     plan, _ = planned_where(
         "{'failure': 'x' * 10**6}"
     )  # not as long as before: a file of one second and size is cached
-    assert [length < 20_000 for length in (*heard, len(plan.failures[0][1]))] == [True, True]
+    assert [length < 20_000 for length in (*heard, len(plan.failures[0][1]))] == [
+        True,
+        True,
+    ]
 
 
 def test_a_parameter_that_nobody_gave_is_refused_to_nobody(project):
@@ -186,7 +212,9 @@ def test_a_parameter_that_nobody_gave_is_refused_to_nobody(project):
 
 
 def test_an_audit_that_is_listed_and_not_declared_is_an_error(project):
-    Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {{'audits': (listed('nowhere'),)}}\n")
+    Path("audits/audit_a.py").write_text(
+        f"{HONEST}{SAYS}\nSAID = {{'audits': (listed('nowhere'),)}}\n"
+    )
     with Workers() as processes:
         plan, _ = planned(processes)
         found = {result.id: result for result in processes.run(plan.tasks)}
@@ -229,7 +257,9 @@ def long_results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("long")
     (folder / "audits").mkdir()
     codes = {name: SAYS_EVIDENCE.format(said) for name, said in LONG_RESULTS.items()}
-    codes |= {name: SAYS_DECLARATION.format(said) for name, said in LONG_DECLARATIONS.items()}
+    codes |= {
+        name: SAYS_DECLARATION.format(said) for name, said in LONG_DECLARATIONS.items()
+    }
     names = {"audits/audit_z.py::leaks": "honest"}
     for k, (name, code) in enumerate(codes.items()):
         text = HONEST.replace("pairs=", "evidence=['exact', 'game'], pairs=")
@@ -241,7 +271,11 @@ def long_results(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with Workers(count=2) as processes:
-            plan = make_plan(["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect)
+            plan = make_plan(
+                ["audits"],
+                PlanOptions(root_seed=1, budget="quick"),
+                collect=processes.collect,
+            )
             assert not plan.failures
             return {names[result.id]: result for result in processes.run(plan.tasks)}
 
@@ -256,30 +290,68 @@ def test_a_result_that_is_too_long_is_the_error_of_its_audit(long_results, name)
 
 
 def task(name):
-    return Task(f"audits/audit_a.py::{name}", "/a.py", name, "/", {}, "holds", 0.01, "quick", None, root_seed=1)
+    return Task(
+        f"audits/audit_a.py::{name}",
+        "/a.py",
+        name,
+        "/",
+        {},
+        "holds",
+        0.01,
+        "quick",
+        None,
+        root_seed=1,
+    )
 
 
 def answered(name, size):
     """Return an answer with a result of that many bytes."""
     proof = Evidence("exact", Verdict.CERTIFIED, "")
-    empty = RESULT.dump_json(AuditResult(task(name).id, Verdict.CERTIFIED, "", evidence=[proof])).decode()
-    return WorkAnswer(1, empty.replace('"summary":""', f'"summary":"{"x" * (size - len(empty))}"'))
+    empty = RESULT.dump_json(
+        AuditResult(task(name).id, Verdict.CERTIFIED, "", evidence=[proof])
+    ).decode()
+    return WorkAnswer(
+        1, empty.replace('"summary":""', f'"summary":"{"x" * (size - len(empty))}"')
+    )
 
 
 def test_the_results_of_a_run_have_room_together_and_each_has_its_share(monkeypatch):
     monkeypatch.setattr(pool, "MOST_RESULTS", 40_000)
     room = ResultRoom(4)
-    sizes = [30_000, 9_000, 20_000, 10_000]  # shares of 10,000: the first leaves nothing of its own
-    found = [room.result(task(str(k)), answered(str(k), size)) for k, size in enumerate(sizes)]
-    assert [result.verdict.value for result in found] == ["ERROR", "CERTIFIED", "CERTIFIED", "CERTIFIED"]
+    sizes = [
+        30_000,
+        9_000,
+        20_000,
+        10_000,
+    ]  # shares of 10,000: the first leaves nothing of its own
+    found = [
+        room.result(task(str(k)), answered(str(k), size))
+        for k, size in enumerate(sizes)
+    ]
+    assert [result.verdict.value for result in found] == [
+        "ERROR",
+        "CERTIFIED",
+        "CERTIFIED",
+        "CERTIFIED",
+    ]
 
 
-def test_what_is_left_of_a_share_goes_to_the_next_result_and_no_other_share_does(monkeypatch):
+def test_what_is_left_of_a_share_goes_to_the_next_result_and_no_other_share_does(
+    monkeypatch,
+):
     monkeypatch.setattr(pool, "MOST_RESULTS", 40_000)
     room = ResultRoom(4)
     sizes = [4_000, 16_001, 20_001, 10_000]
-    found = [room.result(task(str(k)), answered(str(k), size)) for k, size in enumerate(sizes)]
-    assert [result.verdict.value for result in found] == ["CERTIFIED", "ERROR", "CERTIFIED", "CERTIFIED"]
+    found = [
+        room.result(task(str(k)), answered(str(k), size))
+        for k, size in enumerate(sizes)
+    ]
+    assert [result.verdict.value for result in found] == [
+        "CERTIFIED",
+        "ERROR",
+        "CERTIFIED",
+        "CERTIFIED",
+    ]
 
 
 def test_results_that_are_let_in_make_a_log_that_is_read():
@@ -290,7 +362,9 @@ def test_results_that_are_let_in_make_a_log_that_is_read():
 
 def test_a_process_that_answers_and_reads_nothing_makes_nobody_wait(tmp_path):
     here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    process = multiprocessing.get_context("spawn").Process(
+        target=time.sleep, args=(60,)
+    )
     process.start()
     host = pool._Host(tmp_path / "a.py", process, here, Collected())
     while pool._has_room(here, 0.0):
@@ -316,7 +390,9 @@ class Working:
 
 def test_half_a_message_of_a_child_makes_nobody_wait(tmp_path):
     receiver, sender = multiprocessing.Pipe(duplex=False)
-    child = Child(Work(3, "run", task("a")), Working(), receiver, tmp_path / "out", limit=None)
+    child = Child(
+        Work(3, "run", task("a")), Working(), receiver, tmp_path / "out", limit=None
+    )
     content = json.dumps({"value": "found"}).encode()
     os.write(sender.fileno(), struct.pack("!i", len(content)) + content[:5])
     assert child.answer() is None
@@ -349,8 +425,12 @@ def a_link(path):
     path.symlink_to(path.parent / "secret")
 
 
-@pytest.mark.parametrize(("put", "most"), [(a_sparse_file, 20_000), (a_pipe, 0), (a_link, 0)])
-def test_what_an_audit_puts_in_the_place_of_its_output_ends_nothing(tmp_path, put, most):
+@pytest.mark.parametrize(
+    ("put", "most"), [(a_sparse_file, 20_000), (a_pipe, 0), (a_link, 0)]
+)
+def test_what_an_audit_puts_in_the_place_of_its_output_ends_nothing(
+    tmp_path, put, most
+):
     put(tmp_path / "out")
     began = time.monotonic()
     assert len(printed_to(tmp_path / "out")) <= most
@@ -358,7 +438,9 @@ def test_what_an_audit_puts_in_the_place_of_its_output_ends_nothing(tmp_path, pu
 
 
 @pytest.mark.parametrize("made", range(5))
-def test_where_no_folder_can_be_made_what_needs_one_is_an_error(project, monkeypatch, made):
+def test_where_no_folder_can_be_made_what_needs_one_is_an_error(
+    project, monkeypatch, made
+):
     """The files are the first two folders after that of the run, who judges has the third."""
     Path("audits/audit_a.py").write_text(HONEST)
     make, left = tempfile.mkdtemp, [made]
@@ -379,16 +461,32 @@ def test_where_no_folder_can_be_made_what_needs_one_is_an_error(project, monkeyp
         results = list(processes.run(plan.tasks))
     assert len(plan.failures) + len(results) == 2
     verdicts = [result.verdict for result in results]
-    assert verdicts == {1: [], 2: [Verdict.ERROR], 3: [Verdict.ERROR] * 2, 4: [Verdict.VIOLATED] * 2}[made]
-    reasons = [reason for _, reason in plan.failures] + [r.summary for r in results if r.verdict is Verdict.ERROR]
+    assert (
+        verdicts
+        == {
+            1: [],
+            2: [Verdict.ERROR],
+            3: [Verdict.ERROR] * 2,
+            4: [Verdict.VIOLATED] * 2,
+        }[made]
+    )
+    reasons = [reason for _, reason in plan.failures] + [
+        r.summary for r in results if r.verdict is Verdict.ERROR
+    ]
     assert all("No space left" in reason for reason in reasons)
 
 
-def test_an_import_that_leaves_no_room_is_the_error_of_its_file_and_the_others_have_room_again(project, monkeypatch):
-    Path("audits/audit_a.py").write_text(f"import tempfile\nopen(tempfile.gettempdir() + '/left', 'w')\n{HONEST}")
+def test_an_import_that_leaves_no_room_is_the_error_of_its_file_and_the_others_have_room_again(
+    project, monkeypatch
+):
+    Path("audits/audit_a.py").write_text(
+        f"import tempfile\nopen(tempfile.gettempdir() + '/left', 'w')\n{HONEST}"
+    )
     held = sandbox_of("auto", network=False)
     if not held.landlock:
-        pytest.skip("the kernel has no Landlock, and temporary files are not in the folder of the process")
+        pytest.skip(
+            "the kernel has no Landlock, and temporary files are not in the folder of the process"
+        )
     with Workers(sandbox=held) as processes:
         monkeypatch.setattr(pool, "_is_full", lambda folder: any(folder.rglob("left")))
         plan, _ = planned(processes)
@@ -398,8 +496,12 @@ def test_an_import_that_leaves_no_room_is_the_error_of_its_file_and_the_others_h
     assert len(plan.tasks) == 1
 
 
-def test_where_an_audit_can_have_no_process_of_its_own_it_is_an_error_and_who_judges_ends(project, monkeypatch):
-    Path("audits/audit_a.py").write_text(f"{HONEST}{SAYS}\nSAID = {{'forkable': False}}\n")
+def test_where_an_audit_can_have_no_process_of_its_own_it_is_an_error_and_who_judges_ends(
+    project, monkeypatch
+):
+    Path("audits/audit_a.py").write_text(
+        f"{HONEST}{SAYS}\nSAID = {{'forkable': False}}\n"
+    )
     with Workers() as processes:
         plan, _ = planned(processes)
         make = pool._new_folder
@@ -416,18 +518,31 @@ def test_where_an_audit_can_have_no_process_of_its_own_it_is_an_error_and_who_ju
     assert found["audits/audit_b.py::leaks"].verdict is Verdict.VIOLATED
 
 
-@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "claims", "sarif", "github"])
+@pytest.mark.parametrize(
+    "format", ["terminal", "html", "junit", "pull-request", "claims", "sarif", "github"]
+)
 @pytest.mark.parametrize("many", [100, 101])
 def test_every_report_names_a_file_with_more_audits_than_a_hundred(format, many):
-    done = AuditResult("audits/audit_b.py::it", Verdict.ERROR, "it crashed", published=Published("a", "", "", "", ""))
+    done = AuditResult(
+        "audits/audit_b.py::it",
+        Verdict.ERROR,
+        "it crashed",
+        published=Published("a", "", "", "", ""),
+    )
     names = [done.id, *(f"audits/audit_a.py::it_{k}" for k in range(many))]
     ledger = [LedgerEntry(name, "verdict", 0.05 / len(names)) for name in names]
     text = render(RunRecord(1, "complete", {}, {}, "", "", ledger, [done]), format)
-    assert ("101 audits in audits/audit_a.py" in re.sub(r"[\\`]", "", text)) == (many == 101)
+    assert ("101 audits in audits/audit_a.py" in re.sub(r"[\\`]", "", text)) == (
+        many == 101
+    )
 
 
 def test_a_collected_file_has_finite_limits():
     for seconds in (0.0, -1.0, math.inf):
         with pytest.raises(ValueError, match="timeout"):
-            pool.COLLECTED.validate_python({"audits": [{"id": "a", "path": "a", "timeout": seconds}]})
-    assert pool.COLLECTED.validate_python({"audits": [{"id": "a", "path": "a"}]}) == Collected((Listed("a", "a"),))
+            pool.COLLECTED.validate_python(
+                {"audits": [{"id": "a", "path": "a", "timeout": seconds}]}
+            )
+    assert pool.COLLECTED.validate_python(
+        {"audits": [{"id": "a", "path": "a"}]}
+    ) == Collected((Listed("a", "a"),))

@@ -33,7 +33,14 @@ from auditdp.mechanism.calls.calling import Calls
 from auditdp.mechanism.calls.recording import Playback
 from auditdp.record.baseline import read_baseline, write_baseline
 from auditdp.record.baseline_entries import Entry
-from auditdp.record.results import AuditResult, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
+from auditdp.record.results import (
+    AuditResult,
+    ControlResult,
+    Evidence,
+    LedgerEntry,
+    RunRecord,
+    Verdict,
+)
 from auditdp.report.formats import FORMATS, render
 from auditdp.report.html.drawings import drawing, inputs
 from auditdp.report.plain_text import graphs
@@ -44,8 +51,29 @@ from tests.adversary.records import record, text_in, with_digests, without_diges
 ID = "audits/audit_a.py::b"
 DEEP, LONG = b"[" * 200_000, b"1" * 4_500
 VALUES = (
-    *(LONG, DEEP, b"1" + b"0" * 400, b"-1", b"0", b"1e999", b"-1e308", b"NaN", b"null", b"true", b'"inf"'),
-    *(b'"x"', b'"\\ud800"', b'"\\u001b[2J"', b"[]", b"{}", b"[1, 2]", b'{"a": [[1e308, 1]]}', b'"2 nodes, edges 01"'),
+    *(
+        LONG,
+        DEEP,
+        b"1" + b"0" * 400,
+        b"-1",
+        b"0",
+        b"1e999",
+        b"-1e308",
+        b"NaN",
+        b"null",
+        b"true",
+        b'"inf"',
+    ),
+    *(
+        b'"x"',
+        b'"\\ud800"',
+        b'"\\u001b[2J"',
+        b"[]",
+        b"{}",
+        b"[1, 2]",
+        b'{"a": [[1e308, 1]]}',
+        b'"2 nodes, edges 01"',
+    ),
 )
 """Values of JSON, which take the place of any other."""
 LIGHT = [name for name in FORMATS if name not in ("html", "json")]
@@ -56,12 +84,19 @@ def evidence(verdict, **more):
 
 
 def result(verdict=Verdict.NOT_REFUTED, name=ID, **more):
-    return AuditResult(name, verdict, "seen", evidence=[evidence(verdict)], alpha=0.01, **more)
+    return AuditResult(
+        name, verdict, "seen", evidence=[evidence(verdict)], alpha=0.01, **more
+    )
 
 
 def run(*results, **more):
-    ledger = [LedgerEntry(name, "verdict", 0.01) for name in dict.fromkeys(each.id for each in results)]
-    return RunRecord(1, "complete", {}, {}, "", "", ledger, list(results), run="this", **more)
+    ledger = [
+        LedgerEntry(name, "verdict", 0.01)
+        for name in dict.fromkeys(each.id for each in results)
+    ]
+    return RunRecord(
+        1, "complete", {}, {}, "", "", ledger, list(results), run="this", **more
+    )
 
 
 def used(found):
@@ -92,8 +127,15 @@ def table(values):
 
 FILLED = replace(record(text_in("x", real=True)), status="complete")
 LOG = [
-    {"run": "this", "kind": "header", "record": json.loads(replace(FILLED, results=[], run="this").to_json())},
-    *({"run": "this", "kind": "result", "result": each} for each in json.loads(FILLED.to_json())["results"][:3]),
+    {
+        "run": "this",
+        "kind": "header",
+        "record": json.loads(replace(FILLED, results=[], run="this").to_json()),
+    },
+    *(
+        {"run": "this", "kind": "result", "result": each}
+        for each in json.loads(FILLED.to_json())["results"][:3]
+    ),
     {"run": "this", "kind": "end", "status": "complete", "seconds": 1.0},
 ]
 SETTINGS = b"""[project]
@@ -125,13 +167,35 @@ BASELINE = write_baseline(
 CSV = b"score,label\n" + b"".join(b"%d.5,%d\n" % (k, k % 2) for k in range(30))
 NPZ = table({"score": np.arange(30.0), "label": np.arange(30) % 2})
 READERS = (
-    Reader("run.json", FILLED.to_json(indent=None).encode(), lambda path: used(scan_record(path).record)),
-    Reader("run.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in LOG), _log),
-    Reader("with-digests.jsonl", with_digests(b"".join(json.dumps(line).encode() + b"\n" for line in LOG)), _log),
-    Reader("auditdp-baseline.toml", BASELINE, lambda path: write_baseline(read_baseline(path).values())),
+    Reader(
+        "run.json",
+        FILLED.to_json(indent=None).encode(),
+        lambda path: used(scan_record(path).record),
+    ),
+    Reader(
+        "run.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in LOG), _log
+    ),
+    Reader(
+        "with-digests.jsonl",
+        with_digests(b"".join(json.dumps(line).encode() + b"\n" for line in LOG)),
+        _log,
+    ),
+    Reader(
+        "auditdp-baseline.toml",
+        BASELINE,
+        lambda path: write_baseline(read_baseline(path).values()),
+    ),
     Reader("pyproject.toml", SETTINGS, lambda path: load(path.parent, "ci", {})),
-    Reader("table.csv", CSV, lambda path: [column(read(path), name, path) for name in read(path)]),
-    Reader("table.npz", NPZ, lambda path: [column(read(path), name, path) for name in read(path)]),
+    Reader(
+        "table.csv",
+        CSV,
+        lambda path: [column(read(path), name, path) for name in read(path)],
+    ),
+    Reader(
+        "table.npz",
+        NPZ,
+        lambda path: [column(read(path), name, path) for name in read(path)],
+    ),
 )
 
 
@@ -153,18 +217,41 @@ def spoilt(draw, content: bytes) -> bytes:
             inner = inner[key]
         inner[way[-1]] = "@@"
         value = draw(st.sampled_from(VALUES))
-        return b"\n".join([*lines[:k], json.dumps(tree).encode().replace(b'"@@"', value), *lines[k + 1 :]])
+        return b"\n".join(
+            [
+                *lines[:k],
+                json.dumps(tree).encode().replace(b'"@@"', value),
+                *lines[k + 1 :],
+            ]
+        )
     if with_value and b"= " in lines[k]:
         name, _, _ = lines[k].partition(b"= ")
-        value = draw(st.sampled_from((*VALUES, b"0x" + b"f" * 5_000, b"1979-05-27", b"'''", b"[[a]]")))
+        value = draw(
+            st.sampled_from(
+                (*VALUES, b"0x" + b"f" * 5_000, b"1979-05-27", b"'''", b"[[a]]")
+            )
+        )
         return b"\n".join([*lines[:k], name + b"= " + value, *lines[k + 1 :]])
     start, length = draw(st.integers(0, len(content))), draw(st.integers(0, 40))
-    put = draw(st.sampled_from((b"", content[start : start + length] * 2, *VALUES)) | st.binary(max_size=9))
-    return content[:start] + put + (b"" if draw(st.integers(0, 7)) == 7 else content[start + length :])
+    put = draw(
+        st.sampled_from((b"", content[start : start + length] * 2, *VALUES))
+        | st.binary(max_size=9)
+    )
+    return (
+        content[:start]
+        + put
+        + (b"" if draw(st.integers(0, 7)) == 7 else content[start + length :])
+    )
 
 
 def _places(tree, way=()):
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    items = (
+        tree.items()
+        if isinstance(tree, dict)
+        else enumerate(tree)
+        if isinstance(tree, list)
+        else ()
+    )
     for key, value in items:
         yield (*way, key)
         yield from _places(value, (*way, key))
@@ -201,9 +288,19 @@ def packed(array):
 @pytest.mark.parametrize(
     "outputs",
     [
-        *({}, {"rows": 1}, {"rows": "!", "like": "!"}, {"rows": [], "like": []}, {"kept": 0, "why": "x"}),
+        *(
+            {},
+            {"rows": 1},
+            {"rows": "!", "like": "!"},
+            {"rows": [], "like": []},
+            {"kept": 0, "why": "x"},
+        ),
         {"rows": packed(np.zeros(3)), "like": packed(np.zeros((1, 1))), "form": []},
-        {"rows": packed(np.zeros(3)), "like": packed(np.zeros((1, 1))), "form": {"flat": False, "x": 1}},
+        {
+            "rows": packed(np.zeros(3)),
+            "like": packed(np.zeros((1, 1))),
+            "form": {"flat": False, "x": 1},
+        },
         {"rows": packed(np.array("x")), "like": packed(np.zeros((1, 1)))},
         {"rows": packed(np.zeros(3))[:-4], "like": packed(np.zeros((1, 1)))},
     ],
@@ -216,7 +313,9 @@ def test_recorded_outputs_that_are_none_are_refused(outputs):
 def test_recorded_outputs_are_unpacked_no_further_than_any_are_kept():
     """380 kB that unpack to 400 MB: refused before there is room for them."""
     head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (50_000_000,)})
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "<f8", "fortran_order": False, "shape": (50_000_000,)}
+    )
     squeeze = zlib.compressobj(1)
     parts = [
         squeeze.compress(head.getvalue()),
@@ -235,35 +334,57 @@ def test_a_table_is_unpacked_no_further_than_files_are_read(tmp_path):
         archive.writestr("a.npy", bytes(64))
     content = bytearray(path.read_bytes())
     place = content.index(b"PK\x01\x02") + 24
-    content[place : place + 4] = (0xFFFFFFF0).to_bytes(4, "little")  # what its directory says that it is long
+    content[place : place + 4] = (0xFFFFFFF0).to_bytes(
+        4, "little"
+    )  # what its directory says that it is long
     path.write_bytes(content)
     with pytest.raises(ConfigurationError, match="unpacks to"):
         read(path)
     with zipfile.ZipFile(path, "w") as archive:
         head = io.BytesIO()
-        np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)})
+        np.lib.format.write_array_header_1_0(
+            head, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)}
+        )
         archive.writestr("a.npy", head.getvalue())
     with pytest.raises(ConfigurationError, match="an array of shape"):
         read(path)
 
 
-def test_a_table_that_says_that_it_is_small_is_read_no_further_than_what_it_unpacks_to(tmp_path, monkeypatch):
+def test_a_table_that_says_that_it_is_small_is_read_no_further_than_what_it_unpacks_to(
+    tmp_path, monkeypatch
+):
     """Of equal values a Parquet file has one, and its own sizes are those of what it has; texts are not unpacked at all."""
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pyarrow, parquet = (
+        pytest.importorskip("pyarrow"),
+        pytest.importorskip("pyarrow.parquet"),
+    )
     path = tmp_path / "t.parquet"
-    parquet.write_table(pyarrow.table({"y": [0.0] * 1_000_000}), path, compression="zstd")
+    parquet.write_table(
+        pyarrow.table({"y": [0.0] * 1_000_000}), path, compression="zstd"
+    )
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 22)
     assert path.stat().st_size < 1 << 16
-    with pytest.raises(ConfigurationError, match="unpacks to more than 4,194,304 bytes"):
+    with pytest.raises(
+        ConfigurationError, match="unpacks to more than 4,194,304 bytes"
+    ):
         read(path)
-    parquet.write_table(pyarrow.table({"x": ["a" * 1_000] * 100_000, "y": [0.0] * 100_000}), path, compression="zstd")
+    parquet.write_table(
+        pyarrow.table({"x": ["a" * 1_000] * 100_000, "y": [0.0] * 100_000}),
+        path,
+        compression="zstd",
+    )
     columns = read(path)
     assert list(column(columns, "y", path)) == [0.0] * 100_000
-    with pytest.raises(ConfigurationError, match="expected a number, got 'a text or a nested value'"):
+    with pytest.raises(
+        ConfigurationError, match="expected a number, got 'a text or a nested value'"
+    ):
         column(columns, "x", path)
 
 
-@pytest.mark.parametrize("values", [[1 + 2j], np.array(["2026-01-01"], "datetime64[D]"), np.zeros(1, "i4,i4")])
+@pytest.mark.parametrize(
+    "values",
+    [[1 + 2j], np.array(["2026-01-01"], "datetime64[D]"), np.zeros(1, "i4,i4")],
+)
 def test_a_column_of_which_a_part_would_be_dropped_is_refused(tmp_path, values):
     path = tmp_path / "t.npz"
     np.savez(path, score=values)
@@ -272,7 +393,13 @@ def test_a_column_of_which_a_part_would_be_dropped_is_refused(tmp_path, values):
 
 
 @pytest.mark.parametrize(
-    "text", ['"a\nb",label\n1\n', '"a\nb","a\nb"\n1,2\n', '"a\nb",label\n1,2\n', '"\x1b[2J",label\n1,2\n']
+    "text",
+    [
+        '"a\nb",label\n1\n',
+        '"a\nb","a\nb"\n1,2\n',
+        '"a\nb",label\n1,2\n',
+        '"\x1b[2J",label\n1,2\n',
+    ],
 )
 def test_names_of_columns_with_newlines_are_shown_in_one_line(tmp_path, text):
     path = tmp_path / "t.csv"
@@ -296,28 +423,51 @@ def test_a_long_cell_is_refused_in_few_words_and_little_memory(tmp_path):
 def test_a_deep_line_makes_no_log_unreadable(has_digests, tmp_path):
     path = tmp_path / "run.jsonl"
     log = Log(path)
-    log.start(replace(run(result(), result(name="audits/audit_a.py::c")), status="running", results=[]))
+    log.start(
+        replace(
+            run(result(), result(name="audits/audit_a.py::c")),
+            status="running",
+            results=[],
+        )
+    )
     log.add(result())
     log.close()
     if not has_digests:
         path.write_bytes(without_digests(path.read_bytes()))
     with path.open("ab") as file:
-        file.write(DEEP + b"\n" + LONG + b"\n" + b'{"kind": "result", "result": {"id": "\\ud800"}}\n')
+        file.write(
+            DEEP
+            + b"\n"
+            + LONG
+            + b"\n"
+            + b'{"kind": "result", "result": {"id": "\\ud800"}}\n'
+        )
     found = scan_log(path)
     assert [each.id for each in found.record.results] == [ID]
-    assert [p.split()[1] for p in found.problems if p.startswith("line")] == (["3"] if has_digests else ["3", "4", "5"])
+    assert [p.split()[1] for p in found.problems if p.startswith("line")] == (
+        ["3"] if has_digests else ["3", "4", "5"]
+    )
 
 
 CONTRADICTIONS = {
     "two results": run(result(), result(Verdict.INCONCLUSIVE)),
-    "certified over a violation": run(replace(result(Verdict.CERTIFIED), evidence=[evidence(Verdict.VIOLATED)])),
-    "skipped over a violation": run(replace(result(Verdict.SKIPPED), evidence=[evidence(Verdict.VIOLATED)])),
-    "certified by a clean game": run(replace(result(Verdict.CERTIFIED), evidence=[evidence(Verdict.NOT_REFUTED)])),
+    "certified over a violation": run(
+        replace(result(Verdict.CERTIFIED), evidence=[evidence(Verdict.VIOLATED)])
+    ),
+    "skipped over a violation": run(
+        replace(result(Verdict.SKIPPED), evidence=[evidence(Verdict.VIOLATED)])
+    ),
+    "certified by a clean game": run(
+        replace(result(Verdict.CERTIFIED), evidence=[evidence(Verdict.NOT_REFUTED)])
+    ),
     "certified by nothing": run(replace(result(Verdict.CERTIFIED), evidence=[])),
-    "a control that survived": run(replace(result(), controls=[ControlResult("twin", Verdict.NOT_REFUTED)])),
+    "a control that survived": run(
+        replace(result(), controls=[ControlResult("twin", Verdict.NOT_REFUTED)])
+    ),
     "bounds that cross": run(replace(result(), epsilon_lower=2.0, epsilon_upper=1.0)),
     "more than all of alpha": replace(
-        run(result()), alpha_ledger=[LedgerEntry(ID, f"part {k}", 0.9) for k in range(2)]
+        run(result()),
+        alpha_ledger=[LedgerEntry(ID, f"part {k}", 0.9) for k in range(2)],
     ),
 }
 
@@ -334,13 +484,35 @@ def test_a_record_that_contradicts_itself_enters_nothing(made, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("way", "value"),
     [
-        *((("results", 0, "calls"), -1), (("results", 0, "alpha"), -0.1), (("alpha_ledger", 0, "alpha"), 2)),
-        *((("root_seed",), -1), (("root_seed",), 10**400), (("seconds",), -1), (("status",), "complete\n::error::x")),
-        *((("arguments",), {"parameters": []}), (("arguments",), {"timeout": "1"}), (("arguments",), {"paths": "a"})),
-        *((("arguments",), {"parameters": {"a": 1}}), (("results", 0, "evidence", 0, "details"), {"more": 10**400})),
-        *((("results", 0, "seconds"), "x"), (("results", 0, "audit_at"), {"file": "a", "line": 0})),
+        *(
+            (("results", 0, "calls"), -1),
+            (("results", 0, "alpha"), -0.1),
+            (("alpha_ledger", 0, "alpha"), 2),
+        ),
+        *(
+            (("root_seed",), -1),
+            (("root_seed",), 10**400),
+            (("seconds",), -1),
+            (("status",), "complete\n::error::x"),
+        ),
+        *(
+            (("arguments",), {"parameters": []}),
+            (("arguments",), {"timeout": "1"}),
+            (("arguments",), {"paths": "a"}),
+        ),
+        *(
+            (("arguments",), {"parameters": {"a": 1}}),
+            (("results", 0, "evidence", 0, "details"), {"more": 10**400}),
+        ),
+        *(
+            (("results", 0, "seconds"), "x"),
+            (("results", 0, "audit_at"), {"file": "a", "line": 0}),
+        ),
         (("results", 0, "evidence", 0, "details"), {"wealth_path": [[10**400, 1.0]]}),
-        (("results", 0, "evidence", 0, "details"), {"scatter": {"series": [{"points": [[10**400, 1]]}]}}),
+        (
+            ("results", 0, "evidence", 0, "details"),
+            {"scatter": {"series": [{"points": [[10**400, 1]]}]}},
+        ),
         (("results", 0, "evidence", 0, "details"), {"detectable_rarely": [0, 0]}),
     ],
     ids=str,
@@ -357,7 +529,10 @@ def test_a_number_or_an_argument_out_of_bounds_is_refused(way, value, tmp_path):
         scan_record(path)
 
 
-@pytest.mark.parametrize("text", ["3 nodes, edges " + "012 " * 5_000 + "x", "3 nodes, edges " + "01 " * 60 + "0"])
+@pytest.mark.parametrize(
+    "text",
+    ["3 nodes, edges " + "012 " * 5_000 + "x", "3 nodes, edges " + "01 " * 60 + "0"],
+)
 def test_no_text_of_a_pair_takes_long_to_read(text):
     started = time.process_time()
     for pair in (f"{text} | {text}", f"a: {text} | {text}", text):
@@ -368,7 +543,14 @@ def test_no_text_of_a_pair_takes_long_to_read(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 3_000, "[[" + "1" * 3_999, f"[{10**400}]", f"{10**3000} nodes, no edges", "[1e999]"]
+    "text",
+    [
+        "[" * 3_000,
+        "[[" + "1" * 3_999,
+        f"[{10**400}]",
+        f"{10**3000} nodes, no edges",
+        "[1e999]",
+    ],
 )
 def test_no_array_of_a_pair_ends_a_report(text):
     assert drawing(text, text).text == text
@@ -379,8 +561,17 @@ def test_no_array_of_a_pair_ends_a_report(text):
 @pytest.mark.parametrize(
     "line",
     [
-        *("seed = 0x" + "f" * 5_000, "timeout = 1" + "0" * 400, "timeout = 1e300", "workers = '" + "9" * 5_000 + "'"),
-        *("seed = " + "9" * 4_500, "x = " + "[" * 100_000, "baseline = 'a/../../x.toml'"),
+        *(
+            "seed = 0x" + "f" * 5_000,
+            "timeout = 1" + "0" * 400,
+            "timeout = 1e300",
+            "workers = '" + "9" * 5_000 + "'",
+        ),
+        *(
+            "seed = " + "9" * 4_500,
+            "x = " + "[" * 100_000,
+            "baseline = 'a/../../x.toml'",
+        ),
         *("baseline = '/etc/x'", "alpha = nan", "budget = '" + "9" * 5_000 + "'"),
     ],
     ids=lambda line: line[:20],
@@ -404,12 +595,17 @@ def test_settings_out_of_bounds_are_refused(line, tmp_path):
 )
 def test_options_out_of_bounds_are_refused(asked):
     with pytest.raises(ConfigurationError):
-        [getattr(RunOptions(**{"workers": "1", **asked}), name) for name in ("count", "memory", "part", "import_limit")]
+        [
+            getattr(RunOptions(**{"workers": "1", **asked}), name)
+            for name in ("count", "memory", "part", "import_limit")
+        ]
 
 
 def test_a_record_does_not_choose_whose_data_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError, match="a record must not choose what is read"):
+    with pytest.raises(
+        ConfigurationError, match="a record must not choose what is read"
+    ):
         data_of(replace(run(result()), arguments={"data": "/etc"}), "")
     here = replace(run(result()), arguments={"data": str(tmp_path / "data")})
     assert data_of(here, "") == str(tmp_path / "data")
@@ -421,10 +617,14 @@ def test_a_record_does_not_choose_whose_data_is_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["/etc", "../audits", "../a.py::b"])
-def test_a_record_does_not_choose_what_a_resumed_run_imports(path, tmp_path, monkeypatch):
+def test_a_record_does_not_choose_what_a_resumed_run_imports(
+    path, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     theirs = replace(run(result()), arguments={"paths": [path]})
-    with pytest.raises(ConfigurationError, match="a record must not choose what is imported"):
+    with pytest.raises(
+        ConfigurationError, match="a record must not choose what is imported"
+    ):
         RunOptions(resume=True).resumed(theirs)
     assert RunOptions(resume=True, paths=[path]).resumed(theirs).paths == [path]
     ours = replace(theirs, arguments={"paths": ["audits", "audits/a.py::b"]})
@@ -439,7 +639,10 @@ def received(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "here")
     Path("received/run.json").write_text(run(result()).to_json())
     yield tmp_path / "outside"
-    assert list((tmp_path / "outside").rglob("*")) in ([], [tmp_path / "outside" / "kept"])
+    assert list((tmp_path / "outside").rglob("*")) in (
+        [],
+        [tmp_path / "outside" / "kept"],
+    )
 
 
 LINKS = {
@@ -458,9 +661,20 @@ def test_no_link_leads_a_report_out_of_its_folder(link, absolute, received):
     (received / "kept").write_text("mine")
     Path(place).parent.mkdir(exist_ok=True)
     Path(place).symlink_to(received / target)
-    path = Path("received/sub/report.html" if link == "a folder above it" else "received/report.html")
+    path = Path(
+        "received/sub/report.html"
+        if link == "a folder above it"
+        else "received/report.html"
+    )
     with suppress(ConfigurationError):  # a temporary file is replaced, all else refused
-        report_command(Path("received/run.json"), "html", Path.cwd() / path if absolute else path, "", None, False)
+        report_command(
+            Path("received/run.json"),
+            "html",
+            Path.cwd() / path if absolute else path,
+            "",
+            None,
+            False,
+        )
     assert (received / "kept").read_text() == "mine"
 
 
@@ -470,7 +684,9 @@ def begun(path, made):
     log.close()
 
 
-@pytest.mark.parametrize("link", [".gitignore", "run.jsonl", ".run.jsonl.part", "run.1.jsonl"])
+@pytest.mark.parametrize(
+    "link", [".gitignore", "run.jsonl", ".run.jsonl.part", "run.1.jsonl"]
+)
 def test_no_link_leads_a_log_out_of_its_folder(link, received):
     folder = Path("received/.auditdp")
     folder.mkdir()
@@ -478,7 +694,9 @@ def test_no_link_leads_a_log_out_of_its_folder(link, received):
     parts = replace(run(result()), status="running")
     begun(Path("part.jsonl"), parts)
     if link == "run.1.jsonl":  # where an unfinished run would be kept
-        begun(folder / "run.jsonl", replace(parts, results=[result(Verdict.INCONCLUSIVE)]))
+        begun(
+            folder / "run.jsonl", replace(parts, results=[result(Verdict.INCONCLUSIVE)])
+        )
     (folder / link).symlink_to(received / ("kept" if link != "run.1.jsonl" else "new"))
     with pytest.raises((ConfigurationError, typer.Exit)) as ended:
         merge([Path("part.jsonl")], folder / "run.jsonl")

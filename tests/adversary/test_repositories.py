@@ -29,8 +29,12 @@ SETTINGS = """
 [include]
 	path = more
 """
-MORE = '[filter "included"]\n\tclean = {program} included\n\tsmudge = {program} included\n'
-ATTRIBUTES = "*.py filter=python diff=python\n*.txt filter=server\n*.md filter=included\n"
+MORE = (
+    '[filter "included"]\n\tclean = {program} included\n\tsmudge = {program} included\n'
+)
+ATTRIBUTES = (
+    "*.py filter=python diff=python\n*.txt filter=server\n*.md filter=included\n"
+)
 FILES = ("one.py", "two.txt", "three.md")
 
 
@@ -71,7 +75,9 @@ def test_nothing_that_its_settings_name_runs(sent):
     }
     assert changed.names(root / "one.py") == {"x"}
     with checked_out("HEAD", root) as tree:
-        assert {name: (tree / name).read_text() for name in FILES} == dict.fromkeys(FILES, "x = 1\n")
+        assert {name: (tree / name).read_text() for name in FILES} == dict.fromkeys(
+            FILES, "x = 1\n"
+        )
     assert not ran.exists(), ran.read_text()
 
 
@@ -87,8 +93,13 @@ def test_settings_that_lead_elsewhere_are_refused(sent, tmp_path, work_tree):
     for name in ("elsewhere", "elsewhere\nb"):
         (tmp_path / name).mkdir()
     with (root / ".git/config").open("a") as config:
-        config.write(f"[core]\n\tworktree = {work_tree.format(elsewhere=tmp_path / 'elsewhere')}\n")
+        config.write(
+            f"[core]\n\tworktree = {work_tree.format(elsewhere=tmp_path / 'elsewhere')}\n"
+        )
     with pytest.raises(ConfigurationError, match="not in the files of its repository"):
         changed_since("HEAD", root)
-    with pytest.raises(ConfigurationError, match="not in the files of its repository"), checked_out("HEAD", root):
+    with (
+        pytest.raises(ConfigurationError, match="not in the files of its repository"),
+        checked_out("HEAD", root),
+    ):
         pass

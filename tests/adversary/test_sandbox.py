@@ -139,13 +139,23 @@ for process in Path("/proc").glob("[0-9]*"):
     except OSError:
         pass
 """
-SEEN_BESIDE = ("process", "hidden process", "files that it goes on to write", "room that it took")
+SEEN_BESIDE = (
+    "process",
+    "hidden process",
+    "files that it goes on to write",
+    "room that it took",
+)
 """What is seen of an audit that runs beside another one."""
 LAST = Attack("daemon", "a daemon that outlives it", DAEMON, alone=True)
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="Landlock and namespaces are of Linux"),
-    pytest.mark.skipif(UNSHARE is None, reason="numbers of system calls are not known for this processor"),
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="Landlock and namespaces are of Linux"
+    ),
+    pytest.mark.skipif(
+        UNSHARE is None,
+        reason="numbers of system calls are not known for this processor",
+    ),
 ]
 
 
@@ -173,11 +183,17 @@ class Attacked:
 
     def came_to(self, name: str) -> str:
         """What an attack printed of its end: REFUSED or DONE; nothing where it had none."""
-        lines = [line.split() for each in self.record["results"] for line in each["printed"].splitlines()]
+        lines = [
+            line.split()
+            for each in self.record["results"]
+            for line in each["printed"].splitlines()
+        ]
         return next((words[1] for words in lines if words[0] == name), "")
 
 
-def attacked(root: Path, attacks: list[Attack], *options: str, refused: tuple[int, ...] = ()) -> Attacked:
+def attacked(
+    root: Path, attacks: list[Attack], *options: str, refused: tuple[int, ...] = ()
+) -> Attacked:
     """Run attacks between honest audits.
 
     Args:
@@ -196,15 +212,39 @@ def attacked(root: Path, attacks: list[Attack], *options: str, refused: tuple[in
     (root / "pyproject.toml").write_text("[tool.auditdp]\n")
     connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
-        values = {"mark": mark, "port": server.getsockname()[1], "log": log, "sandboxed": "off" not in options}
+        values = {
+            "mark": mark,
+            "port": server.getsockname()[1],
+            "log": log,
+            "sandboxed": "off" not in options,
+        }
         for name, tried in in_files(attacks).items():
             (root / f"audits/audit_{name}.py").write_text(source(name, tried, **values))
         (root / "audits/audit_a.py").write_text(HONEST)
         (root / "audits/audit_z.py").write_text(HONEST)
-        before = {path: path.read_bytes() for path in [shared, *root.rglob("*")] if path.is_file()}
-        threading.Thread(target=_accepting, args=(server, connections), daemon=True).start()
+        before = {
+            path: path.read_bytes()
+            for path in [shared, *root.rglob("*")]
+            if path.is_file()
+        }
+        threading.Thread(
+            target=_accepting, args=(server, connections), daemon=True
+        ).start()
         done = subprocess.run(
-            [SCRIPT, "run", "--seed", "1", "--budget", "quick", "--log", log, "-n", "2", *REPORTS, *options],
+            [
+                SCRIPT,
+                "run",
+                "--seed",
+                "1",
+                "--budget",
+                "quick",
+                "--log",
+                log,
+                "-n",
+                "2",
+                *REPORTS,
+                *options,
+            ],
             cwd=root,
             env=environment(),
             capture_output=True,
@@ -231,10 +271,15 @@ def refuse(*numbers: int) -> None:
     """Have the kernel refuse system calls to this process and to all that it starts, by a filter that nothing lifts."""
     steps = [struct.pack("=HBBI", 0x20, 0, 0, 0)]  # the number of the call
     for number in numbers:
-        steps += [struct.pack("=HBBI", 0x15, 0, 1, number), struct.pack("=HBBI", 0x06, 0, 0, 0x0005_0001)]  # EPERM
+        steps += [
+            struct.pack("=HBBI", 0x15, 0, 1, number),
+            struct.pack("=HBBI", 0x06, 0, 0, 0x0005_0001),
+        ]  # EPERM
     steps += [struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF_0000)]
     code = ctypes.create_string_buffer(b"".join(steps))
-    program = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(code)))
+    program = ctypes.create_string_buffer(
+        struct.pack("@HP", len(steps), ctypes.addressof(code))
+    )
     libc = ctypes.CDLL(None)
     assert libc.prctl(38, 1, 0, 0, 0) == 0
     assert libc.prctl(22, 2, program) == 0
@@ -244,7 +289,9 @@ def refuse(*numbers: int) -> None:
 def whole(tmp_path_factory):
     """All attacks on a run with all that this kernel has."""
     if not HERE.namespaces:
-        pytest.skip(f"this system has {HERE}: namespaces are refused, or there is no Landlock")
+        pytest.skip(
+            f"this system has {HERE}: namespaces are refused, or there is no Landlock"
+        )
     return attacked(tmp_path_factory.mktemp("whole") / "project", [*ATTACKS, LAST])
 
 
@@ -254,31 +301,58 @@ def without_namespaces(tmp_path_factory):
     if HERE.lacking:
         pytest.skip(f"this system has {HERE}")
     attacks = [attack for attack in ATTACKS if attack.by == "landlock"]
-    return attacked(tmp_path_factory.mktemp("landlock") / "project", [*attacks, LAST], refused=(UNSHARE,))
+    return attacked(
+        tmp_path_factory.mktemp("landlock") / "project",
+        [*attacks, LAST],
+        refused=(UNSHARE,),
+    )
 
 
 @pytest.fixture(scope="module")
 def off(tmp_path_factory):
     """The attacks that are safe to try on a run without a sandbox: all succeed, so that they are attacks."""
     attacks = [attack for attack in ATTACKS if attack.lands]
-    return attacked(tmp_path_factory.mktemp("off") / "project", attacks, "--sandbox", "off")
+    return attacked(
+        tmp_path_factory.mktemp("off") / "project", attacks, "--sandbox", "off"
+    )
 
 
 def as_it_has_to_be(run: Attacked, attacks: list[Attack]) -> None:
     """The run has ended in order, every result is there and true, and nothing but its log and reports has changed."""
     assert run.done.returncode == 1, run.done.stderr
     assert run.record["status"] == "complete"
-    verdicts = {each["id"].rpartition("/")[2]: each["verdict"] for each in run.record["results"]}
-    honest = {f"audit_{k}.py::{n}": v for k in "az" for n, v in (("leaks", "VIOLATED"), ("keeps", "NOT_REFUTED"))}
-    expected = {**{f"audit_{name}.py::audit_{name}": "VIOLATED" for name in in_files(attacks)}, **honest}
+    verdicts = {
+        each["id"].rpartition("/")[2]: each["verdict"] for each in run.record["results"]
+    }
+    honest = {
+        f"audit_{k}.py::{n}": v
+        for k in "az"
+        for n, v in (("leaks", "VIOLATED"), ("keeps", "NOT_REFUTED"))
+    }
+    expected = {
+        **{f"audit_{name}.py::audit_{name}": "VIOLATED" for name in in_files(attacks)},
+        **honest,
+    }
     assert verdicts == expected
     log = scan_log(run.root / f".auditdp/{run.mark}.jsonl")
     assert not log.problems
-    assert {each.id.rpartition("/")[2]: each.verdict.value for each in log.record.results} == expected
+    assert {
+        each.id.rpartition("/")[2]: each.verdict.value for each in log.record.results
+    } == expected
     assert "was written anew" not in run.done.stderr
     assert {path: path.read_bytes() for path in run.before} == run.before
-    left = {path.relative_to(run.root).parts[0] for path in run.root.rglob("*") if path.is_file()}
-    assert left == {".auditdp", "audits", "reports", "auditdp-baseline.toml", "pyproject.toml"}
+    left = {
+        path.relative_to(run.root).parts[0]
+        for path in run.root.rglob("*")
+        if path.is_file()
+    }
+    assert left == {
+        ".auditdp",
+        "audits",
+        "reports",
+        "auditdp-baseline.toml",
+        "pyproject.toml",
+    }
     assert "VIOLATED" in (run.root / "reports/index.html").read_text()
     assert run.connections == 0
 
@@ -296,13 +370,17 @@ def test_where_namespaces_are_refused_it_does_so_too(without_namespaces):
 
 
 def test_every_attack_is_refused(whole):
-    assert [attack.name for attack in ATTACKS if whole.came_to(attack.name) != "REFUSED"] == []
+    assert [
+        attack.name for attack in ATTACKS if whole.came_to(attack.name) != "REFUSED"
+    ] == []
 
 
 @pytest.mark.full
 def test_landlock_alone_refuses_what_it_stands_against(without_namespaces):
     tried = [attack.name for attack in ATTACKS if attack.by == "landlock"]
-    assert [name for name in tried if without_namespaces.came_to(name) != "REFUSED"] == []
+    assert [
+        name for name in tried if without_namespaces.came_to(name) != "REFUSED"
+    ] == []
 
 
 @pytest.mark.full
@@ -312,7 +390,9 @@ def test_an_attack_is_one_where_nothing_refuses_it(off):
     assert off.record["sandbox"] == "none"
 
 
-@pytest.mark.parametrize("kind", ["whole", pytest.param("without_namespaces", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "kind", ["whole", pytest.param("without_namespaces", marks=pytest.mark.full)]
+)
 def test_what_an_audit_leaves_running_ends_with_the_run(kind, request):
     run = request.getfixturevalue(kind)
     log = run.root / f".auditdp/{run.mark}.jsonl"
@@ -335,9 +415,21 @@ def honest(tmp_path):
     return tmp_path
 
 
-def run(root: Path, *options: str, refused: tuple[int, ...] = ()) -> subprocess.CompletedProcess[str]:
+def run(
+    root: Path, *options: str, refused: tuple[int, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [SCRIPT, "run", "--seed", "1", "--budget", "quick", "--format", "json", *options],
+        [
+            SCRIPT,
+            "run",
+            "--seed",
+            "1",
+            "--budget",
+            "quick",
+            "--format",
+            "json",
+            *options,
+        ],
         cwd=root,
         env=environment(),
         capture_output=True,
@@ -352,13 +444,19 @@ def test_where_the_kernel_refuses_all_of_it_the_run_says_so_once_and_goes_on(hon
     done = run(honest, refused=(LANDLOCK, UNSHARE))
     assert done.returncode == 1
     assert json.loads(done.stdout)["sandbox"] == "none"
-    assert done.stderr.count("cannot shut audits off from files, processes, the network") == 1
+    assert (
+        done.stderr.count("cannot shut audits off from files, processes, the network")
+        == 1
+    )
 
 
 def test_where_it_is_required_and_refused_nothing_runs(honest):
     done = run(honest, "--sandbox", "required", refused=(LANDLOCK, UNSHARE))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "this system cannot shut audits off from files, processes, the network" in done.stderr
+    assert (
+        "this system cannot shut audits off from files, processes, the network"
+        in done.stderr
+    )
     assert not (honest / ".auditdp").exists()
 
 
@@ -393,7 +491,9 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
         (honest / "audits/audit_a.py").write_text(connects + LEAKS)
         closed, opened = run(honest), run(honest, "--network")
     assert (closed.returncode, opened.returncode) == (3, 1)
-    assert "ConnectionRefusedError" in closed.stdout or "PermissionError" in closed.stdout
+    assert (
+        "ConnectionRefusedError" in closed.stdout or "PermissionError" in closed.stdout
+    )
     assert json.loads(opened.stdout)["sandbox"].endswith("network open")
 
 
@@ -403,26 +503,36 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
 def test_what_an_audit_leaves_reaches_no_other_audit_of_its_file(honest, workers):
     (honest / "audits/audit_a.py").write_text(LEAVES + TWO)
     done = run(honest, "-n", workers, "-v")
-    found = [json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]]
+    found = [
+        json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]
+    ]
     assert len(found) == 2, done.stdout
     for before, after in found:
         assert all(after.values()), after  # else what it looks for could not be found
         if workers == "1":
             assert not any(before.values()), before
         else:
-            assert not any(before[name] for name in before if name not in SEEN_BESIDE), before
+            assert not any(
+                before[name] for name in before if name not in SEEN_BESIDE
+            ), before
 
 
 @pytest.mark.skipif(not HERE.of_audits, reason=f"this system has {HERE}")
-def test_limits_that_an_audit_sets_to_the_process_of_its_file_reach_no_later_one(honest):
+def test_limits_that_an_audit_sets_to_the_process_of_its_file_reach_no_later_one(
+    honest,
+):
     (honest / "audits/audit_a.py").write_text(LIMITS + TWO)
     done = run(honest, "-n", "1", "-v")
-    found = [json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]]
+    found = [
+        json.loads(result["printed"]) for result in json.loads(done.stdout)["results"]
+    ]
     assert found[1] == found[0], done.stdout
 
 
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
-def test_with_landlock_alone_limits_of_the_run_can_be_lowered_and_it_is_not_clean(honest):
+def test_with_landlock_alone_limits_of_the_run_can_be_lowered_and_it_is_not_clean(
+    honest,
+):
     (honest / "audits/audit_a.py").write_text(LOWERS + HONEST)
     assert run(honest, "--log", "lowered.jsonl", refused=(UNSHARE,)).returncode == 3
 
@@ -430,9 +540,13 @@ def test_with_landlock_alone_limits_of_the_run_can_be_lowered_and_it_is_not_clea
 def test_what_an_import_shares_reaches_all_audits_of_its_file(honest):
     head = "import mmap\nshared = mmap.mmap(-1, 1)\n"
     step = "    shared[0] += 1\n    print(shared[0])\n"
-    (honest / "audits/audit_a.py").write_text(head + HONEST.replace("    return", f"{step}    return"))
+    (honest / "audits/audit_a.py").write_text(
+        head + HONEST.replace("    return", f"{step}    return")
+    )
     done = run(honest, "-n", "1", "-v")
-    assert [result["printed"].strip() for result in json.loads(done.stdout)["results"]] == ["1", "2"]
+    assert [
+        result["printed"].strip() for result in json.loads(done.stdout)["results"]
+    ] == ["1", "2"]
 
 
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
@@ -452,16 +566,27 @@ with multiprocessing.Manager() as manager:
     assert manager.list([1])[0] == 1
 given(st.integers())(lambda number: None)()
 """
-    within = rightly.replace("\n", "\n    ")  # an audit has other namespaces than its file
-    (honest / "audits/audit_a.py").write_text(rightly + LEAKS.replace("def leaks():", f"def leaks():{within}"))
+    within = rightly.replace(
+        "\n", "\n    "
+    )  # an audit has other namespaces than its file
+    (honest / "audits/audit_a.py").write_text(
+        rightly + LEAKS.replace("def leaks():", f"def leaks():{within}")
+    )
     (honest / "secret").write_text("read")
-    with socket.socket(socket.AF_UNIX) as service:  # and what a service with a name is asked, no boundary
+    with socket.socket(
+        socket.AF_UNIX
+    ) as service:  # and what a service with a name is asked, no boundary
         monkeypatch.chdir(honest)
         service.bind("display")
         service.listen()
         done = run(honest, "-v")
     assert done.returncode == 1, done.stdout
-    assert {path.name for path in honest.iterdir()} == {"audits", ".auditdp", "secret", "display"}
+    assert {path.name for path in honest.iterdir()} == {
+        "audits",
+        ".auditdp",
+        "secret",
+        "display",
+    }
 
 
 def command_lines() -> list[str]:

@@ -158,7 +158,10 @@ def telling(x, rng):
         "killed by SIGKILL",
         "def telling(x, rng):\n    late() and os.kill(os.getpid(), signal.SIGKILL)\n    return x",
     ),
-    "an end": ("ended itself, with exit code 0", "def telling(x, rng):\n    late() and os._exit(0)\n    return x"),
+    "an end": (
+        "ended itself, with exit code 0",
+        "def telling(x, rng):\n    late() and os._exit(0)\n    return x",
+    ),
     "silence": (
         "until the time limit, did not confirm",
         "def telling(x, rng):\n    late() and time.sleep(1000)\n    return x",
@@ -207,7 +210,11 @@ def results(tmp_path_factory):
     names = {}
     faults = {name: code for name, (_, code) in FAULTS.items()}
     for k, (name, code) in enumerate(
-        (PATCHES | faults | {"blind": BLIND, "declared": DECLARED, "certified": CERTIFIED}).items()
+        (
+            PATCHES
+            | faults
+            | {"blind": BLIND, "declared": DECLARED, "certified": CERTIFIED}
+        ).items()
     ):
         file = folder / "audits" / f"audit_{k:02}.py"
         timeout = 2.0 if name == "silence" else 60.0
@@ -217,7 +224,11 @@ def results(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with Workers(count=2) as processes:
-            plan = make_plan(["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect)
+            plan = make_plan(
+                ["audits"],
+                PlanOptions(root_seed=1, budget="quick"),
+                collect=processes.collect,
+            )
             assert not plan.failures
             found = {names[result.id]: result for result in processes.run(plan.tasks)}
     return found, folder
@@ -227,13 +238,18 @@ def results(tmp_path_factory):
 def test_who_judges_is_out_of_the_reach_of_what_an_audit_patches(results, name):
     found = results[0][name]
     assert found.verdict is Verdict.VIOLATED, found.summary
-    assert [(each.kind, each.self_reported) for each in found.evidence][-1] == ("game", False)
+    assert [(each.kind, each.self_reported) for each in found.evidence][-1] == (
+        "game",
+        False,
+    )
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_no_answer_is_an_error(results, name):
     found, (reason, _) = results[0][name], FAULTS[name]
-    late = Verdict.INCONCLUSIVE if name == "silence" else Verdict.ERROR  # what was played before stands, unconfirmed
+    late = (
+        Verdict.INCONCLUSIVE if name == "silence" else Verdict.ERROR
+    )  # what was played before stands, unconfirmed
     assert found.verdict is late, found.summary
     assert any(each in found.summary for each in reason.split("|")), found.summary
 
@@ -246,7 +262,9 @@ def test_outputs_that_are_replaced_where_they_are_made_are_what_is_audited(resul
     """No boundary: an audit is of what the process of its mechanism gives out."""
     found = results[0]["blind"]
     assert found.verdict is Verdict.NOT_REFUTED
-    assert any("all" in notice and "were the same" in notice for notice in found.notices)
+    assert any(
+        "all" in notice and "were the same" in notice for notice in found.notices
+    )
 
 
 def test_a_claim_that_is_replaced_where_it_is_declared_is_what_is_audited(results):
@@ -262,28 +280,50 @@ def test_one_process_can_be_patched(monkeypatch):
         monkeypatch.setattr(Wealth, "refuted", lambda self, alpha: False)
         return x
 
-    assert check(leaks, PureDP(1.0), pairs=[(0, 1)], calls=100, trace=False).verdict is Verdict.NOT_REFUTED
+    assert (
+        check(leaks, PureDP(1.0), pairs=[(0, 1)], calls=100, trace=False).verdict
+        is Verdict.NOT_REFUTED
+    )
     monkeypatch.undo()
-    assert check(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)], calls=400).verdict is Verdict.VIOLATED
+    assert (
+        check(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)], calls=400).verdict
+        is Verdict.VIOLATED
+    )
 
 
 def test_a_forged_certificate_is_marked(results):
     """No boundary: evidence from an audit's own code can be forged; the record says whose it is."""
     found = results[0]["certified"]
-    assert (found.verdict, [each.self_reported for each in found.evidence]) == (Verdict.CERTIFIED, [True])
+    assert (found.verdict, [each.self_reported for each in found.evidence]) == (
+        Verdict.CERTIFIED,
+        [True],
+    )
 
 
-@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "claims", "json", "sarif", "github"])
+@pytest.mark.parametrize(
+    "format",
+    ["terminal", "html", "junit", "pull-request", "claims", "json", "sarif", "github"],
+)
 def test_every_report_marks_it(results, format):
-    found = replace(results[0]["certified"], published=Published("a paper", "", "", "", ""))
-    record = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found])
-    assert ("self_reported" if format == "json" else "1 verdict rests on evidence that code of its audit") in render(
-        record, format
-    ).replace("&#39;", "'")
+    found = replace(
+        results[0]["certified"], published=Published("a paper", "", "", "", "")
+    )
+    record = RunRecord(
+        1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found]
+    )
+    assert (
+        "self_reported"
+        if format == "json"
+        else "1 verdict rests on evidence that code of its audit"
+    ) in render(record, format).replace("&#39;", "'")
 
 
-@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "sarif", "github"])
+@pytest.mark.parametrize(
+    "format", ["terminal", "html", "junit", "pull-request", "sarif", "github"]
+)
 def test_what_was_judged_is_not_marked(results, format):
     found = results[0]["run_audit"]
-    record = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found])
+    record = RunRecord(
+        1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found]
+    )
     assert "rests on evidence that code" not in render(record, format)

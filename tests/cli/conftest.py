@@ -56,7 +56,11 @@ def environment() -> dict[str, str]:
 
     Tests change a file twice in a second, which its compiled module would not notice.
     """
-    kept = {n: v for n, v in os.environ.items() if n not in PERSONAL and (n == SANDBOX or not n.startswith("AUDITDP_"))}
+    kept = {
+        n: v
+        for n, v in os.environ.items()
+        if n not in PERSONAL and (n == SANDBOX or not n.startswith("AUDITDP_"))
+    }
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -94,7 +98,9 @@ class Outcome:
 
     def audit(self, name: str) -> dict[str, Any]:
         """The audit of this name in the record."""
-        assert self.out, f"no record on standard output; exit code {self.code}: {self.err}"
+        assert self.out, (
+            f"no record on standard output; exit code {self.code}: {self.err}"
+        )
         results = {r["id"].rpartition("::")[2]: r for r in self.record["results"]}
         assert name in results, [(r["id"], r["summary"]) for r in results.values()]
         return results[name]
@@ -121,7 +127,9 @@ class ForkServer:
         except TimeoutError:
             os.killpg(pid, signal.SIGKILL)
             self._answer(PATIENCE)
-            raise AssertionError(f"still running after {PATIENCE} s: auditdp {request['arguments']}") from None
+            raise AssertionError(
+                f"still running after {PATIENCE} s: auditdp {request['arguments']}"
+            ) from None
 
     def _answer(self, seconds: float) -> bytes:
         assert self.process.stdout is not None
@@ -155,7 +163,9 @@ class Project:
         """Write an audit file with everything that one usually imports."""
         return self.write(path, IMPORTS + textwrap.dedent(text))
 
-    def __call__(self, *arguments: str | Path, patch: str = "", **variables: str) -> Outcome:
+    def __call__(
+        self, *arguments: str | Path, patch: str = "", **variables: str
+    ) -> Outcome:
         """Run a command to its end, in a process that executes ``patch`` before."""
         out, err = self.streams / "out", self.streams / "err"
         request = {
@@ -167,16 +177,25 @@ class Project:
             "patch": patch,
         }
         code = self.server.run(request)
-        return Outcome(code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
+        return Outcome(
+            code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
+        )
 
     def run(self, *arguments: str | Path) -> Outcome:
         """Run ``auditdp run`` with a fixed seed on the small budget; the record is on standard output."""
-        return self("run", "--seed", "1", "--budget", "quick", "--format", "json", *arguments)
+        return self(
+            "run", "--seed", "1", "--budget", "quick", "--format", "json", *arguments
+        )
 
     def script(self, *arguments: str | Path) -> Outcome:
         """Run a command to its end, as the console script that is installed."""
         done = subprocess.run(
-            [SCRIPT, *arguments], cwd=self.root, env=environment(), capture_output=True, text=True, timeout=PATIENCE
+            [SCRIPT, *arguments],
+            cwd=self.root,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
@@ -219,7 +238,9 @@ def project(tmp_path: Path, fork_server: ForkServer) -> Project:
 
 
 @pytest.fixture(scope="module")
-def shared_project(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Project:
+def shared_project(
+    tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
+) -> Project:
     """An empty project for the tests of one file that look at one run."""
     root = tmp_path_factory.mktemp("shared") / "project"
     root.mkdir()

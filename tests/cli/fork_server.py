@@ -113,7 +113,9 @@ def leave() -> None:
 
 
 if __name__ == "__main__":
-    atexit.register(leave)  # before anything is imported, so that it is called after everything else
+    atexit.register(
+        leave
+    )  # before anything is imported, so that it is called after everything else
     preload()
     for module in sys.argv[1:]:
         with suppress(ImportError):  # it is optional
@@ -122,7 +124,9 @@ if __name__ == "__main__":
     received = serve()
     if received is not None:
         become(received)
-        forkserver.ensure_running = forkserver._forkserver.ensure_running = fork_the_fork_server
+        forkserver.ensure_running = forkserver._forkserver.ensure_running = (
+            fork_the_fork_server
+        )
         from auditdp.cli import main
 
         exec(received["patch"], {})

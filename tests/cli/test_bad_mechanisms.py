@@ -97,26 +97,48 @@ def no_law():
     return Audit(coin, PureDP(1.0), BITS, evidence=["exact"])
 """
 SAID = {
-    "of_raises": ["raises raised ValueError: cannot count to 7", "on every input that was tried"],
-    "of_unreadable": ["cannot read an output of type object", "return numbers, text, None"],
+    "of_raises": [
+        "raises raised ValueError: cannot count to 7",
+        "on every input that was tried",
+    ],
+    "of_unreadable": [
+        "cannot read an output of type object",
+        "return numbers, text, None",
+    ],
     "of_one_too_many": ["one_too_many: returned shape (9,)", "first dimension size=8"],
     "of_one_number": ["one_number: returned shape ()", "first dimension size=8"],
-    "of_an_input_that_is_changed": ["<lambda>: changes its input[0] in place", "work on a copy"],
-    "of_randomness_from_elsewhere": ["<lambda>: gave different outputs", "draws from elsewhere", "auditdp.unseeded"],
+    "of_an_input_that_is_changed": [
+        "<lambda>: changes its input[0] in place",
+        "work on a copy",
+    ],
+    "of_randomness_from_elsewhere": [
+        "<lambda>: gave different outputs",
+        "draws from elsewhere",
+        "auditdp.unseeded",
+    ],
     "the_same_twice": ["both inputs of a pair are [2, 3]", "give two different inputs"],
     "of_no_rng": ["no_rng: takes data, size", "needs an argument 'rng'"],
     "of_a_number": ["expected a mechanism", "f(data, rng), got 3"],
-    "of_shared_noise": ["SharedNoise: all 64 outputs of one call are equal", "draw fresh noise"],
+    "of_shared_noise": [
+        "SharedNoise: all 64 outputs of one call are equal",
+        "draw fresh noise",
+    ],
     "epsilon_nan": ["expected finite epsilon >= 0, got epsilon=nan"],
     "delta_nan": ["expected delta in [0, 1], got delta=nan"],
     "no_pairs": ["needs pairs=", "an adjacency, or pairs (data, neighbour)"],
     "no_neighbours": ["at least one pair of neighbouring inputs"],
-    "not_adjacent": ["the lists differ in 3 bits, expected exactly 1", "[1,1,1] | [0,0,0]"],
+    "not_adjacent": [
+        "the lists differ in 3 bits, expected exactly 1",
+        "[1,1,1] | [0,0,0]",
+    ],
     "not_adjacent_by_relation": ["not neighbours under the given relation: 0 | 2"],
     "control_raises": ["raises raised ValueError: cannot count to 7"],
     "too_few_calls": ["20 calls", "give at least 30 to every input", "calls=30"],
     "several_numbers": ["returned outputs of shape (2,), expected one number per call"],
-    "estimate_not_a_number": ["not_a_number: returned NaN on input 0", "estimates nothing"],
+    "estimate_not_a_number": [
+        "not_a_number: returned NaN on input 0",
+        "estimates nothing",
+    ],
     "returns_nothing": ["returned NoneType, expected an Audit"],
     "factory_raises": ["ZeroDivisionError: division by zero", "audit_bad.py, line"],
     "unknown_evidence": ["unknown evidence 'exakt'", "did you mean 'exact'?"],
@@ -162,13 +184,23 @@ def test_an_error_claims_nothing_and_says_how_to_run_it_again(bad_run):
     for name in SAID:
         found = bad_run.audit(name)
         assert found["evidence"] == []
-        assert (found["counterexample"], found["epsilon_lower"], found["calls"]) == (None, None, 0)
-        assert found["reproduce"].startswith(f"auditdp run audits/audit_bad.py::{name} --seed 1 ")
+        assert (found["counterexample"], found["epsilon_lower"], found["calls"]) == (
+            None,
+            None,
+            0,
+        )
+        assert found["reproduce"].startswith(
+            f"auditdp run audits/audit_bad.py::{name} --seed 1 "
+        )
 
 
 def test_the_audits_before_and_after_finish(bad_run):
     verdicts = {result["id"]: result["verdict"] for result in bad_run.record["results"]}
-    assert verdicts["audits/audit_a.py::good"] == verdicts["audits/audit_z.py::good"] == "CERTIFIED"
+    assert (
+        verdicts["audits/audit_a.py::good"]
+        == verdicts["audits/audit_z.py::good"]
+        == "CERTIFIED"
+    )
     assert len(verdicts) == len(SAID) + 2
     assert bad_run.record["status"] == "complete"
     assert bad_run.code == 3
@@ -194,14 +226,20 @@ def test_a_file_that_does_not_import_costs_only_its_own_audits(project, text, me
     assert "audits/audit_broken.py" in broken["summary"]
     for words in message:
         assert words in broken["summary"]
-    assert (sound["id"], sound["verdict"]) == ("audits/audit_sound.py::good", "CERTIFIED")
+    assert (sound["id"], sound["verdict"]) == (
+        "audits/audit_sound.py::good",
+        "CERTIFIED",
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("@audit()\ndef f(epsilon):\n    pass\n", ["line 2", "'epsilon'", "default"]),
-        ("@audit(expect='failure')\ndef f():\n    pass\n", ["line 2", "'violation'", "'failure'"]),
+        (
+            "@audit(expect='failure')\ndef f():\n    pass\n",
+            ["line 2", "'violation'", "'failure'"],
+        ),
     ],
     ids=["no default", "unknown expectation"],
 )
@@ -214,7 +252,10 @@ def test_an_audit_that_is_declared_wrongly_costs_only_itself(project, text, mess
     assert (broken["id"], broken["verdict"]) == ("audits/audit_broken.py::f", "ERROR")
     for words in message:
         assert words in broken["summary"]
-    assert (sound["id"], sound["verdict"]) == ("audits/audit_sound.py::good", "CERTIFIED")
+    assert (sound["id"], sound["verdict"]) == (
+        "audits/audit_sound.py::good",
+        "CERTIFIED",
+    )
 
 
 @pytest.mark.parametrize("place", ["factory", "mechanism"])
@@ -259,7 +300,10 @@ def test_a_figure_that_is_no_plain_data_does_not_end_the_run(project):
     project.audits(GOOD, "audits/audit_sound.py")
     outcome = project.run()
     assert outcome.code == 3
-    assert all(outcome.audit(name)["verdict"] in ("CERTIFIED", "ERROR") for name in ("array", "numbers"))
+    assert all(
+        outcome.audit(name)["verdict"] in ("CERTIFIED", "ERROR")
+        for name in ("array", "numbers")
+    )
     assert outcome.audit("something")["verdict"] == "ERROR"
     assert outcome.audit("good")["verdict"] == "CERTIFIED"
 

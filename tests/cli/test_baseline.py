@@ -47,10 +47,23 @@ def test_from_a_finding_to_a_repair_and_back(project):
     missing = project("baseline", "check")
     assert (missing.code, "auditdp baseline update" in missing.err) == (2, True)
     refused = project("baseline", "update")
-    assert (refused.code, "leaks" in refused.err, "--reason" in refused.err) == (2, True, True)
+    assert (refused.code, "leaks" in refused.err, "--reason" in refused.err) == (
+        2,
+        True,
+        True,
+    )
     assert not (project.root / "auditdp-baseline.toml").exists()
     ident = "audits/audit_it.py::leaks"
-    made = project("baseline", "update", "--accept", ident, "--reason", "see 12", "--expires", "2999-01-31")
+    made = project(
+        "baseline",
+        "update",
+        "--accept",
+        ident,
+        "--reason",
+        "see 12",
+        "--expires",
+        "2999-01-31",
+    )
     assert made.code == 0, made.err
     assert project("baseline", "check").code == 0
     assert "accepted" in project("baseline", "check").out
@@ -58,14 +71,19 @@ def test_from_a_finding_to_a_repair_and_back(project):
     file = project.root / "auditdp-baseline.toml"
     file.write_text(file.read_text().replace("2999-01-31", "1999-01-31"))
     expired = project("baseline", "check")
-    assert (expired.code, "accepted until 1999-01-31: see 12" in expired.out) == (1, True)
+    assert (expired.code, "accepted until 1999-01-31: see 12" in expired.out) == (
+        1,
+        True,
+    )
     project.audits(PRELUDE + REPAIRED)
     checked = project("run", "--seed", "1", "--budget", "quick", "--check")
     assert (checked.code, "stale entry" in checked.out) == (6, True)
     assert project("baseline", "update").code == 0
     assert project("run", "--seed", "1", "--budget", "quick", "--check").code == 0
     project.audits(PRELUDE + TWO)
-    broken = project("run", "--seed", "1", "--budget", "quick", "--check", "--format", "json")
+    broken = project(
+        "run", "--seed", "1", "--budget", "quick", "--check", "--format", "json"
+    )
     assert (broken.code, "new finding" in broken.err) == (1, True)
     assert json.loads(broken.out)["root_seed"] == 1
 
@@ -74,15 +92,30 @@ def test_a_baseline_of_version_1_is_checked_and_converted(project):
     project.audits(PRELUDE + TWO)
     project.run()
     ident = "audits/audit_it.py::leaks"
-    project("baseline", "update", "--accept", ident, "--reason", "see 12", "--expires", "2999-01-31")
+    project(
+        "baseline",
+        "update",
+        "--accept",
+        ident,
+        "--reason",
+        "see 12",
+        "--expires",
+        "2999-01-31",
+    )
     file = project.root / "auditdp-baseline.toml"
     now = file.read_text()
-    then = now.replace("version = 3", "version = 1").replace('numbers = "1 0"', 'fingerprint = "0123456789ab"')
+    then = now.replace("version = 3", "version = 1").replace(
+        'numbers = "1 0"', 'fingerprint = "0123456789ab"'
+    )
     then = re.sub(r"digest = .*\n", "", then)
     assert then.count("fingerprint") == 2
     file.write_text(then)
     checked = project("baseline", "check")
-    assert (checked.code, "1 not compared" in checked.out, "1 other audit" in checked.out) == (0, True, True)
+    assert (
+        checked.code,
+        "1 not compared" in checked.out,
+        "1 other audit" in checked.out,
+    ) == (0, True, True)
     assert project("baseline", "update").code == 0
     assert file.read_text() == now
 
@@ -92,13 +125,20 @@ def test_a_baseline_of_version_1_is_checked_and_converted(project):
     [
         (("controls=[tell], calls=600", "controls=[tell], calls=300"), "weaker"),
         (("def holds():", "def holds():\n    raise Skip('no data')"), "skipped"),
-        (("coin, PureDP(1.0), BITS, controls", "coin, PureDP(3.0), BITS, controls"), "claim changed"),
+        (
+            ("coin, PureDP(1.0), BITS, controls", "coin, PureDP(3.0), BITS, controls"),
+            "claim changed",
+        ),
     ],
 )
-def test_an_audit_that_became_weaker_ends_with_a_code_of_its_own(repaired, change, kind):
+def test_an_audit_that_became_weaker_ends_with_a_code_of_its_own(
+    repaired, change, kind
+):
     repaired.audits((PRELUDE + REPAIRED).replace(*change, 1))
     outcome = repaired("run", "--seed", "1", "--budget", "quick", "--check")
-    assert (outcome.code, kind in " ".join(outcome.out.split())) == (6, True), outcome.out
+    assert (outcome.code, kind in " ".join(outcome.out.split())) == (6, True), (
+        outcome.out
+    )
     again = repaired("baseline", "check")
     assert again.code == 6
     assert outcome.out.endswith(again.out)
@@ -117,20 +157,27 @@ def test_a_domain_that_is_narrowed_behind_a_long_text_is_another_claim(project):
     assert project("baseline", "update").code == 0
     assert project("run", "--seed", "2", "--budget", "quick", "--check").code == 0
     project.audits(
-        text.replace("min(row['income'], 100)", "row['income']").replace("integers(0, 100)", "integers(0, 5)")
+        text.replace("min(row['income'], 100)", "row['income']").replace(
+            "integers(0, 100)", "integers(0, 5)"
+        )
     )
     checked = project("run", "--seed", "1", "--budget", "quick", "--check")
     assert (checked.code, "1 claim changed" in checked.out) == (6, True), checked.out
 
 
 def test_a_selection_says_nothing_of_the_rest(repaired):
-    outcome = repaired("run", "--seed", "1", "--budget", "quick", "-k", "holds", "--check")
+    outcome = repaired(
+        "run", "--seed", "1", "--budget", "quick", "-k", "holds", "--check"
+    )
     assert (outcome.code, "1 not run" in outcome.out) == (0, True)
 
 
 @pytest.mark.full
 def test_a_crash_is_no_regression(repaired):
-    repaired.audits(PRELUDE + REPAIRED.replace("return Audit(coin", "return 1 / 0 and Audit(coin", 1))
+    repaired.audits(
+        PRELUDE
+        + REPAIRED.replace("return Audit(coin", "return 1 / 0 and Audit(coin", 1)
+    )
     assert repaired("run", "--seed", "1", "--budget", "quick", "--check").code == 3
 
 
@@ -150,8 +197,23 @@ def test_a_baseline_that_cannot_be_read_is_refused_before_anything_runs(repaired
     [
         (["baseline", "update", "--reason", "so"], "--accept"),
         (["baseline", "update", "--accept", "a"], "--reason"),
-        (["baseline", "update", "--accept", "a", "--reason", "so", "--expires", "soon"], "expected a date"),
-        (["baseline", "update", "--accept", "a", "--reason", "so"], "no finding of this id"),
+        (
+            [
+                "baseline",
+                "update",
+                "--accept",
+                "a",
+                "--reason",
+                "so",
+                "--expires",
+                "soon",
+            ],
+            "expected a date",
+        ),
+        (
+            ["baseline", "update", "--accept", "a", "--reason", "so"],
+            "no finding of this id",
+        ),
         (["baseline", "check", "none.json"], "no such record"),
         (["compare", "none.json", "none.json"], "no such record"),
         (["baseline", "chekc"], "check"),
@@ -159,13 +221,17 @@ def test_a_baseline_that_cannot_be_read_is_refused_before_anything_runs(repaired
 )
 def test_what_cannot_be_asked(repaired, arguments, message):
     outcome = repaired(*arguments)
-    assert (outcome.code, message in " ".join(outcome.err.split())) == (2, True), outcome.err
+    assert (outcome.code, message in " ".join(outcome.err.split())) == (2, True), (
+        outcome.err
+    )
 
 
 @pytest.mark.full
 def test_two_runs_are_compared_like_a_run_with_a_baseline(repaired):
     def report(name):
-        return repaired("run", "--seed", "1", "--budget", "quick", "--report", f"json={name}")
+        return repaired(
+            "run", "--seed", "1", "--budget", "quick", "--report", f"json={name}"
+        )
 
     report("a.json")
     repaired.audits(PRELUDE + TWO)
@@ -199,7 +265,9 @@ def test_a_finding_is_confirmed_with_a_seed_and_an_alpha_of_its_own(project):
 @pytest.mark.full
 def test_what_nobody_has_to_look_at_is_cut_short(project):
     """Twelve audits that are new are ten and a number; all that is worse is listed."""
-    audit = "@audit()\ndef {0}{1}():\n    return Audit(coin, PureDP(1.0), BITS, calls=50)\n"
+    audit = (
+        "@audit()\ndef {0}{1}():\n    return Audit(coin, PureDP(1.0), BITS, calls=50)\n"
+    )
     project.audits(PRELUDE + audit.format("first", ""))
     project.run()
     project("baseline", "update")

@@ -72,7 +72,12 @@ def test_what_needs_more_calls_than_the_budget_has_is_undecided(project, audit, 
     assert "1 undecided with so few calls" in text
     assert "mechanisms are private. " in text
     assert " 1 audit is undecided with so few calls." in text
-    assert project("run", "--seed", "1", "--budget", "quick", "--fail-on", "inconclusive").code == 4
+    assert (
+        project(
+            "run", "--seed", "1", "--budget", "quick", "--fail-on", "inconclusive"
+        ).code
+        == 4
+    )
 
 
 @pytest.mark.full
@@ -99,7 +104,10 @@ def test_the_report_lists_what_is_undecided(project):
     page = project.root.joinpath("out.html").read_text()
     assert "Undecided: more calls are needed than this budget has" in page
     assert "The budget is too small to find the declared violation" in page
-    assert "what this budget leaves undecided is below, and elsewhere no control survived" in page
+    assert (
+        "what this budget leaves undecided is below, and elsewhere no control survived"
+        in page
+    )
     assert "miscalibration, no surviving control" not in page
 
 
@@ -116,18 +124,37 @@ def without_power():
 
 def test_the_fault_to_be_found_decides_how_many_calls_there_are(project):
     project.audits(PRELUDE + TO_FIND)
-    found = project("run", "--seed", "1", "--find", "tail:0.2", "--format", "json", "--report", "html=out.html")
+    found = project(
+        "run",
+        "--seed",
+        "1",
+        "--find",
+        "tail:0.2",
+        "--format",
+        "json",
+        "--report",
+        "html=out.html",
+    )
     assert found.code == 3
-    assert "every game has as many calls as find outputs of probability 0.2 that lose twice the claim" in found.err
+    assert (
+        "every game has as many calls as find outputs of probability 0.2 that lose twice the claim"
+        in found.err
+    )
     played, refused = found.audit("played"), found.audit("without_power")
     assert played["evidence"][0]["details"]["detectable_rarely"][0] <= 0.2
     assert played["calls"] not in (2_000, 50_000)
     assert "--budget tail:0.2" in played["reproduce"]
-    assert "known for claims with δ = 0 alone, and this one is (1, 0.1)-DP; find a level" in refused["summary"]
+    assert (
+        "known for claims with δ = 0 alone, and this one is (1, 0.1)-DP; find a level"
+        in refused["summary"]
+    )
     assert found.record["arguments"]["budget"] == "tail:0.2"
     page = "".join(file.read_text() for file in project.root.glob("out*/*.html"))
     assert "Calls to find" in page
-    assert "for outputs of probability 0.2 that lose twice the claim, nine times in ten" in page
+    assert (
+        "for outputs of probability 0.2 that lose twice the claim, nine times in ten"
+        in page
+    )
     again = project("replay", "played")
     assert (again.code, "same outcome as the recorded run" in again.err) == (0, True)
 
@@ -137,8 +164,14 @@ def test_the_settings_take_a_fault_or_a_number_and_a_command_one_budget(project)
     project.audits(PRELUDE + TO_FIND)
     project.write("pyproject.toml", "[tool.auditdp]\nbudget = 'level:2'\n")
     record = project("run", "--seed", "1", "--format", "json").record
-    assert [r["evidence"][0]["details"]["detectable_epsilon"] <= 2 for r in record["results"]] == [True, True]
+    assert [
+        r["evidence"][0]["details"]["detectable_epsilon"] <= 2
+        for r in record["results"]
+    ] == [True, True]
     fewer = project("run", "--seed", "1", "--format", "json", "--calls", "300")
     assert [r["calls"] for r in fewer.record["results"]] == [300, 300]
     twice = project("run", "--find", "tail:0.2", "--calls", "300")
-    assert (twice.code, "tail:0.2 and 300 are two budgets; give one" in twice.err) == (2, True)
+    assert (twice.code, "tail:0.2 and 300 are two budgets; give one" in twice.err) == (
+        2,
+        True,
+    )

@@ -26,8 +26,21 @@ COIN = "def {0}(data, size, *, rng):\n    return rng.integers(0, 2, size)\n"
 
 
 def git(folder, *arguments):
-    settings = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
-    return subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+    settings = [
+        "-c",
+        "user.name=n",
+        "-c",
+        "user.email=e@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    ]
+    return subprocess.run(
+        ["git", *settings, *arguments],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 @pytest.fixture
@@ -52,19 +65,26 @@ def test_only_what_a_branch_and_the_working_tree_change_is_run(repository):
     assert "no audit is concerned" in nothing.err
     git(repository.root, "checkout", "-qb", "branch")
     repository.write("one.py", COIN.format("one") + "# more\n")
-    assert "no audit is concerned" in repository.run("--changed-since", "main").err  # a comment is no code
+    assert (
+        "no audit is concerned" in repository.run("--changed-since", "main").err
+    )  # a comment is no code
     repository.write("one.py", OTHER.format("one"))
     uncommitted = repository.run("--changed-since", "main")
     assert ran(uncommitted) == ["first"]
     assert "run audits/audit_it.py::first: one.py changed" in uncommitted.err
-    assert "left out, since nothing that it reaches changed: audits/audit_it.py::second" in uncommitted.err
+    assert (
+        "left out, since nothing that it reaches changed: audits/audit_it.py::second"
+        in uncommitted.err
+    )
     assert uncommitted.record["arguments"]["left_out"] == ["audits/audit_it.py::second"]
     git(repository.root, "commit", "-qam", "second")
     git(repository.root, "checkout", "-q", "main")
     repository.write("two.py", OTHER.format("two"))
     git(repository.root, "commit", "-qam", "third")
     git(repository.root, "checkout", "-q", "branch")
-    assert ran(repository.run("--changed-since", "main")) == ["first"]  # not what main changed since they parted
+    assert ran(repository.run("--changed-since", "main")) == [
+        "first"
+    ]  # not what main changed since they parted
     repository.write("notes.txt", "")
     assert "not Python: notes.txt" in repository.run("--changed-since", "main").err
     assert ran(repository.run()) == ["first", "second"]
@@ -86,14 +106,19 @@ def test_a_baseline_is_silent_on_what_was_left_out(repository):
     assert (gone.code, "there is no such audit any more" in gone.err) == (6, True)
     repository.write("one.py", COIN.format("one"))
     silent = repository.run("--changed-since", "HEAD", "--check")
-    assert (silent.code, "gone, and in the baseline: audits/audit_it.py::second" in silent.err) == (6, True)
+    assert (
+        silent.code,
+        "gone, and in the baseline: audits/audit_it.py::second" in silent.err,
+    ) == (6, True)
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "-x", "HEAD~99"])
 def test_a_revision_that_is_unknown(repository, revision):
     outcome = repository.run(f"--changed-since={revision}")
     assert outcome.code == 2
-    assert "expected a revision" in outcome.err or "knows no such revision" in outcome.err
+    assert (
+        "expected a revision" in outcome.err or "knows no such revision" in outcome.err
+    )
 
 
 def test_without_a_repository_and_without_git(project):
@@ -101,9 +126,15 @@ def test_without_a_repository_and_without_git(project):
         "@audit()\ndef first():\n    return Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)), evidence=['exact'])\n"
     )
     outcome = project.run("--changed-since", "main")
-    assert (outcome.code, "run inside a repository, or without this option" in outcome.err) == (2, True)
+    assert (
+        outcome.code,
+        "run inside a repository, or without this option" in outcome.err,
+    ) == (2, True)
     without = project("run", "--changed-since", "main", PATH="/nowhere")
-    assert (without.code, "needs git, which is not installed" in without.err) == (2, True)
+    assert (without.code, "needs git, which is not installed" in without.err) == (
+        2,
+        True,
+    )
 
 
 def test_a_shallow_clone_says_how_to_fetch_the_rest(repository, tmp_path):
@@ -114,6 +145,9 @@ def test_a_shallow_clone_says_how_to_fetch_the_rest(repository, tmp_path):
     git(tmp_path, "clone", "-q", "--depth", "1", whole.as_uri(), str(repository.root))
     outcome = repository.run("--changed-since", first)
     assert outcome.code == 2
-    assert "not in this shallow clone; fetch the whole history: git fetch --unshallow" in outcome.err
+    assert (
+        "not in this shallow clone; fetch the whole history: git fetch --unshallow"
+        in outcome.err
+    )
     git(repository.root, "fetch", "-q", "--unshallow")
     assert ran(repository.run("--changed-since", first)) == ["first"]

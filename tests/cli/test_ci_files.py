@@ -36,7 +36,10 @@ ACTION = {
             "properties": {
                 "using": {"const": "composite"},
                 "steps": {
-                    "items": {"required": ["run", "shell"], "properties": {"run": TEXT, "shell": {"const": "bash"}}}
+                    "items": {
+                        "required": ["run", "shell"],
+                        "properties": {"run": TEXT, "shell": {"const": "bash"}},
+                    }
                 },
             },
         },
@@ -49,7 +52,13 @@ WORKFLOW = {
         "jobs": {
             "additionalProperties": {
                 "required": ["runs-on", "steps"],
-                "properties": {"steps": {"items": {"oneOf": [{"required": ["uses"]}, {"required": ["run"]}]}}},
+                "properties": {
+                    "steps": {
+                        "items": {
+                            "oneOf": [{"required": ["uses"]}, {"required": ["run"]}]
+                        }
+                    }
+                },
             }
         }
     },
@@ -81,7 +90,9 @@ def finished(shared_project):
     assert shared_project("run", "--profile", "ci", "-q").code == 0
     assert shared_project("baseline", "update").code == 0
     git(shared_project.root, "init", "-q", "-b", "main")
-    shared_project.write(".gitignore", ".auditdp/\n__pycache__/\nauditdp-reports/\nauditdp.*\n")
+    shared_project.write(
+        ".gitignore", ".auditdp/\n__pycache__/\nauditdp-reports/\nauditdp.*\n"
+    )
     git(shared_project.root, "add", ".")
     git(shared_project.root, "commit", "-qm", "first")
     return shared_project.root
@@ -111,7 +122,11 @@ def shell(project, script, **variables):
 
 @pytest.mark.parametrize(
     ("path", "schema"),
-    [("action.yml", ACTION), ("auditdp/cli/templates/github.yml", WORKFLOW), (".pre-commit-hooks.yaml", HOOKS)],
+    [
+        ("action.yml", ACTION),
+        ("auditdp/cli/templates/github.yml", WORKFLOW),
+        (".pre-commit-hooks.yaml", HOOKS),
+    ],
 )
 def test_they_are_what_the_service_expects(path, schema):
     jsonschema.validate(parsed(path), schema)
@@ -121,12 +136,17 @@ def test_they_are_what_the_service_expects(path, schema):
 def test_the_action_passes_a_repository_and_fails_a_broken_mechanism(repository):
     action = parsed("action.yml")
     step = next(step for step in action["runs"]["steps"] if step.get("id") == "audit")
-    inputs = {name: given["default"] for name, given in action["inputs"].items()} | {"profile": "ci"}
+    inputs = {name: given["default"] for name, given in action["inputs"].items()} | {
+        "profile": "ci"
+    }
 
     def run(**given):
-        values = inputs | {name.replace("_", "-"): value for name, value in given.items()}
+        values = inputs | {
+            name.replace("_", "-"): value for name, value in given.items()
+        }
         variables = {
-            name: values[text.removeprefix("${{ inputs.").removesuffix(" }}")] for name, text in step["env"].items()
+            name: values[text.removeprefix("${{ inputs.").removesuffix(" }}")]
+            for name, text in step["env"].items()
         }
         return shell(repository, step["run"], **variables)
 
@@ -135,12 +155,21 @@ def test_the_action_passes_a_repository_and_fails_a_broken_mechanism(repository)
     assert "nothing worse was seen" in fine.stdout
     assert repository.root.with_name("GITHUB_OUTPUT").read_text() == "code=0\n"
     unchanged = run(changed_since="HEAD")
-    assert (unchanged.returncode, "no audit is concerned" in unchanged.stderr) == (0, True)
+    assert (unchanged.returncode, "no audit is concerned" in unchanged.stderr) == (
+        0,
+        True,
+    )
     repository.write("mine.py", FINE.format(0.4))
     broken = run(changed_since="HEAD")
     assert broken.returncode == 1
-    assert "::error file=mine.py,line=3,title=finding%3A noisy_is_private::" in broken.stdout
-    assert "✕ 1 new finding" in repository.root.with_name("GITHUB_STEP_SUMMARY").read_text()
+    assert (
+        "::error file=mine.py,line=3,title=finding%3A noisy_is_private::"
+        in broken.stdout
+    )
+    assert (
+        "✕ 1 new finding"
+        in repository.root.with_name("GITHUB_STEP_SUMMARY").read_text()
+    )
     for name in ("auditdp.sarif", "junit.xml", "comment.md"):
         assert (repository.root / "auditdp-reports" / name).is_file()
     for output in ("sarif", "comment"):
@@ -157,7 +186,10 @@ def test_the_workflow_passes_a_repository(repository):
     assert fine.returncode == 0, fine.stderr
 
 
-SANDBOX = pytest.mark.skipif(bool(sandbox_of("auto", network=False).lacking), reason="this system has no whole sandbox")
+SANDBOX = pytest.mark.skipif(
+    bool(sandbox_of("auto", network=False).lacking),
+    reason="this system has no whole sandbox",
+)
 
 
 def script_of(service):
@@ -165,7 +197,9 @@ def script_of(service):
     if service == "github":
         steps = parsed("auditdp/cli/templates/github.yml")["jobs"]["audits"]["steps"]
         return next(step["run"] for step in steps if step.get("name") == "audit")
-    return "\n".join(parsed("auditdp/cli/templates/gitlab.yml")["privacy-audits"]["script"])
+    return "\n".join(
+        parsed("auditdp/cli/templates/gitlab.yml")["privacy-audits"]["script"]
+    )
 
 
 @SANDBOX
@@ -173,12 +207,20 @@ def script_of(service):
 def test_a_pull_request_does_not_judge_itself(repository, service):
     """It breaks the mechanism, turns the sandbox and the audits off, and brings reports of a clean run."""
     git(repository.root, "update-ref", "refs/remotes/origin/main", "main")
-    git(repository.root, "remote", "add", "origin", "https://gitlab-ci-token:secret@example.org/x.git")
+    git(
+        repository.root,
+        "remote",
+        "add",
+        "origin",
+        "https://gitlab-ci-token:secret@example.org/x.git",
+    )
     repository.write("mine.py", FINE.format(0.4))
     audit = repository.root / "audits/audit_mine.py"
     leaked = "import os\nassert 'CI_JOB_TOKEN' not in os.environ\n"
     audit.write_text(
-        audit.read_text().replace("\nfrom", f"\n{leaked}from", 1) if service == "gitlab" else audit.read_text()
+        audit.read_text().replace("\nfrom", f"\n{leaked}from", 1)
+        if service == "gitlab"
+        else audit.read_text()
     )
     assert service == "github" or leaked in audit.read_text()
     repository.write("nothing/audit_nothing.py", "")
@@ -189,7 +231,13 @@ def test_a_pull_request_does_not_judge_itself(repository, service):
         "github": {"BASE": "main", "TRUSTED": "origin/main"},
         "gitlab": {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"},
     }
-    done = shell(repository, script_of(service), CI="true", CI_JOB_TOKEN="secret", **base[service])
+    done = shell(
+        repository,
+        script_of(service),
+        CI="true",
+        CI_JOB_TOKEN="secret",
+        **base[service],
+    )
     assert done.returncode == 1, done.stderr
     assert 'failures="1"' in (repository.root / "auditdp.xml").read_text()
     if service == "gitlab":
@@ -220,28 +268,54 @@ def test_who_judges_imports_nothing_that_is_for_audits(shared_project):
     shared_project.write("packages/needed.py", FINE.format(1.0))
     shared_project.write("packages/sitecustomize.py", RUNS)
     shared_project.write("packages/plugged.py", RUNS + PLUGIN)
-    shared_project.write("packages/plugged-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: plugged\nVersion: 1\n")
-    shared_project.write("packages/plugged-1.dist-info/entry_points.txt", "[pydantic]\nplugged = plugged:plugin\n")
+    shared_project.write(
+        "packages/plugged-1.dist-info/METADATA",
+        "Metadata-Version: 2.1\nName: plugged\nVersion: 1\n",
+    )
+    shared_project.write(
+        "packages/plugged-1.dist-info/entry_points.txt",
+        "[pydantic]\nplugged = plugged:plugin\n",
+    )
     shared_project.write("audits/audit_importing.py", IMPORTING)
     script = "auditdp run audits/audit_importing.py --budget quick --seed 1"
     judged = shell(shared_project, script, AUDITDP_IMPORTS=str(packages))
     assert (judged.returncode, "runs" in judged.stderr) == (0, False), judged.stdout
-    on_the_path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(packages)]))
+    on_the_path = os.pathsep.join(
+        filter(None, [os.environ.get("PYTHONPATH"), str(packages)])
+    )
     seen = shell(shared_project, script, PYTHONPATH=on_the_path)
     assert {"sitecustomize runs", "plugged runs"} <= set(seen.stderr.splitlines())
 
 
 def test_the_workflows_keep_who_judges_apart():
     github = parsed("auditdp/cli/templates/github.yml")["jobs"]
-    checkouts = [step for job in github.values() for step in job["steps"] if "checkout" in step.get("uses", "")]
+    checkouts = [
+        step
+        for job in github.values()
+        for step in job["steps"]
+        if "checkout" in step.get("uses", "")
+    ]
     assert len(checkouts) == 2
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
-    install = next(step["run"] for step in github["audits"]["steps"] if step.get("name") == "install")
-    gitlab = parsed("auditdp/cli/templates/gitlab.yml")["privacy-audits"]["before_script"]
+    install = next(
+        step["run"]
+        for step in github["audits"]["steps"]
+        if step.get("name") == "install"
+    )
+    gitlab = parsed("auditdp/cli/templates/gitlab.yml")["privacy-audits"][
+        "before_script"
+    ]
     for text in (install, "\n".join(gitlab)):
-        installed = [line for line in text.splitlines() if "pip install" in line.replace("$pip", "pip")]
+        installed = [
+            line
+            for line in text.splitlines()
+            if "pip install" in line.replace("$pip", "pip")
+        ]
         assert len(installed) == 4
-        assert all("--no-index --no-deps" in line or "pip.txt" in line or "pylock" in line for line in installed)
+        assert all(
+            "--no-index --no-deps" in line or "pip.txt" in line or "pylock" in line
+            for line in installed
+        )
         assert "sha256sum" in text
         assert "AUDITDP_IMPORTS=" in text
         assert ".pth" not in text
@@ -255,13 +329,19 @@ def test_the_job_for_gitlab(repository):
     script = script_of("gitlab")
     repository.write("mine.py", FINE.format(0.4))
     assert shell(repository, script).returncode == 1
-    assert 'failures="1"' in (repository.root / job["artifacts"]["reports"]["junit"]).read_text()
+    assert (
+        'failures="1"'
+        in (repository.root / job["artifacts"]["reports"]["junit"]).read_text()
+    )
 
 
 @pytest.mark.full
 def test_the_hooks_before_a_commit(repository):
     hooks = {hook["id"]: hook["entry"] for hook in parsed(".pre-commit-hooks.yaml")}
-    assert shell(repository, hooks["auditdp-baseline"]).stdout == "auditdp-baseline.toml: 1 audit\n"
+    assert (
+        shell(repository, hooks["auditdp-baseline"]).stdout
+        == "auditdp-baseline.toml: 1 audit\n"
+    )
     repository.write("mine.py", FINE.format(0.4))
     assert shell(repository, hooks["auditdp"]).returncode == 1
     repository.write("auditdp-baseline.toml", "<<<<<<< HEAD\n")

@@ -29,8 +29,21 @@ def count(rows, rng):
 
 
 def git(folder, *arguments):
-    settings = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
-    return subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+    settings = [
+        "-c",
+        "user.name=n",
+        "-c",
+        "user.email=e@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    ]
+    return subprocess.run(
+        ["git", *settings, *arguments],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 @pytest.fixture
@@ -52,7 +65,10 @@ def test_what_loses_more_than_the_claim_fails_and_another_law_does_not(repositor
     quieter = repository.run(*run)
     assert (quieter.code, "law changed" in quieter.err) == (0, True)
     (result,) = quieter.record["results"]
-    assert (result["id"].rpartition("::")[2], result["versions"]["change"]) == ("counted", "changed")
+    assert (result["id"].rpartition("::")[2], result["versions"]["change"]) == (
+        "counted",
+        "changed",
+    )
     assert "--compare" in result["reproduce"]
     failed = repository.run(*run, "--fail-on", "changed")
     assert (failed.code, "a changed law fails" in failed.err) == (6, True)
@@ -69,7 +85,11 @@ def test_what_loses_more_than_the_claim_fails_and_another_law_does_not(repositor
 
 
 @pytest.mark.parametrize(
-    "more", [("--changed-since", "main"), ("--executor", "dask", "--scheduler", "tcp://nowhere:1")]
+    "more",
+    [
+        ("--changed-since", "main"),
+        ("--executor", "dask", "--scheduler", "tcp://nowhere:1"),
+    ],
 )
 def test_what_a_comparison_does_not_go_with(repository, more):
     outcome = repository.run("--compare", "main", *more)
@@ -78,4 +98,7 @@ def test_what_a_comparison_does_not_go_with(repository, more):
 
 def test_a_revision_that_is_unknown(repository):
     outcome = repository.run("--compare", "nowhere")
-    assert (outcome.code, "revision nowhere: git knows no such" in outcome.err) == (2, True)
+    assert (outcome.code, "revision nowhere: git knows no such" in outcome.err) == (
+        2,
+        True,
+    )

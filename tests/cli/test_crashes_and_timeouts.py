@@ -72,7 +72,8 @@ HANGING = ("hangs_asleep", "hangs_awake", "hangs_in_its_factory")
 
 def is_timeout(found, seconds):
     return found["verdict"] == "ERROR" and all(
-        words in found["summary"] for words in (found["id"], f"stopped after {seconds:g} seconds", "--timeout")
+        words in found["summary"]
+        for words in (found["id"], f"stopped after {seconds:g} seconds", "--timeout")
     )
 
 
@@ -83,22 +84,33 @@ def test_an_audit_that_hangs_is_stopped_and_the_next_one_runs(project):
     for name in HANGING:
         assert is_timeout(outcome.audit(name), LIMIT)
         assert LIMIT <= outcome.audit(name)["seconds"] < LIMIT + 5
-    assert outcome.audit("first")["verdict"] == outcome.audit("last")["verdict"] == "CERTIFIED"
+    assert (
+        outcome.audit("first")["verdict"]
+        == outcome.audit("last")["verdict"]
+        == "CERTIFIED"
+    )
 
 
 @pytest.mark.full
-def test_with_workers_an_audit_that_hangs_or_kills_its_process_costs_only_itself(project):
+def test_with_workers_an_audit_that_hangs_or_kills_its_process_costs_only_itself(
+    project,
+):
     project.audits(AUDITS + DEADLY)
     outcome = project.run("-n", "2", "--timeout", str(LIMIT))
     assert (outcome.code, outcome.record["status"]) == (3, "complete")
     order = [r["id"].partition("::")[2] for r in outcome.record["results"]]
     assert order == ["first", *HANGING, "last", "beside", "crashes", "stuck", "after"]
     for name in ("first", "last", "beside", "after"):
-        assert outcome.audit(name)["verdict"] == "CERTIFIED", outcome.audit(name)["summary"]
+        assert outcome.audit(name)["verdict"] == "CERTIFIED", outcome.audit(name)[
+            "summary"
+        ]
     for name in HANGING:
         assert is_timeout(outcome.audit(name), LIMIT), outcome.audit(name)["summary"]
     assert is_timeout(outcome.audit("stuck"), LIMIT), outcome.audit("stuck")["summary"]
-    assert "the process that ran it died (killed by SIGSEGV)" in outcome.audit("crashes")["summary"]
+    assert (
+        "the process that ran it died (killed by SIGSEGV)"
+        in outcome.audit("crashes")["summary"]
+    )
     for name in ("crashes", "stuck"):
         found = outcome.audit(name)
         assert found["verdict"] == "ERROR"
@@ -111,14 +123,24 @@ def test_with_workers_an_audit_that_hangs_or_kills_its_process_costs_only_itself
 def test_an_audit_that_declares_its_own_limit_keeps_it(project):
     """``@audit(timeout=...)`` holds unless the command line says otherwise; settings are for audits that say nothing."""
     project.write("pyproject.toml", "[tool.auditdp]\ntimeout = 3")
-    project.audits(AUDITS.replace("@audit()\ndef hangs_asleep", "@audit(timeout=0.5)\ndef hangs_asleep"))
+    project.audits(
+        AUDITS.replace(
+            "@audit()\ndef hangs_asleep", "@audit(timeout=0.5)\ndef hangs_asleep"
+        )
+    )
     found = project.run("-k", "hangs_asleep").audit("hangs_asleep")
     assert is_timeout(found, 0.5)
 
 
 def test_the_command_line_beats_the_limit_that_an_audit_declares(project):
-    project.audits(AUDITS.replace("@audit()\ndef hangs_asleep", "@audit(timeout=3600)\ndef hangs_asleep"))
-    assert is_timeout(project.run("-k", "hangs_asleep", "--timeout", "0.5").audit("hangs_asleep"), 0.5)
+    project.audits(
+        AUDITS.replace(
+            "@audit()\ndef hangs_asleep", "@audit(timeout=3600)\ndef hangs_asleep"
+        )
+    )
+    assert is_timeout(
+        project.run("-k", "hangs_asleep", "--timeout", "0.5").audit("hangs_asleep"), 0.5
+    )
 
 
 def test_a_mechanism_that_swallows_every_exception_is_stopped_too(project):

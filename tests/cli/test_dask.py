@@ -47,7 +47,9 @@ def until(condition, what):
 def started(project):
     """The processes in which the third audit was begun, in order."""
     file = project.root / "started"
-    return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return (
+        [int(line) for line in file.read_text().splitlines()] if file.exists() else []
+    )
 
 
 def is_gone(pid):
@@ -72,17 +74,32 @@ def whole(project):
 @pytest.mark.full
 def test_a_worker_that_is_killed_costs_nothing(project, whole):
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        process = project.start(*RUN, "--executor", "dask", "--scheduler", cluster.scheduler_address)
+        process = project.start(
+            *RUN, "--executor", "dask", "--scheduler", cluster.scheduler_address
+        )
         (busy,) = until(lambda: started(project), "the third audit")
 
         def worker():
-            return next((name for name, keys in client.processing().items() if any("third" in k for k in keys)), None)
+            return next(
+                (
+                    name
+                    for name, keys in client.processing().items()
+                    if any("third" in k for k in keys)
+                ),
+                None,
+            )
 
         address = until(worker, "the worker that has it")
-        nanny = next(nanny for nanny in cluster.workers.values() if nanny.worker_address == address)
+        nanny = next(
+            nanny
+            for nanny in cluster.workers.values()
+            if nanny.worker_address == address
+        )
         os.kill(nanny.pid, signal.SIGKILL)
         until(lambda: len(started(project)) == 2, "another worker")
         until(lambda: is_gone(busy), "the end of the audit whose worker was killed")
@@ -91,7 +108,10 @@ def test_a_worker_that_is_killed_costs_nothing(project, whole):
     assert process.returncode == 1, err  # the second audit is a finding
     assert project("report", "--format", "json").untimed == whole
     assert json.loads(out)["status"] == "complete"
-    logged = [json.loads(line) for line in (project.root / ".auditdp/run.jsonl").read_text().splitlines()]
+    logged = [
+        json.loads(line)
+        for line in (project.root / ".auditdp/run.jsonl").read_text().splitlines()
+    ]
     assert [line["kind"] for line in logged] == ["header", *["result"] * 4, "end"]
 
 
@@ -101,8 +121,16 @@ def scheduler(tmp_path):
     file, log = tmp_path / "scheduler.json", (tmp_path / "dask.log").open("w")
 
     def start(command, *arguments):
-        words = [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *arguments]
-        return subprocess.Popen([*words, "--scheduler-file", file], stdout=log, stderr=log, cwd=tmp_path)
+        words = [
+            sys.executable,
+            "-m",
+            f"distributed.cli.dask_{command}",
+            "--no-dashboard",
+            *arguments,
+        ]
+        return subprocess.Popen(
+            [*words, "--scheduler-file", file], stdout=log, stderr=log, cwd=tmp_path
+        )
 
     scheduler = start("scheduler", "--port", "0", "--host", "127.0.0.1")
     until(file.exists, "the scheduler")
@@ -119,7 +147,10 @@ def test_where_the_scheduler_goes_away_the_run_is_resumed(project, whole, schedu
     process, file = scheduler
     run = project.start(*RUN, "--executor", "dask", "--scheduler", file)
     log = project.root / ".auditdp/run.jsonl"
-    until(lambda: started(project) and log.read_text().count('"kind": "result"') == 2, "two results")
+    until(
+        lambda: started(project) and log.read_text().count('"kind": "result"') == 2,
+        "two results",
+    )
     process.kill()
     _, err = run.communicate(timeout=PATIENCE)
     assert run.returncode == 3, err
@@ -128,7 +159,10 @@ def test_where_the_scheduler_goes_away_the_run_is_resumed(project, whole, schedu
     assert "Traceback" not in err
     interrupted = project("report", "--format", "json").record
     assert interrupted["status"] == "interrupted"
-    assert [r["id"].rpartition("::")[2] for r in interrupted["results"]] == ["first", "second"]
+    assert [r["id"].rpartition("::")[2] for r in interrupted["results"]] == [
+        "first",
+        "second",
+    ]
     (project.root / "go").touch()
     resumed = project(*RUN, "--resume")
     assert resumed.untimed == whole
@@ -156,7 +190,9 @@ def test_an_address_without_scheduler_is_refused_within_seconds(project):
     assert not (project.root / ".auditdp").exists()
 
 
-@pytest.mark.parametrize("options", [("--executor", "dask"), ("--scheduler", "tcp://127.0.0.1:1")])
+@pytest.mark.parametrize(
+    "options", [("--executor", "dask"), ("--scheduler", "tcp://127.0.0.1:1")]
+)
 def test_executor_and_scheduler_go_together(project, options):
     project.audits(AUDITS)
     outcome = project(*RUN, *options)

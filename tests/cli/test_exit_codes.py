@@ -109,7 +109,9 @@ def miscalibrated():
     return Audit(Understated(), PureDP(1.0), BITS, calls=600)
 """
 )
-DECLARED_MISCALIBRATION = MISCALIBRATED.replace("@audit()", '@audit(expect="miscalibration")')
+DECLARED_MISCALIBRATION = MISCALIBRATED.replace(
+    "@audit()", '@audit(expect="miscalibration")'
+)
 
 
 @pytest.mark.parametrize(
@@ -118,12 +120,22 @@ DECLARED_MISCALIBRATION = MISCALIBRATED.replace("@audit()", '@audit(expect="misc
         (HOLDS, [], ["NOT_REFUTED"], 0),
         (CERTIFIED, [], ["CERTIFIED"], 0),
         (SKIPPED, [], ["SKIPPED"], 5),
-        (SKIPPED + SKIPPED.replace("skipped", "another"), [], ["SKIPPED", "SKIPPED"], 5),
+        (
+            SKIPPED + SKIPPED.replace("skipped", "another"),
+            [],
+            ["SKIPPED", "SKIPPED"],
+            5,
+        ),
         (SKIPPED + HOLDS, [], ["SKIPPED", "NOT_REFUTED"], 0),
         (SKIPPED + CRASHES, [], ["SKIPPED", "ERROR"], 3),
         (MISCALIBRATED, [], ["MISCALIBRATED"], 1),
         (DECLARED_MISCALIBRATION, [], ["MISCALIBRATED"], 0),
-        (DECLARED_AND_MISSED.replace("violation", "miscalibration"), [], ["NOT_REFUTED"], 1),
+        (
+            DECLARED_AND_MISSED.replace("violation", "miscalibration"),
+            [],
+            ["NOT_REFUTED"],
+            1,
+        ),
         (DECLARED_AND_FOUND, [], ["VIOLATED"], 0),
         (VIOLATED, [], ["VIOLATED"], 1),
         (TOOTHLESS, [], ["INCONCLUSIVE"], 1),
@@ -143,22 +155,42 @@ DECLARED_MISCALIBRATION = MISCALIBRATED.replace("@audit()", '@audit(expect="misc
         (SKIPPED, ["--fail-on", "skipped"], ["SKIPPED"], 5),
         (SKIPPED + VIOLATED, ["--fail-on", "skipped"], ["SKIPPED", "VIOLATED"], 1),
         (SKIPPED + HOLDS, ["--fail-on", "none"], ["SKIPPED", "NOT_REFUTED"], 0),
-        (SKIPPED + INCONCLUSIVE, ["--fail-on", "skipped", "--fail-on", "inconclusive"], ["SKIPPED", "INCONCLUSIVE"], 4),
+        (
+            SKIPPED + INCONCLUSIVE,
+            ["--fail-on", "skipped", "--fail-on", "inconclusive"],
+            ["SKIPPED", "INCONCLUSIVE"],
+            4,
+        ),
         (CRASHES + HOLDS, ["--fail-on", "error"], ["ERROR", "NOT_REFUTED"], 3),
         (CRASHES + HOLDS, ["--fail-on", "none"], ["ERROR", "NOT_REFUTED"], 3),
         (CRASHES + HOLDS, [], ["ERROR", "NOT_REFUTED"], 3),
         (CRASHES + VIOLATED, [], ["ERROR", "VIOLATED"], 1),
-        (INCONCLUSIVE + CRASHES, ["--fail-on", "inconclusive"], ["INCONCLUSIVE", "ERROR"], 3),
-        (INCONCLUSIVE + VIOLATED, ["--fail-on", "inconclusive"], ["INCONCLUSIVE", "VIOLATED"], 1),
+        (
+            INCONCLUSIVE + CRASHES,
+            ["--fail-on", "inconclusive"],
+            ["INCONCLUSIVE", "ERROR"],
+            3,
+        ),
+        (
+            INCONCLUSIVE + VIOLATED,
+            ["--fail-on", "inconclusive"],
+            ["INCONCLUSIVE", "VIOLATED"],
+            1,
+        ),
     ],
 )
 def test_the_exit_code_of_a_run(project, audits, options, verdicts, code):
     project.audits(PRELUDE + audits)
     outcome = project.run(*options)
-    assert ([r["verdict"] for r in outcome.record["results"]], outcome.code) == (verdicts, code)
+    assert ([r["verdict"] for r in outcome.record["results"]], outcome.code) == (
+        verdicts,
+        code,
+    )
 
 
-def test_a_finding_that_fresh_randomness_does_not_confirm_has_no_counterexample(project):
+def test_a_finding_that_fresh_randomness_does_not_confirm_has_no_counterexample(
+    project,
+):
     project.audits(PRELUDE + UNCONFIRMED)
     found = project.run().audit("unconfirmed")
     assert found["counterexample"] is None
@@ -178,7 +210,11 @@ def test_a_refutation_that_is_not_confirmed_stays_unclean_in_every_command(proje
     assert "A clean run means" not in shown
     assert project("replay", "unconfirmed").code == 4
     assert project("confirm", "unconfirmed", "--seed", "2").code == 4
-    assert [line for line in project("run", "-q", "--last-failed").out.splitlines() if "holds" in line] == []
+    assert [
+        line
+        for line in project("run", "-q", "--last-failed").out.splitlines()
+        if "holds" in line
+    ] == []
     project.run()
     assert project("baseline", "update").code == 0
     checked = project("baseline", "check")
@@ -189,7 +225,12 @@ def test_a_refutation_that_is_not_confirmed_stays_unclean_in_every_command(proje
 def test_a_run_that_audits_nothing_says_so_on_every_channel(project):
     project.audits(PRELUDE + SKIPPED)
     outcome = project.run(
-        "--report", "html=out.html", "--report", "claims=claims.md", "--report", "claims-json=claims.json"
+        "--report",
+        "html=out.html",
+        "--report",
+        "claims=claims.md",
+        "--report",
+        "claims-json=claims.json",
     )
     assert outcome.code == 5
     assert outcome.record["audited"] == 0
@@ -220,7 +261,10 @@ def test_a_run_that_skips_some_counts_them(project):
     assert " · 1 skipped" in shown.out
     text = " ".join(shown.out.split())
     assert "mechanisms are private. " in text
-    assert " 1 audit was skipped; nothing is known of what was to be audited there." in text
+    assert (
+        " 1 audit was skipped; nothing is known of what was to be audited there."
+        in text
+    )
 
 
 def test_nothing_collected_is_said_with_where_was_looked(project):

@@ -52,7 +52,9 @@ def test_survivors_fail_the_command_and_are_printed_with_the_reason(mutated):
     assert "0 of " in outcome.out
     assert "survivor" in outcome.out
     assert "did not refute the claim" in " ".join(outcome.out.split())
-    assert re.search(r"but this one does: \(0, [01]\) \| \(0, [01]\)", " ".join(outcome.out.split()))
+    assert re.search(
+        r"but this one does: \(0, [01]\) \| \(0, [01]\)", " ".join(outcome.out.split())
+    )
 
 
 @pytest.mark.full
@@ -80,9 +82,18 @@ def test_run_audits_mutants_only_when_asked(mutated):
 @pytest.mark.full
 def test_the_report_shows_the_score_beside_the_audit(mutated):
     report = mutated.root / "report.html"
-    mutated(*MUTATE, "--report", f"html={report}", "--report", f"json={mutated.root / 'run.json'}")
+    mutated(
+        *MUTATE,
+        "--report",
+        f"html={report}",
+        "--report",
+        f"json={mutated.root / 'run.json'}",
+    )
     assert "Mutants killed" in report.read_text(encoding="utf-8")
-    pages = "".join(page.read_text(encoding="utf-8") for page in (mutated.root / "report_audits").glob("*.html"))
+    pages = "".join(
+        page.read_text(encoding="utf-8")
+        for page in (mutated.root / "report_audits").glob("*.html")
+    )
     assert "3 of 3" in pages
     assert "each the mechanism with one fault in its noise: 0 of " in pages
     record = json.loads((mutated.root / "run.json").read_text(encoding="utf-8"))

@@ -14,7 +14,9 @@ COMMAND = Path(sys.executable).with_name("auditdp")
 
 
 def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
+    return re.findall(
+        rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S
+    )
 
 
 def without_times(text):
@@ -25,8 +27,16 @@ def without_times(text):
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("readme")
     (folder / "audits").mkdir()
-    (folder / "audits" / "audit_counts.py").write_text(blocks("python")[0], encoding="utf-8")
-    return subprocess.run([COMMAND, "run", "--seed", "1"], cwd=folder, capture_output=True, text=True, check=False)
+    (folder / "audits" / "audit_counts.py").write_text(
+        blocks("python")[0], encoding="utf-8"
+    )
+    return subprocess.run(
+        [COMMAND, "run", "--seed", "1"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_the_example_prints_what_the_readme_shows(run):
@@ -37,7 +47,9 @@ def test_the_example_prints_what_the_readme_shows(run):
 
 def test_the_pytest_example_raises(tmp_path):
     definition = blocks("python")[0].partition("@audit")[0]
-    (tmp_path / "test_count.py").write_text(definition + blocks("python")[1], encoding="utf-8")
+    (tmp_path / "test_count.py").write_text(
+        definition + blocks("python")[1], encoding="utf-8"
+    )
     found = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "test_count.py"],
         cwd=tmp_path,
@@ -51,6 +63,8 @@ def test_the_pytest_example_raises(tmp_path):
 
 
 def test_every_command_in_the_readme_exists():
-    known = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
+    known = subprocess.run(
+        [COMMAND, "--help"], capture_output=True, text=True, check=True
+    ).stdout
     for name in set(re.findall(r"`auditdp (\w+)", README.read_text(encoding="utf-8"))):
         assert name in known

@@ -53,7 +53,9 @@ def skipped():
 def recorded(shared_project):
     shared_project.audits(AUDITS)
     shared_project.write("audits/audit_worse.py", "import no_such_module")
-    return shared_project.run("--report", "json=out/run.json", "--report", "html=out/run.html")
+    return shared_project.run(
+        "--report", "json=out/run.json", "--report", "html=out/run.html"
+    )
 
 
 def test_the_ledger_shares_the_whole_alpha_between_the_audits(recorded):
@@ -66,13 +68,25 @@ def test_the_ledger_shares_the_whole_alpha_between_the_audits(recorded):
 
 def test_claims_are_spelt_out(recorded):
     infinite = recorded.audit("infinite")["claim"]
-    assert (infinite["kind"], infinite["epsilon"], infinite["delta"]) == ("PureDP", 1.0, 0.0)
+    assert (infinite["kind"], infinite["epsilon"], infinite["delta"]) == (
+        "PureDP",
+        1.0,
+        0.0,
+    )
     assert infinite["source"] == "A paper, Theorem 1"
     assert "2 values" in infinite["adjacency"]
     approximate = recorded.audit("approximate")["claim"]
-    assert (approximate["kind"], approximate["delta"], approximate["source"]) == ("ApproxDP", 0.01, "Elsewhere")
+    assert (approximate["kind"], approximate["delta"], approximate["source"]) == (
+        "ApproxDP",
+        0.01,
+        "Elsewhere",
+    )
     gaussian = recorded.audit("gaussian")["claim"]
-    assert (gaussian["kind"], gaussian["mu"], gaussian["epsilon"]) == ("GaussianDP", 1.0, None)
+    assert (gaussian["kind"], gaussian["mu"], gaussian["epsilon"]) == (
+        "GaussianDP",
+        1.0,
+        None,
+    )
     assert recorded.audit("promise")["claim"]["kind"] == "Unbiased"
 
 
@@ -96,7 +110,9 @@ def test_a_violation_comes_with_its_counterexample_and_command(recorded):
     )  # the verdict rests on the law, which bets nothing
     assert game["log_e_value"] > 0
     assert found["description"] == "No epsilon is large enough."
-    assert found["reproduce"].startswith("auditdp run audits/audit_it.py::infinite --seed 1 ")
+    assert found["reproduce"].startswith(
+        "auditdp run audits/audit_it.py::infinite --seed 1 "
+    )
 
 
 def test_controls_are_listed_with_what_became_of_them(recorded):
@@ -112,12 +128,24 @@ def test_what_could_not_run_says_why(recorded):
     assert recorded.audit("skipped")["summary"] == "no GPU here"
     assert recorded.audit("promise")["verdict"] == "EQUIVALENT"
     assert recorded.audit("broken")["verdict"] == "ERROR"
-    assert "no_such_module" in next(r for r in recorded.record["results"] if "worse" in r["id"])["summary"]
+    assert (
+        "no_such_module"
+        in next(r for r in recorded.record["results"] if "worse" in r["id"])["summary"]
+    )
 
 
 def test_the_report_file_holds_what_standard_output_held(recorded, shared_project):
-    assert json.loads((shared_project.root / "out/run.json").read_text()) == recorded.record
-    assert (shared_project.root / "out/run.html").read_text().lstrip().lower().startswith("<!doctype html>")
+    assert (
+        json.loads((shared_project.root / "out/run.json").read_text())
+        == recorded.record
+    )
+    assert (
+        (shared_project.root / "out/run.html")
+        .read_text()
+        .lstrip()
+        .lower()
+        .startswith("<!doctype html>")
+    )
     assert recorded.code == 1
 
 
@@ -154,9 +182,13 @@ def noisy():
 
 
 @pytest.mark.parametrize("place", ["at_import", "in_mechanism", "in_factory"])
-@pytest.mark.parametrize("how", ["print('hello')", "os.write(1, b'hello')", "os.system('echo hello')"])
+@pytest.mark.parametrize(
+    "how", ["print('hello')", "os.write(1, b'hello')", "os.system('echo hello')"]
+)
 def test_what_an_audit_prints_is_kept_with_its_result(project, place, how):
-    statements = {"at_import": "", "in_mechanism": "pass", "in_factory": "pass"} | {place: how}
+    statements = {"at_import": "", "in_mechanism": "pass", "in_factory": "pass"} | {
+        place: how
+    }
     project.audits(NOISY.format(**statements))
     outcome = project.run()
     (result,) = outcome.record["results"]
@@ -173,5 +205,7 @@ def test_the_terminal_names_the_seed_before_and_the_verdicts_after(project):
     seed = lines[0].removeprefix("root seed ")
     assert seed.isdigit()
     assert lines[1].startswith("CERTIFIED")
-    assert "does not mean that the mechanisms are private" in " ".join(outcome.out.split())
+    assert "does not mean that the mechanisms are private" in " ".join(
+        outcome.out.split()
+    )
     assert json.loads(project("report", "-f", "json").out)["root_seed"] == int(seed)

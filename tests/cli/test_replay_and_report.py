@@ -43,7 +43,9 @@ SAME = ("verdict", "epsilon_lower", "epsilon_upper", "log_e_value", "calls")
 def recorded(shared_project):
     shared_project.audits(AUDITS)
     shared_project.write("audits/audit_worse.py", "import no_such_module")
-    outcome = shared_project.run("-P", "epsilon=0.5", "--report", "json=run.json", "--log", "kept.jsonl")
+    outcome = shared_project.run(
+        "-P", "epsilon=0.5", "--report", "json=run.json", "--log", "kept.jsonl"
+    )
     assert outcome.code == 1
     return outcome
 
@@ -56,7 +58,14 @@ def test_replay_needs_a_run(project):
 
 @pytest.mark.parametrize("source", ["kept.jsonl", "run.json"])
 @pytest.mark.parametrize(
-    ("name", "code"), [("audits/audit_it.py::leaks", 1), ("leaks", 1), ("holds", 0), ("crashes", 3), ("skipped", 5)]
+    ("name", "code"),
+    [
+        ("audits/audit_it.py::leaks", 1),
+        ("leaks", 1),
+        ("holds", 0),
+        ("crashes", 3),
+        ("skipped", 5),
+    ],
 )
 def test_replay_gives_the_same_outcome(recorded, shared_project, source, name, code):
     outcome = shared_project("replay", name, "--run", source)
@@ -80,7 +89,9 @@ def test_replay_takes_the_parameters_of_the_run(project):
     project.run("-k", "holds", "-P", "shift=7")
     outcome = project("replay", "holds")
     assert "same outcome" in outcome.err
-    recorded = json.loads((project.root / ".auditdp/run.jsonl").read_text().splitlines()[1])
+    recorded = json.loads(
+        (project.root / ".auditdp/run.jsonl").read_text().splitlines()[1]
+    )
     assert recorded["result"]["parameters"] == {"shift": 7.0}
 
 
@@ -115,8 +126,12 @@ def test_the_command_of_an_audit_reproduces_it(recorded, shared_project, name):
     found = recorded.audit(name)
     command, *arguments = shlex.split(found["reproduce"])
     assert command == "auditdp"
-    again = shared_project(*arguments, "--format", "json", "--log", "again.jsonl").audit(name)
-    assert {field: again[field] for field in SAME} == {field: found[field] for field in SAME}
+    again = shared_project(
+        *arguments, "--format", "json", "--log", "again.jsonl"
+    ).audit(name)
+    assert {field: again[field] for field in SAME} == {
+        field: found[field] for field in SAME
+    }
     assert again["parameters"] == found["parameters"]
 
 
@@ -124,7 +139,9 @@ def test_the_command_of_an_audit_reproduces_it(recorded, shared_project, name):
 @pytest.mark.full
 def test_the_command_can_be_pasted_into_a_shell(project, label):
     project.audits(AUDITS)
-    found = project.run("-k", "it and leaks and not declared", "-P", f"label={label}").audit("leaks")
+    found = project.run(
+        "-k", "it and leaks and not declared", "-P", f"label={label}"
+    ).audit("leaks")
     arguments = shlex.split(found["reproduce"])[1:]
     again = project(*arguments, "--format", "json").audit("leaks")
     assert again["parameters"]["label"] == label
@@ -135,7 +152,9 @@ def test_the_command_can_be_pasted_into_a_shell(project, label):
 def test_the_command_of_an_audit_in_a_folder_with_a_space(project):
     project.audits(AUDITS, "my audits/audit_it.py")
     found = project.run("my audits", "-k", "holds").audit("holds")
-    again = project(*shlex.split(found["reproduce"])[1:], "--format", "json").audit("holds")
+    again = project(*shlex.split(found["reproduce"])[1:], "--format", "json").audit(
+        "holds"
+    )
     assert again["log_e_value"] == found["log_e_value"]
 
 
@@ -160,13 +179,18 @@ def test_report_is_html_in_a_file_and_text_in_a_terminal(recorded, shared_projec
     assert shown == shared_project("report", "kept.jsonl", "-f", "terminal").out
     assert "VIOLATED" in shown
     assert "<html" not in shown
-    assert shared_project("report", "kept.jsonl", "-o", "out/unless_told.html").code == 0
+    assert (
+        shared_project("report", "kept.jsonl", "-o", "out/unless_told.html").code == 0
+    )
     assert "<html" in (shared_project.root / "out/unless_told.html").read_text()
 
 
 @pytest.mark.full
 def test_the_same_record_gives_the_same_page(recorded, shared_project):
-    first, second = (shared_project("report", name, "-f", "html").out for name in ("kept.jsonl", "run.json"))
+    first, second = (
+        shared_project("report", name, "-f", "html").out
+        for name in ("kept.jsonl", "run.json")
+    )
     assert first == second
 
 
@@ -196,8 +220,12 @@ def test_a_report_that_cannot_be_written(recorded, shared_project):
     assert "another path" in outcome.err
 
 
-@pytest.mark.parametrize("output", ["html", "json", "claims", "claims-json", "terminal"])
-def test_a_report_replaces_one_of_its_own_and_no_file_of_others(recorded, shared_project, output):
+@pytest.mark.parametrize(
+    "output", ["html", "json", "claims", "claims-json", "terminal"]
+)
+def test_a_report_replaces_one_of_its_own_and_no_file_of_others(
+    recorded, shared_project, output
+):
     path = shared_project.root / f"theirs.{output}"
     path.write_text("<html>a page of mine</html>\n")
     refused = shared_project("report", "run.json", "-f", output, "-o", path)
@@ -213,7 +241,8 @@ def test_a_report_replaces_one_of_its_own_and_no_file_of_others(recorded, shared
 def test_reports_for_ci_point_at_the_mechanism_and_say_what_is_new(project):
     project.write("package/__init__.py", "")
     project.write(
-        "package/tell.py", "import numpy as np\n\n\ndef tell(data, size, *, rng):\n    return np.full(size, data)\n"
+        "package/tell.py",
+        "import numpy as np\n\n\ndef tell(data, size, *, rng):\n    return np.full(size, data)\n",
     )
     project.audits(
         """
@@ -224,15 +253,24 @@ def test_reports_for_ci_point_at_the_mechanism_and_say_what_is_new(project):
             return Audit(tell, PureDP(1.0), AnyValues((0, 1)), calls=600)
         """
     )
-    kinds = {"junit": "j.xml", "sarif": "s.sarif", "github": "g.txt", "pull-request": "p.md"}
-    reports = [word for name, path in kinds.items() for word in ("--report", f"{name}={path}")]
+    kinds = {
+        "junit": "j.xml",
+        "sarif": "s.sarif",
+        "github": "g.txt",
+        "pull-request": "p.md",
+    }
+    reports = [
+        word for name, path in kinds.items() for word in ("--report", f"{name}={path}")
+    ]
     assert project("run", "--seed", "1", "--budget", "quick", *reports).code == 1
     text = {name: (project.root / path).read_text() for name, path in kinds.items()}
     assert "::error file=package/tell.py,line=4," in text["github"]
     assert "`package/tell.py:4`" in text["pull-request"]
     assert '"uri": "package/tell.py"' in text["sarif"]
     assert 'failures="1"' in text["junit"]
-    again = project("run", "--seed", "1", "--budget", "quick", *reports)  # its own reports are written anew
+    again = project(
+        "run", "--seed", "1", "--budget", "quick", *reports
+    )  # its own reports are written anew
     assert again.code == 1, again.err
     for name, path in kinds.items():
         shown = project("report", "-f", name)

@@ -70,7 +70,10 @@ class Interruptible:
         (self.project.root / "wait").touch()
         process = self.project.start(*ARGUMENTS, *arguments)
         end = time.monotonic() + 40
-        while len(self.lines()) < 2 or "second" not in (self.project.root / "calls.txt").read_text():
+        while (
+            len(self.lines()) < 2
+            or "second" not in (self.project.root / "calls.txt").read_text()
+        ):
             assert time.monotonic() < end
             assert process.poll() is None, process.communicate()
             time.sleep(0.02)
@@ -109,7 +112,9 @@ def finished(shared_project):
 
 
 @pytest.mark.full
-def test_a_killed_run_leaves_a_readable_log_and_resumes_to_the_same_record(interruptible):
+def test_a_killed_run_leaves_a_readable_log_and_resumes_to_the_same_record(
+    interruptible,
+):
     expected = interruptible.uninterrupted()
     process = interruptible.start_and_wait_for_the_second()
     os.killpg(process.pid, signal.SIGKILL)
@@ -126,9 +131,13 @@ def test_a_killed_run_leaves_a_readable_log_and_resumes_to_the_same_record(inter
 
 @pytest.mark.full
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_an_interrupted_run_ends_with_130_and_resumes_to_the_same_record(interruptible, workers):
+def test_an_interrupted_run_ends_with_130_and_resumes_to_the_same_record(
+    interruptible, workers
+):
     expected = interruptible.uninterrupted()
-    process = interruptible.start_and_wait_for_the_second("-n", workers, "--report", "html=partial.html")
+    process = interruptible.start_and_wait_for_the_second(
+        "-n", workers, "--report", "html=partial.html"
+    )
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does on ctrl-c
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
@@ -147,7 +156,10 @@ def test_an_interrupted_run_ends_with_130_and_resumes_to_the_same_record(interru
 
 
 def test_an_interrupt_while_audits_are_collected_ends_with_130(project):
-    project.write("audits/audit_slow.py", "import pathlib, time\npathlib.Path('here').touch()\ntime.sleep(30)\n")
+    project.write(
+        "audits/audit_slow.py",
+        "import pathlib, time\npathlib.Path('here').touch()\ntime.sleep(30)\n",
+    )
     process = project.start("run")
     end = time.monotonic() + 30
     while not (project.root / "here").exists():
@@ -170,8 +182,13 @@ HEADER, FIRST, SECOND, THIRD, END = range(5)
         (END, 0.5, set()),
     ],
 )
-def test_a_log_that_was_cut_short_resumes_to_the_same_record(finished, line, kept, redone):
-    finished.cut(b"".join(finished.whole[:line]) + finished.whole[line][: int(kept * len(finished.whole[line]))])
+def test_a_log_that_was_cut_short_resumes_to_the_same_record(
+    finished, line, kept, redone
+):
+    finished.cut(
+        b"".join(finished.whole[:line])
+        + finished.whole[line][: int(kept * len(finished.whole[line]))]
+    )
     assert finished.resume().untimed == finished.expected
     assert finished.called() == redone
     assert finished.project("report", "-f", "json").untimed == finished.expected
@@ -198,7 +215,12 @@ def test_resuming_needs_no_seed_and_takes_that_of_the_log(interruptible):
     first = interruptible.project("run", "--budget", "quick", "--format", "json")
     lines = interruptible.log.read_bytes().splitlines(keepends=True)
     interruptible.log.write_bytes(b"".join(lines[:2]))
-    assert interruptible.project("run", "--budget", "quick", "--format", "json", "--resume").untimed == first.untimed
+    assert (
+        interruptible.project(
+            "run", "--budget", "quick", "--format", "json", "--resume"
+        ).untimed
+        == first.untimed
+    )
 
 
 @pytest.mark.parametrize(
@@ -228,7 +250,11 @@ def test_another_question_cannot_be_resumed(finished, changed, message):
 def test_changed_sources_cannot_be_resumed(interruptible):
     project = interruptible.project
     helper = project.write("audits/helper.py", "VALUE = 1\n")
-    files = [helper, project.audits("import helper\n", "audits/audit_other.py"), project.root / "audits/audit_it.py"]
+    files = [
+        helper,
+        project.audits("import helper\n", "audits/audit_other.py"),
+        project.root / "audits/audit_it.py",
+    ]
     project(*ARGUMENTS)
     interruptible.called()
     for file in files:

@@ -55,7 +55,11 @@ def test_x_stops_at_the_first_error_or_finding_and_says_so(five):
     assert names(stopped) == ["certified", "known", "crashes"]
     assert stopped.record["status"] == "interrupted"
     assert stopped.code == 3
-    assert names(five.run("-x", "-k", "not crashes")) == ["certified", "known", "violated"]
+    assert names(five.run("-x", "-k", "not crashes")) == [
+        "certified",
+        "known",
+        "violated",
+    ]
 
 
 def test_what_x_left_out_is_run_by_resume(five):
@@ -94,7 +98,10 @@ def test_a_file_whose_name_is_not_utf_8_is_an_error_of_its_own(five):
             file.write(AUDITS)
     except OSError:
         pytest.skip("the file system has no such names")
-    found = {result["id"]: result["summary"] for result in five.run("-k", "certified").record["results"]}
+    found = {
+        result["id"]: result["summary"]
+        for result in five.run("-k", "certified").record["results"]
+    }
     assert "not UTF-8" in found.pop("audits/audit_\\xff.py")
     assert [name.rpartition("::")[2] for name in found] == ["certified"]
 
@@ -155,7 +162,9 @@ def printed(project, *options):
 @pytest.mark.full
 def test_quiet_prints_what_has_to_be_looked_at_alone(five):
     text = printed(five, "-q")
-    assert [line.split()[0] for line in text.splitlines() if not line.startswith(" ")] == ["ERROR", "VIOLATED"]
+    assert [
+        line.split()[0] for line in text.splitlines() if not line.startswith(" ")
+    ] == ["ERROR", "VIOLATED"]
     assert "root seed" not in text
     assert "verdicts " not in text
     assert "reproduce" in text
@@ -174,8 +183,14 @@ def test_verbose_prints_what_audits_print(five):
 
 def complete(*words):
     """What the shell is offered for the last word, sorted: the order is the shell's."""
-    asked = {"_AUDITDP_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    done = subprocess.run([SCRIPT], env=environment() | asked, capture_output=True, text=True, check=True)
+    asked = {
+        "_AUDITDP_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(
+        [SCRIPT], env=environment() | asked, capture_output=True, text=True, check=True
+    )
     return sorted(done.stdout.split())
 
 
@@ -195,7 +210,10 @@ def test_a_shell_completes_commands_options_and_values(words, offered):
 def test_completion_is_installed_for_a_shell(tmp_path):
     command = f"'{SCRIPT}' --install-completion; true"  # with something after it bash stays the parent
     done = subprocess.run(
-        ["bash", "-c", command], env=environment() | {"HOME": str(tmp_path)}, capture_output=True, text=True
+        ["bash", "-c", command],
+        env=environment() | {"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
     )
     assert "completion installed" in done.stdout, done.stderr
     assert "auditdp" in (tmp_path / ".bashrc").read_text()

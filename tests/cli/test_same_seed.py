@@ -61,13 +61,26 @@ def alone(shared_project):
 
 
 def test_two_workers_give_the_record_of_one(shared_project, alone):
-    assert shared_project.run("-k", "not object and not partial", "-n", "2").untimed == alone.untimed
+    assert (
+        shared_project.run("-k", "not object and not partial", "-n", "2").untimed
+        == alone.untimed
+    )
 
 
 @pytest.mark.full
 def test_another_process_gives_the_same_record(shared_project, alone):
     outcome = shared_project.script(
-        *("run", "--seed", "1", "--budget", "quick", "--format", "json", "-k", "not object and not partial")
+        *(
+            "run",
+            "--seed",
+            "1",
+            "--budget",
+            "quick",
+            "--format",
+            "json",
+            "-k",
+            "not object and not partial",
+        )
     )
     assert outcome.untimed == alone.untimed
 
@@ -75,8 +88,20 @@ def test_another_process_gives_the_same_record(shared_project, alone):
 @pytest.mark.full
 def test_mechanisms_without_a_name_give_the_same_record(shared_project, alone):
     """What Python shows of an object ends with where it lies in memory."""
-    arguments = ("run", "--seed", "1", "--budget", "quick", "--format", "json", "-k", "object or partial")
-    assert shared_project(*arguments).untimed == shared_project.script(*arguments).untimed
+    arguments = (
+        "run",
+        "--seed",
+        "1",
+        "--budget",
+        "quick",
+        "--format",
+        "json",
+        "-k",
+        "object or partial",
+    )
+    assert (
+        shared_project(*arguments).untimed == shared_project.script(*arguments).untimed
+    )
 
 
 @pytest.mark.full
@@ -85,10 +110,18 @@ def test_another_seed_gives_other_outcomes(shared_project, alone):
     assert other.record["root_seed"] == 2
     for name in ("responses", "numbers"):
         one, two = (
-            [e["log_e_value"] for e in run.audit(name)["evidence"] if e["kind"] == "game"] for run in (other, alone)
+            [
+                e["log_e_value"]
+                for e in run.audit(name)["evidence"]
+                if e["kind"] == "game"
+            ]
+            for run in (other, alone)
         )
         assert one != two
-    assert other.audit("plotted")["evidence"][-1]["details"] != alone.audit("plotted")["evidence"][-1]["details"]
+    assert (
+        other.audit("plotted")["evidence"][-1]["details"]
+        != alone.audit("plotted")["evidence"][-1]["details"]
+    )
 
 
 @pytest.mark.full
@@ -99,6 +132,11 @@ def test_an_audit_gives_the_same_outcome_whatever_runs_beside_it(shared_project,
 
 @pytest.mark.full
 def test_a_run_without_a_seed_draws_another_one_every_time(project):
-    project.audits("@audit()\ndef fine():\n    return Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), calls=50)\n")
-    seeds = {project("run", "--budget", "quick", "--format", "json").record["root_seed"] for _ in range(2)}
+    project.audits(
+        "@audit()\ndef fine():\n    return Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), calls=50)\n"
+    )
+    seeds = {
+        project("run", "--budget", "quick", "--format", "json").record["root_seed"]
+        for _ in range(2)
+    }
     assert len(seeds) == 2

@@ -59,7 +59,9 @@ def two_files(shared_project):
 
 
 def listed(outcome):
-    return [line.split()[0].rpartition("audit_")[2] for line in outcome.out.splitlines()]
+    return [
+        line.split()[0].rpartition("audit_")[2] for line in outcome.out.splitlines()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,13 @@ def listed(outcome):
         (["audits/more"], ALL[2:]),
         (["audits/audit_edges.py"], ALL[:2]),
         (["audits/audit_edges.py::dprr"], ALL[:1]),
-        (["audits/more/audit_labels.py::gpu", "audits/audit_edges.py::dprr_allocated"], [ALL[3], ALL[1]]),
+        (
+            [
+                "audits/more/audit_labels.py::gpu",
+                "audits/audit_edges.py::dprr_allocated",
+            ],
+            [ALL[3], ALL[1]],
+        ),
         (["audits", "audits/audit_edges.py"], ALL),
         (["./audits", "audits"], ALL),
         (["audits", "audits/audit_edges.py::dprr"], ALL),
@@ -92,11 +100,18 @@ def test_what_is_selected(two_files, arguments, expected):
 
 
 def test_an_absolute_path_is_the_same_file(two_files):
-    assert listed(two_files("list", "audits", two_files.root / "audits" / "audit_edges.py")) == ALL
+    assert (
+        listed(
+            two_files("list", "audits", two_files.root / "audits" / "audit_edges.py")
+        )
+        == ALL
+    )
 
 
 def test_an_audit_that_is_named_twice_runs_once_and_takes_one_share_of_alpha(two_files):
-    record = two_files.run("audits/audit_edges.py", "audits/audit_edges.py::dprr").record
+    record = two_files.run(
+        "audits/audit_edges.py", "audits/audit_edges.py::dprr"
+    ).record
     assert [entry["alpha"] for entry in record["alpha_ledger"]] == [0.025, 0.025]
     assert len(record["results"]) == 2
 
@@ -105,7 +120,10 @@ def test_list_shows_first_lines_and_declared_violations_and_runs_nothing(two_fil
     (two_files.root / "ran").unlink(missing_ok=True)
     lines = two_files("list").out.splitlines()
     assert lines[0] == "audits/audit_edges.py::dprr  The DPRR is private."
-    assert lines[1] == "audits/audit_edges.py::dprr_allocated  The allocation is private. [a violation is expected]"
+    assert (
+        lines[1]
+        == "audits/audit_edges.py::dprr_allocated  The allocation is private. [a violation is expected]"
+    )
     assert not (two_files.root / "ran").exists()
 
 
@@ -143,11 +161,15 @@ def test_show_spells_an_audit_out_and_runs_nothing(two_files, identifier):
 def test_show_lists_what_the_mechanism_offers(two_files):
     outcome = two_files("show", "audits/more/audit_labels.py::response")
     shown = [" ".join(line.split()) for line in outcome.out.splitlines()]
-    assert [row for row in shown if row.startswith("offers")] == ["offers distribution(data)"]
+    assert [row for row in shown if row.startswith("offers")] == [
+        "offers distribution(data)"
+    ]
 
 
 def test_show_of_a_promise_lists_its_inputs(two_files):
-    shown = [" ".join(line.split()) for line in two_files("show", "promise").out.splitlines()]
+    shown = [
+        " ".join(line.split()) for line in two_files("show", "promise").out.splitlines()
+    ]
     assert "inputs zero" in shown
     assert "claim unbiased (margin 1)" in shown
 
@@ -195,17 +217,31 @@ def test_show_of_what_does_not_exist(two_files, identifier, message):
         ("mode=", "mode", ""),
     ],
 )
-def test_parameters_are_read_in_the_type_of_their_default(two_files, option, name, value):
+def test_parameters_are_read_in_the_type_of_their_default(
+    two_files, option, name, value
+):
     found = two_files.run("audits/audit_edges.py::dprr", "-P", option).audit("dprr")
-    assert (found["parameters"][name], type(found["parameters"][name])) == (value, type(value))
+    assert (found["parameters"][name], type(found["parameters"][name])) == (
+        value,
+        type(value),
+    )
     others = {"epsilon": 1.0, "nodes": 8, "strict": True, "mode": "fast"}
     assert {**found["parameters"], name: None} == {**others, name: None}
 
 
 def test_a_parameter_reaches_every_audit_that_has_it_and_no_other(two_files):
     record = two_files.run("-k", "not breaks", "-P", "epsilon=0.75").record
-    claims = {r["id"].rpartition("::")[2]: (r["claim"] or {}).get("epsilon") for r in record["results"]}
-    assert claims == {"dprr": 0.75, "dprr_allocated": 0.75, "response": 0.75, "gpu": None, "promise": None}
+    claims = {
+        r["id"].rpartition("::")[2]: (r["claim"] or {}).get("epsilon")
+        for r in record["results"]
+    }
+    assert claims == {
+        "dprr": 0.75,
+        "dprr_allocated": 0.75,
+        "response": 0.75,
+        "gpu": None,
+        "promise": None,
+    }
     assert record["arguments"]["options"] == ["epsilon=0.75"]
 
 
@@ -229,16 +265,28 @@ def repaired():
 
 def test_show_says_where_the_ledger_lists_an_audit(project):
     project.write("audits/audit_published.py", PUBLISHED)
-    shown = [" ".join(line.split()) for line in project("show", "published").out.splitlines()]
+    shown = [
+        " ".join(line.split()) for line in project("show", "published").out.splitlines()
+    ]
     assert "published a mechanism, as deployed" in shown
     assert "tried users = 1, 2" in shown
-    assert "repairs published" in [" ".join(line.split()) for line in project("show", "repaired").out.splitlines()]
+    assert "repairs published" in [
+        " ".join(line.split()) for line in project("show", "repaired").out.splitlines()
+    ]
 
 
 def test_a_run_writes_the_ledger(project):
     project.write("audits/audit_published.py", PUBLISHED)
     outcome = project(
-        "run", "--budget", "quick", "--seed", "1", "--report", "claims=claims.md", "--report", "claims-json=claims.json"
+        "run",
+        "--budget",
+        "quick",
+        "--seed",
+        "1",
+        "--report",
+        "claims=claims.md",
+        "--report",
+        "claims-json=claims.json",
     )
     assert outcome.code == 0
     text = (project.root / "claims.md").read_text()

@@ -39,7 +39,10 @@ def test_the_settings_of_a_project_are_used(project):
     project.audits(AUDITS, "more/audit_other.py")
     project.audits(AUDITS, "more/audit_unlisted.py")
     record = project("run", "--format", "json").record
-    assert [r["id"] for r in record["results"]] == ["privacy/audit_one.py::fine", "more/audit_other.py::fine"]
+    assert [r["id"] for r in record["results"]] == [
+        "privacy/audit_one.py::fine",
+        "more/audit_other.py::fine",
+    ]
     assert record["root_seed"] == 77
     assert record["arguments"]["budget"] == "quick"
     assert record["arguments"]["timeout"] == 30
@@ -58,7 +61,11 @@ def test_options_beat_the_settings(project):
         *("--seed", "3", "--budget", "quick", "--alpha", "0.2", "--timeout", "60"),
     ).record
     assert [r["id"] for r in record["results"]] == ["more/audit_unlisted.py::fine"]
-    assert (record["root_seed"], record["arguments"]["budget"], record["arguments"]["timeout"]) == (3, "quick", 60)
+    assert (
+        record["root_seed"],
+        record["arguments"]["budget"],
+        record["arguments"]["timeout"],
+    ) == (3, "quick", 60)
     assert record["alpha_ledger"][0]["alpha"] == 0.2
 
 
@@ -66,7 +73,11 @@ def test_a_project_without_settings_has_defaults(project):
     project.write("pyproject.toml", "[project]\nname = 'somebody-else'\n")
     project.audits(AUDITS.replace("AnyValues((0, 1))", "AnyValues((0, 1)), calls=50"))
     record = project("run", "--format", "json").record
-    assert record["arguments"] | {"paths": ["audits"], "budget": "standard", "timeout": 600} == record["arguments"]
+    assert (
+        record["arguments"]
+        | {"paths": ["audits"], "budget": "standard", "timeout": 600}
+        == record["arguments"]
+    )
     assert record["alpha_ledger"][0]["alpha"] == 0.05
 
 
@@ -92,7 +103,9 @@ def test_modules_beside_the_audits_and_at_the_root_are_importable(project, worke
 
 
 @pytest.mark.full
-def test_an_audit_outside_the_current_folder_has_its_whole_path_as_id(project, tmp_path):
+def test_an_audit_outside_the_current_folder_has_its_whole_path_as_id(
+    project, tmp_path
+):
     project.audits(AUDITS, "../elsewhere/audit_one.py")
     outcome = project.run("../elsewhere")
     path = tmp_path / "elsewhere" / "audit_one.py"
@@ -113,7 +126,9 @@ def test_the_data_folder_comes_from_the_option_the_environment_or_the_settings(p
         project.write(f"{name}/value.txt", value)
 
     def epsilon(*arguments, **variables):
-        outcome = project("run", "--format", "json", "--budget", "quick", *arguments, **variables)
+        outcome = project(
+            "run", "--format", "json", "--budget", "quick", *arguments, **variables
+        )
         return outcome.audit("with_data")["claim"]["epsilon"]
 
     assert epsilon("--data", "a") == 1.0
@@ -144,10 +159,18 @@ def test_a_command_in_a_subfolder_is_that_of_the_project(project):
     whole = project("run", "--format", "json").untimed
     inside = Project(project.root / "more", project.server)
     assert inside("run", "--format", "json").untimed == whole
-    assert [r["id"] for r in inside("run", "audit_other.py", "--format", "json").record["results"]] == [
-        "more/audit_other.py::fine"
-    ]
-    written = inside("run", "audit_other.py::fine", "--report", "json=out.json", "--log", "mine.jsonl")
+    assert [
+        r["id"]
+        for r in inside("run", "audit_other.py", "--format", "json").record["results"]
+    ] == ["more/audit_other.py::fine"]
+    written = inside(
+        "run",
+        "audit_other.py::fine",
+        "--report",
+        "json=out.json",
+        "--log",
+        "mine.jsonl",
+    )
     assert written.code == 0, written.err
     assert (project.root / "more" / "out.json").is_file()
     assert (project.root / "more" / "mine.jsonl").is_file()
@@ -156,15 +179,23 @@ def test_a_command_in_a_subfolder_is_that_of_the_project(project):
 
 
 def test_config_show_says_where_every_value_comes_from(project):
-    project.write("pyproject.toml", SETTINGS + "[tool.auditdp.profiles.ci]\nalpha = 0.02\n")
+    project.write(
+        "pyproject.toml", SETTINGS + "[tool.auditdp.profiles.ci]\nalpha = 0.02\n"
+    )
     path = project.root / "pyproject.toml"
     outcome = project("config", "show", "--profile", "ci", AUDITDP_SEED="5")
     assert outcome.code == 0
-    rows = dict(line.split("  # ", 1) for line in (" ".join(x.split(" ")) for x in outcome.out.splitlines()[1:]))
+    rows = dict(
+        line.split("  # ", 1)
+        for line in (" ".join(x.split(" ")) for x in outcome.out.splitlines()[1:])
+    )
     message = {name.strip(): source for name, source in rows.items()}
     assert message["seed = 5"] == "the environment, AUDITDP_SEED"
     assert message["alpha = 0.02"] == f"{path}, [tool.auditdp.profiles.ci]"
-    assert message['paths = ["privacy", "more/audit_other.py"]'] == f"{path}, [tool.auditdp]"
+    assert (
+        message['paths = ["privacy", "more/audit_other.py"]']
+        == f"{path}, [tool.auditdp]"
+    )
     assert message['workers = "1"'] == "default"
     values = tomllib.loads(outcome.out)
     assert set(values) == set(KINDS)
@@ -187,19 +218,34 @@ def declines():
 @pytest.mark.full
 def test_settings_and_options_say_whether_the_code_is_traced(project):
     project.audits(TRACED)
-    project.write("pyproject.toml", "[tool.auditdp]\nseed = 5\n[tool.auditdp.profiles.plain]\ntrace = false\n")
+    project.write(
+        "pyproject.toml",
+        "[tool.auditdp]\nseed = 5\n[tool.auditdp.profiles.plain]\ntrace = false\n",
+    )
 
     def traces(*arguments, **variables):
         outcome = project("run", "--format", "json", *arguments, **variables)
         found = {name: outcome.audit(name) for name in ("traced", "declines")}
-        assert all(("--no-trace" in result["reproduce"]) != whole(outcome) for result in found.values())
-        return {name for name, result in found.items() if result["evidence"][0]["details"].get("trace")}
+        assert all(
+            ("--no-trace" in result["reproduce"]) != whole(outcome)
+            for result in found.values()
+        )
+        return {
+            name
+            for name, result in found.items()
+            if result["evidence"][0]["details"].get("trace")
+        }
 
     def whole(outcome):
         return outcome.record["arguments"].get("trace", True)
 
     assert traces() == traces("--trace", "--profile", "plain") == {"traced"}
-    assert traces("--no-trace") == traces("--profile", "plain") == traces(AUDITDP_TRACE="false") == set()
+    assert (
+        traces("--no-trace")
+        == traces("--profile", "plain")
+        == traces(AUDITDP_TRACE="false")
+        == set()
+    )
 
 
 @pytest.mark.full
@@ -210,9 +256,17 @@ def test_an_audit_that_was_not_traced_is_not_when_it_is_played_again(project):
     assert project("run", "--resume", "--format", "json").untimed == plain.untimed
     assert "arguments differs" in project("run", "--resume", "--trace").err
     words = shlex.split(plain.audit("traced")["reproduce"])[1:]
-    assert project(*words, "--format", "json").audit("traced")["evidence"] == plain.audit("traced")["evidence"]
-    assert "without --trace or --no-trace" in project("run", "--continue", "traced", "--calls", "200", "--trace").err
-    goes_on = project("run", "--continue", "traced", "--calls", "200", "--format", "json").audit("traced")
+    assert (
+        project(*words, "--format", "json").audit("traced")["evidence"]
+        == plain.audit("traced")["evidence"]
+    )
+    assert (
+        "without --trace or --no-trace"
+        in project("run", "--continue", "traced", "--calls", "200", "--trace").err
+    )
+    goes_on = project(
+        "run", "--continue", "traced", "--calls", "200", "--format", "json"
+    ).audit("traced")
     assert goes_on["evidence"][0]["details"].get("trace") is None
 
 

@@ -26,7 +26,9 @@ def shards(project):
     assert whole.code == 1
 
     def shard(number, of=2, *more):
-        return project(*RUN, "--shard", f"{number}/{of}", "--log", f"{number}.jsonl", *more)
+        return project(
+            *RUN, "--shard", f"{number}/{of}", "--log", f"{number}.jsonl", *more
+        )
 
     return whole.untimed, shard
 
@@ -47,7 +49,11 @@ def test_merged_shards_are_the_run_of_one_machine(project, shards):
     assert "1  finding" in merged.out
     found = untimed(record(project))
     assert found == whole
-    assert [result["id"].partition("::")[2] for result in found["results"]] == ["first", "second", "third"]
+    assert [result["id"].partition("::")[2] for result in found["results"]] == [
+        "first",
+        "second",
+        "third",
+    ]
 
 
 @pytest.mark.full
@@ -68,7 +74,9 @@ def test_a_shard_that_was_cut_off_is_resumed_by_itself(project, shards):
     whole, shard = shards
     shard(1)
     log = project.root / "1.jsonl"
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:2]))  # killed after its first audit
+    log.write_bytes(
+        b"".join(log.read_bytes().splitlines(keepends=True)[:2])
+    )  # killed after its first audit
     assert project("merge", "1.jsonl", "--log", "half.jsonl").code == 3
     shard(1, 2, "--resume")
     shard(2)
@@ -80,7 +88,9 @@ def test_a_shard_that_was_cut_off_is_resumed_by_itself(project, shards):
 def test_shards_of_different_runs_are_not_merged(project, shards):
     _, shard = shards
     shard(1)
-    project("run", "--seed", "6", "--budget", "quick", "--shard", "2/2", "--log", "2.jsonl")
+    project(
+        "run", "--seed", "6", "--budget", "quick", "--shard", "2/2", "--log", "2.jsonl"
+    )
     merged = project("merge", "1.jsonl", "2.jsonl")
     assert merged.code == 2
     assert "root_seed differs (5 there, 6 here)" in merged.err
@@ -94,7 +104,10 @@ def test_shards_of_different_runs_are_not_merged(project, shards):
         (("--seed", "1", "--shard", "two"), "such as 2/8"),
         (("--seed", "1", "--shard", "1/9"), "there are 3 audits"),
         (("--shard", "1/2"), "needs --seed"),
-        (("--seed", "1", "--shard", "1/2", "--last-failed"), "does not go with --last-failed"),
+        (
+            ("--seed", "1", "--shard", "1/2", "--last-failed"),
+            "does not go with --last-failed",
+        ),
     ],
 )
 def test_what_is_no_shard_is_refused(shared_project, arguments, shown):

@@ -21,7 +21,9 @@ DOCUMENT = Path(__file__).parents[2] / "CI.md"
 
 
 def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), flags=re.S)
+    return re.findall(
+        rf"```{language}\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), flags=re.S
+    )
 
 
 def commands():
@@ -66,7 +68,9 @@ def test_the_five_commands(repository):
     source.write_text(source.read_text().replace("scale=1.0", "scale=0.5"))
     code, message = run(check[0])
     assert code == 1
-    assert "new finding        audits/audit_counts.py::noisy_count_is_private" in message
+    assert (
+        "new finding        audits/audit_counts.py::noisy_count_is_private" in message
+    )
     source.write_text(source.read_text().replace("scale=0.5", "scale=1.0"))
     audits = folder / "audits" / "audit_counts.py"
     audits.write_text(re.sub(r" +controls=.*\n", "", audits.read_text()))
@@ -81,10 +85,27 @@ def test_the_example_for_pytest(repository):
 
     folder, _ = repository
     (folder / "test_counts.py").write_text(blocks("python")[1], encoding="utf-8")
-    plugin = [] if "auditdp.pytest_plugin" in _installed() else ["-p", "auditdp.pytest_plugin"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, "test_counts.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
-    assert (done.returncode, "noisy_count is not 1-DP" in done.stdout) == (1, True), done.stdout
+    plugin = (
+        []
+        if "auditdp.pytest_plugin" in _installed()
+        else ["-p", "auditdp.pytest_plugin"]
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *plugin,
+        "test_counts.py",
+    ]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, "noisy_count is not 1-DP" in done.stdout) == (1, True), (
+        done.stdout
+    )
 
 
 def _installed():
@@ -96,6 +117,10 @@ def _installed():
 def test_every_option_and_format_of_the_document_exists():
     text = DOCUMENT.read_text(encoding="utf-8")
     for group in (["run"], ["report"], ["baseline", "update"], ["init"]):
-        shown = subprocess.run([SCRIPT, *group, "--help"], capture_output=True, text=True, check=True).stdout
-        for option in set(re.findall(rf"`auditdp {' '.join(group)} [^`]*?(--[a-z-]+)", text)):
+        shown = subprocess.run(
+            [SCRIPT, *group, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        for option in set(
+            re.findall(rf"`auditdp {' '.join(group)} [^`]*?(--[a-z-]+)", text)
+        ):
             assert option in shown, option

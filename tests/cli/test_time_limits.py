@@ -58,11 +58,23 @@ def fifty_answers():
 )
 def test_what_was_played_stands(project: Any, name: str, verdict: str) -> None:
     project.audits(AUDITS)
-    outcome = project("run", f"audits/audit_it.py::{name}", "--timeout", str(LIMIT), "--seed", "4", "--format", "json")
+    outcome = project(
+        "run",
+        f"audits/audit_it.py::{name}",
+        "--timeout",
+        str(LIMIT),
+        "--seed",
+        "4",
+        "--format",
+        "json",
+    )
     (result,) = outcome.record["results"]
     assert result["verdict"] == verdict, result
     (game,) = (each for each in result["evidence"] if each["kind"] == "game")
     assert 0 < game["calls"] <= result["calls"] < 50_000
     assert result["seconds"] < LIMIT + 1
     if verdict == "NOT_REFUTED":
-        assert any("time limit ended the game" in notice for notice in game["details"]["notices"])
+        assert any(
+            "time limit ended the game" in notice
+            for notice in game["details"]["notices"]
+        )

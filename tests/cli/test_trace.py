@@ -92,13 +92,24 @@ def breaks():
 def dies():
     os._exit(3)
 """
-NAMES = ("total", "clipped", "twice", "leaks", "largest", "elsewhere", "cubed", "raises", "endless")
+NAMES = (
+    "total",
+    "clipped",
+    "twice",
+    "leaks",
+    "largest",
+    "elsewhere",
+    "cubed",
+    "raises",
+    "endless",
+)
 
 
 @pytest.fixture(scope="module")
 def functions(shared_project):
     declared = [
-        f"@audit()\ndef of_{name}():\n    return Audit({name}, PureDP(1.0), AGES, calls=50)\n" for name in NAMES
+        f"@audit()\ndef of_{name}():\n    return Audit({name}, PureDP(1.0), AGES, calls=50)\n"
+        for name in NAMES
     ]
     shared_project.write("functions.py", FUNCTIONS)
     shared_project.audits(AUDITS.format(declared="\n".join(declared)))
@@ -130,28 +141,45 @@ def test_a_broken_function_is_proposed_at_its_line(functions):
 def test_of_a_correct_function_the_loss_is_what_its_noise_allows(functions):
     shown = lines_of(functions("trace", "of_clipped"))
     assert "functions.py:10 Laplace 50 50 1 1" in shown
-    assert shown[-1] == "at most ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing)"
-    assert not any(line.startswith(("confirmed", "suspicion", "where to look", "opaque")) for line in shown)
+    assert (
+        shown[-1]
+        == "at most ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing)"
+    )
+    assert not any(
+        line.startswith(("confirmed", "suspicion", "where to look", "opaque"))
+        for line in shown
+    )
 
 
-def test_of_an_audit_that_tries_several_sizes_the_first_is_shown_at_which_anything_is_read_off(functions):
+def test_of_an_audit_that_tries_several_sizes_the_first_is_shown_at_which_anything_is_read_off(
+    functions,
+):
     """As a run tries them: one round keeps the claim, and two do not."""
     shown = lines_of(functions("trace", "audits/audit_it.py::rounds"))
     assert shown[1] == "claim 1-DP at rounds = 2; 2 listed and 0 generated pairs"
-    assert any("2 times: the values move by 2 together; 1-DP needs scale 2" in line for line in shown)
+    assert any(
+        "2 times: the values move by 2 together; 1-DP needs scale 2" in line
+        for line in shown
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "start"),
     [
-        ("twice", "lines 14, 15 together lose more than the claim, 1-DP, on [20] | [20, 100]"),
+        (
+            "twice",
+            "lines 14, 15 together lose more than the claim, 1-DP, on [20] | [20, 100]",
+        ),
         ("leaks", "the output loses more than the claim, 1-DP, on [20] | [20, 100]"),
         (
             "largest",
             "line 23 loses more than the claim, 1-DP, on [20] | [20, 100], if the output shows all that noise and chance "
             "decide there: runs with other draws did not confirm it (a trace proposes",
         ),
-        ("elsewhere", "what the output loses is not known: no draw was seen on 2 pairs"),
+        (
+            "elsewhere",
+            "what the output loses is not known: no draw was seen on 2 pairs",
+        ),
         (
             "cubed",
             "what is understood loses ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing); the output may",
@@ -167,26 +195,51 @@ def test_the_result_names_the_lines_or_says_what_is_not_known(functions, name, s
 def test_json_holds_the_same_as_data(functions):
     found = functions("trace", "of_leaks", "--format", "json").record
     assert found["id"] == "audits/audit_it.py::of_leaks"
-    assert (found["claim"], found["parameter"], found["pairs"], found["level"]) == ("1-DP", "epsilon", 2, 1.0)
+    assert (found["claim"], found["parameter"], found["pairs"], found["level"]) == (
+        "1-DP",
+        "epsilon",
+        2,
+        1.0,
+    )
     (line,) = found["lines"]
     assert line == {
         "file": "functions.py", "line": 19, "family": "Laplace", "scale": "1", "moved": 1.0, "loss": 1.0, "share": 1.0,
         "needed": 1.0,
     }  # fmt: skip
     (finding,) = found["findings"]
-    assert (finding["kind"], finding["read_off"], finding["pairs"]) == ("round", True, 2)
+    assert (finding["kind"], finding["read_off"], finding["pairs"]) == (
+        "round",
+        True,
+        2,
+    )
 
 
 def test_generated_pairs_are_looked_at_and_the_same_seed_looks_at_the_same(functions):
     listed = functions("trace", "searched", "--pairs", "0", "--format", "json").record
-    assert (listed["pairs"], listed["generated"], listed["level"]) == (1, 0, pytest.approx(0.4))
-    outcome = functions("trace", "searched", "--pairs", "12", "--seed", "3", "--format", "json")
+    assert (listed["pairs"], listed["generated"], listed["level"]) == (
+        1,
+        0,
+        pytest.approx(0.4),
+    )
+    outcome = functions(
+        "trace", "searched", "--pairs", "12", "--seed", "3", "--format", "json"
+    )
     found = outcome.record
     assert (found["pairs"], found["generated"]) == (13, 12)
     assert 1 < found["level"] <= 2
     assert found["result"].startswith("line 6 loses more")
-    assert outcome.out == functions("trace", "searched", "--pairs", "12", "--seed", "3", "--format", "json").out
-    assert outcome.out != functions("trace", "searched", "--pairs", "12", "--seed", "4", "--format", "json").out
+    assert (
+        outcome.out
+        == functions(
+            "trace", "searched", "--pairs", "12", "--seed", "3", "--format", "json"
+        ).out
+    )
+    assert (
+        outcome.out
+        != functions(
+            "trace", "searched", "--pairs", "12", "--seed", "4", "--format", "json"
+        ).out
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,7 +260,9 @@ def test_generated_pairs_are_looked_at_and_the_same_seed_looks_at_the_same(funct
         (["skips"], 5, "not here"),
     ],
 )
-def test_what_cannot_be_traced_ends_with_its_own_code(functions, arguments, code, words):
+def test_what_cannot_be_traced_ends_with_its_own_code(
+    functions, arguments, code, words
+):
     outcome = functions("trace", *arguments)
     assert (outcome.code, outcome.out) == (code, ""), outcome
     assert words in " ".join(outcome.err.split())

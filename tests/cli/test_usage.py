@@ -47,10 +47,16 @@ def refused(project, outcome, *expected_text):
         (["--report", "htm=x.html"], ["'htm'", "did you mean 'html'?"]),
         (["--report", "html"], ["--report html", "format=PATH"]),
         (["--report", "html="], ["--report html=", "format=PATH"]),
-        (["--report", "html=a_file/report.html"], ["a_file/report.html", "another path"]),
+        (
+            ["--report", "html=a_file/report.html"],
+            ["a_file/report.html", "another path"],
+        ),
         (["--report", "html=audits"], ["audits", "another path"]),
         (["--log", "a_file/run.jsonl"], ["a_file/run.jsonl", "another --log"]),
-        (["no/such/folder"], ["no/such/folder", "a folder of audit_*.py files, a file, or an id"]),
+        (
+            ["no/such/folder"],
+            ["no/such/folder", "a folder of audit_*.py files, a file, or an id"],
+        ),
         (["audits/audit_it.py::goood"], ["'goood'", "did you mean 'good'?"]),
         (["--data", "no/such/folder"], ["--data no/such/folder", "no such folder"]),
         (["--alpha", "0"], ["alpha", "between 0 and 1", "0.0"]),
@@ -76,7 +82,10 @@ def test_options_that_cannot_be_used(one_audit, arguments, expected_text):
 @pytest.mark.parametrize(
     ("text", "expected_text"),
     [
-        ("[tool.auditdp]\nbudgt = 'quick'", ["tool.auditdp.budgt", "did you mean 'budget'?"]),
+        (
+            "[tool.auditdp]\nbudgt = 'quick'",
+            ["tool.auditdp.budgt", "did you mean 'budget'?"],
+        ),
         ("[tool.auditdp]\npaths = ['no/such']", ["no/such"]),
         ("[tool.auditdp]\ndata = 'no/such'", ["no/such"]),
         ("[tool]\nauditdp = 3", ["pyproject.toml", "tool.auditdp"]),
@@ -95,7 +104,13 @@ def test_a_budget_in_the_settings_that_cannot_be_used(one_audit):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["-n", "0"], ["--report", "html=a_file/x"], ["--resume", "--budget", "thorough"], ["-P", "epsilon=x"]]
+    "arguments",
+    [
+        ["-n", "0"],
+        ["--report", "html=a_file/x"],
+        ["--resume", "--budget", "thorough"],
+        ["-P", "epsilon=x"],
+    ],
 )
 def test_a_refused_run_leaves_the_log_of_the_last_one_alone(one_audit, arguments):
     assert one_audit.run().code == 0
@@ -113,7 +128,13 @@ def test_a_misspelt_command_names_the_one_that_was_meant(project):
 
 def test_python_m_auditdp_is_the_same_command():
     expected_text = [
-        subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, env=environment()).stdout
+        subprocess.run(
+            [*command, "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment(),
+        ).stdout
         for command in ([sys.executable, "-m", "auditdp"], [SCRIPT])
     ]
     assert expected_text[0] == expected_text[1] != ""

@@ -29,7 +29,12 @@ def run(project):  # noqa: F811 - the fixture
             return done.code, done.out + done.err
         command = [sys.executable, *PROGRAMS[words[0]], *words[1:]]
         done = subprocess.run(
-            command, cwd=project.root, env=environment(), capture_output=True, text=True, timeout=PATIENCE
+            command,
+            cwd=project.root,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         return done.returncode, done.stdout + done.stderr
 
@@ -39,7 +44,9 @@ def run(project):  # noqa: F811 - the fixture
 NEEDS = {"torch.md": ("torch", "opacus", "torch_geometric")}
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=[page.relative_to(PAGES).as_posix() for page in RUNNABLE])
+@pytest.mark.parametrize(
+    "page", RUNNABLE, ids=[page.relative_to(PAGES).as_posix() for page in RUNNABLE]
+)
 def test_the_blocks_of_a_page(page, project, run, monkeypatch):  # noqa: F811 - the fixture
     for module in NEEDS.get(page.name, ()):
         pytest.importorskip(module)
@@ -50,7 +57,11 @@ def test_the_blocks_of_a_page(page, project, run, monkeypatch):  # noqa: F811 - 
         played = list(play(page.read_text(encoding="utf-8"), project.root, run))
     finally:
         for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(project.root)):
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(
+                str(project.root)
+            ):
                 del sys.modules[name]
     for command in played:
-        assert command.agrees, f"{command.line}\nis shown to print\n{command.shown}\nand prints\n{command.printed}"
+        assert command.agrees, (
+            f"{command.line}\nis shown to print\n{command.shown}\nand prints\n{command.printed}"
+        )

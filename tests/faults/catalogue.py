@@ -78,8 +78,19 @@ if Path("forks").stat().st_size > 10:
 """
 FAULTS = [
     Fault("leaves", "os._exit(0) in a mechanism", "os._exit(0)", message=ENDED),
-    Fault("leaves_with_1", "os._exit(1) in a mechanism", "os._exit(1)", message="with exit code 1"),
-    Fault("leaves_early", "os._exit(0) in a factory", "os._exit(0)", message=ENDED, where="factory"),
+    Fault(
+        "leaves_with_1",
+        "os._exit(1) in a mechanism",
+        "os._exit(1)",
+        message="with exit code 1",
+    ),
+    Fault(
+        "leaves_early",
+        "os._exit(0) in a factory",
+        "os._exit(0)",
+        message=ENDED,
+        where="factory",
+    ),
     Fault(
         "shown",
         "os._exit(0) in the __repr__ of an input",
@@ -88,9 +99,19 @@ FAULTS = [
         message=ENDED,
         where="factory",
     ),
-    Fault("at_exit", "os._exit(0) in a hook of atexit", "atexit.register(os._exit, 0)", "NOT_REFUTED"),
+    Fault(
+        "at_exit",
+        "os._exit(0) in a hook of atexit",
+        "atexit.register(os._exit, 0)",
+        "NOT_REFUTED",
+    ),
     Fault("exits", "sys.exit(0)", "sys.exit(0)", message="SystemExit"),
-    Fault("segfaults", "a segmentation fault in native code", "ctypes.string_at(0)", message="killed by SIGSEGV"),
+    Fault(
+        "segfaults",
+        "a segmentation fault in native code",
+        "ctypes.string_at(0)",
+        message="killed by SIGSEGV",
+    ),
     Fault("aborts", "abort()", "os.abort()", message="killed by SIGABRT"),
     Fault(
         "killed",
@@ -98,14 +119,24 @@ FAULTS = [
         "os.kill(os.getpid(), 9)",
         message="killed by SIGKILL",
     ),
-    Fault("terminated", "SIGTERM to itself", "os.kill(os.getpid(), 15)", message="killed by SIGTERM"),
+    Fault(
+        "terminated",
+        "SIGTERM to itself",
+        "os.kill(os.getpid(), 15)",
+        message="killed by SIGTERM",
+    ),
     Fault(
         "stuck",
         "a native call that outlives the time limit",
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\nctypes.PyDLL(None).sleep(3600)",
         message="it did not react, so its process was ended",
     ),
-    Fault("sleeps", "it outlives the time limit", "time.sleep(3600)", message="stopped after 6 seconds"),
+    Fault(
+        "sleeps",
+        "it outlives the time limit",
+        "time.sleep(3600)",
+        message="stopped after 6 seconds",
+    ),
     Fault(
         "deaf",
         "it catches every exception, and its time limit",
@@ -113,12 +144,23 @@ FAULTS = [
         message="stopped after 6 seconds",
     ),
     Fault(
-        "cancelled", "asyncio.CancelledError", "raise asyncio.CancelledError('gone')", message="CancelledError: gone"
+        "cancelled",
+        "asyncio.CancelledError",
+        "raise asyncio.CancelledError('gone')",
+        message="CancelledError: gone",
     ),
     Fault(
-        "interrupts", "KeyboardInterrupt raised by a mechanism", "raise KeyboardInterrupt", message="KeyboardInterrupt"
+        "interrupts",
+        "KeyboardInterrupt raised by a mechanism",
+        "raise KeyboardInterrupt",
+        message="KeyboardInterrupt",
     ),
-    Fault("generator_exit", "GeneratorExit", "raise GeneratorExit", message="GeneratorExit"),
+    Fault(
+        "generator_exit",
+        "GeneratorExit",
+        "raise GeneratorExit",
+        message="GeneratorExit",
+    ),
     Fault(
         "importorskip",
         "pytest.importorskip in a factory",
@@ -126,9 +168,24 @@ FAULTS = [
         message="no_such_module",
         where="factory",
     ),
-    Fault("recursion", "recursion without end", "def f(): return f()\nf()", message="RecursionError"),
-    Fault("memory", "more memory than --max-memory", "x = np.ones(1 << 29)", message="MemoryError"),
-    Fault("raises", "an exception", "raise ValueError('cannot count')", message="cannot count"),
+    Fault(
+        "recursion",
+        "recursion without end",
+        "def f(): return f()\nf()",
+        message="RecursionError",
+    ),
+    Fault(
+        "memory",
+        "more memory than --max-memory",
+        "x = np.ones(1 << 29)",
+        message="MemoryError",
+    ),
+    Fault(
+        "raises",
+        "an exception",
+        "raise ValueError('cannot count')",
+        message="cannot count",
+    ),
     Fault(
         "prints",
         "it prints, natively too",
@@ -136,8 +193,19 @@ FAULTS = [
         "NOT_REFUTED",
         "by a child",
     ),
-    Fault("floods", "it prints 20 MB", "print('x' * 300_000)", "NOT_REFUTED", "characters left out"),
-    Fault("closes", "it closes every file", "os.closerange(0, 256)", message="the process that ran it died"),
+    Fault(
+        "floods",
+        "it prints 20 MB",
+        "print('x' * 300_000)",
+        "NOT_REFUTED",
+        "characters left out",
+    ),
+    Fault(
+        "closes",
+        "it closes every file",
+        "os.closerange(0, 256)",
+        message="the process that ran it died",
+    ),
     Fault(
         "scribbles",
         "it writes into every pipe that it has",
@@ -145,15 +213,30 @@ FAULTS = [
         message="answered with something else than a result",
     ),
     Fault("moves", "it changes the working folder", "os.chdir('/')", "NOT_REFUTED"),
-    Fault("clears", "it clears the environment", "os.environ.clear(); os.environ['SPOILT'] = '1'", "NOT_REFUTED"),
-    Fault("patches", "it replaces random.random", "random.random = lambda: 7.0", "NOT_REFUTED"),
+    Fault(
+        "clears",
+        "it clears the environment",
+        "os.environ.clear(); os.environ['SPOILT'] = '1'",
+        "NOT_REFUTED",
+    ),
+    Fault(
+        "patches",
+        "it replaces random.random",
+        "random.random = lambda: 7.0",
+        "NOT_REFUTED",
+    ),
     Fault(
         "thread",
         "a thread that is no daemon and never ends",
         "threading.Thread(target=time.sleep, args=[3600]).start()",
         "NOT_REFUTED",
     ),
-    Fault("orphan", "a subprocess that outlives it", "subprocess.Popen(['sleep', '3599'])", "NOT_REFUTED"),
+    Fault(
+        "orphan",
+        "a subprocess that outlives it",
+        "subprocess.Popen(['sleep', '3599'])",
+        "NOT_REFUTED",
+    ),
     Fault("warns", "it sets the alarm off", "signal.alarm(0)", "NOT_REFUTED"),
     Fault(
         "not_text",
@@ -164,14 +247,24 @@ FAULTS = [
 ]
 
 REACHING = [
-    Fault("forks", "a fork in every call, whose copy goes on", LIMITED + "os.fork()", "NOT_REFUTED"),
+    Fault(
+        "forks",
+        "a fork in every call, whose copy goes on",
+        LIMITED + "os.fork()",
+        "NOT_REFUTED",
+    ),
     Fault(
         "kills_parent",
         "SIGKILL to its parent process",
         "os.kill(os.getppid(), 9)",
         message="the process that ran it died",
     ),
-    Fault("kills_group", "SIGKILL to its process group", "os.killpg(0, 9)", message="the process that ran it died"),
+    Fault(
+        "kills_group",
+        "SIGKILL to its process group",
+        "os.killpg(0, 9)",
+        message="the process that ran it died",
+    ),
     Fault(
         "tidies",
         "it removes the run's folder for temporary files",
@@ -179,7 +272,12 @@ REACHING = [
         "shutil.rmtree(folder)",
         message="No such file or directory",
     ),
-    Fault("deletes", "it deletes the log", "shutil.rmtree('.auditdp', ignore_errors=True)", "NOT_REFUTED"),
+    Fault(
+        "deletes",
+        "it deletes the log",
+        "shutil.rmtree('.auditdp', ignore_errors=True)",
+        "NOT_REFUTED",
+    ),
     Fault(
         "truncates",
         "it truncates the log",
@@ -190,12 +288,22 @@ REACHING = [
 """What reaches beyond its process, or writes to the project's folder: tried without a sandbox, which would refuse it
 (``tests/adversary/test_sandbox.py``)."""
 IMPORTS = [
-    Fault("leaves", "os._exit(0) at import", "os._exit(0)", message=ENDED, where="file"),
     Fault(
-        "segfaults", "a segmentation fault at import", "ctypes.string_at(0)", message="killed by SIGSEGV", where="file"
+        "leaves", "os._exit(0) at import", "os._exit(0)", message=ENDED, where="file"
     ),
     Fault(
-        "loops", "an import that never ends", "while True: pass", message="its import was stopped after", where="file"
+        "segfaults",
+        "a segmentation fault at import",
+        "ctypes.string_at(0)",
+        message="killed by SIGSEGV",
+        where="file",
+    ),
+    Fault(
+        "loops",
+        "an import that never ends",
+        "while True: pass",
+        message="its import was stopped after",
+        where="file",
     ),
     Fault(
         "sleeps",
@@ -204,7 +312,13 @@ IMPORTS = [
         message="its import was stopped after",
         where="file",
     ),
-    Fault("exits", "sys.exit(0) at import", "sys.exit(0)", message="SystemExit", where="file"),
+    Fault(
+        "exits",
+        "sys.exit(0) at import",
+        "sys.exit(0)",
+        message="SystemExit",
+        where="file",
+    ),
     Fault(
         "interrupts",
         "KeyboardInterrupt at import",
@@ -220,7 +334,13 @@ IMPORTS = [
         where="file",
     ),
     Fault("syntax", "a syntax error", "def f(:", message="SyntaxError", where="file"),
-    Fault("forks", "a fork at import whose copy goes on", "os.fork()", "CERTIFIED", where="file"),
+    Fault(
+        "forks",
+        "a fork at import whose copy goes on",
+        "os.fork()",
+        "CERTIFIED",
+        where="file",
+    ),
     Fault(
         "thread",
         "a thread that is started at import",
@@ -235,7 +355,13 @@ IMPORTS = [
         "CERTIFIED",
         where="file",
     ),
-    Fault("prints", "it prints while it is imported", "print('while imported')", "CERTIFIED", where="file"),
+    Fault(
+        "prints",
+        "it prints while it is imported",
+        "print('while imported')",
+        "CERTIFIED",
+        where="file",
+    ),
 ]
 SHADOWS = ("joblib", "flint", "numpy", "typer", "pydantic", "scipy")
 """Modules of libraries that the working folder has files of the names of."""

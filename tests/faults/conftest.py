@@ -41,7 +41,9 @@ class Table:
     def __init__(self) -> None:
         self.rows: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
 
-    def see(self, section: str, fault: str, expected: str, seen: str, workers: str | None) -> None:
+    def see(
+        self, section: str, fault: str, expected: str, seen: str, workers: str | None
+    ) -> None:
         """Note what was seen of a fault; of one that is the same for any number of workers, once.
 
         Names of temporary folders are left out: they differ from run to run.
@@ -56,17 +58,31 @@ class Table:
         sections = dict(part.split("\n", 1) for part in before.split("\n## ")[1:])
         for section, rows in self.rows.items():
             cells = [
-                [markdown(text) for text in (fault, expected, *(seen.get(count, "not run") for count in WORKERS))]
+                [
+                    markdown(text)
+                    for text in (
+                        fault,
+                        expected,
+                        *(seen.get(count, "not run") for count in WORKERS),
+                    )
+                ]
                 for (fault, expected), seen in rows.items()
             ]
             sections[section] = "\n" + "\n".join(table(COLUMNS, cells)) + "\n"
-        return HEAD + "".join(f"\n## {name}\n{sections[name]}" for name in sorted(sections))
+        return HEAD + "".join(
+            f"\n## {name}\n{sections[name]}" for name in sorted(sections)
+        )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse to write the page from a process that sees only some of the faults."""
-    if config.getoption("--write-faults", default=False) and int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
-        raise pytest.UsageError("--write-faults needs all faults in one process; give no -n, or -n 1")
+    if (
+        config.getoption("--write-faults", default=False)
+        and int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1
+    ):
+        raise pytest.UsageError(
+            "--write-faults needs all faults in one process; give no -n, or -n 1"
+        )
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +100,9 @@ def see(_table: Table, request: pytest.FixtureRequest) -> See:
     """Notes what was seen of a fault, in the section that the module is."""
     section = request.module.__doc__.partition(":")[0]
 
-    def note(fault: str, expected: str, seen: str, *, workers: str | None = None) -> None:
+    def note(
+        fault: str, expected: str, seen: str, *, workers: str | None = None
+    ) -> None:
         _table.see(section, fault, expected, seen, workers)
 
     return note
@@ -106,10 +124,17 @@ def short_root() -> Iterator[Path]:
         yield Path(folder)
 
 
-def script(root: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def script(
+    root: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run the installed script to its end."""
     return subprocess.run(
-        [SCRIPT, *arguments], cwd=root, env=environment() | variables, capture_output=True, text=True, timeout=300
+        [SCRIPT, *arguments],
+        cwd=root,
+        env=environment() | variables,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 
@@ -117,17 +142,27 @@ def shell(root: Path, line: str, **settings: Any) -> subprocess.CompletedProcess
     """Run a line of bash; its exit code is that of auditdp."""
     line = f"set -o pipefail; {line.replace('auditdp', shlex.quote(str(SCRIPT)))}"
     return subprocess.run(
-        ["bash", "-c", line], cwd=root, env=environment(), capture_output=True, text=True, timeout=200, **settings
+        ["bash", "-c", line],
+        cwd=root,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        **settings,
     )
 
 
-def on_terminal(root: Path, width: int, *arguments: str, **variables: str) -> tuple[int, str]:
+def on_terminal(
+    root: Path, width: int, *arguments: str, **variables: str
+) -> tuple[int, str]:
     """Run the installed script on a terminal of so many columns; return its exit code and all that it wrote."""
     here, there = pty.openpty()
     fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     settings = {"TERM": "xterm-256color"} | variables
     plain = {name: value for name, value in environment().items() if name != "NO_COLOR"}
-    process = subprocess.Popen([SCRIPT, *arguments], cwd=root, env=plain | settings, stdout=there, stderr=there)
+    process = subprocess.Popen(
+        [SCRIPT, *arguments], cwd=root, env=plain | settings, stdout=there, stderr=there
+    )
     os.close(there)
     written = b""
     while True:

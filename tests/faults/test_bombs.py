@@ -12,7 +12,10 @@ from tests.faults.conftest import WORKERS, results, script
 HERE = sandbox_of("auto", network=False)
 pytestmark = [
     pytest.mark.faults,
-    pytest.mark.skipif(not HERE.namespaces, reason="without namespaces no number of processes is kept to"),
+    pytest.mark.skipif(
+        not HERE.namespaces,
+        reason="without namespaces no number of processes is kept to",
+    ),
 ]
 BESIDE = """
 @audit()
@@ -44,17 +47,36 @@ def run(root, code, workers):
     padding = "\n" * (30 + HEAD.count("\n") - lines)
     (root / "audits/audit_bombs.py").write_text(HEAD + bomb + padding + BESIDE)
     (root / "audits/audit_other.py").write_text(HEAD + IN_ANOTHER_FILE)
-    return script(root, "run", "--seed", "1", "--format", "json", "-n", workers, "--max-memory", "1G")
+    return script(
+        root,
+        "run",
+        "--seed",
+        "1",
+        "--format",
+        "json",
+        "-n",
+        workers,
+        "--max-memory",
+        "1G",
+    )
 
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("what", BOMBS)
 def test_the_results_beside_a_bomb_are_those_without_it(root, what, workers, see):
-    quiet, loud = results(run(root, QUIET, workers)), results(run(root, BOMBS[what], workers))
+    quiet, loud = (
+        results(run(root, QUIET, workers)),
+        results(run(root, BOMBS[what], workers)),
+    )
     verdict = loud.pop("bomb")["verdict"]
     quiet.pop("bomb")
     others = "unchanged" if untimed(loud) == untimed(quiet) else "changed"
-    see(f"an audit that {what}", "ERROR, the others unchanged", f"{verdict}, the others {others}", workers=workers)
+    see(
+        f"an audit that {what}",
+        "ERROR, the others unchanged",
+        f"{verdict}, the others {others}",
+        workers=workers,
+    )
     assert verdict == "ERROR"
     assert untimed(loud) == untimed(quiet)
     assert quiet["leaks"]["verdict"] == "VIOLATED"
@@ -75,11 +97,21 @@ def other():
 """
 
 
-def test_each_audit_is_a_session_so_that_one_with_many_processes_takes_no_more_time_than_another(root, see):
+def test_each_audit_is_a_session_so_that_one_with_many_processes_takes_no_more_time_than_another(
+    root, see
+):
     """Linux shares processors out between sessions first, then between the processes of each."""
     (root / "audits/audit_it.py").write_text(HEAD + SESSIONS)
-    found = results(script(root, "run", "--seed", "1", "--budget", "quick", "--format", "json"))
-    one, other = ({*found[name]["printed"].split("\n")} - {""} for name in ("one", "other"))
-    see("many processes of one audit", "a session each", "a session each" if one.isdisjoint(other) else "one session")
+    found = results(
+        script(root, "run", "--seed", "1", "--budget", "quick", "--format", "json")
+    )
+    one, other = (
+        {*found[name]["printed"].split("\n")} - {""} for name in ("one", "other")
+    )
+    see(
+        "many processes of one audit",
+        "a session each",
+        "a session each" if one.isdisjoint(other) else "one session",
+    )
     assert len(one) == len(other) == 1
     assert one.isdisjoint(other)

@@ -63,7 +63,9 @@ def test_a_clock_that_jumps_by_hours(root, tmp_path, workers, see):
     (root / "audits/audit_it.py").write_text(AUDITS)
     (tmp_path / "clock").mkdir()
     (tmp_path / "clock/sitecustomize.py").write_text(JUMPING)
-    path = os.pathsep.join([str(tmp_path / "clock"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join(
+        [str(tmp_path / "clock"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
     command, log = (*RUN, "-n", workers), root / ".auditdp/run.jsonl"
     plain = results(script(root, *command, PLAIN="1"))
 
@@ -83,7 +85,9 @@ def test_a_clock_that_jumps_by_hours(root, tmp_path, workers, see):
         "as without" if same else "changed",
         workers=workers,
     )
-    assert len({json.loads(line)["time"][:13] for line in lines}) > 1, "the clock did not jump"
+    assert len({json.loads(line)["time"][:13] for line in lines}) > 1, (
+        "the clock did not jump"
+    )
     assert same
     assert jumping["never_ends"]["verdict"] == "ERROR"
     assert f"stopped after {LIMIT} seconds" in jumping["never_ends"]["summary"]

@@ -48,9 +48,17 @@ def unfinished(project, workers: str) -> dict:
 
 
 def test_two_runs_in_one_folder_do_not_mix(root, workers, see):
-    (root / "audits/audit_it.py").write_text(HEAD + "@audit()\ndef slow():\n    time.sleep(60)\n    return sound()\n")
+    (root / "audits/audit_it.py").write_text(
+        HEAD + "@audit()\ndef slow():\n    time.sleep(60)\n    return sound()\n"
+    )
     command = [SCRIPT, "run", "--seed", "1", "--budget", "quick", "-n", workers]
-    first = subprocess.Popen(command, cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first = subprocess.Popen(
+        command,
+        cwd=root,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     log = root / ".auditdp/run.jsonl"
     try:
         end = time.monotonic() + 60
@@ -94,19 +102,30 @@ def test_last_failed_of_an_unfinished_run_says_what_is_not_known(project, worker
     project.log = project.root / ".auditdp/run.jsonl"
     unfinished(project, workers)
     seen = project.run("-n", workers, "--last-failed")
-    see("--last-failed of an unfinished run", "exit code 5, which says so", f"exit code {seen.code}", workers=workers)
+    see(
+        "--last-failed of an unfinished run",
+        "exit code 5, which says so",
+        f"exit code {seen.code}",
+        workers=workers,
+    )
     assert seen.code == 5
     assert "1 of its 2 audits have no result yet" in seen.err
 
 
 DAMAGE = {
     "the last line cut short": (lambda lines: [*lines[:-1], lines[-1][:40]], ""),
-    "a line of other text": (lambda lines: [lines[0], "somebody else's\n", *lines[1:]], "line 2 of"),
+    "a line of other text": (
+        lambda lines: [lines[0], "somebody else's\n", *lines[1:]],
+        "line 2 of",
+    ),
     "a line of another run": (
         lambda lines: [lines[0], lines[1].replace('"run": "', '"run": "0'), *lines[1:]],
         "line 2 of .auditdp/run.jsonl is not what was written after the lines before it",
     ),
-    "bytes that are no text": (lambda lines: [lines[0], "\udcff\udcfe\n", *lines[1:]], "line 2 of"),
+    "bytes that are no text": (
+        lambda lines: [lines[0], "\udcff\udcfe\n", *lines[1:]],
+        "line 2 of",
+    ),
     "the clock was set back": (
         lambda lines: (
             with_digests(
@@ -131,7 +150,11 @@ def test_a_damaged_log_is_resumed(two, workers, damage, see):
     two.log.write_bytes("".join(harm(lines)).encode("utf-8", "surrogateescape"))
     resumed = two.run("-n", workers, "--resume")
     same = untimed(resumed.record) == whole
-    expected = "named by its number, and --resume has the same record" if message else "--resume has the same record"
+    expected = (
+        "named by its number, and --resume has the same record"
+        if message
+        else "--resume has the same record"
+    )
     see(
         f"in the log: {damage}",
         expected,
@@ -144,7 +167,9 @@ def test_a_damaged_log_is_resumed(two, workers, damage, see):
 
 def test_a_log_of_another_version_is_refused(two, workers, see):
     unfinished(two, workers)
-    two.log.write_bytes(with_digests(two.log.read_bytes().replace(b'"schema": ', b'"schema": 9', 1)))
+    two.log.write_bytes(
+        with_digests(two.log.read_bytes().replace(b'"schema": ', b'"schema": 9', 1))
+    )
     seen = two.run("-n", workers, "--resume")
     see(
         "in the log: another version",
@@ -158,25 +183,41 @@ def test_a_log_of_another_version_is_refused(two, workers, see):
 
 
 @pytest.mark.parametrize("option", ["--log", "--report"])
-@pytest.mark.parametrize("content", ["mine = 1\n", "<html>a page of mine</html>\n", '{"mine": 1}\n'])
+@pytest.mark.parametrize(
+    "content", ["mine = 1\n", "<html>a page of mine</html>\n", '{"mine": 1}\n']
+)
 def test_no_file_of_others_is_overwritten(two, workers, option, content, see):
     theirs = two.write("theirs", content)
     value = "theirs" if option == "--log" else "html=theirs"
     seen = two.run("-n", workers, option, value)
     whole = theirs.read_text() == content
-    what = f"exit code {seen.code}, the file is {'as it was' if whole else 'overwritten'}"
-    see(f"{option} of a file that is not its own", "exit code 2, the file is as it was", what, workers=workers)
+    what = (
+        f"exit code {seen.code}, the file is {'as it was' if whole else 'overwritten'}"
+    )
+    see(
+        f"{option} of a file that is not its own",
+        "exit code 2, the file is as it was",
+        what,
+        workers=workers,
+    )
     assert (seen.code, whole) == (2, True)
     assert "give another" in seen.err
 
 
-@pytest.mark.parametrize(("option", "value"), [("--log", "device"), ("--report", "html=device")])
+@pytest.mark.parametrize(
+    ("option", "value"), [("--log", "device"), ("--report", "html=device")]
+)
 def test_no_pipe_and_no_device_is_replaced(two, workers, option, value, see):
     os.mkfifo(two.root / "device")
     seen = two.run("-n", workers, option, value)
     kept = (two.root / "device").is_fifo()
     what = f"exit code {seen.code}, it is {'as it was' if kept else 'replaced'}"
-    see(f"{option} of a pipe or a device", "exit code 2, it is as it was", what, workers=workers)
+    see(
+        f"{option} of a pipe or a device",
+        "exit code 2, it is as it was",
+        what,
+        workers=workers,
+    )
     assert (seen.code, kept) == (2, True)
 
 
@@ -199,7 +240,11 @@ def test_a_record_does_not_choose_what_is_imported(two, name, place, workers, se
     outside = two.root.with_name("outside")
     outside.mkdir()
     (two.root / "linked").symlink_to(outside)
-    for file in (outside / "audit_theirs.py", two.root / "setup.py", two.root / ".cache/audit_theirs.py"):
+    for file in (
+        outside / "audit_theirs.py",
+        two.root / "setup.py",
+        two.root / ".cache/audit_theirs.py",
+    ):
         file.parent.mkdir(exist_ok=True)
         file.write_text(FOREIGN)
     path = place.replace("{outside}", str(outside))
@@ -221,7 +266,13 @@ def test_a_record_does_not_choose_what_is_imported(two, name, place, workers, se
 def test_the_folder_of_logs_ignores_itself_and_lines_have_times(two, workers, see):
     two.run("-n", workers)
     subprocess.run(["git", "init", "-q"], cwd=two.root, check=True)
-    status = subprocess.run(["git", "status", "--porcelain"], cwd=two.root, capture_output=True, text=True, check=True)
+    status = subprocess.run(
+        ["git", "status", "--porcelain"],
+        cwd=two.root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     timed = all(json.loads(line)["time"] for line in two.log.read_text().splitlines())
     clean = ".auditdp" not in status.stdout
     see(

@@ -62,11 +62,20 @@ FILES = {
 def hostile(request, shared_project):
     """Every report of a run whose names mean harm."""
     shared_project.audits(AUDITS, "audits/audit_<b>'&.py")
-    outcome = shared_project.run("-n", request.param, *(f"--report={name}={path}" for name, path in FILES.items()))
+    outcome = shared_project.run(
+        "-n",
+        request.param,
+        *(f"--report={name}={path}" for name, path in FILES.items()),
+    )
     assert outcome.code == 1
     root = shared_project.root
-    texts = {name: (root / path).read_text(encoding="utf-8") for name, path in FILES.items()}
-    texts["html"] += "".join(path.read_text(encoding="utf-8") for path in (root / "page_audits").glob("*.html"))
+    texts = {
+        name: (root / path).read_text(encoding="utf-8") for name, path in FILES.items()
+    }
+    texts["html"] += "".join(
+        path.read_text(encoding="utf-8")
+        for path in (root / "page_audits").glob("*.html")
+    )
     return request.param, outcome, texts
 
 
@@ -78,11 +87,17 @@ def test_names_are_text_in_every_report(hostile, name, see):
     if not name.endswith("json"):  # which is for programs
         controls |= set(re.findall("\u202e", text))
     shown = (
-        re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", text) if name == "claims" else text
+        re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+        if name == "claims"
+        else text
     )  # in a code span nothing is markup
     marked = name in ("html", "claims") and "<script>alert" in shown
     heading = name == "claims" and "\n# heading" in text
-    found = [f"{len(controls)} control characters"] * bool(controls) + ["markup"] * marked + ["a heading"] * heading
+    found = (
+        [f"{len(controls)} control characters"] * bool(controls)
+        + ["markup"] * marked
+        + ["a heading"] * heading
+    )
     see(
         f"markup and control characters in names: {name}",
         "shown as text",
@@ -98,7 +113,9 @@ def test_names_are_text_in_every_report(hostile, name, see):
 def test_nothing_is_said_of_nothing(hostile, see):
     workers, _, texts = hostile
     empty = [
-        text for text in (r"\b0 times", r"\b0\.00\s?%", r"\bnan\b", r"\bNone\b") if re.search(text, texts["terminal"])
+        text
+        for text in (r"\b0 times", r"\b0\.00\s?%", r"\bnan\b", r"\bNone\b")
+        if re.search(text, texts["terminal"])
     ]
     see("sentences about nothing", "none", ", ".join(empty) or "none", workers=workers)
     assert not empty
@@ -107,15 +124,32 @@ def test_nothing_is_said_of_nothing(hostile, see):
 def test_the_index_of_218_audits_is_light(hostile, see, monkeypatch):
     workers, _, texts = hostile
     record = RunRecord.from_json(texts["json"])
-    monkeypatch.setattr(html, "evidence_views", lambda result, plots: [])  # of the pages, which take long to draw
-    finding, clean = (next(r for r in record.results if r.id.endswith(name)) for name in ("constant", "holds"))
+    monkeypatch.setattr(
+        html, "evidence_views", lambda result, plots: []
+    )  # of the pages, which take long to draw
+    finding, clean = (
+        next(r for r in record.results if r.id.endswith(name))
+        for name in ("constant", "holds")
+    )
     found = [
-        replace(finding if k % 10 == 0 else clean, id=f"audits/audit_of_a_paper_{k % 9}.py::mechanism_{k}")
+        replace(
+            finding if k % 10 == 0 else clean,
+            id=f"audits/audit_of_a_paper_{k % 9}.py::mechanism_{k}",
+        )
         for k in range(218)
     ]
-    made = html.pages(replace(record, results=found, alpha_ledger=[]), index="index.html", folder="pages")
+    made = html.pages(
+        replace(record, results=found, alpha_ledger=[]),
+        index="index.html",
+        folder="pages",
+    )
     size = len(made["index.html"].encode()) / 1000
-    see("the index of 218 audits, with 22 findings", "under 300 kB", f"{size:.0f} kB", workers=workers)
+    see(
+        "the index of 218 audits, with 22 findings",
+        "under 300 kB",
+        f"{size:.0f} kB",
+        workers=workers,
+    )
     assert size < 300
     assert len(made) == 218 + 3
 
@@ -136,7 +170,12 @@ def test_a_part_does_not_become_the_ledger(hostile, see, tmp_path):
     ]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
     written = (tmp_path / "reports").exists()
-    see("the ledger of an interrupted run", "not written", "written" if written else "not written", workers=workers)
+    see(
+        "the ledger of an interrupted run",
+        "not written",
+        "written" if written else "not written",
+        workers=workers,
+    )
     assert done.returncode != 0
     assert "finish the run with auditdp run --resume" in done.stderr
     assert not written
@@ -149,7 +188,13 @@ def test_auditing_changes_no_tracked_file(see):
     paths = re.findall(r"--report \w+=(\S+)", recipe)
     assert len(paths) == 2
     paths += ["reports/index_audits/record.json", ".auditdp/run.jsonl"]
-    done = subprocess.run(["git", "check-ignore", *paths], cwd=HERE, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "check-ignore", *paths], cwd=HERE, capture_output=True, text=True
+    )
     ignored = done.stdout.split()
-    see("what `make audit` writes", "ignored by git", "ignored by git" if ignored == paths else "tracked")
+    see(
+        "what `make audit` writes",
+        "ignored by git",
+        "ignored by git" if ignored == paths else "tracked",
+    )
     assert ignored == paths

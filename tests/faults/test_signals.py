@@ -43,7 +43,9 @@ def heed_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def started(root: Path, *arguments: str, native: bool = False) -> tuple[subprocess.Popen[str], int]:
+def started(
+    root: Path, *arguments: str, native: bool = False
+) -> tuple[subprocess.Popen[str], int]:
     """Start a run whose second audit takes for ever; return it, and the process of that audit."""
     (root / "audits/audit_it.py").write_text(SLOW.replace("{native}", str(native)))
     temporary = root / "tmp"
@@ -60,7 +62,11 @@ def started(root: Path, *arguments: str, native: bool = False) -> tuple[subproce
     )
     end = time.monotonic() + 90
     log = root / ".auditdp/run.jsonl"
-    while not (root / "here").exists() or not (root / "here").read_text() or log.read_bytes().count(b"\n") < 2:
+    while (
+        not (root / "here").exists()
+        or not (root / "here").read_text()
+        or log.read_bytes().count(b"\n") < 2
+    ):
         assert time.monotonic() < end
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
@@ -72,7 +78,10 @@ def is_gone(pid: int, seconds: float = 10) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            if (
+                Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                == "Z"
+            ):
                 return True
         except OSError:
             return True
@@ -80,38 +89,65 @@ def is_gone(pid: int, seconds: float = 10) -> bool:
     return False
 
 
-REPORTS = {"html": "page.html", "json": "run.json", "claims": "claims.md", "terminal": "report.txt"}
+REPORTS = {
+    "html": "page.html",
+    "json": "run.json",
+    "claims": "claims.md",
+    "terminal": "report.txt",
+}
 
 
 @pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name
+)
 def test_a_signal_ends_the_run_as_an_interrupt_does(short_root, number, workers, see):
     root = short_root
     reports = [f"--report={name}={path}" for name, path in REPORTS.items()]
-    process, audit = started(root, "-n", workers, *reports, native=number is signal.SIGTERM)
+    process, audit = started(
+        root, "-n", workers, *reports, native=number is signal.SIGTERM
+    )
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     left = [*(root / "tmp").rglob("*")]
     ended = is_gone(audit)
     seen = f"exit code {process.returncode}, workers {'end' if ended else 'go on'}, {len(left)} temporary files left"
-    see(f"{number.name} to the run", "exit code 130, workers end, 0 temporary files left", seen, workers=workers)
+    see(
+        f"{number.name} to the run",
+        "exit code 130, workers end, 0 temporary files left",
+        seen,
+        workers=workers,
+    )
     assert process.returncode == 130, err
     assert "--resume" in err
     assert "Traceback" not in err
     assert ended
     assert not left
-    lines = [json.loads(line) for line in (root / ".auditdp/run.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (root / ".auditdp/run.jsonl").read_text().splitlines()
+    ]
     assert [line["kind"] for line in lines] == ["header", "result", "end"]
-    partial = {name: " ".join((root / path).read_text().split()) for name, path in REPORTS.items()}
+    partial = {
+        name: " ".join((root / path).read_text().split())
+        for name, path in REPORTS.items()
+    }
     assert json.loads(partial["json"])["status"] == "interrupted"
     told = [name for name, text in partial.items() if "1 of 2 audits" in text]
-    see("reports of an interrupted run", "say 1 of 2 audits", f"{', '.join(told)} say 1 of 2 audits", workers=workers)
+    see(
+        "reports of an interrupted run",
+        "say 1 of 2 audits",
+        f"{', '.join(told)} say 1 of 2 audits",
+        workers=workers,
+    )
     assert told == ["html", "claims", "terminal"]
 
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
-def test_workers_of_a_killed_run_end_and_leave_no_folder(short_root, workers, native, see):
+def test_workers_of_a_killed_run_end_and_leave_no_folder(
+    short_root, workers, native, see
+):
     root = short_root
     process, audit = started(root, "-n", workers, native=native)
     os.kill(process.pid, signal.SIGKILL)
@@ -119,7 +155,12 @@ def test_workers_of_a_killed_run_end_and_leave_no_folder(short_root, workers, na
     gone = is_gone(audit)
     what = "native code" if native else "Python"
     expected = "end within seconds"
-    see(f"SIGKILL to the run: its workers, in {what}", expected, expected if gone else "go on", workers=workers)
+    see(
+        f"SIGKILL to the run: its workers, in {what}",
+        expected,
+        expected if gone else "go on",
+        workers=workers,
+    )
     assert gone
     end = time.monotonic() + 10
     while list((root / "tmp").iterdir()):
@@ -134,7 +175,9 @@ def begun_by(run: int) -> list[int]:
     parents = {}
     for place in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
-            parents[int(place.parent.name)] = int(place.read_text().rpartition(")")[2].split()[1])
+            parents[int(place.parent.name)] = int(
+                place.read_text().rpartition(")")[2].split()[1]
+            )
     found = [run]
     for process in found:
         found += [child for child, parent in parents.items() if parent == process]
@@ -143,7 +186,9 @@ def begun_by(run: int) -> list[int]:
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("victim", ["the run", "one of its processes"])
-def test_kills_at_random_moments_resume_to_the_same_record(root, workers, victim, see, pytestconfig):
+def test_kills_at_random_moments_resume_to_the_same_record(
+    root, workers, victim, see, pytestconfig
+):
     """Two moments for each victim and number of workers here, and 25 with ``--full``."""
     (root / "audits/audit_it.py").write_text(
         LEAKY.replace("def factory():\n", "def factory():\n        time.sleep(0.7)\n")
@@ -159,7 +204,11 @@ def test_kills_at_random_moments_resume_to_the_same_record(root, workers, victim
     for moment in draw.uniform(0.0, duration, moments):
         log.unlink(missing_ok=True)
         process = subprocess.Popen(
-            [SCRIPT, *run], cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [SCRIPT, *run],
+            cwd=root,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         time.sleep(moment)
         killed = process.pid
@@ -168,17 +217,29 @@ def test_kills_at_random_moments_resume_to_the_same_record(root, workers, victim
         with suppress(ProcessLookupError):
             os.kill(killed, signal.SIGKILL)
         process.wait(timeout=120)
-        lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        lines = (
+            [json.loads(line) for line in log.read_text().splitlines()]
+            if log.exists()
+            else []
+        )
         before = [line["result"]["id"] for line in lines if line["kind"] == "result"]
         finished.append(len(before))
         again = script(root, *run, *(["--resume"] if lines else []))
         seen = results(again)
-        lost = [each for each in seen.values() if each["verdict"] == "ERROR"]  # its process was killed, and it says so
-        assert all("died" in each["summary"] or "SIGKILL" in each["summary"] for each in lost), lost
+        lost = [
+            each for each in seen.values() if each["verdict"] == "ERROR"
+        ]  # its process was killed, and it says so
+        assert all(
+            "died" in each["summary"] or "SIGKILL" in each["summary"] for each in lost
+        ), lost
         died += len(lost)
         assert len(set(before)) == len(before)
         assert len(json.loads(again.stdout)["results"]) == len(seen) == len(expected)
-        same += all(untimed(each) == untimed(expected[name]) for name, each in seen.items() if each not in lost)
+        same += all(
+            untimed(each) == untimed(expected[name])
+            for name, each in seen.items()
+            if each not in lost
+        )
     see(
         f"SIGKILL to {victim} at random moments, then --resume",
         "the results of a run that nobody killed, or an ERROR where the process of an audit was killed",
@@ -208,7 +269,13 @@ def test_resuming_repeats_the_findings_of_before(root, workers, see):
     (root / "audits/audit_it.py").write_text(LEAKY + LAST)
     run = ("run", "--seed", "1", "--budget", "quick", "-n", workers)
     command = f"echo $$ > deadly; exec '{SCRIPT}' {' '.join(run)}"
-    killed = subprocess.run(["bash", "-c", command], cwd=root, env=environment(), capture_output=True, timeout=120)
+    killed = subprocess.run(
+        ["bash", "-c", command],
+        cwd=root,
+        env=environment(),
+        capture_output=True,
+        timeout=120,
+    )
     assert killed.returncode == -signal.SIGKILL
     (root / "deadly").unlink()
     again = script(root, *run, "--resume")

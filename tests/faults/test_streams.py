@@ -45,7 +45,12 @@ def leaky(root):
 def test_a_run_whose_surroundings_are_not_as_usual(leaky, line, codes, workers, see):
     done = shell(leaky, line.replace("auditdp run", f"auditdp run -n {workers}"))
     codes_of = " or ".join(f"exit code {code}" for code in sorted(codes))
-    see(line.replace(RUN, "run").replace("LANG=C ", ""), codes_of, f"exit code {done.returncode}", workers=workers)
+    see(
+        line.replace(RUN, "run").replace("LANG=C ", ""),
+        codes_of,
+        f"exit code {done.returncode}",
+        workers=workers,
+    )
     assert done.returncode in codes, done.stderr
     assert "Traceback" not in done.stderr
     if done.returncode == 1:
@@ -66,7 +71,11 @@ def test_a_run_whose_surroundings_are_not_as_usual(leaky, line, codes, workers, 
 def test_commands_that_audit_nothing(leaky, line, codes, see):
     done = shell(leaky, line)
     codes_of = " or ".join(f"exit code {code}" for code in sorted(codes))
-    see(line.removeprefix("auditdp "), codes_of, f"exit code {done.returncode}" if len(codes) == 1 else "one of them")
+    see(
+        line.removeprefix("auditdp "),
+        codes_of,
+        f"exit code {done.returncode}" if len(codes) == 1 else "one of them",
+    )
     assert done.returncode in codes, done.stderr
     assert "Traceback" not in done.stderr
 
@@ -84,7 +93,10 @@ def little_room(size: int):
 @pytest.mark.parametrize("workers", WORKERS)
 def test_a_full_disk_is_one_line_and_what_was_finished_is_safe(leaky, workers, see):
     done = shell(leaky, f"{RUN} -n {workers}", preexec_fn=little_room(12_000))
-    lines = [json.loads(line) for line in (leaky / ".auditdp/run.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (leaky / ".auditdp/run.jsonl").read_text().splitlines()
+    ]
     kept = [line for line in lines if line["kind"] == "result"]
     see(
         "no room for the log",
@@ -122,7 +134,12 @@ def test_a_folder_for_temporary_files_with_a_long_name(leaky, workers, see, tmp_
     folder = tmp_path / ("long" * 30)
     folder.mkdir(parents=True)
     done = script(leaky, *RUN.split()[1:], "-n", workers, TMPDIR=str(folder))
-    see("TMPDIR with a name of 120 letters", "exit code 1", f"exit code {done.returncode}", workers=workers)
+    see(
+        "TMPDIR with a name of 120 letters",
+        "exit code 1",
+        f"exit code {done.returncode}",
+        workers=workers,
+    )
     assert done.returncode == 1, done.stderr
     assert not list(folder.iterdir())
 
@@ -143,8 +160,21 @@ main()
 @pytest.mark.parametrize("name", ["make_plan", "header", "report_files"])
 def test_a_mistake_of_ours_is_no_finding(leaky, name, workers, see):
     (leaky / "broken.py").write_text(INTERNAL.replace("{name}", name))
-    command = [sys.executable, "broken.py", *RUN.split()[1:], "-n", workers, "--report", "html=page.html"]
+    command = [
+        sys.executable,
+        "broken.py",
+        *RUN.split()[1:],
+        "-n",
+        workers,
+        "--report",
+        "html=page.html",
+    ]
     done = shell(leaky, shlex.join(command))
-    see(f"a mistake in auditdp itself, in {name}", "exit code 3", f"exit code {done.returncode}", workers=workers)
+    see(
+        f"a mistake in auditdp itself, in {name}",
+        "exit code 3",
+        f"exit code {done.returncode}",
+        workers=workers,
+    )
     assert done.returncode == 3
     assert "auditdp itself failed; this says nothing about any mechanism" in done.stderr

@@ -58,7 +58,12 @@ def project_folder(root):
 def test_a_run_on_a_terminal_of_some_width(project_folder, width, workers, see):
     code, text = on_terminal(project_folder, width, *RUN, "-n", workers)
     shown = CONTROL.sub("", STYLE.sub("", text))
-    see(f"a terminal of {width} columns", "exit code 1", f"exit code {code}", workers=workers)
+    see(
+        f"a terminal of {width} columns",
+        "exit code 1",
+        f"exit code {code}",
+        workers=workers,
+    )
     assert code == 1, text
     assert "Traceback" not in text
     assert "takes_a_while" in shown
@@ -82,10 +87,17 @@ def test_a_run_on_a_terminal_of_some_width(project_folder, width, workers, see):
         ("TERM unset", {"TERM": ""}, True),
     ],
 )
-def test_colours_are_where_they_are_wanted(project_folder, name, variables, coloured, workers, see):
+def test_colours_are_where_they_are_wanted(
+    project_folder, name, variables, coloured, workers, see
+):
     code, text = on_terminal(project_folder, 100, *RUN, "-n", workers, **variables)
     styled = bool(STYLE.search(text.split("root seed", 1)[1]))
-    see(name, "colours" if coloured else "none", "colours" if styled else "none", workers=workers)
+    see(
+        name,
+        "colours" if coloured else "none",
+        "colours" if styled else "none",
+        workers=workers,
+    )
     assert code == 1
     assert styled is coloured
 
@@ -101,30 +113,58 @@ def test_every_width_and_no_style_that_leaks(project_folder, workers, see):
         styled = terminal.report(record, width=width, colour=True)
         assert STYLE.sub("", styled) == plain
         wide += [
-            row for row in plain.split("\n") if len(row) > width and not re.search("::|auditdp re|auditdp ru", row)
+            row
+            for row in plain.split("\n")
+            if len(row) > width and not re.search("::|auditdp re|auditdp ru", row)
         ]
-        leaked += [part for part in re.findall(r"\x1b\[1;31m([^\x1b]*)", styled) if re.search("::|reproduce", part)]
-        leaked += [part for part in re.findall(r"\x1b\[2m([^\x1b]*)", styled) if re.search(r"\d|VIOLATED", part)]
+        leaked += [
+            part
+            for part in re.findall(r"\x1b\[1;31m([^\x1b]*)", styled)
+            if re.search("::|reproduce", part)
+        ]
+        leaked += [
+            part
+            for part in re.findall(r"\x1b\[2m([^\x1b]*)", styled)
+            if re.search(r"\d|VIOLATED", part)
+        ]
     see(
         "20 to 200 columns",
         "no row runs over",
         f"{len(wide)} rows run over" if wide else "no row runs over",
         workers=workers,
     )
-    see("the style of a verdict", "ends after it", "leaks" if leaked else "ends after it", workers=workers)
+    see(
+        "the style of a verdict",
+        "ends after it",
+        "leaks" if leaked else "ends after it",
+        workers=workers,
+    )
     assert not wide
     assert not leaked
     text = terminal.report(record, width=100)
-    see("what took longest", "is listed", "is listed" if "slowest" in text else "is not listed", workers=workers)
+    see(
+        "what took longest",
+        "is listed",
+        "is listed" if "slowest" in text else "is not listed",
+        workers=workers,
+    )
     assert "slowest" in text
     assert json.loads((project_folder / "run.json").read_text())["status"] == "complete"
 
 
 @pytest.mark.parametrize("width", [20, 200])
-def test_a_terminal_shows_that_files_are_imported_before_any_audit_runs(root, width, see):
-    (root / "audits/audit_it.py").write_text(HEAD + "time.sleep(1)\n@audit()\ndef holds():\n    return sound()\n")
+def test_a_terminal_shows_that_files_are_imported_before_any_audit_runs(
+    root, width, see
+):
+    (root / "audits/audit_it.py").write_text(
+        HEAD + "time.sleep(1)\n@audit()\ndef holds():\n    return sound()\n"
+    )
     code, text = on_terminal(root, width, *RUN)
     shown = "importing audit" in text.partition("root seed")[0]
-    see(f"a long import, on {width} columns", "says that it imports", "says it" if shown else "is silent")
+    see(
+        f"a long import, on {width} columns",
+        "says that it imports",
+        "says it" if shown else "is silent",
+    )
     assert code == 0, text
     assert shown

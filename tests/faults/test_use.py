@@ -97,21 +97,39 @@ def three(project):
 def test_what_cannot_be_meant_is_refused(three, arguments, workers, see):
     seen = three("run", "-n", workers, *arguments)
     what = " ".join(arguments)
-    see(f"run {what if len(what) < 80 else what[:40] + '…'}", "exit code 2", f"exit code {seen.code}", workers=workers)
+    see(
+        f"run {what if len(what) < 80 else what[:40] + '…'}",
+        "exit code 2",
+        f"exit code {seen.code}",
+        workers=workers,
+    )
     assert seen.code == 2
     assert "Traceback" not in seen.err
     assert (
-        not three.root.joinpath(".auditdp/run.jsonl").exists() or not (three.root / ".auditdp/run.jsonl").stat().st_size
+        not three.root.joinpath(".auditdp/run.jsonl").exists()
+        or not (three.root / ".auditdp/run.jsonl").stat().st_size
     )
 
 
 @pytest.mark.parametrize(
-    "text", ["[tool.auditdp", "tool.auditdp = 3", "[tool.auditdp]\nalpha = '5'", "[tool.auditdp]\nx = 1", "\x00"]
+    "text",
+    [
+        "[tool.auditdp",
+        "tool.auditdp = 3",
+        "[tool.auditdp]\nalpha = '5'",
+        "[tool.auditdp]\nx = 1",
+        "\x00",
+    ],
 )
 def test_a_project_file_that_cannot_be_used_is_refused(three, text, workers, see):
     three.write("pyproject.toml", text)
     seen = three("run", "-n", workers)
-    see(f"pyproject.toml with {text!r}", "exit code 2", f"exit code {seen.code}", workers=workers)
+    see(
+        f"pyproject.toml with {text!r}",
+        "exit code 2",
+        f"exit code {seen.code}",
+        workers=workers,
+    )
     assert seen.code == 2
     assert "pyproject.toml" in seen.err
 
@@ -126,13 +144,32 @@ def test_a_project_file_that_cannot_be_used_is_refused(three, text, workers, see
         ("undecided", (), 0),
         ("undecided", ("--fail-on", "inconclusive"), 4),
         ("crashes or fine", (), 3),
-        ("crashes or undecided", ("--fail-on", "inconclusive", "--fail-on", "error"), 3),
+        (
+            "crashes or undecided",
+            ("--fail-on", "inconclusive", "--fail-on", "error"),
+            3,
+        ),
         ("nothing", (), 5),
     ],
 )
 def test_every_ending_has_its_exit_code(project, selected, options, code, workers, see):
-    project.audits(AUDITS + UNDECIDED + AUDITS.partition("@audit()\ndef holds")[2].join(("@audit()\ndef fine", "")))
-    seen = project("run", "--seed", "1", "--budget", "quick", "-n", workers, "-k", selected, *options)
+    project.audits(
+        AUDITS
+        + UNDECIDED
+        + AUDITS.partition("@audit()\ndef holds")[2].join(("@audit()\ndef fine", ""))
+    )
+    seen = project(
+        "run",
+        "--seed",
+        "1",
+        "--budget",
+        "quick",
+        "-n",
+        workers,
+        "-k",
+        selected,
+        *options,
+    )
     see(
         f"run -k '{selected}' {' '.join(options)}".strip(),
         f"exit code {code}",
@@ -157,11 +194,19 @@ def test_stopping_at_the_first_finding_and_going_on(three, workers, see):
     assert len(rest.record["results"]) == 3
     again = three.run("-n", workers, "--last-failed")
     failed = [r["id"].rpartition("::")[2] for r in again.record["results"]]
-    see("--last-failed after 2 findings of 3", "first, second", ", ".join(failed), workers=workers)
+    see(
+        "--last-failed after 2 findings of 3",
+        "first, second",
+        ", ".join(failed),
+        workers=workers,
+    )
     assert failed == ["first", "second"]
 
 
-@pytest.mark.parametrize(("option", "shown"), [("-q", "2 audits, no summary"), ("-v", "3 audits, what they print")])
+@pytest.mark.parametrize(
+    ("option", "shown"),
+    [("-q", "2 audits, no summary"), ("-v", "3 audits, what they print")],
+)
 def test_less_and_more_is_printed(three, option, shown, workers, see):
     seen = three("run", "--seed", "1", "--budget", "quick", "-n", workers, option)
     audits = sum(f"::{name}  " in seen.out for name in ("first", "second", "holds"))
@@ -184,15 +229,27 @@ print(*[name for name in ("scipy.stats", "auditdp.bounds", "sklearn", "matplotli
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--version",), ("--help",), ("list",), ("account", "gaussian", "--sigma", "2", "--delta", "1e-5")],
+    [
+        ("--version",),
+        ("--help",),
+        ("list",),
+        ("account", "gaussian", "--sigma", "2", "--delta", "1e-5"),
+    ],
     ids=" ".join,
 )
 def test_starting_up_costs_little(three, arguments, see):
     """CPU seconds of the command itself, the least of three times, and of an empty loop, which shows how busy it is here."""
     loop = [sys.executable, "-c", "for _ in range(10_000_000): pass"]
-    least, steps = (min(cpu_seconds(three.root, command) for _ in range(3)) for command in ([SCRIPT, *arguments], loop))
+    least, steps = (
+        min(cpu_seconds(three.root, command) for _ in range(3))
+        for command in ([SCRIPT, *arguments], loop)
+    )
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, *arguments], cwd=three.root, env=environment(), capture_output=True, text=True
+        [sys.executable, "-c", LOADED, *arguments],
+        cwd=three.root,
+        env=environment(),
+        capture_output=True,
+        text=True,
     )
     see(
         f"start-up of {arguments[0]}",
@@ -205,7 +262,9 @@ def test_starting_up_costs_little(three, arguments, see):
 
 def cpu_seconds(folder, command) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=True)
+    subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, check=True
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -235,10 +294,18 @@ print(found.verdict, early.verdict, early.interrupted, 0 < early.calls < 50_000)
 def test_a_check_raises_on_no_finding_and_keeps_what_it_has(project, see):
     project.write("notebook.py", CHECK)
     done = subprocess.run(
-        [sys.executable, "notebook.py"], cwd=project.root, env=environment(), capture_output=True, text=True
+        [sys.executable, "notebook.py"],
+        cwd=project.root,
+        env=environment(),
+        capture_output=True,
+        text=True,
     )
     seen = done.stdout.strip()
-    see("auditdp.check of a false claim", "VIOLATED, and no exception", seen.partition(" ")[0])
+    see(
+        "auditdp.check of a false claim",
+        "VIOLATED, and no exception",
+        seen.partition(" ")[0],
+    )
     see(
         "an interrupt of auditdp.check",
         "keeps what there is",

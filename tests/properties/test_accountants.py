@@ -40,8 +40,17 @@ factors = st.floats(1.0, 3.0)
 SLACK = 1 + 4 * ROUNDED_UP
 
 EQUAL = (OptimalComposition, BasicComposition, AdvancedComposition, KairouzCorollary)
-TOP_K = (TopKPure, TopKAdvanced, TopKDurfeeRogers, TopKBoundedRange, TopKZCDP, TopKOptimalComposition)
-compositions = st.builds(lambda kind, *rest: kind(*rest), st.sampled_from(EQUAL), each, own, counts)
+TOP_K = (
+    TopKPure,
+    TopKAdvanced,
+    TopKDurfeeRogers,
+    TopKBoundedRange,
+    TopKZCDP,
+    TopKOptimalComposition,
+)
+compositions = st.builds(
+    lambda kind, *rest: kind(*rest), st.sampled_from(EQUAL), each, own, counts
+)
 selections = st.one_of(
     st.builds(lambda kind, *rest: kind(*rest), st.sampled_from(TOP_K), counts, each),
     st.builds(TopKNonAdaptive, st.integers(1, 60), each),
@@ -79,7 +88,9 @@ def test_epsilon_falls_in_delta(accountant, one, other):
 
 
 @given(accountants, targets)
-def test_an_upper_conversion_and_back_is_never_optimistic_and_a_lower_one_never_pessimistic(accountant, delta):
+def test_an_upper_conversion_and_back_is_never_optimistic_and_a_lower_one_never_pessimistic(
+    accountant, delta
+):
     epsilon = accountant.epsilon_at(delta)
     assume(0 < epsilon < math.inf)
     if accountant.soundness is Soundness.LOWER:
@@ -105,18 +116,31 @@ def test_composition_grows_in_every_argument(accountant, share, factor):
 def test_selection_grows_in_every_argument(accountant, share, factor):
     epsilon, kind = share * scale(accountant), type(accountant)
     here = accountant.delta_at(epsilon)
-    assert here <= kind(accountant.count, accountant.eta * factor).delta_at(epsilon) * SLACK
+    assert (
+        here
+        <= kind(accountant.count, accountant.eta * factor).delta_at(epsilon) * SLACK
+    )
     assert here <= kind(accountant.count + 1, accountant.eta).delta_at(epsilon) * SLACK
 
 
 @given(each, each, counts, shares, factors)
-def test_the_gaussian_grows_with_sensitivity_and_count_and_falls_with_sigma(sigma, sensitivity, count, share, factor):
+def test_the_gaussian_grows_with_sensitivity_and_count_and_falls_with_sigma(
+    sigma, sensitivity, count, share, factor
+):
     accountant = GaussianCurve(sigma, sensitivity, count)
     epsilon = share * scale(accountant)
     here = accountant.delta_at(epsilon)
-    assert GaussianCurve(sigma * factor, sensitivity, count).delta_at(epsilon) <= here * SLACK
-    assert here <= GaussianCurve(sigma, sensitivity * factor, count).delta_at(epsilon) * SLACK
-    assert here <= GaussianCurve(sigma, sensitivity, count + 1).delta_at(epsilon) * SLACK
+    assert (
+        GaussianCurve(sigma * factor, sensitivity, count).delta_at(epsilon)
+        <= here * SLACK
+    )
+    assert (
+        here
+        <= GaussianCurve(sigma, sensitivity * factor, count).delta_at(epsilon) * SLACK
+    )
+    assert (
+        here <= GaussianCurve(sigma, sensitivity, count + 1).delta_at(epsilon) * SLACK
+    )
 
 
 @given(each, factors, shares)
@@ -128,33 +152,50 @@ def test_zcdp_grows_in_rho(rho, factor, share):
 @given(unequal, st.tuples(each, own), shares)
 def test_composition_never_costs_less_than_its_parts(accountant, extra, share):
     epsilon = share * scale(accountant)
-    more = HeterogeneousComposition((*accountant.epsilons, extra[0]), (*accountant.deltas, extra[1]))
+    more = HeterogeneousComposition(
+        (*accountant.epsilons, extra[0]), (*accountant.deltas, extra[1])
+    )
     assert more.delta_at(epsilon) * SLACK >= accountant.delta_at(epsilon)
-    assert more.delta_at(epsilon) * SLACK >= OptimalComposition(*extra, 1).delta_at(epsilon)
+    assert more.delta_at(epsilon) * SLACK >= OptimalComposition(*extra, 1).delta_at(
+        epsilon
+    )
 
 
 @given(each, own, st.integers(2, 12), shares, st.floats(1e-9, 1e-3))
 def test_unequal_parts_are_between_equal_ones(epsilon, delta, count, share, apart):
     """One part a little larger: the sum over two groups of losses against the closed form of either."""
     larger = epsilon * (1 + apart)
-    mixed = HeterogeneousComposition((epsilon,) * (count - 1) + (larger,), (delta,) * count)
+    mixed = HeterogeneousComposition(
+        (epsilon,) * (count - 1) + (larger,), (delta,) * count
+    )
     at = share * count * epsilon
-    assert OptimalComposition(epsilon, delta, count).delta_at(at) <= mixed.delta_at(at) * SLACK
-    assert mixed.delta_at(at) <= OptimalComposition(larger, delta, count).delta_at(at) * SLACK
+    assert (
+        OptimalComposition(epsilon, delta, count).delta_at(at)
+        <= mixed.delta_at(at) * SLACK
+    )
+    assert (
+        mixed.delta_at(at)
+        <= OptimalComposition(larger, delta, count).delta_at(at) * SLACK
+    )
 
 
 @given(each, own, st.integers(1, 60) | st.just(300), shares)
 def test_equal_parts_are_the_closed_form(epsilon, delta, count, share):
     at = share * count * epsilon
     mixed = HeterogeneousComposition((epsilon,) * count, (delta,) * count)
-    assert mixed.delta_at(at) == pytest.approx(OptimalComposition(epsilon, delta, count).delta_at(at), rel=1e-12)
+    assert mixed.delta_at(at) == pytest.approx(
+        OptimalComposition(epsilon, delta, count).delta_at(at), rel=1e-12
+    )
 
 
 @given(each, own, counts, shares)
 def test_every_theorem_lies_above_the_optimum(epsilon, delta, count, share):
     optimum = OptimalComposition(epsilon, delta, count)
     at = share * scale(optimum)
-    assert all(kind(epsilon, delta, count).delta_at(at) * SLACK >= optimum.delta_at(at) for kind in EQUAL)
+    assert all(
+        kind(epsilon, delta, count).delta_at(at) * SLACK >= optimum.delta_at(at)
+        for kind in EQUAL
+    )
 
 
 @given(st.integers(1, 60) | st.just(1000), each, shares)
@@ -167,18 +208,30 @@ def test_every_analysis_of_selections_lies_above_the_lower_bound(count, eta, sha
 @given(st.floats(0.01, 0.9), targets, counts)
 def test_the_corollary_holds_where_it_is_stated(epsilon, delta, count):
     """Corollary 4.1 of Kairouz, Oh & Viswanath on (0, .9] and (0, 1], by the optimum of Theorem 3.3."""
-    assert OptimalComposition(*corollary_budget(epsilon, delta, count), count).delta_at(epsilon) <= delta
+    assert (
+        OptimalComposition(*corollary_budget(epsilon, delta, count), count).delta_at(
+            epsilon
+        )
+        <= delta
+    )
 
 
 @given(st.floats(1e-3, 1.0), st.floats(-15, -1e-3).map(lambda x: 10**x))
 def test_the_classic_gaussian_is_private_enough_up_to_one(epsilon, delta):
-    assert GaussianCurve(ClassicGaussian.sigma_for(epsilon, delta)).delta_at(epsilon) <= delta
+    assert (
+        GaussianCurve(ClassicGaussian.sigma_for(epsilon, delta)).delta_at(epsilon)
+        <= delta
+    )
 
 
 @given(st.floats(-3, 2).map(lambda x: 10**x), targets)
 def test_the_least_sigma_spends_exactly_what_it_may(epsilon, delta):
     sigma = GaussianCurve.sigma_for(epsilon, delta)
-    assert GaussianCurve(sigma).delta_at(epsilon) <= delta < GaussianCurve(sigma * (1 - 1e-9)).delta_at(epsilon)
+    assert (
+        GaussianCurve(sigma).delta_at(epsilon)
+        <= delta
+        < GaussianCurve(sigma * (1 - 1e-9)).delta_at(epsilon)
+    )
 
 
 @st.composite
@@ -190,23 +243,43 @@ def neighbours(draw):
     base = [draw(st.floats(-4, 4)) for _ in range(n)]
     monotone = draw(st.booleans())
     moves = [draw(st.sampled_from([-1, 1]) | st.floats(-1, 1)) for _ in range(n)]
-    other = [b + change * (abs(m) if monotone else m) for b, m in zip(base, moves, strict=True)]
-    return base, other, k, (1 if monotone else 2) * change * (1 + 1e-12)  # scores are rounded to doubles
+    other = [
+        b + change * (abs(m) if monotone else m)
+        for b, m in zip(base, moves, strict=True)
+    ]
+    return (
+        base,
+        other,
+        k,
+        (1 if monotone else 2) * change * (1 + 1e-12),
+    )  # scores are rounded to doubles
 
 
 @given(neighbours(), st.floats(0, 1), st.booleans(), st.booleans())
-def test_no_upper_bound_lies_below_the_exact_curve_of_any_pair(case, share, ordered, swapped):
+def test_no_upper_bound_lies_below_the_exact_curve_of_any_pair(
+    case, share, ordered, swapped
+):
     base, other, k, eta = case
     law = plackett_luce if ordered else unordered_top_k
     p, q = law(base, k), law(other, k)
     p, q = (q, p) if swapped else (p, q)
     with precision():
-        loss = max(float((a / b).log().mid()) for a, b in zip(p.balls, q.balls, strict=True))
+        loss = max(
+            float((a / b).log().mid()) for a, b in zip(p.balls, q.balls, strict=True)
+        )
         at = share * max(loss, 0.0)
-        exact = sum(((a - arb(at).exp() * b).max(arb(0)) for a, b in zip(p.balls, q.balls, strict=True)), arb(0))
+        exact = sum(
+            (
+                (a - arb(at).exp() * b).max(arb(0))
+                for a, b in zip(p.balls, q.balls, strict=True)
+            ),
+            arb(0),
+        )
     assert loss <= k * eta
     for kind in TOP_K:
-        assert kind(k, eta).delta_at(at) >= float(exact.lower()) * (1 - 1e-15), kind.__name__
+        assert kind(k, eta).delta_at(at) >= float(exact.lower()) * (1 - 1e-15), (
+            kind.__name__
+        )
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=5), st.data())

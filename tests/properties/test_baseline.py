@@ -12,7 +12,9 @@ from auditdp.record.results import Verdict
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 SHORT = st.floats(0.01, 99).map(lambda value: float(f"{value:.2g}"))
 BOUND = st.none() | SHORT
-HOLDING = st.sampled_from([Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.SKIPPED, Verdict.INCONCLUSIVE])
+HOLDING = st.sampled_from(
+    [Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.SKIPPED, Verdict.INCONCLUSIVE]
+)
 ENTRIES = st.builds(
     Entry,
     id=TEXT,
@@ -23,10 +25,13 @@ ENTRIES = st.builds(
     controls=st.lists(TEXT, unique=True).map(tuple),
     calls=st.integers(0, 10**9),
     bounds=st.tuples(BOUND, BOUND),
-    numbers=st.lists(st.floats(0, 99).map(lambda value: float(f"{value:.9g}"))).map(tuple),
+    numbers=st.lists(st.floats(0, 99).map(lambda value: float(f"{value:.9g}"))).map(
+        tuple
+    ),
     counted=st.none() | st.tuples(SHORT, SHORT),
     told_apart=st.none() | st.tuples(SHORT, SHORT),
-    accepted=st.none() | st.builds(Accepted, TEXT.filter(str.strip), st.none() | st.dates()),
+    accepted=st.none()
+    | st.builds(Accepted, TEXT.filter(str.strip), st.none() | st.dates()),
 )
 
 

@@ -10,7 +10,9 @@ from auditdp.bounds.bound_levels import highest_chain, highest_rejected, smalles
 from auditdp.bounds.one_run import curve_refuted
 from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
 
-CURVES = st.one_of(st.builds(EpsilonDelta, st.sampled_from([0.0, 1e-5, 0.1])), st.just(Gaussian()))
+CURVES = st.one_of(
+    st.builds(EpsilonDelta, st.sampled_from([0.0, 1e-5, 0.1])), st.just(Gaussian())
+)
 LEVELS = st.floats(0, 5)
 SHARES = st.floats(0.001, 0.999)
 
@@ -37,7 +39,10 @@ def test_claims_are_nested_and_curves_concave_and_symmetric(curve, level, more, 
     low, high = sorted((a, b))
     assert curve.most(low, level) <= curve.most(high, level) + 1e-12
     assert curve.most(a, level) <= curve.most(a, level + more) + 1e-12
-    assert curve.most((a + b) / 2, level) >= (curve.most(a, level) + curve.most(b, level)) / 2 - 1e-12
+    assert (
+        curve.most((a + b) / 2, level)
+        >= (curve.most(a, level) + curve.most(b, level)) / 2 - 1e-12
+    )
     # Exchanging the inputs and taking the complement gives the same curve: F(1 - F(q)) = 1 - q where F(q) < 1.
     if curve.most(a, level) < 1 - 1e-6 and a > curve.delta:
         assert curve.most(1 - curve.most(a, level), level) >= 1 - a - 1e-6
@@ -47,7 +52,9 @@ COUNTS = st.tuples(st.integers(1, 39), st.integers(1, 39))
 
 
 @settings(max_examples=5)  # the exact method takes a fifth of a second
-@given(COUNTS, st.sampled_from(["exact", "clopper-pearson"]), st.sampled_from([0.0, 0.05]))
+@given(
+    COUNTS, st.sampled_from(["exact", "clopper-pearson"]), st.sampled_from([0.0, 0.05])
+)
 def test_bounds_from_counts_grow_with_the_evidence(counts, method, delta):
     first, second = counts
     options = {"method": method, "delta": delta}
@@ -55,11 +62,21 @@ def test_bounds_from_counts_grow_with_the_evidence(counts, method, delta):
     # The exact bound is a chain over a grid of ratio 1 + 0.2/sqrt(80), of which it may lose one step.
     assert from_counts(first + 1, 40, second, 40, **options).lower >= found / 1.023
     assert from_counts(first, 40, second - 1, 40, **options).lower >= found / 1.023
-    assert from_counts(first, 40, second, 40, alpha=0.2, **options).lower >= found / 1.023
+    assert (
+        from_counts(first, 40, second, 40, alpha=0.2, **options).lower >= found / 1.023
+    )
 
 
-@given(st.integers(0, 60), st.integers(1, 60), st.integers(0, 30), st.sampled_from([0.0, 1e-3]), st.data())
-def test_bounds_from_guesses_grow_with_the_evidence(correct, guesses, unguessed, delta, data):
+@given(
+    st.integers(0, 60),
+    st.integers(1, 60),
+    st.integers(0, 30),
+    st.sampled_from([0.0, 1e-3]),
+    st.data(),
+)
+def test_bounds_from_guesses_grow_with_the_evidence(
+    correct, guesses, unguessed, delta, data
+):
     correct = min(correct, guesses)
     method = data.draw(st.sampled_from(methods("guesses", delta=delta)))
     options = {"method": method, "delta": delta, "canaries": guesses + unguessed}
@@ -69,14 +86,28 @@ def test_bounds_from_guesses_grow_with_the_evidence(correct, guesses, unguessed,
         assert from_guesses(correct + 1, guesses, **options).lower >= found - 1e-9
 
 
-@given(st.integers(1, 40), st.integers(1, 40), CURVES, SHARES, st.floats(1, 3), LEVELS, LEVELS)
-def test_the_recursion_is_monotone_in_alpha_and_level(correct, guesses, curve, alpha, factor, level, more):
+@given(
+    st.integers(1, 40),
+    st.integers(1, 40),
+    CURVES,
+    SHARES,
+    st.floats(1, 3),
+    LEVELS,
+    LEVELS,
+)
+def test_the_recursion_is_monotone_in_alpha_and_level(
+    correct, guesses, curve, alpha, factor, level, more
+):
     correct = min(correct, guesses)
     refuted = curve_refuted(correct, guesses, guesses, curve, level, alpha)[0]
     if refuted:
-        assert curve_refuted(correct, guesses, guesses, curve, level, min(1.0, alpha * factor))[0]
+        assert curve_refuted(
+            correct, guesses, guesses, curve, level, min(1.0, alpha * factor)
+        )[0]
     else:
-        assert not curve_refuted(correct, guesses, guesses, curve, level + more, alpha * (1 - 1e-9))[0]
+        assert not curve_refuted(
+            correct, guesses, guesses, curve, level + more, alpha * (1 - 1e-9)
+        )[0]
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["scan", "dkw"]))
@@ -86,9 +117,9 @@ def test_only_the_order_of_the_scores_matters(seed, method):
     scores = labels + rng.integers(-3, 4, 60)
     rows = rng.permutation(60)
     found = from_scores(scores, labels, design="coin", method=method).lower
-    assert from_scores(np.exp(scores[rows] / 2), labels[rows], design="coin", method=method).lower == pytest.approx(
-        found
-    )
+    assert from_scores(
+        np.exp(scores[rows] / 2), labels[rows], design="coin", method=method
+    ).lower == pytest.approx(found)
 
 
 @given(
@@ -131,7 +162,11 @@ def test_a_chain_ends_below_the_first_level_that_stands(standing, claim):
 
     found = highest_chain(p_value, lambda level: 1.0, alpha=0.05, claim=claim, n=100)
     assert asked == sorted(asked)
-    expected = asked[min(standing) - 1] if standing and min(standing) > 0 else (0.0 if standing else asked[-1])
+    expected = (
+        asked[min(standing) - 1]
+        if standing and min(standing) > 0
+        else (0.0 if standing else asked[-1])
+    )
     assert found == expected
     if not standing:
         assert claim in asked

@@ -30,7 +30,9 @@ from mechanisms.classic import (
     PrefixSum,
 )
 
-vectors = st.lists(st.integers(-4, 4), min_size=1, max_size=5).map(lambda x: np.array(x, float))
+vectors = st.lists(st.integers(-4, 4), min_size=1, max_size=5).map(
+    lambda x: np.array(x, float)
+)
 seeds = st.integers(0, 2**32 - 1)
 SPARSE = [SVT1(1.0, 2), SVT2(1.0, 2), SVT4(1.0), SVT5(1.0), SVT6(1.0)]
 BOUNDED = [
@@ -68,22 +70,35 @@ def test_numbers_are_released_exactly_where_an_answer_was_above(data, seed):
         message, numbers = np.split(mechanism(data, 20, rng=rng), 2, axis=1)
         assert (np.isnan(numbers) == (message != 1)).all()
         assert np.isin(message, (-1, 0, 1)).all()
-        assert np.isfinite(mechanism.log_prob(np.hstack([message, numbers]), data)).all()
+        assert np.isfinite(
+            mechanism.log_prob(np.hstack([message, numbers]), data)
+        ).all()
 
 
 @given(vectors, st.integers(-3, 3), seeds)
 def test_noise_that_is_added_moves_with_the_answers(data, shift, seed):
-    for mechanism in (NoisyHistogram1(0.5), NoisyHistogram2(0.5), Gaussian(1.0, 1e-3), NoisyMax3(0.5), NoisyMax4(0.5)):
+    for mechanism in (
+        NoisyHistogram1(0.5),
+        NoisyHistogram2(0.5),
+        Gaussian(1.0, 1e-3),
+        NoisyMax3(0.5),
+        NoisyMax4(0.5),
+    ):
         here = mechanism(data, 5, rng=np.random.default_rng(seed))
         there = mechanism(data + shift, 5, rng=np.random.default_rng(seed))
         assert there == pytest.approx(here + shift, abs=1e-9)
-        assert mechanism.log_prob(there, data + shift) == pytest.approx(mechanism.log_prob(here, data), abs=1e-8)
+        assert mechanism.log_prob(there, data + shift) == pytest.approx(
+            mechanism.log_prob(here, data), abs=1e-8
+        )
 
 
 @given(vectors, st.integers(-3, 3))
 def test_selections_do_not_see_a_common_shift(data, shift):
     for mechanism in (NoisyMax1(0.5), NoisyMax2(0.5), ExponentialMechanism(0.5)):
-        here, there = mechanism.distribution(data).floats, mechanism.distribution(data + shift).floats
+        here, there = (
+            mechanism.distribution(data).floats,
+            mechanism.distribution(data + shift).floats,
+        )
         assert there == pytest.approx(here, rel=1e-12)
 
 
@@ -100,7 +115,9 @@ def test_prefix_sums_are_sums(data, seed):
     sums = PrefixSum(0.5)(data, 4, rng=np.random.default_rng(seed))
     counts = NoisyHistogram1(0.5)(data, 4, rng=np.random.default_rng(seed))
     assert sums == pytest.approx(np.cumsum(counts, axis=1), abs=1e-9)
-    assert PrefixSum(0.5).log_prob(sums, data) == pytest.approx(NoisyHistogram1(0.5).log_prob(counts, data), abs=1e-9)
+    assert PrefixSum(0.5).log_prob(sums, data) == pytest.approx(
+        NoisyHistogram1(0.5).log_prob(counts, data), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +128,9 @@ def test_prefix_sums_are_sums(data, seed):
 def test_proved_bounds_hold(mechanism, bound, change):
     @given(QueryAnswers(4, change, shortest=1).strategy())
     def holds(pair):
-        loss = pair_loss(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
+        loss = pair_loss(
+            mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour)
+        )
         assert loss.upper <= bound * (1 + 1e-12)
 
     holds()
@@ -120,14 +139,27 @@ def test_proved_bounds_hold(mechanism, bound, change):
 @given(QueryAnswers(5, "all", shortest=1).strategy())
 def test_additive_noise_costs_the_change_of_the_query(pair):
     for mechanism in (NoisyHistogram1(0.5), PrefixSum(0.5), LaplaceSum(0.5)):
-        change = np.abs(mechanism.query(pair.data) - mechanism.query(pair.neighbour)).sum()
-        loss = laplace_loss(*map(capabilities(mechanism).law, (pair.data, pair.neighbour)))
+        change = np.abs(
+            mechanism.query(pair.data) - mechanism.query(pair.neighbour)
+        ).sum()
+        loss = laplace_loss(
+            *map(capabilities(mechanism).law, (pair.data, pair.neighbour))
+        )
         assert loss.upper == pytest.approx(change / 2.0, rel=1e-12)
 
 
-@given(st.floats(-1e4, 1e4), st.floats(0.01, 100), st.sampled_from(["float32", "float64"]), seeds, st.integers(-40, 40))
+@given(
+    st.floats(-1e4, 1e4),
+    st.floats(0.01, 100),
+    st.sampled_from(["float32", "float64"]),
+    seeds,
+    st.integers(-40, 40),
+)
 def test_own_outputs_are_always_possible(answer, epsilon, precision, seed, magnitude):
-    mechanism, data = NaiveLaplace(epsilon, precision), np.array([answer * 2.0**magnitude])
+    mechanism, data = (
+        NaiveLaplace(epsilon, precision),
+        np.array([answer * 2.0**magnitude]),
+    )
     outputs = mechanism(data, 300, rng=np.random.default_rng(seed))
     assert outputs.dtype == precision
     assert mechanism.possible(outputs, data).all()
@@ -138,7 +170,10 @@ def test_the_ends_of_the_lattice_are_possible(epsilon, precision):
     """The smallest and the largest uniform numbers, where the windows of ``possible`` are cut off."""
     mechanism = NaiveLaplace(epsilon, precision)
     kind = np.dtype(precision).type
-    v = np.concatenate([np.arange(1, 40), 2.0**mechanism.bits - np.arange(40)]) / 2.0**mechanism.bits
+    v = (
+        np.concatenate([np.arange(1, 40), 2.0**mechanism.bits - np.arange(40)])
+        / 2.0**mechanism.bits
+    )
     noise = (kind(1) / kind(epsilon)) * -np.log(v.astype(kind))
     for answer in (0.0, 1.0, -0.3):
         outputs = np.concatenate([kind(answer) + noise, kind(answer) - noise])

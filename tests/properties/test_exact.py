@@ -35,7 +35,12 @@ def exact_epsilon(p, q):
 
 def exact_delta(p, q, epsilon):
     e = Fraction(math.exp(epsilon))
-    return float(max(sum(max(a - e * b, Fraction(0)) for a, b in zip(x, y, strict=True)) for x, y in ((p, q), (q, p))))
+    return float(
+        max(
+            sum(max(a - e * b, Fraction(0)) for a, b in zip(x, y, strict=True))
+            for x, y in ((p, q), (q, p))
+        )
+    )
 
 
 def finite(law):
@@ -68,15 +73,25 @@ def test_epsilon_is_the_largest_log_ratio(p, q):
 @given(laws, laws, levels)
 def test_delta_is_the_hockey_stick_of_the_worse_order(p, q, epsilon):
     loss = pair_loss(finite(p), finite(q), epsilon=epsilon)
-    assert float(loss.delta.mid()) == pytest.approx(exact_delta(p, q, epsilon), abs=1e-12)
+    assert float(loss.delta.mid()) == pytest.approx(
+        exact_delta(p, q, epsilon), abs=1e-12
+    )
 
 
 @given(laws, laws, st.floats(1e-9, 0.999))
-def test_the_epsilon_needed_for_a_delta_is_where_the_hockey_stick_comes_down_to_it(p, q, delta):
+def test_the_epsilon_needed_for_a_delta_is_where_the_hockey_stick_comes_down_to_it(
+    p, q, delta
+):
     lower, upper = pair_loss(finite(p), finite(q), delta=delta).needed
     if upper == math.inf:
         assert lower == math.inf
-        assert max(sum(a for a, b in zip(*order, strict=True) if b == 0) for order in ((p, q), (q, p))) > delta
+        assert (
+            max(
+                sum(a for a, b in zip(*order, strict=True) if b == 0)
+                for order in ((p, q), (q, p))
+            )
+            > delta
+        )
         return
     assert upper - lower <= 1e-9 * (1 + upper)
     assert exact_delta(p, q, upper) <= delta + 1e-12
@@ -87,14 +102,18 @@ def test_the_epsilon_needed_for_a_delta_is_where_the_hockey_stick_comes_down_to_
 def test_the_sorted_curve_is_the_hockey_stick_at_every_point(p, q, epsilons):
     curve = delta_curve(finite(p), finite(q), np.array(epsilons))
     assert [epsilon for epsilon, _ in curve] == epsilons
-    assert [d for _, d in curve] == pytest.approx([exact_delta(p, q, epsilon) for epsilon in epsilons], abs=1e-9)
+    assert [d for _, d in curve] == pytest.approx(
+        [exact_delta(p, q, epsilon) for epsilon in epsilons], abs=1e-9
+    )
 
 
 @given(laws, laws, levels)
 def test_a_pure_claim_is_decided_wherever_it_is_not_tight(p, q, level):
     truth = exact_epsilon(p, q)
     assume(abs(truth - level) > 1e-9)
-    assert verdict(p, q, PureDP(level)) is (Verdict.CERTIFIED if truth < level else Verdict.VIOLATED)
+    assert verdict(p, q, PureDP(level)) is (
+        Verdict.CERTIFIED if truth < level else Verdict.VIOLATED
+    )
 
 
 @given(laws, laws, levels, st.floats(0.0, 0.9))
@@ -102,7 +121,9 @@ def test_an_approximate_claim_is_decided_wherever_it_is_not_tight(p, q, level, d
     truth = exact_delta(p, q, level) if delta else exact_epsilon(p, q)
     bound = delta or level
     assume(abs(truth - bound) > 1e-9)
-    assert verdict(p, q, ApproxDP(level, delta)) is (Verdict.CERTIFIED if truth < bound else Verdict.VIOLATED)
+    assert verdict(p, q, ApproxDP(level, delta)) is (
+        Verdict.CERTIFIED if truth < bound else Verdict.VIOLATED
+    )
 
 
 @st.composite
@@ -118,7 +139,9 @@ def wrapped(draw):
 
 
 @given(wrapped(), wrapped(), levels, st.sampled_from([0.0, 0.01, 0.2]))
-def test_balls_never_certify_what_is_false_nor_violate_what_is_true(one, other, level, delta):
+def test_balls_never_certify_what_is_false_nor_violate_what_is_true(
+    one, other, level, delta
+):
     """The true laws lie in the balls, so whatever is said of the balls must be true of them."""
     (p, p_balls), (q, q_balls) = one, other
     claim = ApproxDP(level, delta)
@@ -143,7 +166,10 @@ def test_the_bounds_of_balls_enclose_the_truth(one, other):
 
 
 def softmax(law):
-    scores = [math.log(p.numerator) - math.log(p.denominator) + 1e5 if p else -math.inf for p in law]
+    scores = [
+        math.log(p.numerator) - math.log(p.denominator) + 1e5 if p else -math.inf
+        for p in law
+    ]
     weights = [math.exp(score - max(scores)) for score in scores]
     return [weight / sum(weights) for weight in weights]
 
@@ -167,14 +193,23 @@ def single(law):
     return list(np.array(law, dtype=np.float32))
 
 
-FORMULAS = [lambda law: list(map(float, law)), softmax, differences, rest, mixed, single]
+FORMULAS = [
+    lambda law: list(map(float, law)),
+    softmax,
+    differences,
+    rest,
+    mixed,
+    single,
+]
 
 
 @st.composite
 def skewed(draw):
     """A law with masses down to 1e-330, which is no double."""
     powers = st.sampled_from([0, 0, 0, 1, 3, 9, 11, 13, 17, 300, 330])
-    weights = [Fraction(draw(st.integers(0, 30)), 10 ** draw(powers)) for _ in range(SIZE)]
+    weights = [
+        Fraction(draw(st.integers(0, 30)), 10 ** draw(powers)) for _ in range(SIZE)
+    ]
     assume(sum(weights))
     return [w / sum(weights) for w in weights]
 
@@ -183,26 +218,55 @@ def log(x):
     return math.log(x.numerator) - math.log(x.denominator)
 
 
-@given(skewed(), skewed(), st.sampled_from(FORMULAS), st.booleans(), st.booleans(), levels, st.data())
-def test_floats_never_certify_what_is_false_nor_violate_what_is_true(p, q, formula, near, dropped, level, data):
+@given(
+    skewed(),
+    skewed(),
+    st.sampled_from(FORMULAS),
+    st.booleans(),
+    st.booleans(),
+    levels,
+    st.data(),
+)
+def test_floats_never_certify_what_is_false_nor_violate_what_is_true(
+    p, q, formula, near, dropped, level, data
+):
     """At the true ε, beside it, and anywhere; the laws are near to each other or not, zeros are listed or dropped."""
     if near:
         q = [a * b for a, b in zip(p, data.draw(laws), strict=True)]
         assume(sum(q))
         q = [x / sum(q) for x in q]
     rows = [(a, b) for a, b in zip(p, q, strict=True) if a or b]
-    truth = math.inf if any(not a or not b for a, b in rows) else max(abs(log(a) - log(b)) for a, b in rows)
+    truth = (
+        math.inf
+        if any(not a or not b for a, b in rows)
+        else max(abs(log(a) - log(b)) for a, b in rows)
+    )
     if 0 < truth < math.inf:
-        level = truth * data.draw(st.sampled_from([1.0, 1 + 1e-13, 1 - 1e-13, 1 + 1e-9, 1 - 1e-9, 1.001, 0.999, 0.5]))
+        level = truth * data.draw(
+            st.sampled_from(
+                [1.0, 1 + 1e-13, 1 - 1e-13, 1 + 1e-9, 1 - 1e-9, 1.001, 0.999, 0.5]
+            )
+        )
     stated = [formula(law) for law in (p, q)]
     kept = [[k for k, x in enumerate(law) if x or not dropped] for law in stated]
     try:
-        finite_laws = [FiniteLaw(np.array(at), [law[k] for k in at]) for at, law in zip(kept, stated, strict=True)]
+        finite_laws = [
+            FiniteLaw(np.array(at), [law[k] for k in at])
+            for at, law in zip(kept, stated, strict=True)
+        ]
     except MechanismError:  # the floats of single precision are too far off
         return
-    for delta in (0.0, data.draw(st.sampled_from([1e-12, 1e-6, 0.01]))) if level < LARGEST_EXPONENT else (0.0,):
-        message = exact_evidence(Laws(*finite_laws), ApproxDP(level, delta), AnyValues((0, 1))).verdict
-        holds = exact_delta(p, q, level) <= delta if delta else truth <= level * (1 + 1e-12)
+    for delta in (
+        (0.0, data.draw(st.sampled_from([1e-12, 1e-6, 0.01])))
+        if level < LARGEST_EXPONENT
+        else (0.0,)
+    ):
+        message = exact_evidence(
+            Laws(*finite_laws), ApproxDP(level, delta), AnyValues((0, 1))
+        ).verdict
+        holds = (
+            exact_delta(p, q, level) <= delta if delta else truth <= level * (1 + 1e-12)
+        )
         if message is Verdict.VIOLATED:
             assert not holds
         if message is Verdict.CERTIFIED and not dropped:

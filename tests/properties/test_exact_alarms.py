@@ -17,7 +17,11 @@ SLOW = ("envelopes with their laws", "graphs up to the order of nodes")
 @pytest.mark.parametrize("verdict", [Verdict.CERTIFIED, Verdict.VIOLATED])
 @pytest.mark.parametrize("name", [name for name in FALSE_ALARMS if name not in SLOW])
 def test_a_wrong_verdict_would_be_counted(name, verdict, monkeypatch):
-    monkeypatch.setattr(false_alarms_exact, "exact_evidence", lambda *_: SimpleNamespace(verdict=verdict))
+    monkeypatch.setattr(
+        false_alarms_exact,
+        "exact_evidence",
+        lambda *_: SimpleNamespace(verdict=verdict),
+    )
     assert 0 < FALSE_ALARMS[name](100, np.random.default_rng(0)) < 100
 
 

@@ -27,7 +27,10 @@ odds = st.floats(-60.0, 60.0) | st.sampled_from([math.inf, -math.inf, 0.0])
 
 
 def bet(wealth, log_odds, coins, leaders=None, *, law=None, pair=0):
-    message = [Forecasts.of_calls(row[None], np.asarray(coins, np.int8), law) for row in np.atleast_2d(log_odds)]
+    message = [
+        Forecasts.of_calls(row[None], np.asarray(coins, np.int8), law)
+        for row in np.atleast_2d(log_odds)
+    ]
     return wealth.bet(message, len(coins), leaders, pair=pair)
 
 
@@ -76,23 +79,38 @@ def reveal_or_respond(epsilon, delta):
     """Probabilities of the four outputs of the extreme pair: bit 1, bit 0, revealed 1, revealed 0, for coins 1 and 0."""
     keep, lose = expit(epsilon), expit(-epsilon)
     rest = 1 - delta
-    return {1: [rest * keep, rest * lose, delta, 0.0], 0: [rest * lose, rest * keep, 0.0, delta]}
+    return {
+        1: [rest * keep, rest * lose, delta, 0.0],
+        0: [rest * lose, rest * keep, 0.0, delta],
+    }
 
 
 def outcomes(epsilon, delta):
     """Return (probability, coin, output) of everything that one call of the extreme pair may give."""
     pair = reveal_or_respond(epsilon, delta)
-    return [(p / 2, coin, y) for coin, law in pair.items() for y, p in enumerate(law) if p > 0]
+    return [
+        (p / 2, coin, y)
+        for coin, law in pair.items()
+        for y, p in enumerate(law)
+        if p > 0
+    ]
 
 
 def some_law(random, most=4):
     """What a forecaster may expect: anything, or nothing."""
     count = random.integers(0, most)
-    return Law(random.normal(size=count) * 3 if random.random() < 0.7 else np.full(count, np.inf), random.random(count))
+    return Law(
+        random.normal(size=count) * 3
+        if random.random() < 0.7
+        else np.full(count, np.inf),
+        random.random(count),
+    )
 
 
 @given(levels, deltas, st.lists(odds, min_size=4, max_size=4), st.integers(0, 10**6))
-def test_no_bet_gains_on_the_extreme_pair_of_an_approximate_claim(epsilon, delta, forecasts, seed):
+def test_no_bet_gains_on_the_extreme_pair_of_an_approximate_claim(
+    epsilon, delta, forecasts, seed
+):
     """Any forecast for each of the four outputs, whatever is expected, by every way of betting and for leaders."""
     law, expected = some_law(np.random.default_rng(seed)), 0.0
     for p, coin, y in outcomes(epsilon, delta):
@@ -107,8 +125,15 @@ def test_no_bet_gains_on_the_extreme_pair_of_an_approximate_claim(epsilon, delta
 @settings(max_examples=20)
 def test_more_delta_than_was_claimed_pays(epsilon, delta, times):
     """By some way of betting, for who is certain of what is revealed and says nothing of the rest."""
-    claim, forecasts, expected = ApproxDP(epsilon, delta / times), [0.0, 0.0, math.inf, -math.inf], 0.0
-    law = Law(np.array([0.0, math.inf, -math.inf]), np.array([1 - delta, delta / 2, delta / 2]))
+    claim, forecasts, expected = (
+        ApproxDP(epsilon, delta / times),
+        [0.0, 0.0, math.inf, -math.inf],
+        0.0,
+    )
+    law = Law(
+        np.array([0.0, math.inf, -math.inf]),
+        np.array([1 - delta, delta / 2, delta / 2]),
+    )
     for p, coin, y in outcomes(epsilon, delta):
         wealth = Wealth(claim)
         bet(wealth, [[forecasts[y]]], [coin], law=law)
@@ -116,7 +141,13 @@ def test_more_delta_than_was_claimed_pays(epsilon, delta, times):
     assert expected.max() > 1
 
 
-CLAIMS = [PureDP(0.5), PureDP(2.0), ApproxDP(1.0, 0.1), ApproxDP(0.2, 0.4), GaussianDP(0.8)]
+CLAIMS = [
+    PureDP(0.5),
+    PureDP(2.0),
+    ApproxDP(1.0, 0.1),
+    ApproxDP(0.2, 0.4),
+    GaussianDP(0.8),
+]
 TRUTHS = [(0.5, 0.0), (2.0, 0.0), (1.0, 0.1), (0.2, 0.4), None]
 
 
@@ -141,7 +172,11 @@ def expected_wealth(claim, possible, seed, grid, *, calls=3, peek=False, pairs=1
     """
     total = 0.0
     for path in itertools.product(possible, repeat=calls):
-        wealth, won, history = Wealth(claim, shares=(1, 1, 1), leader=1.5, levels=grid), None, []
+        wealth, won, history = (
+            Wealth(claim, shares=(1, 1, 1), leader=1.5, levels=grid),
+            None,
+            [],
+        )
         for _, coin, y in path:
             random = np.random.default_rng([seed, *history])
             table = random.normal(size=(3, 4)) * 3
@@ -150,7 +185,9 @@ def expected_wealth(claim, possible, seed, grid, *, calls=3, peek=False, pairs=1
             leaders = None if won is None else np.argmax(won.max(axis=2), axis=0)
             if peek:
                 trial = Wealth(claim, shares=(1, 1, 1), leader=1.5, levels=grid)
-                leaders = np.argmax(bet(trial, table[:, [y]], [coin], law=law).max(axis=2), axis=0)
+                leaders = np.argmax(
+                    bet(trial, table[:, [y]], [coin], law=law).max(axis=2), axis=0
+                )
             new = bet(wealth, table[:, [y]], [coin], leaders, law=law, pair=pair)
             won = new if won is None else new + 0.5 * np.maximum(won, -1e3)
             history += [coin, y]
@@ -165,45 +202,76 @@ def _known_levels(monkeypatch):
 
     def init(self, claim, grid):
         made(self, claim, grid)
-        self._known, self._fixed = known.setdefault((str(claim), tuple(grid.values)), ({}, {}))
+        self._known, self._fixed = known.setdefault(
+            (str(claim), tuple(grid.values)), ({}, {})
+        )
 
     monkeypatch.setattr(Planner, "__init__", init)
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(("claim", "truth"), list(zip(CLAIMS, TRUTHS, strict=True)), ids=map(str, CLAIMS))
+@pytest.mark.parametrize(
+    ("claim", "truth"), list(zip(CLAIMS, TRUTHS, strict=True)), ids=map(str, CLAIMS)
+)
 @pytest.mark.parametrize(("seed", "calls", "pairs"), [(0, 2, 1), (1, 2, 2)])
-def test_whole_games_with_leaders_gain_nothing_at_any_true_level(claim, truth, seed, calls, pairs):
+def test_whole_games_with_leaders_gain_nothing_at_any_true_level(
+    claim, truth, seed, calls, pairs
+):
     """Every coin and output of all calls, played against the true level, those above and the claim's."""
     possible = gaussian_bits(0.8) if truth is None else outcomes(*truth)
     calls += claim.delta == 0
-    grid = level_grid(claim, ratio=2.5) if claim.delta == 0 else claim.level * np.array([0.5, 0.8, 1.0, 1.2, 2.0])
-    with patch.object(module, "STARTS", {0: 0.5, 1: 0.3, 2: 0.2}), patch.object(levels_module, "ANCHORS", 2):
-        expected = expected_wealth(claim, possible, seed, grid, calls=calls, pairs=pairs)
+    grid = (
+        level_grid(claim, ratio=2.5)
+        if claim.delta == 0
+        else claim.level * np.array([0.5, 0.8, 1.0, 1.2, 2.0])
+    )
+    with (
+        patch.object(module, "STARTS", {0: 0.5, 1: 0.3, 2: 0.2}),
+        patch.object(levels_module, "ANCHORS", 2),
+    ):
+        expected = expected_wealth(
+            claim, possible, seed, grid, calls=calls, pairs=pairs
+        )
         assert (expected[grid >= claim.level] <= 1 + 1e-9).all()
 
 
-@pytest.mark.parametrize(("claim", "truth"), [(CLAIMS[3], TRUTHS[3]), (CLAIMS[4], None)], ids=map(str, CLAIMS[3:]))
+@pytest.mark.parametrize(
+    ("claim", "truth"),
+    [(CLAIMS[3], TRUTHS[3]), (CLAIMS[4], None)],
+    ids=map(str, CLAIMS[3:]),
+)
 def test_whole_games_in_batches_of_several_calls_gain_nothing(claim, truth):
     """After a first call, two are bet on at once: bets see both outputs, and plans are those of before."""
     possible = gaussian_bits(0.8) if truth is None else outcomes(*truth)
     grid, total, before = claim.level * np.array([0.7, 1.0, 1.3]), 0.0, 0.0
-    law, message = Law(np.array([-3.0, 1.0, math.inf]), np.ones(3)), np.array([[-3.0], [math.inf]])
+    law, message = (
+        Law(np.array([-3.0, 1.0, math.inf]), np.ones(3)),
+        np.array([[-3.0], [math.inf]]),
+    )
     for (p, one, v), (q, other, w) in itertools.product(possible, repeat=2):
         wealth = Wealth(claim, shares=(1, 1), leader=1.0, levels=grid)
         won = bet(wealth, message, [0], law=law)
         before = np.exp(wealth.log_by_level)
-        table = np.random.default_rng([v, w]).normal(size=(2, 2)) * 3  # by what both calls gave
+        table = (
+            np.random.default_rng([v, w]).normal(size=(2, 2)) * 3
+        )  # by what both calls gave
         bet(wealth, table, [one, other], np.argmax(won.max(axis=2), axis=0), law=law)
         total = total + p * q * np.exp(wealth.log_by_level)
-    assert (total[grid >= claim.level] <= before[grid >= claim.level] * (1 + 1e-9)).all()
+    assert (
+        total[grid >= claim.level] <= before[grid >= claim.level] * (1 + 1e-9)
+    ).all()
 
 
 def test_a_leader_who_peeks_is_found_out():
     """Guards the guard: leaders chosen from the batch they bet on would gain."""
     claim, grid = PureDP(0.5), level_grid(PureDP(0.5), ratio=2.5)
-    with patch.object(module, "STARTS", {0: 1.0}), patch.object(levels_module, "ANCHORS", 2):
-        expected = expected_wealth(claim, outcomes(0.5, 0.0), 0, grid, calls=2, peek=True)
+    with (
+        patch.object(module, "STARTS", {0: 1.0}),
+        patch.object(levels_module, "ANCHORS", 2),
+    ):
+        expected = expected_wealth(
+            claim, outcomes(0.5, 0.0), 0, grid, calls=2, peek=True
+        )
         assert expected[grid == claim.level] > 1.01
 
 
@@ -213,7 +281,10 @@ def test_a_price_that_is_a_thousandth_too_small_is_found_out(monkeypatch):
 
     claim, price = ApproxDP(0.2, 0.4), Region.price
     monkeypatch.setattr(Region, "price", lambda self, pair: price(self, pair) - 1e-3)
-    law, expected = Law(np.array([-math.inf, -0.2, 0.2, math.inf]), np.array([2.0, 1.0, 1.0, 2.0])), 0.0
+    law, expected = (
+        Law(np.array([-math.inf, -0.2, 0.2, math.inf]), np.array([2.0, 1.0, 1.0, 2.0])),
+        0.0,
+    )
     for p, coin, y in outcomes(0.2, 0.4):
         wealth = Wealth(claim)
         bet(wealth, [[[0.25, -0.25, math.inf, -math.inf][y]]], [coin], law=law)
@@ -227,8 +298,13 @@ def test_levels_below_the_claim_are_true_levels_too(delta, seed):
     """A mechanism that is better than claimed: every level from the truth up is fair, those below the claim included."""
     claim, truth = (PureDP(2.0), 0.5) if delta == 0 else (ApproxDP(2.0, delta), 0.5)
     grid = np.array([0.1, 0.25, 0.5, 0.8, 1.2, 2.0, 3.0])
-    with patch.object(module, "STARTS", {0: 0.6, 2: 0.4}), patch.object(levels_module, "ANCHORS", 2):
-        expected = expected_wealth(claim, outcomes(truth, delta), seed, grid, calls=3 if delta == 0 else 2)
+    with (
+        patch.object(module, "STARTS", {0: 0.6, 2: 0.4}),
+        patch.object(levels_module, "ANCHORS", 2),
+    ):
+        expected = expected_wealth(
+            claim, outcomes(truth, delta), seed, grid, calls=3 if delta == 0 else 2
+        )
         assert (expected[grid >= truth] <= 1 + 1e-9).all()
 
 
@@ -238,7 +314,10 @@ def test_levels_below_the_claim_are_true_levels_too(delta, seed):
     st.integers(1, 29),
 )
 def test_splitting_a_batch_of_a_pure_claim_changes_nothing(claim, calls, cut):
-    forecasts, coins = np.array([[message for message, _ in calls]]), [coin for _, coin in calls]
+    forecasts, coins = (
+        np.array([[message for message, _ in calls]]),
+        [coin for _, coin in calls],
+    )
     whole, parts = Wealth(claim), Wealth(claim)
     bet(whole, forecasts, coins)
     cut = min(cut, len(calls) - 1)
@@ -257,5 +336,15 @@ def test_a_smaller_alpha_never_gives_a_larger_bound(claim, calls, one, other):
     wealth = Wealth(claim, leader=1.0, levels=level_grid(claim, ratio=1.3))
     leaders = np.zeros(len(wealth.anchors), int)
     law = Law(np.array([-3.0, 3.0]), np.ones(2))
-    bet(wealth, [[message for message, _ in calls]], [coin for _, coin in calls], leaders, law=law)
-    assert wealth.lower_bound(min(one, other)) <= wealth.lower_bound(max(one, other)) <= wealth.levels[-1]
+    bet(
+        wealth,
+        [[message for message, _ in calls]],
+        [coin for _, coin in calls],
+        leaders,
+        law=law,
+    )
+    assert (
+        wealth.lower_bound(min(one, other))
+        <= wealth.lower_bound(max(one, other))
+        <= wealth.levels[-1]
+    )

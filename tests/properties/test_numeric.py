@@ -51,7 +51,10 @@ def test_outputs_stay_in_their_range(kind, epsilon, values, seed):
 def test_no_two_numbers_lose_more_than_epsilon(kind, epsilon, x, other):
     """Of the exact laws with the deployed doubles, certainly."""
     mechanism = kind(epsilon)
-    assert pair_loss(mechanism.distribution(x), mechanism.distribution(other)).upper <= epsilon
+    assert (
+        pair_loss(mechanism.distribution(x), mechanism.distribution(other)).upper
+        <= epsilon
+    )
 
 
 @given(bounded, budgets, numbers)
@@ -71,7 +74,9 @@ def test_the_opposite_number_has_the_opposite_law(kind, epsilon, x):
 @given(bounded, budgets, numbers)
 def test_log_probabilities_of_outputs_are_finite(kind, epsilon, x):
     mechanism = kind(epsilon)
-    assert np.isfinite(mechanism.log_prob(mechanism(x, 30, rng=np.random.default_rng(0)), x)).all()
+    assert np.isfinite(
+        mechanism.log_prob(mechanism(x, 30, rng=np.random.default_rng(0)), x)
+    ).all()
 
 
 @given(kinds, st.floats(0.01, 8), st.floats(1.01, 3))
@@ -85,7 +90,10 @@ def test_features_that_agree_cost_nothing(kind, epsilon, record, data):
     """Group privacy within a record: two that differ in j of d features lose at most jε/d."""
     d = len(record)
     other = [data.draw(st.one_of(st.just(x), numbers)) for x in record]
-    vector, differing = every_feature(kind, epsilon, d), sum(a != b for a, b in zip(record, other, strict=True))
+    vector, differing = (
+        every_feature(kind, epsilon, d),
+        sum(a != b for a, b in zip(record, other, strict=True)),
+    )
     loss = pair_loss(vector.law(record), vector.law(other))
     assert loss.upper <= differing * vector.one.epsilon + 1e-12
     assert loss.upper <= epsilon
@@ -97,13 +105,20 @@ def test_renaming_the_features_renames_the_output(kind, epsilon, record, data):
     order = data.draw(st.permutations(range(d)))
     vector = NumericVector(kind, epsilon, d, data.draw(st.integers(1, d)))
     law, renamed = vector.law(record), vector.law(np.array(record)[order])
-    found = {tuple(y[order]): p for y, p in zip(law.outcomes, law.probabilities, strict=True)}
-    assert found == {tuple(y): p for y, p in zip(renamed.outcomes, renamed.probabilities, strict=True)}
+    found = {
+        tuple(y[order]): p for y, p in zip(law.outcomes, law.probabilities, strict=True)
+    }
+    assert found == {
+        tuple(y): p
+        for y, p in zip(renamed.outcomes, renamed.probabilities, strict=True)
+    }
 
 
 @given(kinds, st.floats(1e-3, 50), st.integers(1, 40), st.data())
 def test_split_budgets_sum_to_at_most_the_whole(kind, epsilon, dimension, data):
-    vector = NumericVector(kind, epsilon, dimension, data.draw(st.integers(1, dimension)))
+    vector = NumericVector(
+        kind, epsilon, dimension, data.draw(st.integers(1, dimension))
+    )
     assert Fraction(vector.one.epsilon) * vector.chosen <= Fraction(epsilon)
     assert vector.envelope().uses == vector.chosen
 
@@ -111,7 +126,9 @@ def test_split_budgets_sum_to_at_most_the_whole(kind, epsilon, dimension, data):
 @given(kinds, st.integers(1, 6), st.data(), seeds)
 def test_sampled_features_are_as_many_as_asked(kind, dimension, data, seed):
     vector = NumericVector(kind, 3.0, dimension, data.draw(st.integers(1, dimension)))
-    record = np.array(data.draw(st.lists(numbers, min_size=dimension, max_size=dimension)))
+    record = np.array(
+        data.draw(st.lists(numbers, min_size=dimension, max_size=dimension))
+    )
     outputs = vector(record, 5, rng=np.random.default_rng(seed))
     assert outputs.shape == (5, dimension)
     assert ((outputs != 0).sum(axis=1) <= vector.chosen).all()
@@ -119,7 +136,12 @@ def test_sampled_features_are_as_many_as_asked(kind, dimension, data, seed):
 
 
 @given(
-    kinds, st.one_of(st.floats(1, 1e300, exclude_min=True), st.floats(-1e300, -1, exclude_max=True), st.just(np.nan))
+    kinds,
+    st.one_of(
+        st.floats(1, 1e300, exclude_min=True),
+        st.floats(-1e300, -1, exclude_max=True),
+        st.just(np.nan),
+    ),
 )
 def test_what_is_outside_the_domain_is_an_error(kind, value):
     """Never clipped in silence: the loss of an input outside would be larger than claimed."""
@@ -128,11 +150,18 @@ def test_what_is_outside_the_domain_is_an_error(kind, value):
         (NumericVector(kind, 1.0, 2), [[0.0, value]]),
         (GaussianFeatures(1.0, 1e-3, 2), [[value, 0.0]]),
     ):
-        with pytest.raises(MechanismError, match=r"expected numbers of \[-1, 1\], got .*; scale and clip"):
+        with pytest.raises(
+            MechanismError,
+            match=r"expected numbers of \[-1, 1\], got .*; scale and clip",
+        ):
             mechanism.perturb(values, rng=np.random.default_rng(0))
 
 
-@given(st.floats(1e-6, 60), st.fractions(Fraction(1, 1000), 1000, max_denominator=1000), st.integers(2, GRID))
+@given(
+    st.floats(1e-6, 60),
+    st.fractions(Fraction(1, 1000), 1000, max_denominator=1000),
+    st.integers(2, GRID),
+)
 def test_places_grow_with_the_budget(epsilon, odds, total):
     m = places(epsilon, odds=odds, total=total)
     assert 0 <= m < total

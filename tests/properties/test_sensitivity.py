@@ -23,7 +23,11 @@ class Linear:
 
 
 matrices = st.integers(1, 5).flatmap(
-    lambda bits: st.lists(st.lists(st.integers(-9, 9), min_size=bits, max_size=bits), min_size=1, max_size=3)
+    lambda bits: st.lists(
+        st.lists(st.integers(-9, 9), min_size=bits, max_size=bits),
+        min_size=1,
+        max_size=3,
+    )
 )
 
 
@@ -36,7 +40,11 @@ def look(matrix, sensitivity, norm, *, examples, root=0):
     )
 
 
-@given(matrices, st.sampled_from([("l1", 1), ("l2", 2), ("linf", np.inf)]), st.integers(1, 30))
+@given(
+    matrices,
+    st.sampled_from([("l1", 1), ("l2", 2), ("linf", np.inf)]),
+    st.integers(1, 30),
+)
 def test_all_pairs_show_the_largest_column(matrix, norm, sensitivity):
     name, order = norm
     columns = np.linalg.norm(np.array(matrix), order, axis=0)
@@ -44,10 +52,14 @@ def test_all_pairs_show_the_largest_column(matrix, norm, sensitivity):
     assert found.details.exhaustive
     assert found.details.largest_difference == columns.max()
     assert (found.verdict is Verdict.MISCALIBRATED) == (columns.max() > sensitivity)
-    assert (found.counterexample is not None) == (found.verdict is Verdict.MISCALIBRATED)
+    assert (found.counterexample is not None) == (
+        found.verdict is Verdict.MISCALIBRATED
+    )
 
 
-wide = st.lists(st.lists(st.integers(-9, 9), min_size=12, max_size=12), min_size=1, max_size=3)
+wide = st.lists(
+    st.lists(st.integers(-9, 9), min_size=12, max_size=12), min_size=1, max_size=3
+)
 
 
 @settings(max_examples=10)
@@ -58,5 +70,7 @@ def test_a_search_shows_nothing_that_is_not_there(matrix, sensitivity, root):
     found = look(matrix, sensitivity, "l1", examples=60, root=root)
     assert not found.details.exhaustive
     assert found.details.largest_difference in columns
-    assert (found.verdict is Verdict.MISCALIBRATED) == (found.details.largest_difference > sensitivity)
+    assert (found.verdict is Verdict.MISCALIBRATED) == (
+        found.details.largest_difference > sensitivity
+    )
     assert found == look(matrix, sensitivity, "l1", examples=60, root=root)

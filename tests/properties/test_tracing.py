@@ -80,7 +80,9 @@ def program(steps):
             if kind == "draw":
                 values.append(DRAWS[name](rng))
             else:
-                values.append(ONE[name](first) if kind == "one" else TWO[name](first, second))
+                values.append(
+                    ONE[name](first) if kind == "one" else TWO[name](first, second)
+                )
         return values
 
     return run
@@ -110,8 +112,15 @@ def exact(value):
     if isinstance(value, np.ndarray) and value.dtype != object:
         return ("array", value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, np.ndarray):
-        return ("objects", value.shape, [exact(item) for item in value.ravel().tolist()])
-    return (type(value).__name__, value.hex() if isinstance(value, float) else repr(value))
+        return (
+            "objects",
+            value.shape,
+            [exact(item) for item in value.ravel().tolist()],
+        )
+    return (
+        type(value).__name__,
+        value.hex() if isinstance(value, float) else repr(value),
+    )
 
 
 @given(program=st.lists(steps, max_size=8).map(program), seed=st.integers(0, 2**32 - 1))
@@ -121,7 +130,11 @@ def test_a_watched_run_returns_what_a_plain_run_returns(program, seed):
     with np.errstate(all="ignore"):
         plain = outcome(lambda: program(3.0, np.random.default_rng(seed)))
         watched = Trace(program).record(3.0, rng)
-    found = type(watched.output.error).__name__ if hasattr(watched.output, "error") else exact(watched.output)
+    found = (
+        type(watched.output.error).__name__
+        if hasattr(watched.output, "error")
+        else exact(watched.output)
+    )
     assert found == plain
     assert not watched.untraceable
 
@@ -136,4 +149,6 @@ def test_a_replay_on_the_same_input_is_the_recorded_run(program, seed):
     assert not again.parted
     if not hasattr(recorded.output, "error"):
         assert exact(again.output) == exact(recorded.output)
-    assert [release.kind for release in again.releases] == [release.kind for release in recorded.releases]
+    assert [release.kind for release in again.releases] == [
+        release.kind for release in recorded.releases
+    ]

@@ -21,12 +21,18 @@ def check(p_value, what):
 def goodness_p(outputs, law):
     """P-value of outputs under a finite law; 0 where it does not list one of them."""
     places = [law.index.get(key, -1) for key in row_keys(outputs)]
-    return 0.0 if min(places) < 0 else chi_square_p(np.bincount(places, minlength=len(law.floats)), law.floats)
+    return (
+        0.0
+        if min(places) < 0
+        else chi_square_p(np.bincount(places, minlength=len(law.floats)), law.floats)
+    )
 
 
 def follows(outputs, law, what):
     """Check outputs against a finite law, which has to list every one of them."""
-    assert law.index.keys() >= set(row_keys(outputs)), f"{what}: an output that the law does not list"
+    assert law.index.keys() >= set(row_keys(outputs)), (
+        f"{what}: an output that the law does not list"
+    )
     check(goodness_p(outputs, law), what)
 
 

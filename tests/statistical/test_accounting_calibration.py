@@ -26,7 +26,9 @@ def test_no_list_of_accountants_makes_a_wrong_verdict(name, lists, repeats):
 
 @pytest.mark.dear
 @pytest.mark.parametrize("name", LISTS)
-def test_the_oracle_sees_a_cross_check_that_takes_any_class_for_the_mechanism(name, monkeypatch):
+def test_the_oracle_sees_a_cross_check_that_takes_any_class_for_the_mechanism(
+    name, monkeypatch
+):
     """Were the worst of a wider class taken for the mechanism's, as if it were attained, many verdicts would be wrong."""
     monkeypatch.setattr(cross_check, "within", lambda narrow, wide: True)
     assert FALSE_ALARMS[name](40, np.random.default_rng(20240229)) >= 3

@@ -16,7 +16,13 @@ from benchmarks.false_alarms_bounds import ALPHA, FALSE_ALARMS
 REPEATS = 2_000
 ERROR = 1e-6
 SIZES = dict.fromkeys(
-    ("exact test, randomised response", "binomial guesses", "scan, all guesses tight", "scan, Laplace"), 0.035
+    (
+        "exact test, randomised response",
+        "binomial guesses",
+        "scan, all guesses tight",
+        "scan, Laplace",
+    ),
+    0.035,
 )
 """Tests that are not merely cautious, and less than their sizes, which are .04 to .05."""
 WHOLE_GAMES = {"bets, Gaussian": 250}
@@ -27,14 +33,26 @@ pytestmark = pytest.mark.statistical
 
 @pytest.mark.dear
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.full) if name in WHOLE_GAMES else name for name in FALSE_ALARMS]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.full) if name in WHOLE_GAMES else name
+        for name in FALSE_ALARMS
+    ],
 )
-def test_a_tight_true_claim_is_refuted_at_most_alpha_of_the_time_and_by_some_not_much_less(name, repeats):
+def test_a_tight_true_claim_is_refuted_at_most_alpha_of_the_time_and_by_some_not_much_less(
+    name, repeats
+):
     """Each of the two assertions fails by chance with probability 1e-6 at most."""
-    claims = repeats(WHOLE_GAMES.get(name, REPEATS), least=500 if name in SIZES else 200)
+    claims = repeats(
+        WHOLE_GAMES.get(name, REPEATS), least=500 if name in SIZES else 200
+    )
     refuted = FALSE_ALARMS[name](claims, stream(0, "bounds", name))
-    assert refuted <= repeats.most(claims, ALPHA), f"{name}: refuted {refuted} of {claims} tight claims at {ALPHA=}"
-    assert name not in SIZES or refuted >= repeats.fewest(claims, SIZES[name]), f"{name}: {refuted} of {claims}"
+    assert refuted <= repeats.most(claims, ALPHA), (
+        f"{name}: refuted {refuted} of {claims} tight claims at {ALPHA=}"
+    )
+    assert name not in SIZES or refuted >= repeats.fewest(claims, SIZES[name]), (
+        f"{name}: {refuted} of {claims}"
+    )
 
 
 def test_maximising_over_the_number_of_guesses_would_be_invalid():
@@ -43,7 +61,10 @@ def test_maximising_over_the_number_of_guesses_would_be_invalid():
     for _ in range(500):
         labels = rng.integers(0, 2, 200, dtype=np.int8)
         sets = thresholds.nested_sets(labels + rng.laplace(size=200), labels, "both")
-        values = [one_run_p_value(int(v), int(r), 200, 1.0, 0.0) for v, r in zip(sets.right, sets.sizes, strict=True)]
+        values = [
+            one_run_p_value(int(v), int(r), 200, 1.0, 0.0)
+            for v, r in zip(sets.right, sets.sizes, strict=True)
+        ]
         refuted += min(values) <= ALPHA
     assert refuted > binom.isf(ERROR, 500, ALPHA), refuted
 
@@ -55,8 +76,13 @@ def test_ignoring_delta_would_be_invalid(repeats):
     pure = sum(one_run_p_value(int(v), m, m, 0.1, 0.0) <= ALPHA for v in right)
     most = repeats.most(REPEATS, ALPHA)
     assert pure > most
-    assert sum(one_run_p_value(int(v), m, m, 0.1, delta) <= ALPHA for v in right) <= most
-    values = {int(v): bool(curve_refuted(int(v), m, m, EpsilonDelta(delta), 0.1, ALPHA)[0]) for v in np.unique(right)}
+    assert (
+        sum(one_run_p_value(int(v), m, m, 0.1, delta) <= ALPHA for v in right) <= most
+    )
+    values = {
+        int(v): bool(curve_refuted(int(v), m, m, EpsilonDelta(delta), 0.1, ALPHA)[0])
+        for v in np.unique(right)
+    }
     assert sum(values[int(v)] for v in right) <= most
 
 
@@ -69,7 +95,9 @@ def test_the_power_of_the_scan(repeats):
     """Laplace noise at 1.5 against a claim of 1, 300 calls: refuted in .68 of 200 runs before."""
     rng, runs = stream(4, "bounds"), repeats(300, least=100)
     found = sum(
-        thresholds.p_value(thresholds.nested_sets(*laplace(rng, 300, 1.5), "both"), 1.0) <= ALPHA for _ in range(runs)
+        thresholds.p_value(thresholds.nested_sets(*laplace(rng, 300, 1.5), "both"), 1.0)
+        <= ALPHA
+        for _ in range(runs)
     )
     assert found >= repeats.fewest(runs, 0.64), f"{found} of {runs}"
 
@@ -92,7 +120,10 @@ def test_a_gross_violation_is_found_by_every_design(design, repeats):
         found = from_scores(scores, labels, design=design, delta=delta, claim=1.0)
         assert found.method == method
         assert found.refuted, (repeat, found.statement)
-        assert from_scores(scores, labels, design=design, delta=delta, alpha=ERROR).lower < 3.0
+        assert (
+            from_scores(scores, labels, design=design, delta=delta, alpha=ERROR).lower
+            < 3.0
+        )
 
 
 @pytest.mark.parametrize("parameter", ["epsilon", "mu"])
@@ -100,7 +131,13 @@ def test_a_gross_violation_is_found_in_outputs(parameter):
     rng = stream(6, parameter)
     first, second = rng.normal(size=(2, 1000, 3))
     first[:, 1] += 2
-    found = from_outputs(first, second, parameter=parameter, delta=0.01 if parameter == "epsilon" else 0.0, claim=1.0)
+    found = from_outputs(
+        first,
+        second,
+        parameter=parameter,
+        delta=0.01 if parameter == "epsilon" else 0.0,
+        claim=1.0,
+    )
     assert found.refuted, found.statement
     if parameter == "mu":
         assert from_outputs(first, second, parameter=parameter, alpha=ERROR).lower < 2.0
@@ -110,6 +147,9 @@ def test_one_run_certifies_much_of_a_gaussian_curve():
     """One run, 1,000 independent canaries at mu = 2: more than half of mu is certified, and at 1e-6 no more than mu."""
     rng = stream(7, "bounds")
     labels = rng.integers(0, 2, 1000)
-    scores, options = 2 * labels + rng.normal(size=1000), {"design": "one-run", "parameter": "mu", "guesses": [500]}
+    scores, options = (
+        2 * labels + rng.normal(size=1000),
+        {"design": "one-run", "parameter": "mu", "guesses": [500]},
+    )
     assert from_scores(scores, labels, **options).lower > 1.0
     assert from_scores(scores, labels, alpha=ERROR, **options).lower < 2.0

@@ -68,19 +68,25 @@ FINITE = [
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(("mechanism", "data"), FINITE, ids=lambda x: getattr(x, "name", ""))
+@pytest.mark.parametrize(
+    ("mechanism", "data"), FINITE, ids=lambda x: getattr(x, "name", "")
+)
 def test_finite_outputs(mechanism, data):
     outputs = mechanism(data, RUNS, rng=rng_of(1))
     follows(outputs, mechanism.distribution(data), mechanism.name)
 
 
-@pytest.mark.parametrize("mechanism", [SVT3(0.8, 2, 0.5), NumericSVT(0.8, 2, 0.5)], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mechanism", [SVT3(0.8, 2, 0.5), NumericSVT(0.8, 2, 0.5)], ids=lambda m: m.name
+)
 def test_flags_of_the_numeric_techniques(mechanism):
     message = mechanism(ANSWERS, RUNS, rng=rng_of(2))[:, : len(ANSWERS)]
     follows(message, mechanism.flags(ANSWERS), mechanism.name)
 
 
-@pytest.mark.parametrize("mechanism", [SVT3(0.8, 1, 0.5), NumericSVT(0.8, 1, 0.5)], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mechanism", [SVT3(0.8, 1, 0.5), NumericSVT(0.8, 1, 0.5)], ids=lambda m: m.name
+)
 def test_numbers_of_the_numeric_techniques(mechanism):
     """Given that the third query was the first above, its number has the stated density, integrated on a grid."""
     outputs = mechanism(ANSWERS, RUNS, rng=rng_of(3))
@@ -91,7 +97,12 @@ def test_numbers_of_the_numeric_techniques(mechanism):
     rows[:, 6] = grid
     cdf = np.cumsum(np.exp(mechanism.log_prob(rows, ANSWERS)))
     assert len(numbers) > 20_000
-    check(stats.kstest(numbers, lambda y: np.interp(y, grid + 0.0025, cdf / cdf[-1])).pvalue, mechanism.name)
+    check(
+        stats.kstest(
+            numbers, lambda y: np.interp(y, grid + 0.0025, cdf / cdf[-1])
+        ).pvalue,
+        mechanism.name,
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,31 +118,47 @@ def test_numbers_of_the_numeric_techniques(mechanism):
 def test_laplace_coordinates(mechanism, data, centre):
     """All coordinates together: independent, so that their standardised values are one sample."""
     outputs = mechanism(data, 50_000, rng=rng_of(4))
-    check(stats.kstest(((outputs - centre) / mechanism.scale).ravel(), "laplace").pvalue, mechanism.name)
+    check(
+        stats.kstest(((outputs - centre) / mechanism.scale).ravel(), "laplace").pvalue,
+        mechanism.name,
+    )
 
 
 def test_prefix_sums():
     outputs = PrefixSum(0.5)(ANSWERS, 50_000, rng=rng_of(5))
     noise = (np.diff(outputs, axis=1, prepend=0.0) - ANSWERS) / 2
-    check(stats.kstest(noise.ravel(), "laplace").pvalue, "first differences of PrefixSum")
+    check(
+        stats.kstest(noise.ravel(), "laplace").pvalue, "first differences of PrefixSum"
+    )
 
 
-@pytest.mark.parametrize("mechanism", [NoisyMax3(0.5), NoisyMax4(0.5)], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mechanism", [NoisyMax3(0.5), NoisyMax4(0.5)], ids=lambda m: m.name
+)
 def test_released_maxima(mechanism):
     outputs = mechanism(ANSWERS, 100_000, rng=rng_of(6))
-    check(stats.kstest(outputs, lambda y: mechanism.cdf(y, ANSWERS)).pvalue, mechanism.name)
+    check(
+        stats.kstest(outputs, lambda y: mechanism.cdf(y, ANSWERS)).pvalue,
+        mechanism.name,
+    )
 
 
 def test_gaussian():
     mechanism = Gaussian(1.0, 1e-3)
     outputs = mechanism(ANSWERS, 50_000, rng=rng_of(7))
-    check(stats.kstest(((outputs - ANSWERS) / mechanism.sigma).ravel(), "norm").pvalue, mechanism.name)
+    check(
+        stats.kstest(((outputs - ANSWERS) / mechanism.sigma).ravel(), "norm").pvalue,
+        mechanism.name,
+    )
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_naive_laplace_is_laplace_up_to_rounding(precision):
     outputs = NaiveLaplace(0.5, precision)(np.array([1.0]), 100_000, rng=rng_of(8))
-    check(stats.kstest((outputs.astype(float) - 1) / 2, "laplace").pvalue, f"NaiveLaplace {precision}")
+    check(
+        stats.kstest((outputs.astype(float) - 1) / 2, "laplace").pvalue,
+        f"NaiveLaplace {precision}",
+    )
 
 
 @pytest.mark.parametrize("sampling", ["poisson", "shuffled"])
@@ -141,7 +168,9 @@ def test_batch_sums(sampling):
     outputs = mechanism(records, 100_000, rng=rng_of(9))
     grid = -7 + 0.02 * (np.arange(600) + 0.5)
     points = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
-    mass = 0.02**2 * np.exp(mechanism.log_prob(points, records)).reshape(20, 30, 20, 30).sum(axis=(1, 3))
+    mass = 0.02**2 * np.exp(mechanism.log_prob(points, records)).reshape(
+        20, 30, 20, 30
+    ).sum(axis=(1, 3))
     assert mass.sum() == pytest.approx(1, abs=1e-6)
     seen, *_ = np.histogram2d(*outputs.T, bins=20, range=[(-7, 5), (-7, 5)])
     assert seen.sum() == len(outputs)
@@ -149,7 +178,9 @@ def test_batch_sums(sampling):
 
 
 def test_laplace_noise_is_laplace_and_its_signs_are_independent_coins():
-    noise = laplace_noise(400_001, rng_of(10), scale=3.0)  # an odd number: the last byte of sign bits is cut
+    noise = laplace_noise(
+        400_001, rng_of(10), scale=3.0
+    )  # an odd number: the last byte of sign bits is cut
     check(stats.kstest(noise / 3, "laplace").pvalue, "laplace_noise")
     positive = noise > 0
     large = np.abs(noise) > 3 * math.log(2)

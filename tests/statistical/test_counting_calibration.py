@@ -30,10 +30,17 @@ TIGHT = {
 def test_bounds_are_wrong_at_most_as_often_as_stated(name):
     """Each assertion fails by chance with probability 1e-6 at most, given the rates on either side."""
     wrong = FALSE_ALARMS[name](REPEATS, stream(5, name))
-    assert wrong <= binom.isf(FALSE_FAILURE, REPEATS, ALPHA), f"{wrong} of {REPEATS} at alpha = {ALPHA}"
-    assert wrong >= binom.ppf(FALSE_FAILURE, REPEATS, TIGHT[name]), f"{wrong} of {REPEATS}: no tight case"
+    assert wrong <= binom.isf(FALSE_FAILURE, REPEATS, ALPHA), (
+        f"{wrong} of {REPEATS} at alpha = {ALPHA}"
+    )
+    assert wrong >= binom.ppf(FALSE_FAILURE, REPEATS, TIGHT[name]), (
+        f"{wrong} of {REPEATS}: no tight case"
+    )
 
 
 def test_tables_are_drawn_anew():
-    rates = {FALSE_ALARMS["ε too low: one event decides"](100, np.random.default_rng(seed)) for seed in range(6)}
+    rates = {
+        FALSE_ALARMS["ε too low: one event decides"](100, np.random.default_rng(seed))
+        for seed in range(6)
+    }
     assert len(rates) > 1

@@ -18,7 +18,17 @@ from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.betting.game import Game
 from auditdp.numerics.streams import stream
 from auditdp.testing import LeakyResponse
-from benchmarks.alarms import ALPHA, BOUNDED, FACTORS, PLAYED, Overconfident, cases, games, games_for_a_bound, view
+from benchmarks.alarms import (
+    ALPHA,
+    BOUNDED,
+    FACTORS,
+    PLAYED,
+    Overconfident,
+    cases,
+    games,
+    games_for_a_bound,
+    view,
+)
 from benchmarks.tight_nulls import BIT, NULLS
 
 pytestmark = pytest.mark.statistical
@@ -44,7 +54,10 @@ ELSEWHERE = ("recorded data", "one run")
 
 def test_the_wealth_of_games_reaches_no_level_more_often_than_it_allows(repeats):
     cases = [(null, kind) for null, kinds in PLAYED for kind in kinds]
-    many = [repeats(2_000 // (3 if kind in LEARNED else 1), least=1, share=400) for _, kind in cases]
+    many = [
+        repeats(2_000 // (3 if kind in LEARNED else 1), least=1, share=400)
+        for _, kind in cases
+    ]
     found = [
         (f"{null}, {kind}", [game.wealth.refuted(level) for level in LEVELS])
         for (null, kind), count in zip(cases, many, strict=True)
@@ -52,40 +65,68 @@ def test_the_wealth_of_games_reaches_no_level_more_often_than_it_allows(repeats)
     ]
     for k, level in enumerate(LEVELS):
         where = [name for name, refuted in found if refuted[k]]
-        assert len(where) <= repeats.most(len(found), level), f"{len(where)} of {len(found)} at {level=}: {where}"
+        assert len(where) <= repeats.most(len(found), level), (
+            f"{len(where)} of {len(found)} at {level=}: {where}"
+        )
 
 
-def test_lower_bounds_lie_above_the_truth_no_more_often_than_their_levels_allow(repeats):
+def test_lower_bounds_lie_above_the_truth_no_more_often_than_their_levels_allow(
+    repeats,
+):
     found = []
     for null, factor in product(BOUNDED, FACTORS):
         played = games_for_a_bound(
-            null, factor, repeats(800, least=1, share=200), stream(1, "lower bound", null, factor)
+            null,
+            factor,
+            repeats(800, least=1, share=200),
+            stream(1, "lower bound", null, factor),
         )
-        found += [[game.wealth.lower_bound(level) >= NULLS[null].claim.level for level in LEVELS] for game in played]
+        found += [
+            [
+                game.wealth.lower_bound(level) >= NULLS[null].claim.level
+                for level in LEVELS
+            ]
+            for game in played
+        ]
     for level, above in zip(LEVELS, np.sum(found, axis=0), strict=True):
-        assert above <= repeats.most(len(found), level), f"{above} of {len(found)} at {level=}"
+        assert above <= repeats.most(len(found), level), (
+            f"{above} of {len(found)} at {level=}"
+        )
 
 
-@pytest.mark.parametrize("kind", [*REPEATS, *(pytest.param(kind, marks=pytest.mark.full) for kind in LONG)])
+@pytest.mark.parametrize(
+    "kind", [*REPEATS, *(pytest.param(kind, marks=pytest.mark.full) for kind in LONG)]
+)
 def test_tight_true_claims_are_refuted_at_most_alpha_of_the_time(kind, repeats):
     alarms, audits, where = 0, 0, []
     for name, check in cases()[kind].items():
         count = repeats(
-            {**REPEATS, **LONG}[kind] // (3 if name.endswith(SLOW) else 1), least=1, share=SHARES.get(kind, 100)
+            {**REPEATS, **LONG}[kind] // (3 if name.endswith(SLOW) else 1),
+            least=1,
+            share=SHARES.get(kind, 100),
         )
         if found := check(count, stream(1, kind, name)):
             alarms, where = alarms + found, [*where, f"{name}: {found} of {count}"]
         audits += count
-    assert kind != "exact" or alarms == 0, f"wrong verdicts of exact evidence, which has no error probability: {where}"
-    assert alarms <= repeats.most(audits, ALPHA), f"{alarms} of {audits} at {ALPHA=}: {where}"
+    assert kind != "exact" or alarms == 0, (
+        f"wrong verdicts of exact evidence, which has no error probability: {where}"
+    )
+    assert alarms <= repeats.most(audits, ALPHA), (
+        f"{alarms} of {audits} at {ALPHA=}: {where}"
+    )
 
 
 def test_an_auditor_without_a_cap_would_be_caught(monkeypatch, repeats):
     """Guards the guard: the same overconfident bets against a claim that the mechanism breaks do refute."""
     null = NULLS["randomised response"]
-    monkeypatch.setitem(NULLS, "false", type(null)(null.believed, null.claim, null.believed))
+    monkeypatch.setitem(
+        NULLS, "false", type(null)(null.believed, null.claim, null.believed)
+    )
     many = repeats(200, least=100)
-    refuted = sum(g.refuted_at is not None for g in games("false", "overconfident", many, np.random.default_rng(1)))
+    refuted = sum(
+        g.refuted_at is not None
+        for g in games("false", "overconfident", many, np.random.default_rng(1))
+    )
     assert refuted > repeats.most(many, ALPHA)
 
 
@@ -99,7 +140,13 @@ def test_without_the_price_of_delta_the_test_would_be_invalid(repeats):
     refuted = 0
     for repeat in range(many):
         coins = stream(repeat, "price")
-        game = Game(LeakyResponse(1.0, 0.05), PureDP(1.0), BIT, [LikelihoodRatio()], lambda *_, rng=coins: rng)
+        game = Game(
+            LeakyResponse(1.0, 0.05),
+            PureDP(1.0),
+            BIT,
+            [LikelihoodRatio()],
+            lambda *_, rng=coins: rng,
+        )
         game.play(2_000, alpha=ALPHA, stop_when_refuted=True)
         refuted += game.refuted_at is not None
     assert refuted > 0.9 * many

@@ -39,18 +39,33 @@ SAMPLERS = {
     "1-bit": (OneBit(1.5, 3, -1.0, 2.0), np.array([-1.0, 0.3, 2.0])),
     "label": (LabelRR(0.8, 5), 3),
     "label, two classes": (LabelRR(2.0, 2), 0),
-    "features and label": (FeaturesAndLabel(MultiBit(1.0, 2), LabelRR(1.0, 3)), np.array([0.2, 1.0, 1.0])),
+    "features and label": (
+        FeaturesAndLabel(MultiBit(1.0, 2), LabelRR(1.0, 3)),
+        np.array([0.2, 1.0, 1.0]),
+    ),
     "min-max": (MinMaxScaled(OneBit(2.0, 2), 3), POPULATION),
     "min-max, constant dropped": (MinMaxScaled(OneBit(2.0, 2), 3, "drop"), POPULATION),
     "one report": (OneReport(MinMaxScaled(MultiBit(2.0, 2), 3), 1), POPULATION),
     "public bounds": (PublicBounds(OneBit(2.0, 2, 0.0, 4.0), 3), POPULATION),
     "FeatureRR": (FeatureRR(3.0, (1.0, 2.0), 4), np.array([0.1, 0.6])),
     "FeatureRR, shares of the record": (RecordFeatureRR(3.0, EXTRACTOR, 4), RECORD),
-    "FeatureRR, public shares": (ExtractedFeatureRR(EXTRACTOR, FeatureRR(3.0, (2.0, 1.0), 4)), RECORD),
-    "FeatureRR, published shares": (RecordFeatureRR(3.0, EXTRACTOR, 3, publish_shares=True), RECORD),
+    "FeatureRR, public shares": (
+        ExtractedFeatureRR(EXTRACTOR, FeatureRR(3.0, (2.0, 1.0), 4)),
+        RECORD,
+    ),
+    "FeatureRR, published shares": (
+        RecordFeatureRR(3.0, EXTRACTOR, 3, publish_shares=True),
+        RECORD,
+    ),
     "GraphPub, random": (GraphPub(0.7, 4, SCORES, "random"), PATH),
-    "GraphPub, real uniformly": (GraphPub(0.1, 4, SCORES, "round", "real uniformly"), PATH),
-    "GraphPub, union": (GraphPub(0.3, 4, SCORES, "random", "uniformly", union=True), PATH),
+    "GraphPub, real uniformly": (
+        GraphPub(0.1, 4, SCORES, "round", "real uniformly"),
+        PATH,
+    ),
+    "GraphPub, union": (
+        GraphPub(0.3, 4, SCORES, "random", "uniformly", union=True),
+        PATH,
+    ),
     "GraphPub, noisy degrees": (GraphPub(0.7, 4, SCORES, degree_epsilon=0.8), PATH),
     "GraphPub, noisy degrees, random": (
         GraphPub(0.7, 3, SCORES[:3, :3], "random", "uniformly", degree_epsilon=0.8),
@@ -68,7 +83,11 @@ SAMPLERS = {
 def test_outputs_follow_the_stated_law(name):
     mechanism, data = SAMPLERS[name]
     seed = list(SAMPLERS).index(name)
-    follows(mechanism(data, RUNS, rng=np.random.default_rng([20240, seed])), mechanism.distribution(data), name)
+    follows(
+        mechanism(data, RUNS, rng=np.random.default_rng([20240, seed])),
+        mechanism.distribution(data),
+        name,
+    )
 
 
 def test_estimates_have_the_stated_mean():
@@ -89,7 +108,14 @@ def test_the_test_sees_a_wrong_budget():
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize(
-    "name", ["multi-bit", "label", "FeatureRR", "FeatureRR, shares of the record", "FeatureRR, published shares"]
+    "name",
+    [
+        "multi-bit",
+        "label",
+        "FeatureRR",
+        "FeatureRR, shares of the record",
+        "FeatureRR, published shares",
+    ],
 )
 def test_tensors_follow_the_same_law(name, device):
     torch = pytest.importorskip("torch")
@@ -98,5 +124,11 @@ def test_tensors_follow_the_same_law(name, device):
     mechanism, data = SAMPLERS[name]
     rng = torch.Generator(device).manual_seed(list(SAMPLERS).index(name))
     shape = (RUNS, *np.shape(data))
-    values = torch.as_tensor(np.broadcast_to(np.asarray(data, np.float64), shape).copy(), device=device)
-    follows(mechanism.perturb(values, rng=rng).cpu().numpy(), mechanism.distribution(data), f"{name} on {device}")
+    values = torch.as_tensor(
+        np.broadcast_to(np.asarray(data, np.float64), shape).copy(), device=device
+    )
+    follows(
+        mechanism.perturb(values, rng=rng).cpu().numpy(),
+        mechanism.distribution(data),
+        f"{name} on {device}",
+    )

@@ -17,9 +17,14 @@ def test_a_right_sampler_is_refused_as_often_as_stated(repeats):
     an approximation. It is not where cells of 1 expected stand alone: not pooled, .016 are refused here.
     """
     probabilities = 0.5 ** np.r_[1:12, 11]
-    samples = np.random.default_rng(31415).multinomial(2_000, probabilities, repeats(30_000, least=6_000))
+    samples = np.random.default_rng(31415).multinomial(
+        2_000, probabilities, repeats(30_000, least=6_000)
+    )
     refused = sum(chi_square_p(counts, probabilities) <= 0.01 for counts in samples)
-    check(stats.binom.sf(refused - 1, len(samples), 0.0125), f"{refused} of {len(samples):,} refused")
+    check(
+        stats.binom.sf(refused - 1, len(samples), 0.0125),
+        f"{refused} of {len(samples):,} refused",
+    )
 
 
 def test_what_cannot_happen_is_refused_at_once():

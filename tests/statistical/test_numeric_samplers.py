@@ -57,7 +57,11 @@ def cells_of(mechanism, x):
     atoms = np.array(list(map(float, law.atoms)))
     mass = np.array([float(law.points[y]) for y in law.points])
     ends = [float(b) for b in law.ends]
-    edges = np.unique(np.r_[np.linspace(ends[0], ends[-1], CELLS), ends]) if ends else np.array([])
+    edges = (
+        np.unique(np.r_[np.linspace(ends[0], ends[-1], CELLS), ends])
+        if ends
+        else np.array([])
+    )
     below = law.cdf(edges) - ((edges[:, None] >= atoms) * mass).sum(axis=1)
     return edges, atoms, np.r_[np.diff(below), mass]
 
@@ -76,7 +80,10 @@ def agrees(outputs, mechanism, x, what):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_have_the_stated_law(kind, epsilon, library):
-    mechanism, rng = kind(epsilon), generator(library, KINDS.index(kind), int(10 * epsilon))
+    mechanism, rng = (
+        kind(epsilon),
+        generator(library, KINDS.index(kind), int(10 * epsilon)),
+    )
     outputs = as_numpy(mechanism.perturb(np.tile(NUMBERS, (SIZE, 1)), rng=rng))
     for x, column in zip(NUMBERS, outputs.T, strict=True):
         agrees(column, mechanism, x, f"{mechanism.name} at {x}, {library}")
@@ -96,15 +103,24 @@ def test_outputs_have_the_stated_law(kind, epsilon, library):
 def test_the_goodness_test_sees_a_wrong_law(sampled, stated):
     """The check above can fail: a tenth more budget, or another t, is seen."""
     with pytest.raises(AssertionError, match=r"alpha=1e-06|outside the range"):
-        agrees(sampled(np.array([0.8]), SIZE, rng=generator("numpy", 9)), stated, 0.8, "a wrong law")
+        agrees(
+            sampled(np.array([0.8]), SIZE, rng=generator("numpy", 9)),
+            stated,
+            0.8,
+            "a wrong law",
+        )
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize(("kind", "sampled"), [(Duchi, 3), (Duchi, 1), (ThreeOutput, 2), (ThreeOutput, 3)])
+@pytest.mark.parametrize(
+    ("kind", "sampled"), [(Duchi, 3), (Duchi, 1), (ThreeOutput, 2), (ThreeOutput, 3)]
+)
 def test_records_have_the_stated_law(kind, sampled, library):
     """Features are independent, samples are uniform: the joint law of three features."""
     vector, x = NumericVector(kind, 2.0, 3, sampled), np.array([0.3, -1.0, 0.0])
-    outputs = as_numpy(vector.perturb(np.tile(x, (SIZE, 1)), rng=generator(library, 7, sampled)))
+    outputs = as_numpy(
+        vector.perturb(np.tile(x, (SIZE, 1)), rng=generator(library, 7, sampled))
+    )
     follows(outputs, vector.law(x), f"{vector.name}, {library}")
 
 
@@ -112,20 +128,31 @@ def test_records_have_the_stated_law(kind, sampled, library):
 def test_every_subset_is_as_likely(library):
     mask = as_numpy(backend_of(generator(library, 11)).subsets(SIZE, 6, 3))
     counts = np.unique(mask @ (1 << np.arange(6)), return_counts=True)[1]
-    check(chi_square_p(np.r_[counts, np.zeros(20 - len(counts))], np.full(20, 1 / 20)), f"subsets, {library}")
+    check(
+        chi_square_p(np.r_[counts, np.zeros(20 - len(counts))], np.full(20, 1 / 20)),
+        f"subsets, {library}",
+    )
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_integers_are_uniform(library):
     drawn = as_numpy(backend_of(generator(library, 12)).integers(7, SIZE))
-    check(chi_square_p(np.bincount(drawn, minlength=7), np.full(7, 1 / 7)), f"integers, {library}")
+    check(
+        chi_square_p(np.bincount(drawn, minlength=7), np.full(7, 1 / 7)),
+        f"integers, {library}",
+    )
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_gaussian_noise_has_the_stated_law(library):
     """Cells of equal probability in the plane of two features: both laws, and that they are independent."""
     mechanism, x = GaussianFeatures(1.0, 1e-2, 2), np.array([0.5, -1.0])
-    outputs = as_numpy(mechanism.perturb(np.tile(x, (SIZE, 1)), rng=generator(library, 13)))
+    outputs = as_numpy(
+        mechanism.perturb(np.tile(x, (SIZE, 1)), rng=generator(library, 13))
+    )
     share = stats.norm.cdf((outputs - x) / mechanism.sigma)
     cells = np.minimum((share * 10).astype(int), 9) @ [10, 1]
-    check(chi_square_p(np.bincount(cells, minlength=100), np.full(100, 1 / 100)), f"{mechanism.name}, {library}")
+    check(
+        chi_square_p(np.bincount(cells, minlength=100), np.full(100, 1 / 100)),
+        f"{mechanism.name}, {library}",
+    )

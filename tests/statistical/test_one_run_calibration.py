@@ -13,13 +13,19 @@ FEWER = {"accountant, 120 canaries": 200, "zCDP, 120 canaries": 200}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.full) if name in FEWER else name for name in FALSE_ALARMS]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.full) if name in FEWER else name
+        for name in FALSE_ALARMS
+    ],
 )
 def test_a_tight_claim_is_refuted_at_most_alpha_of_the_time(name, repeats):
     """Fails by chance with probability 1e-6 at most."""
     audits = repeats(FEWER.get(name, REPEATS), least=20)
     alarms = FALSE_ALARMS[name](audits, stream(0, "one run", name))
-    assert alarms <= repeats.most(audits, ALPHA), f"{name}: {alarms} of {audits} tight claims refuted at {ALPHA=}"
+    assert alarms <= repeats.most(audits, ALPHA), (
+        f"{name}: {alarms} of {audits} tight claims refuted at {ALPHA=}"
+    )
 
 
 BROKEN = {
@@ -36,5 +42,11 @@ BROKEN = {
 def test_a_claim_that_is_far_from_true_is_found(name, repeats):
     """Sixteen trainings find it every time; Gaussian DP of 1 is ½-zCDP."""
     (true, claimed), audits = BROKEN[name], repeats(2, least=1)
-    found = refuted(TightCanaries(true), audits, stream(1, "one run", name), trainings=16, claimed=claimed)
+    found = refuted(
+        TightCanaries(true),
+        audits,
+        stream(1, "one run", name),
+        trainings=16,
+        claimed=claimed,
+    )
     assert found == audits

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mechanisms.pagerank import DPApprEM, DPApprEMValues, DPApprGM, GivenRows, NoisyRows, PublicRows, SampledRows
+from mechanisms.pagerank import (
+    DPApprEM,
+    DPApprEMValues,
+    DPApprGM,
+    GivenRows,
+    NoisyRows,
+    PublicRows,
+    SampledRows,
+)
 from tests.statistical.goodness import ALPHA, check, goodness_p
 
 pytestmark = pytest.mark.statistical
@@ -34,9 +42,14 @@ SELECTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "data"), SELECTIONS, ids=lambda value: getattr(value, "name", ""))
+@pytest.mark.parametrize(
+    ("mechanism", "data"), SELECTIONS, ids=lambda value: getattr(value, "name", "")
+)
 def test_selections_have_the_stated_law(mechanism, data):
-    check(goodness_p(mechanism(data, RUNS, rng=rng_of(1)), mechanism.distribution(data)), mechanism.name)
+    check(
+        goodness_p(mechanism(data, RUNS, rng=rng_of(1)), mechanism.distribution(data)),
+        mechanism.name,
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,7 +61,10 @@ def test_selections_have_the_stated_law(mechanism, data):
 )
 def test_the_goodness_test_sees_a_wrong_law(sampled, stated):
     """The check above can fail: a tenth more budget, or another clip, is seen."""
-    assert goodness_p(sampled(ENTRIES, RUNS, rng=rng_of(2)), stated.distribution(ENTRIES)) < ALPHA
+    assert (
+        goodness_p(sampled(ENTRIES, RUNS, rng=rng_of(2)), stated.distribution(ENTRIES))
+        < ALPHA
+    )
 
 
 def test_values_are_laplace_around_the_clipped_entries():
@@ -56,11 +72,18 @@ def test_values_are_laplace_around_the_clipped_entries():
     outputs = mechanism(ENTRIES, 20_000, rng=rng_of(3))
     centres = np.minimum(ENTRIES, CLIP)[outputs[:, :2].astype(int)]
     noise = (outputs[:, 2:] - centres) / mechanism.scale
-    check(goodness_p(outputs[:, :2].astype(int), mechanism.select.distribution(ENTRIES)), "indices beside values")
+    check(
+        goodness_p(outputs[:, :2].astype(int), mechanism.select.distribution(ENTRIES)),
+        "indices beside values",
+    )
     for j in (0, 1):
         check(stats.kstest(noise[:, j], stats.laplace.cdf).pvalue, f"value {j}")
     # Both values are independent of each other and of the indices: by signs and by whether the largest was selected.
-    cells = (noise[:, 0] > 0) * 4 + (noise[:, 1] > 0) * 2 + (outputs[:, :2] == 4).any(axis=1)
+    cells = (
+        (noise[:, 0] > 0) * 4
+        + (noise[:, 1] > 0) * 2
+        + (outputs[:, :2] == 4).any(axis=1)
+    )
     table = np.bincount(cells, minlength=8).reshape(4, 2)
     check(stats.chi2_contingency(table, correction=False).pvalue, "signs and indices")
     check(stats.chisquare(table.sum(axis=1)).pvalue, "signs")
@@ -71,13 +94,26 @@ def test_the_largest_noisy_entries_have_the_stated_density():
     mechanism = DPApprGM(NoisyRows(0.5, 0.1, PublicRows(4)), 1)
     outputs = mechanism(STAR, RUNS, rng=rng_of(4))
     reach = np.linspace(-0.5, 0.5, 20_001)
-    law = [np.exp(mechanism.log_prob(np.column_stack([np.full_like(reach, i), reach]), STAR)) for i in range(4)]
+    law = [
+        np.exp(
+            mechanism.log_prob(np.column_stack([np.full_like(reach, i), reach]), STAR)
+        )
+        for i in range(4)
+    ]
     shares = np.array([np.trapezoid(density, reach) for density in law])
     assert shares.sum() == pytest.approx(1, abs=1e-6)
     counts = np.bincount(outputs[:, 0].astype(int), minlength=4)
-    check(stats.chisquare(counts, shares / shares.sum() * RUNS).pvalue, "indices of the largest")
+    check(
+        stats.chisquare(counts, shares / shares.sum() * RUNS).pvalue,
+        "indices of the largest",
+    )
     mine = outputs[outputs[:, 0] == 0, 1]
-    below = np.concatenate([[0], np.cumsum((law[0][1:] + law[0][:-1]) / 2 * np.diff(reach))]) / shares[0]
+    below = (
+        np.concatenate(
+            [[0], np.cumsum((law[0][1:] + law[0][:-1]) / 2 * np.diff(reach))]
+        )
+        / shares[0]
+    )
     check(stats.kstest(mine, lambda y: np.interp(y, reach, below)).pvalue, "its value")
 
 
@@ -88,4 +124,6 @@ def test_noisy_rows_are_gaussian():
     for i in range(8):
         check(stats.kstest(standard[:, i], stats.norm.cdf).pvalue, f"entry {i}")
     signs = (standard[:, :6] > 0) @ (1 << np.arange(6))
-    check(stats.chisquare(np.bincount(signs, minlength=64)).pvalue, "signs of six entries")
+    check(
+        stats.chisquare(np.bincount(signs, minlength=64)).pvalue, "signs of six entries"
+    )

@@ -28,14 +28,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def _of_numbers(change):
-    return lambda outputs: change(outputs) if np.asarray(outputs).dtype.kind in "biuf" else outputs
+    return lambda outputs: (
+        change(outputs) if np.asarray(outputs).dtype.kind in "biuf" else outputs
+    )
 
 
 PROCESSED = {
-    "sorted": _of_numbers(lambda outputs: np.sort(outputs, axis=-1) if outputs.ndim > 1 else outputs),
+    "sorted": _of_numbers(
+        lambda outputs: np.sort(outputs, axis=-1) if outputs.ndim > 1 else outputs
+    ),
     "reversed": lambda outputs: outputs[:, ::-1] if np.ndim(outputs) > 1 else outputs,
     "rounded": _of_numbers(np.round),
-    "first half": lambda outputs: outputs[:, : (outputs.shape[1] + 1) // 2] if np.ndim(outputs) > 1 else outputs,
+    "first half": lambda outputs: (
+        outputs[:, : (outputs.shape[1] + 1) // 2] if np.ndim(outputs) > 1 else outputs
+    ),
     "one to one": _of_numbers(lambda outputs: 3.0 - outputs.astype(float) * 2),
 }
 
@@ -47,7 +53,9 @@ class Counts:
     scale: float
 
     def __call__(self, data, size, *, rng):
-        return np.array([4, 2 + data, 7]) + rng.laplace(scale=self.scale, size=(size, 3))
+        return np.array([4, 2 + data, 7]) + rng.laplace(
+            scale=self.scale, size=(size, 3)
+        )
 
     def distribution(self, data):
         return LaplaceLaw(np.array([4.0, 2.0 + data, 7.0]), np.full(3, self.scale))
@@ -61,12 +69,17 @@ class Processed:
     mechanism: object
 
     def __call__(self, data, size, *, rng):
-        return PROCESSED[self.change](np.asarray(as_mechanism(self.mechanism)(data, size, rng=rng)))
+        return PROCESSED[self.change](
+            np.asarray(as_mechanism(self.mechanism)(data, size, rng=rng))
+        )
 
 
 @cache
 def verdict(mechanism):
-    return run_audit(Audit(mechanism, PureDP(1.0), AnyValues((0, 1))), Settings(ALPHA, 300, 1, brief=True)).verdict
+    return run_audit(
+        Audit(mechanism, PureDP(1.0), AnyValues((0, 1))),
+        Settings(ALPHA, 300, 1, brief=True),
+    ).verdict
 
 
 @pytest.mark.dear
@@ -87,7 +100,14 @@ def certified(path):
             continue
         if built.mechanism is None or built.is_promise:
             continue
-        plain = replace(built, controls=(), forecasters=None, figure=None, accountants=(), about=None)
+        plain = replace(
+            built,
+            controls=(),
+            forecasters=None,
+            figure=None,
+            accountants=(),
+            about=None,
+        )
         if (
             run_audit(plain, settings(declared.id)).verdict is Verdict.CERTIFIED
         ):  # by evidence that it names, if it does
@@ -100,7 +120,16 @@ def settings(key):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "name", ["classic", "classic_selection", "edges", "feature_rr", "labels", "link_ldp", "numeric"]
+    "name",
+    [
+        "classic",
+        "classic_selection",
+        "edges",
+        "feature_rr",
+        "labels",
+        "link_ldp",
+        "numeric",
+    ],
 )
 def test_what_is_computed_from_what_this_repository_certifies_is_not_refuted(name):
     """Each audit with one of the changes, in turn."""
@@ -108,7 +137,10 @@ def test_what_is_computed_from_what_this_repository_certifies_is_not_refuted(nam
     wrong = [
         (key, change)
         for (key, built), change in zip(found.items(), cycle(PROCESSED), strict=False)
-        if run_audit(replace(built, mechanism=Processed(change, built.mechanism)), settings(key)).verdict in REFUTATIONS
+        if run_audit(
+            replace(built, mechanism=Processed(change, built.mechanism)), settings(key)
+        ).verdict
+        in REFUTATIONS
     ]
     assert found
     assert not wrong, f"of {len(found)} audits, each at {ALPHA=}"

@@ -37,7 +37,9 @@ def median_calls(mechanism, claim, forecasters, *, most, games, pairs=(PAIR,)):
             claim,
             pairs,
             forecasters,
-            lambda purpose, batch, repeat=repeat: stream(repeat, "power", str(claim), purpose, batch),
+            lambda purpose, batch, repeat=repeat: stream(
+                repeat, "power", str(claim), purpose, batch
+            ),
         )
         game.play(most, alpha=ALPHA, stop_when_refuted=True)
         calls.append(game.refuted_at or math.inf)
@@ -48,8 +50,12 @@ def bar(most_calls, repeats):
     return most_calls * (1 if repeats.full else 1.5)
 
 
-@pytest.mark.parametrize(("rate", "most_calls"), [(1 / 500, 45_000), (1 / 2_000, 150_000)])
-def test_an_exact_value_that_is_rarely_released_among_noise_is_found(rate, most_calls, repeats):
+@pytest.mark.parametrize(
+    ("rate", "most_calls"), [(1 / 500, 45_000), (1 / 2_000, 150_000)]
+)
+def test_an_exact_value_that_is_rarely_released_among_noise_is_found(
+    rate, most_calls, repeats
+):
     """The limit is ln 20 / (rate ln(1 + 1/e)), 4,800 calls at 1/500, for whoever knows the values beforehand."""
 
     def rarely_exact(data, size, *, rng):
@@ -71,7 +77,13 @@ def test_an_exact_value_that_is_rarely_released_among_noise_is_found(rate, most_
     [(1.1, 3_500, 101), (1.5, 150, 201), (2.0, 50, 201), (math.inf, 16, 51)],
 )
 def test_calls_with_the_true_posterior(epsilon, most_calls, games, repeats):
-    median = median_calls(Response(epsilon), PureDP(1.0), [LikelihoodRatio()], most=30_000, games=repeats(games))
+    median = median_calls(
+        Response(epsilon),
+        PureDP(1.0),
+        [LikelihoodRatio()],
+        most=30_000,
+        games=repeats(games),
+    )
     assert median <= bar(most_calls, repeats), (
         f"median {median} calls for randomised response {epsilon} against a claim of 1"
     )
@@ -105,24 +117,46 @@ PLANTED = {
 """A mechanism, the claim that it breaks, and the most calls that the median game may take with and without its law."""
 
 
-@pytest.mark.parametrize(("mechanism", "claim", "white", "black"), PLANTED.values(), ids=PLANTED)
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "white", "black"), PLANTED.values(), ids=PLANTED
+)
 def test_planted_violations_are_found(mechanism, claim, white, black, repeats):
     games = repeats(61, least=15)
-    median = median_calls(mechanism, claim, default_forecasters(mechanism), most=10 * white, games=games)
-    assert median <= bar(white, repeats), f"median {median} calls for {mechanism.name} against {claim}"
-    median = median_calls(mechanism, claim, [ViewExperts()], most=10 * black, games=repeats(31, least=3))
-    assert median <= bar(black, repeats), f"median {median} calls for {mechanism.name}, law hidden, against {claim}"
+    median = median_calls(
+        mechanism, claim, default_forecasters(mechanism), most=10 * white, games=games
+    )
+    assert median <= bar(white, repeats), (
+        f"median {median} calls for {mechanism.name} against {claim}"
+    )
+    median = median_calls(
+        mechanism, claim, [ViewExperts()], most=10 * black, games=repeats(31, least=3)
+    )
+    assert median <= bar(black, repeats), (
+        f"median {median} calls for {mechanism.name}, law hidden, against {claim}"
+    )
     # What learning costs: a black box takes at most five times the calls of the true posterior alone.
-    posterior = median_calls(mechanism, claim, [LikelihoodRatio()], most=10 * white, games=games)
-    assert median <= 5 * posterior, f"median {median} calls for {mechanism.name}, {posterior} with the true posterior"
+    posterior = median_calls(
+        mechanism, claim, [LikelihoodRatio()], most=10 * white, games=games
+    )
+    assert median <= 5 * posterior, (
+        f"median {median} calls for {mechanism.name}, {posterior} with the true posterior"
+    )
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "most_calls"), [(Secret(), 300), (OneOfMany(), 300)], ids=["parity", "one of 200"]
+    ("mechanism", "most_calls"),
+    [(Secret(), 300), (OneOfMany(), 300)],
+    ids=["parity", "one of 200"],
 )
-def test_what_no_single_coordinate_or_only_one_shows_is_found(mechanism, most_calls, repeats):
+def test_what_no_single_coordinate_or_only_one_shows_is_found(
+    mechanism, most_calls, repeats
+):
     median = median_calls(
-        mechanism, PureDP(1.0), default_forecasters(mechanism), most=5_000, games=repeats(11, least=5)
+        mechanism,
+        PureDP(1.0),
+        default_forecasters(mechanism),
+        most=5_000,
+        games=repeats(11, least=5),
     )
     assert median <= bar(most_calls, repeats), f"median {median} calls"
 
@@ -142,7 +176,12 @@ def test_the_bit_that_differs_among_noisy_ones_is_looked_at(repeats):
     neighbour[137] = 1
     pair = Pair(data, neighbour)
     median = median_calls(
-        EveryBit(), PureDP(1.0), [ViewExperts()], most=5_000, games=repeats(31, least=5), pairs=[pair]
+        EveryBit(),
+        PureDP(1.0),
+        [ViewExperts()],
+        most=5_000,
+        games=repeats(31, least=5),
+        pairs=[pair],
     )
     assert median <= bar(700, repeats), f"median {median} calls"
 
@@ -174,10 +213,14 @@ FIFTY = [Pair(2 * k + 1, 2 * k, f"pair {k}") for k in range(50)]
         pytest.param([ViewExperts()], 9_000, 3, id="black box", marks=pytest.mark.full),
     ],
 )
-def test_the_pair_that_leaks_is_found_among_fifty(forecasters, most_calls, games, repeats):
+def test_the_pair_that_leaks_is_found_among_fifty(
+    forecasters, most_calls, games, repeats
+):
     """One pair at 1.5 against a claim of 1; playing all of them in turn would need 50 times 128 calls with the posterior."""
     games = repeats(games, least=max(games // 3, 1))
-    median = median_calls(Fifty(), PureDP(1.0), forecasters, most=15_000, games=games, pairs=FIFTY)
+    median = median_calls(
+        Fifty(), PureDP(1.0), forecasters, most=15_000, games=games, pairs=FIFTY
+    )
     assert median <= bar(most_calls, repeats), f"median {median} calls"
 
 
@@ -191,11 +234,19 @@ class Hidden:
         return self.mechanism(data, size, rng=rng)
 
 
-@pytest.mark.parametrize("forecasters", [None, [LikelihoodRatio()]], ids=["default", "posterior alone"])
+@pytest.mark.parametrize(
+    "forecasters", [None, [LikelihoodRatio()]], ids=["default", "posterior alone"]
+)
 def test_the_lower_bound_approaches_the_truth(forecasters):
     hidden = [Hidden(Response(2.0))] if forecasters is None else []
     for mechanism in (Response(2.0), LaplaceMechanism(0.5), *hidden):
-        audit = Audit(mechanism, PureDP(1.0), AnyValues((0, 1)), evidence=["game"], forecasters=forecasters)
+        audit = Audit(
+            mechanism,
+            PureDP(1.0),
+            AnyValues((0, 1)),
+            evidence=["game"],
+            forecasters=forecasters,
+        )
         result = run_audit(audit, Settings(ALPHA, 50_000, 0, "tightness"))
         assert result.verdict is Verdict.VIOLATED
         assert 1.85 <= result.epsilon_lower <= 2.0
@@ -203,7 +254,13 @@ def test_the_lower_bound_approaches_the_truth(forecasters):
 
 def test_a_claim_that_holds_is_bounded_from_below_too():
     for forecasters in (None, [LikelihoodRatio()]):
-        audit = Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), evidence=["game"], forecasters=forecasters)
+        audit = Audit(
+            Response(0.5),
+            PureDP(1.0),
+            AnyValues((0, 1)),
+            evidence=["game"],
+            forecasters=forecasters,
+        )
         result = run_audit(audit, Settings(ALPHA, 50_000, 0, "below"))
         assert result.verdict is Verdict.NOT_REFUTED
         assert 0.42 <= result.epsilon_lower <= 0.5

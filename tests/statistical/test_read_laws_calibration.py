@@ -33,7 +33,10 @@ def following(data, rng):
 
 
 def sampled(data, rng):
-    return [data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=NOISE) for _ in range(STEPS)]
+    return [
+        data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=NOISE)
+        for _ in range(STEPS)
+    ]
 
 
 def summed(data, rng):
@@ -53,13 +56,17 @@ TIGHT = [
 ]
 
 
-def test_bets_by_laws_that_were_read_refute_a_tight_claim_at_most_alpha_of_the_time(repeats):
+def test_bets_by_laws_that_were_read_refute_a_tight_claim_at_most_alpha_of_the_time(
+    repeats,
+):
     found = []
     for train, claim, pair in TIGHT:
         mechanism = as_mechanism(train)
         calls = Calls(mechanism)
         calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
-        forecaster = ReplayedRatio(Trace(mechanism), claim, seed=1, ways=FEW_WAYS, few=10_000, until=1_000)
+        forecaster = ReplayedRatio(
+            Trace(mechanism), claim, seed=1, ways=FEW_WAYS, few=10_000, until=1_000
+        )
         assert forecaster.reads_one_of([pair], calls.form)
         for game in range(repeats(250)):
             streams = partial(stream, game, train.__name__)
@@ -67,4 +74,6 @@ def test_bets_by_laws_that_were_read_refute_a_tight_claim_at_most_alpha_of_the_t
             played.play(CALLS, alpha=min(LEVELS), stop_when_refuted=True)
             found.append([played.wealth.refuted(level) for level in LEVELS])
     for level, refuted in zip(LEVELS, np.sum(found, axis=0), strict=True):
-        assert refuted <= repeats.most(len(found), level), f"{refuted} of {len(found)} at {level=}"
+        assert refuted <= repeats.most(len(found), level), (
+            f"{refuted} of {len(found)} at {level=}"
+        )

@@ -32,10 +32,18 @@ def instance(rng):
     n = int(rng.integers(2, 6))
     k = int(rng.integers(1, min(n, 4)))
     epsilon, ordered = float(10 ** rng.uniform(-0.5, 0.7)), bool(rng.integers(2))
-    mechanism, believed = (DPApprEM(e, k, GivenRows(n), clip=1.0, ordered=ordered) for e in (epsilon, 3 * epsilon))
+    mechanism, believed = (
+        DPApprEM(e, k, GivenRows(n), clip=1.0, ordered=ordered)
+        for e in (epsilon, 3 * epsilon)
+    )
     scores = rng.random(n)
     pair = Pair(scores, np.clip(scores + rng.choice([-1, 1], n) * rng.random(n), 0, 1))
-    return mechanism, believed, pair, pair_loss(*map(mechanism.distribution, (pair.data, pair.neighbour))).upper
+    return (
+        mechanism,
+        believed,
+        pair,
+        pair_loss(*map(mechanism.distribution, (pair.data, pair.neighbour))).upper,
+    )
 
 
 def bounds(number, calls=CALLS, *, watching=False, factor=1.0):
@@ -43,8 +51,19 @@ def bounds(number, calls=CALLS, *, watching=False, factor=1.0):
     rng = stream(20240229, "top-k bounds", number)
     mechanism, believed, pair, exact = instance(rng)
     unit = factor * exact
-    forecasters = [LikelihoodRatio(), Overconfident(believed), *([ViewExperts()] if watching else [])]
-    game = Game(as_mechanism(mechanism), PureDP(unit), [pair], forecasters, lambda *_: rng, levels=unit * GRID)
+    forecasters = [
+        LikelihoodRatio(),
+        Overconfident(believed),
+        *([ViewExperts()] if watching else []),
+    ]
+    game = Game(
+        as_mechanism(mechanism),
+        PureDP(unit),
+        [pair],
+        forecasters,
+        lambda *_: rng,
+        levels=unit * GRID,
+    )
     game.play(calls, alpha=ALPHA)
     return [game.wealth.lower_bound(alpha) / unit for alpha in (ALPHA, NEVER)]
 
@@ -53,22 +72,34 @@ def test_the_bound_is_never_above_the_exact_epsilon(repeats):
     instances = repeats(INSTANCES)
     found = np.array([bounds(number) for number in range(instances)])
     alarms, most = int((found[:, 0] >= 1).sum()), repeats.most(instances, ALPHA)
-    assert alarms <= most, f"{alarms} of {instances} at alpha={ALPHA:g}; more than {most} with probability 1e-6"
-    assert (found[:, 1] < 1).all(), f"alpha={NEVER:g} each, {instances * NEVER:g} in all"
+    assert alarms <= most, (
+        f"{alarms} of {instances} at alpha={ALPHA:g}; more than {most} with probability 1e-6"
+    )
+    assert (found[:, 1] < 1).all(), (
+        f"alpha={NEVER:g} each, {instances * NEVER:g} in all"
+    )
 
 
 @pytest.mark.full
 def test_nor_where_forecasters_learn(repeats):
     """A tenth as many with the automatic forecaster beside: alpha = 1e-7 in all at most."""
-    assert all(bounds(number, watching=True)[1] < 1 for number in range(repeats(INSTANCES // 10)))
+    assert all(
+        bounds(number, watching=True)[1] < 1
+        for number in range(repeats(INSTANCES // 10))
+    )
 
 
 def test_the_bound_is_no_empty_one(repeats):
     """Power: with 5,000 calls the mean bound of 20 instances (40 in full) is near half of the exact ε; the seed is fixed."""
-    assert np.mean([bounds(number, 5_000)[0] for number in range(repeats(40, least=20))]) > 0.4
+    assert (
+        np.mean([bounds(number, 5_000)[0] for number in range(repeats(40, least=20))])
+        > 0.4
+    )
 
 
 def test_a_bound_above_the_exact_epsilon_would_be_seen(repeats):
     """Guards the guard: measured against a third of the exact ε, most bounds at 5 % are above it, and near half at 1e-9."""
-    found = np.array([bounds(number, 5_000, factor=1 / 3) for number in range(repeats(40, least=20))])
+    found = np.array(
+        [bounds(number, 5_000, factor=1 / 3) for number in range(repeats(40, least=20))]
+    )
     assert ((found >= 1).mean(axis=0) > (0.7, 0.3)).all()

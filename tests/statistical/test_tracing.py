@@ -31,26 +31,50 @@ def until_positive(v, rng):
 # A function, an input, a neighbour, and the largest loss of its releases; of a loop that may go on, in the mean.
 CASES = {
     "Laplace": (lambda v, rng: v + rng.laplace(scale=2.0), 0.0, 1.0, 0.5),
-    "a vector": (lambda v, rng: np.array(v) + rng.laplace(scale=[4.0, 2.0]), [0.0, 1.0], [1.0, 2.0], 0.75),
-    "scaled and shifted": (lambda v, rng: 3 * (v - 2 * rng.laplace(scale=1.0)) / 5, 0.0, 1.0, 0.5),
+    "a vector": (
+        lambda v, rng: np.array(v) + rng.laplace(scale=[4.0, 2.0]),
+        [0.0, 1.0],
+        [1.0, 2.0],
+        0.75,
+    ),
+    "scaled and shifted": (
+        lambda v, rng: 3 * (v - 2 * rng.laplace(scale=1.0)) / 5,
+        0.0,
+        1.0,
+        0.5,
+    ),
     "logistic": (lambda v, rng: v + rng.logistic(scale=2.0), 0.0, 1.0, 0.5),
     "two geometric draws": (lambda v, rng: v + two_sided(0.5, rng), 3, 5, 1.0),
     "rounded Laplace": (lambda v, rng: v + round(rng.laplace(scale=2.0)), 3, 4, 0.5),
-    "logarithms": (lambda v, rng: v + 2 * (math.log(rng.random()) - math.log(rng.random())), 0.0, 1.0, 0.5),
+    "logarithms": (
+        lambda v, rng: v + 2 * (math.log(rng.random()) - math.log(rng.random())),
+        0.0,
+        1.0,
+        0.5,
+    ),
     "inverse transform": (
-        lambda v, rng: (lambda u: v - 2.0 * np.sign(u) * np.log(1 - 2 * abs(u)))(rng.random() - 0.5),
+        lambda v, rng: (lambda u: v - 2.0 * np.sign(u) * np.log(1 - 2 * abs(u)))(
+            rng.random() - 0.5
+        ),
         0.0,
         1.0,
         0.5,
     ),
     "a coin": (lambda p, rng: bool(rng.random() < p), 0.3, 0.4, math.log(0.4 / 0.3)),
     "a chain of coins": (
-        lambda t, rng: (lambda u: "a" if u < t[0] else "b" if u < t[1] else "c")(rng.random()),
+        lambda t, rng: (lambda u: "a" if u < t[0] else "b" if u < t[1] else "c")(
+            rng.random()
+        ),
         (0.3, 0.6),
         (0.4, 0.7),
         2 * math.log(4 / 3),
     ),
-    "a choice": (lambda p, rng: int(rng.choice(3, p=p)), (0.2, 0.3, 0.5), (0.3, 0.3, 0.4), math.log(1.5)),
+    "a choice": (
+        lambda p, rng: int(rng.choice(3, p=p)),
+        (0.2, 0.3, 0.5),
+        (0.3, 0.3, 0.4),
+        math.log(1.5),
+    ),
     "several choices": (
         lambda p, rng: rng.choice(2, p=p, size=3).tolist(),
         (0.4, 0.6),
@@ -71,7 +95,16 @@ CASES = {
     ),
     "a ticket": (lambda n, rng: int(rng.integers(1, 11)) <= n, 4, 6, math.log(1.5)),
     "a loop that retries": (until_positive, 4.0, 5.0, 1.0),
-    "many": (lambda v, rng: (v + rng.laplace(scale=4.0), v + two_sided(0.25, rng), rng.random() < 0.5), 1, 2, 0.5),
+    "many": (
+        lambda v, rng: (
+            v + rng.laplace(scale=4.0),
+            v + two_sided(0.25, rng),
+            rng.random() < 0.5,
+        ),
+        1,
+        2,
+        0.5,
+    ),
 }
 
 
@@ -85,10 +118,16 @@ def test_the_likelihood_ratio_has_the_mean_one_under_its_law(name, repeats):
     with trace:
         for _ in range(runs):
             recorded = trace.record(data, rng)
-            ratios.append(math.exp(-log_ratio(replayed(trace, recorded, neighbour, outcomes=0))))
-    slack = (math.exp(epsilon) - math.exp(-epsilon)) * math.sqrt(math.log(2 / ALPHA) / (2 * runs))
+            ratios.append(
+                math.exp(-log_ratio(replayed(trace, recorded, neighbour, outcomes=0)))
+            )
+    slack = (math.exp(epsilon) - math.exp(-epsilon)) * math.sqrt(
+        math.log(2 / ALPHA) / (2 * runs)
+    )
     off = float(np.mean(ratios)) - 1
-    assert abs(off) < slack, f"mean off by {off:.4f}, more than {slack:.4f}, which chance exceeds once in {1 / ALPHA:g}"
+    assert abs(off) < slack, (
+        f"mean off by {off:.4f}, more than {slack:.4f}, which chance exceeds once in {1 / ALPHA:g}"
+    )
     if name != "a loop that retries":
         assert max(ratios) <= math.exp(epsilon) * (1 + 1e-9)
         assert min(ratios) >= math.exp(-epsilon) * (1 - 1e-9)

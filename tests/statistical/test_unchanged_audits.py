@@ -58,29 +58,58 @@ def noisy_length(rows, rng):
 
 
 AUDITS = {
-    "a stated law": (lambda: Audit(Response(1.0), PureDP(1.0), BIT, controls=[Response(3.0)]), set()),
-    "a black box of two outputs": (lambda: Audit(flipped(1.0), PureDP(1.0), BIT, controls=[flipped(3.0)]), set()),
+    "a stated law": (
+        lambda: Audit(Response(1.0), PureDP(1.0), BIT, controls=[Response(3.0)]),
+        set(),
+    ),
+    "a black box of two outputs": (
+        lambda: Audit(flipped(1.0), PureDP(1.0), BIT, controls=[flipped(3.0)]),
+        set(),
+    ),
     "rare outputs": (lambda: Audit(geometric(1.0), PureDP(1.0), BIT), set()),
     "nearly too many outputs": (
         lambda: Audit(geometric(0.125), PureDP(0.125), BIT),
         {"evidence 'counting' is no longer gathered"},
     ),
     "real numbers": (
-        lambda: Audit(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], controls=[LaplaceMechanism(0.2)]),
+        lambda: Audit(
+            LaplaceMechanism(1.0),
+            PureDP(1.0),
+            [(0.0, 1.0)],
+            controls=[LaplaceMechanism(0.2)],
+        ),
         set(),
     ),
-    "a Gaussian claim": (lambda: Audit(GaussianMechanism(1.0), GaussianDP(1.0), [(0.0, 1.0)], calls=500), set()),
-    "a claim with δ": (lambda: Audit(LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05), BIT, calls=2_500), set()),
+    "a Gaussian claim": (
+        lambda: Audit(GaussianMechanism(1.0), GaussianDP(1.0), [(0.0, 1.0)], calls=500),
+        set(),
+    ),
+    "a claim with δ": (
+        lambda: Audit(LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05), BIT, calls=2_500),
+        set(),
+    ),
     "nearly too noisy an estimate": (
-        lambda: Audit(estimate, Unbiased(float, 0.1), inputs={"0": [0.0], "2": [2.0]}, calls=2_500),
+        lambda: Audit(
+            estimate, Unbiased(float, 0.1), inputs={"0": [0.0], "2": [2.0]}, calls=2_500
+        ),
         {"EQUIVALENT in the baseline, NOT_REFUTED now"},
     ),
     "nearly too weak a control": (
-        lambda: Audit(flipped(1.0), PureDP(1.0), BIT, controls=[flipped(1.27)], calls=50_000),
-        {"NOT_REFUTED in the baseline, INCONCLUSIVE now", "control 'flip' is no longer refuted"},
+        lambda: Audit(
+            flipped(1.0), PureDP(1.0), BIT, controls=[flipped(1.27)], calls=50_000
+        ),
+        {
+            "NOT_REFUTED in the baseline, INCONCLUSIVE now",
+            "control 'flip' is no longer refuted",
+        },
     ),
     "rows that are searched": (
-        lambda: Audit(noisy_length, PureDP(1.0), Rows(st.integers(0, 9), "add/remove"), calls=2_500),
+        lambda: Audit(
+            noisy_length,
+            PureDP(1.0),
+            Rows(st.integers(0, 9), "add/remove"),
+            calls=2_500,
+        ),
         set(),
     ),
 }
@@ -89,24 +118,42 @@ AUDITS = {
 def ran(name, seed, *, audit=None):
     brief = name == "nearly too weak a control"
     settings = Settings(
-        ALPHA / len(AUDITS), 2_000 if brief else 5_000, seed, key=f"audits/audit_a.py::{name}", brief=brief
+        ALPHA / len(AUDITS),
+        2_000 if brief else 5_000,
+        seed,
+        key=f"audits/audit_a.py::{name}",
+        brief=brief,
     )
     return run_audit(audit or AUDITS[name][0](), settings)
 
 
 def compared(then, now):
     record = RunRecord(1, "complete", {}, {}, "", "", [], [now])
-    return differences({then.id: entry_of(then)}, record, covered=lambda _: True, today=date(2026, 1, 1))
+    return differences(
+        {then.id: entry_of(then)},
+        record,
+        covered=lambda _: True,
+        today=date(2026, 1, 1),
+    )
 
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_an_unchanged_audit_is_never_worse(name, repeats):
     results = [ran(name, seed) for seed in range(repeats(20, least=2))]
-    found = [difference for pair in permutations(results, 2) for difference in compared(*pair)]
+    found = [
+        difference
+        for pair in permutations(results, 2)
+        for difference in compared(*pair)
+    ]
     kinds = Counter(difference.kind for difference in found)
     assert not set(kinds) & {*FINDINGS, *REGRESSIONS, Kind.CRASHED}, kinds
     if repeats.full:  # what is said to be at an edge is there
-        texts = {part for d in found if d.kind is Kind.CHANCE for part in d.text.partition(": ")[0].split("; ")}
+        texts = {
+            part
+            for d in found
+            if d.kind is Kind.CHANCE
+            for part in d.text.partition(": ")[0].split("; ")
+        }
         assert texts == AUDITS[name][1]
 
 
@@ -123,16 +170,40 @@ def test_a_change_within_a_claim_is_seen(repeats):
             assert "counting's α" in found[0].text
 
 
-@pytest.mark.parametrize("name", ["ε = .1", "ε = 1", "ε = 3", "geometric noise", "equal laws"])
+@pytest.mark.parametrize(
+    "name", ["ε = .1", "ε = 1", "ε = 3", "geometric noise", "equal laws"]
+)
 def test_two_runs_of_one_mechanism_hardly_ever_contradict_each_other(name, repeats):
     """Not where all of α is that of one audit, and the most telling of 2,000 runs meets the tightest."""
-    laws = LAWS[name] if name in LAWS else response(float(name.removeprefix("ε = ").replace(".1", "0.1")))
+    laws = (
+        LAWS[name]
+        if name in LAWS
+        else response(float(name.removeprefix("ε = ").replace(".1", "0.1")))
+    )
     rng, runs, error = np.random.default_rng(3), 2_500, ALPHA * COUNTING_ALPHA
     entries = []
     for _ in range(repeats(2_000)):
-        first, later = rng.multinomial(FIRST_RUNS, laws), rng.multinomial(runs - FIRST_RUNS, laws)
-        losses = _losses(SimpleNamespace(counts=first + later, runs=runs), PAIR, PureDP(1.0), error)
+        first, later = (
+            rng.multinomial(FIRST_RUNS, laws),
+            rng.multinomial(runs - FIRST_RUNS, laws),
+        )
+        losses = _losses(
+            SimpleNamespace(counts=first + later, runs=runs), PAIR, PureDP(1.0), error
+        )
         event = told_apart(first, first + later, PAIR, runs - FIRST_RUNS, error)
-        entries.append(Entry("", "", "", Verdict.NOT_REFUTED, counted=losses.shown[::-1], told_apart=event))
-    contradicted = sum(bool(drift(then, now)) for then in entries for now in entries[:200])
-    assert contradicted <= 1e-3 * len(entries) * min(len(entries), 200), f"{contradicted} of {len(entries):,} · 200"
+        entries.append(
+            Entry(
+                "",
+                "",
+                "",
+                Verdict.NOT_REFUTED,
+                counted=losses.shown[::-1],
+                told_apart=event,
+            )
+        )
+    contradicted = sum(
+        bool(drift(then, now)) for then in entries for now in entries[:200]
+    )
+    assert contradicted <= 1e-3 * len(entries) * min(len(entries), 200), (
+        f"{contradicted} of {len(entries):,} · 200"
+    )

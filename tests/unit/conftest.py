@@ -43,7 +43,9 @@ def made_on_device(device):
 
 ALPHA = 0.05 / 16
 THRESHOLD = math.log(1 / ALPHA)
-NASTY = "<script>alert('pair')</script> & $x_1$ {{ 7*7 }} \x1b[31m \u202e ]]> _\" onload=\""
+NASTY = (
+    "<script>alert('pair')</script> & $x_1$ {{ 7*7 }} \x1b[31m \u202e ]]> _\" onload=\""
+)
 GAME_ASSUMES = [
     "calls are independent runs of the same mechanism",
     "the coin that chooses the input is fair and hidden from the forecasters",
@@ -63,12 +65,17 @@ def claimed(claim: Claim, adjacency: str, source: str) -> ClaimRecord:
     )
 
 
-def wealth_path(growth: float, *, seed: int, calls: int = 20_000) -> tuple[list[list[float]], int | None]:
+def wealth_path(
+    growth: float, *, seed: int, calls: int = 20_000
+) -> tuple[list[list[float]], int | None]:
     """A path of log wealth at growing batches that drifts by ``growth`` nats a call, stopped at the threshold."""
     rng = np.random.default_rng(seed)
     path, log, spent, batch = [[0.0, 0.0]], 0.0, 0, 16
     while spent < calls:
-        log += growth * batch + 0.25 * math.sqrt(abs(growth) * batch) * rng.standard_normal()
+        log += (
+            growth * batch
+            + 0.25 * math.sqrt(abs(growth) * batch) * rng.standard_normal()
+        )
         spent += batch
         path.append([spent, log])
         if log >= THRESHOLD:
@@ -78,11 +85,22 @@ def wealth_path(growth: float, *, seed: int, calls: int = 20_000) -> tuple[list[
 
 
 def game(
-    growth: float, *, seed: int, verdict: Verdict, epsilon: float | None, detectable: float | None = None
+    growth: float,
+    *,
+    seed: int,
+    verdict: Verdict,
+    epsilon: float | None,
+    detectable: float | None = None,
 ) -> Evidence:
     path, refuted_at = wealth_path(growth, seed=seed)
     calls = int(path[-1][0])
-    confirmation = {"pair": "0 | 1", "calls": 412, "log_e_value": 9.3, "alpha": 0.001, "confirmed": True}
+    confirmation = {
+        "pair": "0 | 1",
+        "calls": 412,
+        "log_e_value": 9.3,
+        "alpha": 0.001,
+        "confirmed": True,
+    }
     return Evidence(
         kind="game",
         verdict=verdict,
@@ -103,11 +121,18 @@ def game(
             "detectable_epsilon": detectable,
             "detectable_alternative": "randomised response" if detectable else None,
             "forecasters": [
-                {"name": "atoms (Krichevsky–Trofimov)", "log_wealth": path[-1][1] + 0.7},
+                {
+                    "name": "atoms (Krichevsky–Trofimov)",
+                    "log_wealth": path[-1][1] + 0.7,
+                },
                 {"name": "logistic regression", "log_wealth": path[-1][1] - 3.1},
             ],
             "pairs": [
-                {"pair": f"bit {bit} of {8} flipped", "calls": calls // (bit + 1), "growth": growth / (bit + 1)}
+                {
+                    "pair": f"bit {bit} of {8} flipped",
+                    "calls": calls // (bit + 1),
+                    "growth": growth / (bit + 1),
+                }
                 for bit in range(10)
             ],
             "confirmation": confirmation if refuted_at else None,
@@ -116,7 +141,9 @@ def game(
     )
 
 
-def exact(claim: Claim, epsilon: float, *, verdict: Verdict, slack: float = 1.0) -> Evidence:
+def exact(
+    claim: Claim, epsilon: float, *, verdict: Verdict, slack: float = 1.0
+) -> Evidence:
     grid = [1.25 * claim.level * step / 100 for step in range(101)]
     truth = claim.at(slack * claim.level)
     return Evidence(
@@ -170,7 +197,15 @@ def estimation(verdict: Verdict, shift: float) -> Evidence:
 
 
 def class_of(name: str, **other: object) -> dict[str, object]:
-    values = {"n": 30, "truth": 1.0, "mean": 1.1, "low": 1.0, "high": 1.2, "variance": 1.0, "variance_low": 0.9}
+    values = {
+        "n": 30,
+        "truth": 1.0,
+        "mean": 1.1,
+        "low": 1.0,
+        "high": 1.2,
+        "variance": 1.0,
+        "variance_low": 0.9,
+    }
     return {"class": name, **values, "variance_high": 1.1, **other}
 
 
@@ -185,14 +220,19 @@ def degrees() -> dict[str, object]:
     return {
         "x_label": "original degree",
         "y_label": "noisy degree",
-        "series": [{"name": name, "points": np.stack([degree, y], axis=1).tolist()} for name, y in noisy.items()],
+        "series": [
+            {"name": name, "points": np.stack([degree, y], axis=1).tolist()}
+            for name, y in noisy.items()
+        ],
         "diagonal": True,
         "log": True,
     }
 
 
 def refuted(name: str, calls: int, epsilon: float) -> ControlResult:
-    return ControlResult(name, Verdict.VIOLATED, f"Refuted after {calls:,} calls.", calls, epsilon)
+    return ControlResult(
+        name, Verdict.VIOLATED, f"Refuted after {calls:,} calls.", calls, epsilon
+    )
 
 
 def results() -> list[AuditResult]:
@@ -210,7 +250,13 @@ def results() -> list[AuditResult]:
             claim=claimed(warner, "edge LDP", "Hidano & Murakami 2022, Section 2.3"),
             evidence=[
                 exact(warner, 1.0, verdict=Verdict.CERTIFIED),
-                game(-4e-5, seed=1, verdict=Verdict.NOT_REFUTED, epsilon=0.962, detectable=1.037),
+                game(
+                    -4e-5,
+                    seed=1,
+                    verdict=Verdict.NOT_REFUTED,
+                    epsilon=0.962,
+                    detectable=1.037,
+                ),
             ],
             epsilon_lower=1.0,
             epsilon_upper=1.0000000000000002,
@@ -224,10 +270,18 @@ def results() -> list[AuditResult]:
             description="The DPRR provides (ε₁ + ε₂)-edge LDP.",
             mechanism="DPRR(epsilon1=0.1, epsilon2=0.9)",
             parameters={"epsilon1": 0.1, "epsilon2": 0.9},
-            claim=claimed(PureDP(1.0), "edge LDP", "Hidano & Murakami 2022, Proposition 2"),
+            claim=claimed(
+                PureDP(1.0), "edge LDP", "Hidano & Murakami 2022, Proposition 2"
+            ),
             evidence=[
                 with_figure(
-                    game(-1.5e-5, seed=2, verdict=Verdict.NOT_REFUTED, epsilon=0.871, detectable=1.083),
+                    game(
+                        -1.5e-5,
+                        seed=2,
+                        verdict=Verdict.NOT_REFUTED,
+                        epsilon=0.871,
+                        detectable=1.083,
+                    ),
                     {"scatter": degrees()},
                 )
             ],
@@ -264,7 +318,9 @@ def results() -> list[AuditResult]:
             description="GraphPub with noisy degrees, as published.",
             mechanism="GraphPub(epsilon1=1, epsilon2=3)",
             claim=claimed(PureDP(4.0), "edge", "Xu et al. 2024, Section 3.6"),
-            evidence=[exact(PureDP(4.0), math.inf, verdict=Verdict.VIOLATED, slack=1.2)],
+            evidence=[
+                exact(PureDP(4.0), math.inf, verdict=Verdict.VIOLATED, slack=1.2)
+            ],
             epsilon_lower=math.inf,
             epsilon_upper=math.inf,
             counterexample=Counterexample(
@@ -280,12 +336,24 @@ def results() -> list[AuditResult]:
             summary="A control survived, so this audit has no power: LapGraph without noise on the edge count.",
             mechanism="LapGraph(epsilon=1)",
             claim=claimed(PureDP(1.0), "edge", "Wu et al. 2021, Section 5"),
-            evidence=[game(-2e-5, seed=4, verdict=Verdict.NOT_REFUTED, epsilon=0.12, detectable=1.9)],
+            evidence=[
+                game(
+                    -2e-5,
+                    seed=4,
+                    verdict=Verdict.NOT_REFUTED,
+                    epsilon=0.12,
+                    detectable=1.9,
+                )
+            ],
             epsilon_lower=0.12,
             controls=[
                 refuted("LapGraph(epsilon=3)", 800, 1.2),
                 ControlResult(
-                    "LapGraph without noise on |E|", Verdict.NOT_REFUTED, "Wealth 0.31 at the end.", 20_000, 0.4
+                    "LapGraph without noise on |E|",
+                    Verdict.NOT_REFUTED,
+                    "Wealth 0.31 at the end.",
+                    20_000,
+                    0.4,
                 ),
             ],
             reproduce="auditdp run audits/audit_edges.py::lap_graph --seed 20240611",
@@ -297,7 +365,15 @@ def results() -> list[AuditResult]:
             summary="4,000 calls did not refute the claim, though the violation is known.",
             mechanism="SparseVector(epsilon=1, noise_on_queries=False)",
             claim=claimed(PureDP(1.0), "value", "Lyu, Su & Li 2017, Algorithm 5"),
-            evidence=[game(2e-4, seed=6, verdict=Verdict.NOT_REFUTED, epsilon=0.4, detectable=2.5)],
+            evidence=[
+                game(
+                    2e-4,
+                    seed=6,
+                    verdict=Verdict.NOT_REFUTED,
+                    epsilon=0.4,
+                    detectable=2.5,
+                )
+            ],
             epsilon_lower=0.4,
             reproduce="auditdp run audits/audit_classic.py::sparse_vector_without_query_noise --seed 20240611",
         ),
@@ -309,7 +385,13 @@ def results() -> list[AuditResult]:
             claim=claimed(gaussian, "value", "Dong, Roth & Su 2022, Theorem 2.7"),
             evidence=[
                 exact(gaussian, 0.5, verdict=Verdict.CERTIFIED, slack=0.96),
-                game(-3e-5, seed=7, verdict=Verdict.NOT_REFUTED, epsilon=0.441, detectable=0.56),
+                game(
+                    -3e-5,
+                    seed=7,
+                    verdict=Verdict.NOT_REFUTED,
+                    epsilon=0.441,
+                    detectable=0.56,
+                ),
             ],
             epsilon_lower=0.441,
             reproduce="auditdp run audits/audit_classic.py::gaussian --seed 20240611",
@@ -364,7 +446,9 @@ def results() -> list[AuditResult]:
             id="audits/audit_trainers.py::lpgnn_ensemble",
             verdict=Verdict.SKIPPED,
             summary="Needs a CUDA device, and there is none here.",
-            claim=claimed(PureDP(1.0), "label LDP", "Sajadmanesh & Gatica-Perez 2021, Section 4"),
+            claim=claimed(
+                PureDP(1.0), "label LDP", "Sajadmanesh & Gatica-Perez 2021, Section 4"
+            ),
         ),
         AuditResult(
             id="audits/audit_nasty.py::evil[<script>alert('id')</script>]",
@@ -372,8 +456,15 @@ def results() -> list[AuditResult]:
             summary=f"Refuted, whatever it is called: {NASTY}",
             description=NASTY,
             mechanism=f"Evil({NASTY})",
-            parameters={"<b>name</b>": NASTY, "nothing": None, "shape": [1, 2], "flag": True},
-            claim=replace(claimed(PureDP(0.5), "value", "a source"), source=NASTY, adjacency=NASTY),
+            parameters={
+                "<b>name</b>": NASTY,
+                "nothing": None,
+                "shape": [1, 2],
+                "flag": True,
+            },
+            claim=replace(
+                claimed(PureDP(0.5), "value", "a source"), source=NASTY, adjacency=NASTY
+            ),
             evidence=[
                 Evidence(
                     kind="game",
@@ -404,7 +495,9 @@ def results() -> list[AuditResult]:
             ],
             epsilon_lower=0.50002,
             controls=[refuted(NASTY, 20, 0.9)],
-            counterexample=Counterexample(pair=NASTY, output=NASTY, explanation=NASTY, confirmed=False),
+            counterexample=Counterexample(
+                pair=NASTY, output=NASTY, explanation=NASTY, confirmed=False
+            ),
             reproduce=f"auditdp replay {NASTY}",
         ),
     ]
@@ -412,9 +505,15 @@ def results() -> list[AuditResult]:
 
 
 def _with_totals(result: AuditResult, index: int) -> AuditResult:
-    calls = sum(evidence.calls for evidence in result.evidence) + sum(control.calls for control in result.controls)
+    calls = sum(evidence.calls for evidence in result.evidence) + sum(
+        control.calls for control in result.controls
+    )
     seconds = 0.05 + calls * 3.1e-5 * (1 + index % 3)
-    logs = [evidence.log_e_value for evidence in result.evidence if evidence.log_e_value is not None]
+    logs = [
+        evidence.log_e_value
+        for evidence in result.evidence
+        if evidence.log_e_value is not None
+    ]
     return replace(
         result,
         calls=calls,
@@ -434,8 +533,20 @@ def run(audits: list[AuditResult], status: str = "complete") -> RunRecord:
     return RunRecord(
         root_seed=20240611,
         status=status,
-        arguments={"paths": ["audits"], "budget": "standard", "workers": "auto", "parameters": {}, "keyword": None},
-        versions={"auditdp": "0.1.0", "python": "3.11.9", "numpy": "2.1.3", "scipy": "1.14.1", "scikit-learn": "1.5.2"},
+        arguments={
+            "paths": ["audits"],
+            "budget": "standard",
+            "workers": "auto",
+            "parameters": {},
+            "keyword": None,
+        },
+        versions={
+            "auditdp": "0.1.0",
+            "python": "3.11.9",
+            "numpy": "2.1.3",
+            "scipy": "1.14.1",
+            "scikit-learn": "1.5.2",
+        },
         revision="4f1c2d7e9b",
         device="cpu, 16 cores",
         alpha_ledger=ledger,
@@ -464,8 +575,15 @@ def clean_record() -> RunRecord:
 @pytest.fixture
 def large_record() -> RunRecord:
     """Forty audits with evidence and plots."""
-    plotted = [result for result in results() if result.evidence and "nasty" not in result.id]
-    return run([replace(plotted[k % len(plotted)], id=f"audits/audit_{k}.py::claim_{k}") for k in range(40)])
+    plotted = [
+        result for result in results() if result.evidence and "nasty" not in result.id
+    ]
+    return run(
+        [
+            replace(plotted[k % len(plotted)], id=f"audits/audit_{k}.py::claim_{k}")
+            for k in range(40)
+        ]
+    )
 
 
 @pytest.fixture
@@ -477,13 +595,22 @@ def audit(record: RunRecord):
 @pytest.fixture
 def published(record: RunRecord):
     """Three audits of the record as published claims: a violated one, its repair, and one that is not refuted."""
-    violated = next(r for r in record.results if r.verdict is Verdict.VIOLATED and r.counterexample)
+    violated = next(
+        r for r in record.results if r.verdict is Verdict.VIOLATED and r.counterexample
+    )
     certified = next(r for r in record.results if r.verdict is Verdict.CERTIFIED)
     clean = next(r for r in record.results if r.verdict is Verdict.NOT_REFUTED)
     listed = {
         violated.id: Published("the mechanism", "as deployed"),
-        certified.id: Published("the mechanism", "with public bounds", violated.id, cost="4 times the variance"),
-        clean.id: Published("another | mechanism", "as stated", decides="a proof of the sensitivity"),
+        certified.id: Published(
+            "the mechanism",
+            "with public bounds",
+            violated.id,
+            cost="4 times the variance",
+        ),
+        clean.id: Published(
+            "another | mechanism", "as stated", decides="a proof of the sensitivity"
+        ),
     }
     results = [replace(r, published=listed.get(r.id)) for r in record.results]
     return replace(record, results=results), violated, certified, clean

@@ -47,9 +47,23 @@ def folder(tmp_path):
 
 
 def test_each_layer_stands_above_the_one_below(folder):
-    plain, ci = load(folder, environment={}), load(folder, "ci", {"AUDITDP_BUDGET": "thorough"})
-    assert (plain.seed, plain.budget, plain.workers, plain.alpha) == (7, "quick", "1", 0.05)
-    assert (ci.seed, ci.budget, ci.workers, ci.fail_on, ci.profile) == (8, "thorough", "2", ("inconclusive",), "ci")
+    plain, ci = (
+        load(folder, environment={}),
+        load(folder, "ci", {"AUDITDP_BUDGET": "thorough"}),
+    )
+    assert (plain.seed, plain.budget, plain.workers, plain.alpha) == (
+        7,
+        "quick",
+        "1",
+        0.05,
+    )
+    assert (ci.seed, ci.budget, ci.workers, ci.fail_on, ci.profile) == (
+        8,
+        "thorough",
+        "2",
+        ("inconclusive",),
+        "ci",
+    )
     path = folder / "pyproject.toml"
     assert ci.sources["seed"] == f"{path}, [tool.auditdp.profiles.ci]"
     assert ci.sources["budget"] == "the environment, AUDITDP_BUDGET"
@@ -78,11 +92,26 @@ def test_the_file_is_found_upward_but_not_beyond_the_repository(folder):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[tool.auditdp]\nsede = 1", "unknown key tool.auditdp.sede; did you mean 'seed'?"),
-        ("[tool.auditdp.profiles.ci]\nbugdet = 'quick'", "tool.auditdp.profiles.ci.bugdet; did you mean 'budget'?"),
-        ("[tool.auditdp.profiles.ci]\nalpha = 1", "tool.auditdp.profiles.ci.alpha = 1; expected a number strictly"),
-        ("[tool.auditdp]\nprofiles = 3", "expected tables such as [tool.auditdp.profiles.ci]"),
-        ("[tool.auditdp]\nfail_on = ['never']", "expected a list of none, error, inconclusive, skipped"),
+        (
+            "[tool.auditdp]\nsede = 1",
+            "unknown key tool.auditdp.sede; did you mean 'seed'?",
+        ),
+        (
+            "[tool.auditdp.profiles.ci]\nbugdet = 'quick'",
+            "tool.auditdp.profiles.ci.bugdet; did you mean 'budget'?",
+        ),
+        (
+            "[tool.auditdp.profiles.ci]\nalpha = 1",
+            "tool.auditdp.profiles.ci.alpha = 1; expected a number strictly",
+        ),
+        (
+            "[tool.auditdp]\nprofiles = 3",
+            "expected tables such as [tool.auditdp.profiles.ci]",
+        ),
+        (
+            "[tool.auditdp]\nfail_on = ['never']",
+            "expected a list of none, error, inconclusive, skipped",
+        ),
         ("[tool.auditdp]\nworkers = 0", "expected a number >= 1, or 'auto'"),
         ("[tool.auditdp]\nworkers = true", "expected a number >= 1, or 'auto'"),
         ("[tool.auditdp]\nbudget = 'quik'", "did you mean 'quick'?"),
@@ -103,11 +132,20 @@ def test_what_the_file_may_not_say(tmp_path, text, message):
     [
         ({"AUDITDP_SEED": "one"}, "AUDITDP_SEED=one: expected an integer >= 0"),
         ({"AUDITDP_SEED": "-1"}, "AUDITDP_SEED=-1: expected an integer >= 0"),
-        ({"AUDITDP_ALPHA": "nan"}, "AUDITDP_ALPHA=nan: expected a number strictly between 0 and 1"),
+        (
+            {"AUDITDP_ALPHA": "nan"},
+            "AUDITDP_ALPHA=nan: expected a number strictly between 0 and 1",
+        ),
         ({"AUDITDP_FAIL_ON": "error,nevr"}, "expected a list of none, error"),
-        ({"AUDITDP_SEDE": "1"}, "unknown environment variable AUDITDP_SEDE; did you mean 'AUDITDP_SEED'?"),
+        (
+            {"AUDITDP_SEDE": "1"},
+            "unknown environment variable AUDITDP_SEDE; did you mean 'AUDITDP_SEED'?",
+        ),
         ({"AUDITDP_PROFIL": "ci"}, "did you mean 'AUDITDP_PROFILE'?"),
-        ({"AUDITDP_PROFILE": "cii"}, "AUDITDP_PROFILE=cii: no such profile; did you mean 'ci'?"),
+        (
+            {"AUDITDP_PROFILE": "cii"},
+            "AUDITDP_PROFILE=cii: no such profile; did you mean 'ci'?",
+        ),
     ],
 )
 def test_what_the_environment_may_not_say(folder, environment, message):
@@ -117,12 +155,22 @@ def test_what_the_environment_may_not_say(folder, environment, message):
 
 
 def test_variables_of_others_and_empty_ones_are_left_alone(folder):
-    found = load(folder, environment={"AUDITDP_FORKSERVER": "x", "AUDITDP_SEED": "", "AUDITDP_OF_MINE": "1"})
+    found = load(
+        folder,
+        environment={
+            "AUDITDP_FORKSERVER": "x",
+            "AUDITDP_SEED": "",
+            "AUDITDP_OF_MINE": "1",
+        },
+    )
     assert found.seed == 7
 
 
 def test_a_profile_that_does_not_exist_is_refused_with_what_there_is(folder):
-    with pytest.raises(ConfigurationError, match="--profile weekly: no such profile; known: ci, night; or write"):
+    with pytest.raises(
+        ConfigurationError,
+        match="--profile weekly: no such profile; known: ci, night; or write",
+    ):
         load(folder, "weekly", {})
 
 
@@ -130,11 +178,17 @@ def test_the_names_are_those_of_the_rooms_that_use_them():
     from auditdp.cli.run_options import FailOn
 
     assert set(FAILURES) == set(map(str, FailOn))
-    assert {field.name for field in fields(Configuration)} == {*KINDS, "profile", "folder", "sources"}
+    assert {field.name for field in fields(Configuration)} == {
+        *KINDS,
+        "profile",
+        "folder",
+        "sources",
+    }
 
 
 @pytest.mark.parametrize(
-    ("written", "budget"), [("200000", "200000"), ("'1e5'", "1e5"), ("'tail:0.005'", "tail:0.005")]
+    ("written", "budget"),
+    [("200000", "200000"), ("'1e5'", "1e5"), ("'tail:0.005'", "tail:0.005")],
 )
 def test_a_budget_may_be_a_number_or_a_fault(tmp_path, written, budget):
     (tmp_path / "pyproject.toml").write_text(f"[tool.auditdp]\nbudget = {written}\n")
@@ -145,6 +199,7 @@ def test_a_budget_may_be_a_number_or_a_fault(tmp_path, written, budget):
 def test_what_is_no_budget_is_refused_with_all_that_may_be_one(tmp_path, written):
     (tmp_path / "pyproject.toml").write_text(f"[tool.auditdp]\nbudget = {written}\n")
     with pytest.raises(
-        ConfigurationError, match="expected quick, standard, thorough, a number of calls, or a fault to find"
+        ConfigurationError,
+        match="expected quick, standard, thorough, a number of calls, or a fault to find",
     ):
         load(tmp_path, environment={})

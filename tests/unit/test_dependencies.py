@@ -67,20 +67,34 @@ def imported(room):
                 modules = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 modules = [node.module]
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "importorskip")):
-                modules = [arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)]
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+                ("import_module", "importorskip")
+            ):
+                modules = [
+                    arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)
+                ]
             for module in modules:
                 top = module.partition(".")[0]
                 beside = file.with_name(f"{top}.py").exists()
-                if top not in sys.stdlib_module_names and top not in ROOMS and not beside:
-                    found[canonicalize_name(DISTRIBUTIONS.get(top, top))] = file.relative_to(ROOT).as_posix()
+                if (
+                    top not in sys.stdlib_module_names
+                    and top not in ROOMS
+                    and not beside
+                ):
+                    found[canonicalize_name(DISTRIBUTIONS.get(top, top))] = (
+                        file.relative_to(ROOT).as_posix()
+                    )
     return found
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_what_is_imported_is_declared(room):
-    declared = names(PROJECT["dependencies"]).union(*(names((OPTIONAL | GROUPS)[extra]) for extra in ROOMS[room]))
-    undeclared = {name: file for name, file in imported(room).items() if name not in declared}
+    declared = names(PROJECT["dependencies"]).union(
+        *(names((OPTIONAL | GROUPS)[extra]) for extra in ROOMS[room])
+    )
+    undeclared = {
+        name: file for name, file in imported(room).items() if name not in declared
+    }
     assert {(room, name) for name in undeclared} <= GIVEN, undeclared
 
 
@@ -97,23 +111,42 @@ def test_every_extra_has_an_importer():
 def test_messages_name_extras_that_exist():
     assert set(EXTRAS.values()) <= set(OPTIONAL)
     for module, extra in EXTRAS.items():
-        assert canonicalize_name(DISTRIBUTIONS.get(module, module)) in names(OPTIONAL[extra])
+        assert canonicalize_name(DISTRIBUTIONS.get(module, module)) in names(
+            OPTIONAL[extra]
+        )
 
 
 def test_the_lock_has_all_that_is_needed_as_it_is_pinned_and_from_the_public_index():
     lock = tomllib.loads((ROOT / "pylock.toml").read_text())
-    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines())
+    pins = dict(
+        line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines()
+    )
     pinned = {canonicalize_name(name): version for name, version in pins.items()}
     locked = {package["name"]: package["version"] for package in lock["packages"]}
-    assert {name: pinned.get(name, version) for name, version in locked.items()} == locked
+    assert {
+        name: pinned.get(name, version) for name, version in locked.items()
+    } == locked
     assert names([*PROJECT["dependencies"], *OPTIONAL["attest"]]) <= set(locked)
-    files = [file for each in lock["packages"] for file in (*each.get("wheels", ()), each.get("sdist"))]
-    assert {file["url"].split("/")[2] for file in files if file} == {"files.pythonhosted.org"}
+    files = [
+        file
+        for each in lock["packages"]
+        for file in (*each.get("wheels", ()), each.get("sdist"))
+    ]
+    assert {file["url"].split("/")[2] for file in files if file} == {
+        "files.pythonhosted.org"
+    }
 
 
 def test_python_versions_agree():
-    versions = {text.rpartition(":: ")[2] for text in PROJECT["classifiers"] if "Python :: 3." in text}
-    assert PROJECT["requires-python"] == f">={min(versions, key=lambda text: int(text.partition('.')[2]))}"
+    versions = {
+        text.rpartition(":: ")[2]
+        for text in PROJECT["classifiers"]
+        if "Python :: 3." in text
+    }
+    assert (
+        PROJECT["requires-python"]
+        == f">={min(versions, key=lambda text: int(text.partition('.')[2]))}"
+    )
 
 
 SMALL_AUDIT = """
@@ -137,16 +170,29 @@ FOR_AN_AUDIT = (
     *("scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.stats"),
 )
 """What a small audit does without, up to and with its finding."""
-WORDS = ("--seed", "1", "--budget", "quick", "--sandbox", "off")  # the audit writes which modules it finds
+WORDS = (
+    "--seed",
+    "1",
+    "--budget",
+    "quick",
+    "--sandbox",
+    "off",
+)  # the audit writes which modules it finds
 
 
 def test_a_run_loads_nothing_slow_that_it_does_not_use(tmp_path):
     (tmp_path / "audits").mkdir()
     (tmp_path / "audits" / "audit_count.py").write_text(SMALL_AUDIT)
     command = [sys.executable, "-X", "importtime", "-m", "auditdp", "run", *WORDS]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert "1 VIOLATED" in ended.stdout
-    loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if line.startswith("import time:")}
+    loaded = {
+        line.rpartition("|")[2].strip()
+        for line in ended.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert "auditdp.cli.running" in loaded
     assert loaded.isdisjoint(FOR_A_RUN)
     loaded = set((tmp_path / "loaded").read_text().splitlines())

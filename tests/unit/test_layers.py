@@ -18,8 +18,25 @@ ALLOWED = {("auditdp/accountants/dp_sgd_poisson.py", "opacus")}
 
 # A package on the left imports nothing of what is listed on the right.
 FORBIDDEN = {
-    "auditdp": ("mechanisms", "gnn", "audits", "benchmarks", "tests", "torch", "torch_geometric", "opacus"),
-    "mechanisms": ("gnn", "audits", "benchmarks", "tests", "torch", "torch_geometric", "opacus"),
+    "auditdp": (
+        "mechanisms",
+        "gnn",
+        "audits",
+        "benchmarks",
+        "tests",
+        "torch",
+        "torch_geometric",
+        "opacus",
+    ),
+    "mechanisms": (
+        "gnn",
+        "audits",
+        "benchmarks",
+        "tests",
+        "torch",
+        "torch_geometric",
+        "opacus",
+    ),
     "gnn": ("audits", "benchmarks", "tests"),
     "audits": ("libraries", "benchmarks", "tests"),
     "libraries": ("mechanisms", "gnn", "benchmarks", "tests"),
@@ -31,7 +48,15 @@ WHEN_ASKED = {
     ("auditdp/record/results.py", "auditdp.report.terminal"),
     ("auditdp/tracing/findings.py", "auditdp.report.html.notebook"),
 }
-NOT_FOR_MECHANISMS = {"auditing", "cli", "evidence", "report", "runner", "testing", "training"}
+NOT_FOR_MECHANISMS = {
+    "auditing",
+    "cli",
+    "evidence",
+    "report",
+    "runner",
+    "testing",
+    "training",
+}
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 CORE = {"errors", "files", "numerics", "record", "claims", "mechanism", "adjacency"}
 ROOMS = {
@@ -44,17 +69,40 @@ ROOMS = {
     "mechanism": {"errors", "files", "numerics"},
     "adjacency": {"errors", "numerics", "mechanism"},
     "accountants": {"errors", "numerics", "claims", "mechanism", "record"},
-    "tracing": {"errors", "numerics", "claims", "accountants", "adjacency", "mechanism"},
+    "tracing": {
+        "errors",
+        "numerics",
+        "claims",
+        "accountants",
+        "adjacency",
+        "mechanism",
+    },
     "report": {"errors", "files", "numerics", "record", "claims"},
     "betting": {*CORE, "tracing"},
     "bounds": {*CORE, "betting"} - {"mechanism"},
     "evidence": {*CORE, "accountants", "betting", "bounds", "tracing"},
-    "auditing": {*CORE, "configuration", "accountants", "betting", "evidence", "report"},
+    "auditing": {
+        *CORE,
+        "configuration",
+        "accountants",
+        "betting",
+        "evidence",
+        "report",
+    },
     "training": {*CORE, "auditing", "betting", "bounds", "report"},
     "testing": {*CORE, "auditing"},
     "runner": {*CORE, "configuration", "auditing", "evidence", "tracing"},
     "pytest_plugin": {*CORE, "configuration", "auditing", "report", "runner"},
-    "cli": {*CORE, "configuration", "accountants", "auditing", "bounds", "report", "runner", "testing"},
+    "cli": {
+        *CORE,
+        "configuration",
+        "accountants",
+        "auditing",
+        "bounds",
+        "report",
+        "runner",
+        "testing",
+    },
 }
 ROOMS["__main__"] = {"cli"}
 # The package itself is the vocabulary: it must not pull in the rooms that run and report.
@@ -80,7 +128,9 @@ def imports(name, path):
             yield module, node.lineno
             # `from auditdp import runner` imports a room as well.
             yield from (
-                (f"{module}.{alias.name}", node.lineno) for alias in node.names if is_module(module, alias.name)
+                (f"{module}.{alias.name}", node.lineno)
+                for alias in node.names
+                if is_module(module, alias.name)
             )
 
 
@@ -120,7 +170,9 @@ def test_mechanisms_know_only_the_public_harness():
 
 def test_every_room_of_the_harness_has_its_rule():
     rooms = {room_of(name) for name, _ in modules("auditdp")}
-    assert rooms <= set(ROOMS), f"say in this test what {sorted(rooms - set(ROOMS))} may import"
+    assert rooms <= set(ROOMS), (
+        f"say in this test what {sorted(rooms - set(ROOMS))} may import"
+    )
 
 
 def test_rooms_import_only_the_rooms_below_them():
@@ -130,20 +182,37 @@ def test_rooms_import_only_the_rooms_below_them():
         for imported, line in imports(name, path):
             if (str(path.relative_to(ROOT)), imported) in WHEN_ASKED:
                 continue
-            if imported.startswith("auditdp.") and room_of(imported) not in {*ROOMS.get(room, set()), room}:
-                wrong.append(f"{path.relative_to(ROOT)}:{line} ({room or 'auditdp'}) imports {imported}")
-            if imported == "auditdp" and room not in ("", "runner", "report", "cli"):  # these ask for the version
-                wrong.append(f"{path.relative_to(ROOT)}:{line} imports auditdp itself; name the module")
+            if imported.startswith("auditdp.") and room_of(imported) not in {
+                *ROOMS.get(room, set()),
+                room,
+            }:
+                wrong.append(
+                    f"{path.relative_to(ROOT)}:{line} ({room or 'auditdp'}) imports {imported}"
+                )
+            if imported == "auditdp" and room not in (
+                "",
+                "runner",
+                "report",
+                "cli",
+            ):  # these ask for the version
+                wrong.append(
+                    f"{path.relative_to(ROOT)}:{line} imports auditdp itself; name the module"
+                )
     assert not wrong, "\n".join(wrong)
 
 
 def test_the_table_of_rooms_has_all_of_them_and_each_above_those_that_import_it():
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rows = [re.findall(r"`(\w+)`", row) for row in re.findall(r"^\| (`.*?) \|", page, flags=re.M)]
+    rows = [
+        re.findall(r"`(\w+)`", row)
+        for row in re.findall(r"^\| (`.*?) \|", page, flags=re.M)
+    ]
     above: set[str] = set()
     for row in rows:
         for room in row:
-            assert ROOMS[room] <= above | set(row), f"{room} is above {sorted(ROOMS[room] - above)}"
+            assert ROOMS[room] <= above | set(row), (
+                f"{room} is above {sorted(ROOMS[room] - above)}"
+            )
         above |= set(row)
     assert above == set(ROOMS) - {"", "__main__"}
 
@@ -156,12 +225,19 @@ def test_the_rules_have_no_cycle():
         assert free, f"these rooms may import each other: {sorted(rest)}"
         order += free
         rest = {room: below for room, below in rest.items() if room not in free}
-    assert order.index("betting") < order.index("evidence") < order.index("auditing") < order.index("runner")
+    assert (
+        order.index("betting")
+        < order.index("evidence")
+        < order.index("auditing")
+        < order.index("runner")
+    )
 
 
 def test_the_walk_sees_imports_of_every_form(tmp_path):
     path = tmp_path / "module.py"
-    path.write_text("import torch.nn as t\ndef f():\n    from auditdp import runner, PureDP\n    from . import x\n")
+    path.write_text(
+        "import torch.nn as t\ndef f():\n    from auditdp import runner, PureDP\n    from . import x\n"
+    )
     found = {imported for imported, _ in imports("auditdp.module", path)}
     assert found >= {"torch.nn", "auditdp", "auditdp.runner"}
     assert "auditdp.PureDP" not in found
@@ -178,14 +254,27 @@ def test_the_vocabulary_is_imported_when_it_is_asked_for():
         auditdp.Nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("heavy", ["torch", "opacus", "matplotlib", "sklearn", "scipy", "hypothesis"])
+@pytest.mark.parametrize(
+    "heavy", ["torch", "opacus", "matplotlib", "sklearn", "scipy", "hypothesis"]
+)
 @pytest.mark.parametrize("module", ["auditdp", "auditdp.cli"])
 def test_import_auditdp_is_light(module, heavy):
     code = f"import sys, {module}; sys.exit('{heavy}' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode
+        == 0
+    )
 
 
 def test_collecting_imports_nothing_that_only_runs_need():
     code = "import sys, auditdp.runner.file_host; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert not {"hypothesis", "flint", "scipy", "auditdp.record.details"} & set(done.stdout.split())
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert not {"hypothesis", "flint", "scipy", "auditdp.record.details"} & set(
+        done.stdout.split()
+    )

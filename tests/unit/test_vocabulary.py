@@ -16,26 +16,42 @@ def noisy(value, rng):
 
 
 def test_a_name_that_is_not_public_is_an_error():
-    with pytest.raises(AttributeError, match="module 'auditdp' has no attribute 'Nothing'"):
+    with pytest.raises(
+        AttributeError, match="module 'auditdp' has no attribute 'Nothing'"
+    ):
         _ = auditdp.Nothing
 
 
 def test_every_public_name_is_in_the_reference():
-    page = (Path(__file__).parents[2] / "docs/pages/api/index.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/pages/api/index.md").read_text(
+        encoding="utf-8"
+    )
     assert [name for name in auditdp.__all__ if f"`{name}`" not in page] == []
 
 
 def test_a_class_name_is_used_once_in_the_package():
     files = (Path(auditdp.__file__).parent).rglob("*.py")
-    nodes = (node for path in files for node in ast.parse(path.read_text(encoding="utf-8")).body)
-    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
+    nodes = (
+        node
+        for path in files
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+    )
+    names = Counter(
+        node.name
+        for node in nodes
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
     assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_claims_end_in_dp_and_adjacencies_do_not():
     from auditdp import adjacency
 
-    sets = [name for name in adjacency.__all__ if hasattr(getattr(adjacency, name), "exhaustive")]
+    sets = [
+        name
+        for name in adjacency.__all__
+        if hasattr(getattr(adjacency, name), "exhaustive")
+    ]
     assert len(sets) >= 10
     assert [name for name in sets if name.endswith("DP")] == []
 

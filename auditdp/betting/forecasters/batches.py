@@ -85,7 +85,10 @@ class Memory:
     def full(self) -> bool:
         """Whether nothing more is kept."""
         most = MOST_ROWS if self._kept[0].width <= 1 else MOST_VECTORS
-        return sum(part.bytes for part in self._kept) >= MOST_BYTES or sum(part.length for part in self._kept) >= most
+        return (
+            sum(part.bytes for part in self._kept) >= MOST_BYTES
+            or sum(part.length for part in self._kept) >= most
+        )
 
     @property
     def ones(self) -> Array:

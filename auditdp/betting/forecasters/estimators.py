@@ -55,19 +55,30 @@ class CellCounts:
         ends = np.cumsum([0, *self.sizes])
         self.slices = [slice(a, b) for a, b in pairwise(ends)]
         self.starts = ends[:-1]
-        self.shapes = np.concatenate([partition.shapes for partition in partitions], axis=1)
+        self.shapes = np.concatenate(
+            [partition.shapes for partition in partitions], axis=1
+        )
         self.unnamed = [
             s.start + partition.unnamed
             for s, partition in zip(self.slices, partitions, strict=True)
             if partition.unnamed is not None
         ]
-        self._groups = [_joined([partition.groups[k] for partition in partitions]) for k in (QUARTERS, CELLS)]
+        self._groups = [
+            _joined([partition.groups[k] for partition in partitions])
+            for k in (QUARTERS, CELLS)
+        ]
         # The tail around a cell: it, the next cell towards the middle, and all cells further out.
-        size, start = (np.repeat(each, self.sizes) for each in (self.sizes, self.starts))
+        size, start = (
+            np.repeat(each, self.sizes) for each in (self.sizes, self.starts)
+        )
         place = np.arange(ends[-1]) - start
         self._lower = 2 * place < size
         inner = np.clip(place + np.where(self._lower, 1, -1), 0, size - 1)
-        self._tail = np.where(self._lower, start + inner, start + inner - 1), start - 1, start + size - 1
+        self._tail = (
+            np.where(self._lower, start + inner, start + inner - 1),
+            start - 1,
+            start + size - 1,
+        )
 
     def parts(self, resolution: int, partition: int | None = None) -> NDArray[np.intp]:
         """Return which part of a resolution every cell belongs to, counted from 0 in one partition or in all."""
@@ -81,27 +92,42 @@ class CellCounts:
         """Return for every part of a resolution the part that lies opposite to it in its partition."""
         return self._groups[resolution][1]
 
-    def of_parts(self, resolution: int, partition: int | None = None) -> tuple[Floats, Floats]:
+    def of_parts(
+        self, resolution: int, partition: int | None = None
+    ) -> tuple[Floats, Floats]:
         """Return the counts of coin 0 and of coin 1 in every part of a resolution."""
         cells = slice(None) if partition is None else self.slices[partition]
         group = self.parts(resolution, partition)
-        zeros, ones = (np.bincount(group, weights=side[cells]).astype(np.float64) for side in self.counts)
+        zeros, ones = (
+            np.bincount(group, weights=side[cells]).astype(np.float64)
+            for side in self.counts
+        )
         return zeros, ones
 
     def of_tails(self) -> tuple[Floats, Floats]:
         """Return the counts of coin 0 and of coin 1 in the tail around every cell."""
         inner, before, last = self._tail
-        sums = np.concatenate([np.zeros((2, 1)), np.cumsum(self.counts, axis=1)], axis=1)
+        sums = np.concatenate(
+            [np.zeros((2, 1)), np.cumsum(self.counts, axis=1)], axis=1
+        )
         up_to = sums[:, inner + 1]
-        zeros, ones = np.where(self._lower, up_to - sums[:, before + 1], sums[:, last + 1] - up_to)
+        zeros, ones = np.where(
+            self._lower, up_to - sums[:, before + 1], sums[:, last + 1] - up_to
+        )
         return zeros, ones
 
 
-def _joined(groups: Sequence[NDArray[np.intp]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _joined(
+    groups: Sequence[NDArray[np.intp]],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Number the parts of several partitions through, and return them with the part opposite to each."""
     starts = np.cumsum([0, *(group[-1] + 1 for group in groups)])
-    joined = np.concatenate([start + group for start, group in zip(starts, groups, strict=False)])
-    return joined, np.concatenate([np.arange(b - 1, a - 1, -1) for a, b in pairwise(starts)])
+    joined = np.concatenate(
+        [start + group for start, group in zip(starts, groups, strict=False)]
+    )
+    return joined, np.concatenate(
+        [np.arange(b - 1, a - 1, -1) for a, b in pairwise(starts)]
+    )
 
 
 def plain(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
@@ -119,7 +145,9 @@ def cautious(ones: Floats, zeros: Floats) -> Floats:
     total = ones + zeros + 1.0
     centre = (ones - zeros) / total
     square = 1.0 / total
-    lean = np.maximum(np.abs(centre) - np.sqrt(square * (1 - centre**2 + square)), 0.0) / (1 + square)  # 2p - 1
+    lean = np.maximum(
+        np.abs(centre) - np.sqrt(square * (1 - centre**2 + square)), 0.0
+    ) / (1 + square)  # 2p - 1
     return np.asarray(np.sign(centre) * np.log((1 + lean) / (1 - lean)))
 
 
@@ -152,7 +180,9 @@ class Free:
             zeros, ones = zeros + ones[mirror], ones + zeros[mirror]
         return self.of_counts(ones, zeros)[counts.parts(self.resolution)]
 
-    def plausible(self, counts: CellCounts, partition: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def plausible(
+        self, counts: CellCounts, partition: int, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
         """Draw the probability of coin 1 in each part of one partition from its posterior; return it with their shares."""
         zeros, ones = counts.of_parts(self.resolution, partition)
         return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
@@ -166,7 +196,11 @@ class Nested(Free):
         """See ``Free``."""
         zeros, ones = counts.of_tails()
         share = (ones + 0.5) / (ones + zeros + 1)
-        return plain(counts.counts[1] + NESTED * share, counts.counts[0] + NESTED * (1 - share), 0.0)
+        return plain(
+            counts.counts[1] + NESTED * share,
+            counts.counts[0] + NESTED * (1 - share),
+            0.0,
+        )
 
 
 @dataclass(frozen=True)
@@ -189,20 +223,30 @@ class Shaped:
 
     def log_odds(self, counts: CellCounts) -> Floats:
         """See ``Free``."""
-        weights, _ = self._fit(counts.shapes[self.shapes], counts.counts, counts.starts, counts.sizes)
+        weights, _ = self._fit(
+            counts.shapes[self.shapes], counts.counts, counts.starts, counts.sizes
+        )
         return _sum_of(counts.shapes[self.shapes], weights, counts.sizes)
 
-    def plausible(self, counts: CellCounts, partition: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def plausible(
+        self, counts: CellCounts, partition: int, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
         """See ``Free``."""
         cells = counts.slices[partition]
         shapes, own = counts.shapes[self.shapes, cells], counts.counts[:, cells]
         (weights,), (curvature,) = self._fit(shapes, own, [0], [shapes.shape[1]])
-        weights = weights + np.linalg.solve(np.linalg.cholesky(curvature).T, rng.standard_normal(len(weights)))
+        weights = weights + np.linalg.solve(
+            np.linalg.cholesky(curvature).T, rng.standard_normal(len(weights))
+        )
         total = own.sum(axis=0)
         return expit(weights @ shapes), total / total.sum()
 
     def _fit(
-        self, shapes: Floats, counts: Floats, starts: Sequence[int] | NDArray[np.intp], sizes: Sequence[int]
+        self,
+        shapes: Floats,
+        counts: Floats,
+        starts: Sequence[int] | NDArray[np.intp],
+        sizes: Sequence[int],
     ) -> tuple[Floats, Floats]:
         """Return the weights in each partition, shape (partitions, shapes), and the inverse of their covariance."""
         zeros, ones = counts
@@ -211,12 +255,26 @@ class Shaped:
         weights = np.zeros((len(starts), len(shapes)))
         for _ in range(NEWTON_STEPS):
             p = expit(_sum_of(shapes, weights, sizes))
-            push = np.add.reduceat(shapes * (ones - total * p), starts, axis=1).T - self.ridge * weights
-            curvature = np.add.reduceat(products * (total * p * (1 - p)), starts, axis=2).transpose(2, 0, 1) + ridge
+            push = (
+                np.add.reduceat(shapes * (ones - total * p), starts, axis=1).T
+                - self.ridge * weights
+            )
+            curvature = (
+                np.add.reduceat(
+                    products * (total * p * (1 - p)), starts, axis=2
+                ).transpose(2, 0, 1)
+                + ridge
+            )
             weights = weights + np.linalg.solve(curvature, push[..., None])[..., 0]
         if (excess := len(shapes) - 2) > 0:
-            chi_squared = np.einsum("ps,pst,pt->p", weights, curvature, weights)[:, None]
-            weights = weights * np.maximum(chi_squared - excess, 0.0) / np.maximum(chi_squared, excess)
+            chi_squared = np.einsum("ps,pst,pt->p", weights, curvature, weights)[
+                :, None
+            ]
+            weights = (
+                weights
+                * np.maximum(chi_squared - excess, 0.0)
+                / np.maximum(chi_squared, excess)
+            )
         return weights, curvature
 
 

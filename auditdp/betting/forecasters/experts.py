@@ -15,11 +15,24 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.batches import Batch, Memory
-from auditdp.betting.forecasters.estimators import ESTIMATORS, FEW_PARTS, NORMAL, CellCounts, Estimator, log_odds_of
+from auditdp.betting.forecasters.estimators import (
+    ESTIMATORS,
+    FEW_PARTS,
+    NORMAL,
+    CellCounts,
+    Estimator,
+    log_odds_of,
+)
 from auditdp.betting.forecasters.learned_views import learned_views
 from auditdp.betting.forecasters.partitions import Names, Partition
 from auditdp.betting.forecasters.schedule import FEW_ROWS, Schedule
-from auditdp.betting.forecasters.views import View, as_rows, by_inputs, fingerprint, views_of
+from auditdp.betting.forecasters.views import (
+    View,
+    as_rows,
+    by_inputs,
+    fingerprint,
+    views_of,
+)
 from auditdp.betting.wealth.forecasts import Forecasts
 from auditdp.betting.wealth.regions import growth
 from auditdp.errors import AuditError
@@ -60,7 +73,12 @@ class ViewExperts:
         prepare: Callable[[Array], Array] | None = None,
         schedule: Callable[[Sequence[bool]], Schedule] = Schedule,
     ) -> None:
-        self.prefix, self.share, self.prepare, self.schedule = prefix, share, prepare, schedule
+        self.prefix, self.share, self.prepare, self.schedule = (
+            prefix,
+            share,
+            prepare,
+            schedule,
+        )
 
     def player(self, mechanism: Any, pair: Pair) -> ViewPlayer:
         """Return the player of one pair."""
@@ -90,16 +108,29 @@ class ViewPlayer:
     @property
     def names(self) -> Sequence[str]:
         """Every view with every estimator."""
-        return [f"{self._template.prefix}{view.name} in {e.name}" for view in self.views for e in ESTIMATORS]
+        return [
+            f"{self._template.prefix}{view.name} in {e.name}"
+            for view in self.views
+            for e in ESTIMATORS
+        ]
 
     @property
     def shares(self) -> Sequence[float]:
         """The share of all, divided by the weights of the views and of the estimators that see anything there."""
-        weights = np.outer([view.weight for view in self.views], [e.weight for e in ESTIMATORS])
-        weights[np.ix_([view.names for view in self.views], [not e.of_names for e in ESTIMATORS])] *= IDLE
+        weights = np.outer(
+            [view.weight for view in self.views], [e.weight for e in ESTIMATORS]
+        )
+        weights[
+            np.ix_(
+                [view.names for view in self.views],
+                [not e.of_names for e in ESTIMATORS],
+            )
+        ] *= IDLE
         return list(self._template.share * weights.ravel() / weights.sum())
 
-    def open(self, like: Array, pairs: Sequence[Pair] = (), labels: Sequence[str] = ()) -> None:
+    def open(
+        self, like: Array, pairs: Sequence[Pair] = (), labels: Sequence[str] = ()
+    ) -> None:
         """Choose the views, from outputs of independent calls that look like those to come, and from the game's pairs.
 
         Args:
@@ -109,7 +140,9 @@ class ViewPlayer:
         """
         rows = self._rows(like)
         self._no_rows = rows[:0]
-        with_inputs = any(by_inputs(pair, rows.shape[1]) for pair in pairs or [self.pair])
+        with_inputs = any(
+            by_inputs(pair, rows.shape[1]) for pair in pairs or [self.pair]
+        )
         labels = labels if self._template.prepare is None else ()
         fixed = views_of(rows, self.pair, with_inputs=with_inputs, labels=labels)
         self.views = [*fixed, *learned_views(rows.shape[1])]
@@ -119,16 +152,26 @@ class ViewPlayer:
         """Return the rows of some outputs, as views see them."""
         if not len(outputs):
             return self._no_rows
-        return as_rows(outputs if self._template.prepare is None else self._prepared(outputs))
+        return as_rows(
+            outputs if self._template.prepare is None else self._prepared(outputs)
+        )
 
     def _sides(self, batch: Batch) -> tuple[Array, Array]:
         """Return the rows of a batch under coin 0 and under coin 1; what prepares them sees the batch in random order."""
         prepared = self._template.prepare is not None
-        ones, zeros = batch.by_coin(self._prepared(batch.mixed)) if prepared else (batch.ones, batch.zeros)
-        return (as_rows(zeros) if len(zeros) else self._no_rows), (as_rows(ones) if len(ones) else self._no_rows)
+        ones, zeros = (
+            batch.by_coin(self._prepared(batch.mixed))
+            if prepared
+            else (batch.ones, batch.zeros)
+        )
+        return (as_rows(zeros) if len(zeros) else self._no_rows), (
+            as_rows(ones) if len(ones) else self._no_rows
+        )
 
     def _prepared(self, outputs: Array) -> Array:
-        assert self._template.prepare is not None  # asked where there is something to prepare with
+        assert (
+            self._template.prepare is not None
+        )  # asked where there is something to prepare with
         prepared = np.asarray(self._template.prepare(outputs))
         if prepared.shape[:1] != (len(outputs),):
             raise AuditError(
@@ -142,10 +185,17 @@ class ViewPlayer:
         forecasts = [Forecasts.abstaining(len(ESTIMATORS))] * len(self.views)
         if self._counts is not None:
             sides, views = self._sides(batch), [self.views[k] for k in self._active]
-            self._batch = self.schedule.count(self._active, views, self._partitions, sides)
+            self._batch = self.schedule.count(
+                self._active, views, self._partitions, sides
+            )
             odds, seen = log_odds_of(self._counts), self._counts.counts.sum(axis=0)
             for k, s in zip(self._active, self._counts.slices, strict=True):
-                forecasts[k] = Forecasts(odds[:, s], self._batch[1, s], self._batch[0, s], (odds[:, s], seen[s]))
+                forecasts[k] = Forecasts(
+                    odds[:, s],
+                    self._batch[1, s],
+                    self._batch[0, s],
+                    (odds[:, s], seen[s]),
+                )
         return forecasts
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
@@ -153,40 +203,66 @@ class ViewPlayer:
         if self._counts is not None and self._batch is not None:
             self._counts.counts += self._batch
             self._batch = None
-        if memory.calls < self._next_cut or memory.full or not (len(memory.ones) and len(memory.zeros)):
+        if (
+            memory.calls < self._next_cut
+            or memory.full
+            or not (len(memory.ones) and len(memory.zeros))
+        ):
             return
-        self._next_cut = math.ceil((SOON if memory.calls < FEW_ROWS else LATE) * memory.calls)
+        self._next_cut = math.ceil(
+            (SOON if memory.calls < FEW_ROWS else LATE) * memory.calls
+        )
         sides = self._rows(memory.zeros), self._rows(memory.ones)
         step = -(-sum(map(len, sides)) // SAMPLE)
         # Every so many of both sides, as if they were one.
-        sample = np.concatenate([sides[0][::step], sides[1][-len(sides[0]) % step :: step]])
+        sample = np.concatenate(
+            [sides[0][::step], sides[1][-len(sides[0]) % step :: step]]
+        )
         distinct = len(np.unique(fingerprint(sample))) / len(sample)
         before = self._cut_views()
         cut: dict[int, tuple[Partition, Floats]] = {}
         for k, view in enumerate(self.views):
             if self.schedule.frozen[k] and k in before:
                 cut[k] = before[k]
-            elif view.is_ready(memory.calls, stalled) and not (view.names and distinct > RARELY_DISTINCT):
+            elif view.is_ready(memory.calls, stalled) and not (
+                view.names and distinct > RARELY_DISTINCT
+            ):
                 values = view.learn(sides)
                 partition = (Names if view.names else Partition)(np.concatenate(values))
-                cut[k] = partition, np.stack([partition.count(side) for side in values]).astype(np.float64)
-        self._active, self._partitions = list(cut), [partition for partition, _ in cut.values()]
-        self._counts = CellCounts(self._partitions, np.hstack([counts for _, counts in cut.values()]))
-        self.schedule.cut(sides, distinct, [self.views[k] for k in self._active], self._partitions)
+                cut[k] = (
+                    partition,
+                    np.stack([partition.count(side) for side in values]).astype(
+                        np.float64
+                    ),
+                )
+        self._active, self._partitions = (
+            list(cut),
+            [partition for partition, _ in cut.values()],
+        )
+        self._counts = CellCounts(
+            self._partitions, np.hstack([counts for _, counts in cut.values()])
+        )
+        self.schedule.cut(
+            sides, distinct, [self.views[k] for k in self._active], self._partitions
+        )
 
     def _cut_views(self) -> dict[int, tuple[Partition, Floats]]:
         """Return the partitions of the views that are cut, with the counts in their cells."""
         if self._counts is None:
             return {}
         parts = zip(self._active, self._partitions, self._counts.slices, strict=True)
-        return {k: (partition, self._counts.counts[:, part]) for k, partition, part in parts}
+        return {
+            k: (partition, self._counts.counts[:, part]) for k, partition, part in parts
+        }
 
     def rank(self, log_wealth: Floats, calls: int) -> None:
         """Let views that gain little see less; ``log_wealth`` is that of every expert, shape (experts, statements)."""
         by_view = log_wealth.reshape(len(self.views), len(ESTIMATORS), -1)
         self.schedule.rank(by_view.max(axis=1), calls)
 
-    def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
+    def plausible_growth(
+        self, epsilon: float, rng: np.random.Generator, leading: int | None
+    ) -> float:
         """Draw odds that the counts leave plausible and return what they would gain.
 
         Looks at the cells of the leading expert; where none has gained anything yet, at every view, at first coarsely.
@@ -198,9 +274,20 @@ class ViewPlayer:
         estimator: Estimator = NORMAL if finest else FEW_PARTS
         if leading is not None and (view := leading // len(ESTIMATORS)) in self._active:
             place = self._active.index(view)
-            chosen, estimator = range(place, place + 1), ESTIMATORS[leading % len(ESTIMATORS)]
+            chosen, estimator = (
+                range(place, place + 1),
+                ESTIMATORS[leading % len(ESTIMATORS)],
+            )
         best = 0.0
         for k in chosen:
             p, share = estimator.plausible(self._counts, k, rng)
-            best = max(best, float(np.sum(share * growth(np.clip(np.maximum(p, 1 - p), 0.5, 1 - 1e-12), epsilon))))
+            best = max(
+                best,
+                float(
+                    np.sum(
+                        share
+                        * growth(np.clip(np.maximum(p, 1 - p), 0.5, 1 - 1e-12), epsilon)
+                    )
+                ),
+            )
         return best

@@ -74,7 +74,9 @@ class Player(Protocol):
     def learn(self, memory: Memory, *, stalled: bool) -> None:
         """Learn from all calls so far, the last batch included; ``stalled`` as long as the claim still stands."""
 
-    def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
+    def plausible_growth(
+        self, epsilon: float, rng: np.random.Generator, leading: int | None
+    ) -> float:
         """Draw what a call of this pair may gain against an epsilon, in nats; ``leading`` is who gains most, if anybody."""
 
     def rank(self, log_wealth: Floats, calls: int) -> None:
@@ -124,35 +126,55 @@ class LikelihoodRatio:
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         if isinstance(able.mechanism, MechanismElsewhere):
             assert able.form is not None  # outputs were looked at
-            bound._log_probs, bound._unlisted, stated = able.mechanism.law(able.form, pair)
+            bound._log_probs, bound._unlisted, stated = able.mechanism.law(
+                able.form, pair
+            )
             bound.stated = Law(*stated) if stated else None
         elif (log_prob := able.log_prob) is not None:
 
             def log_probs(outputs: Array) -> list[Any]:
-                with inputs.lent(f"{able.name}.log_prob", pair.data, pair.neighbour) as lent:
+                with inputs.lent(
+                    f"{able.name}.log_prob", pair.data, pair.neighbour
+                ) as lent:
                     return [log_prob(outputs, x) for x in lent]
 
             bound._log_probs = log_probs
         else:
             assert able.law_of_output is not None  # else it is not played
-            with inputs.lent(f"{able.name}.distribution", pair.data, pair.neighbour) as lent:
+            with inputs.lent(
+                f"{able.name}.distribution", pair.data, pair.neighbour
+            ) as lent:
                 laws = [able.law_of_output(x) for x in lent]
-            bound._log_probs = lambda outputs: [able.log_prob_by(law, outputs) for law in laws]
+            bound._log_probs = lambda outputs: [
+                able.log_prob_by(law, outputs) for law in laws
+            ]
             bound.stated = bound._stated(laws)
-            bound._unlisted = max((law.log_unlisted for law in laws if isinstance(law, FiniteLaw)), default=-np.inf)
+            bound._unlisted = max(
+                (law.log_unlisted for law in laws if isinstance(law, FiniteLaw)),
+                default=-np.inf,
+            )
         return bound
 
     def _stated(self, laws: list[Any]) -> Law | None:
         """Return how often finite laws give which log-odds."""
         if not all(isinstance(law, FiniteLaw) for law in laws):
             return None
-        odds = np.concatenate([_log_ratio(*(law.log_prob(each.outcomes) for law in laws)) for each in laws])
+        odds = np.concatenate(
+            [
+                _log_ratio(*(law.log_prob(each.outcomes) for law in laws))
+                for each in laws
+            ]
+        )
         return Law(odds, np.concatenate([law.floats for law in laws])).grouped()
 
     def log_odds(self, outputs: Array) -> Floats:
         """Return the log-likelihood ratio; 0 where both laws call the output impossible, or none gives it a number."""
-        ones, zeros = (np.asarray(side, dtype=float) for side in self._log_probs(outputs))
-        self.unlisted += int((~(ones > self._unlisted) & ~(zeros > self._unlisted)).sum())
+        ones, zeros = (
+            np.asarray(side, dtype=float) for side in self._log_probs(outputs)
+        )
+        self.unlisted += int(
+            (~(ones > self._unlisted) & ~(zeros > self._unlisted)).sum()
+        )
         return _log_ratio(ones, zeros)
 
     stated: Law | None = None
@@ -163,7 +185,9 @@ class LikelihoodRatio:
 
 def _log_ratio(ones: Floats, zeros: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.nan_to_num(ones - zeros, nan=0.0, posinf=np.inf, neginf=-np.inf))
+        return np.asarray(
+            np.nan_to_num(ones - zeros, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        )
 
 
 class Scored:
@@ -182,8 +206,13 @@ class Scored:
         scored = able.score
 
         def score(outputs: Array) -> Array:
-            with inputs.lent(f"{able.name}.score", pair.data, pair.neighbour) as (data, neighbour):
-                return np.asarray(scored(outputs, Pair(data, neighbour, pair.name)), dtype=np.float32)
+            with inputs.lent(f"{able.name}.score", pair.data, pair.neighbour) as (
+                data,
+                neighbour,
+            ):
+                return np.asarray(
+                    scored(outputs, Pair(data, neighbour, pair.name)), dtype=np.float32
+                )
 
         return ViewExperts("score: ", share=4.0, prepare=score).player(mechanism, pair)
 
@@ -209,8 +238,14 @@ class Classifier:
     @property
     def name(self) -> str:
         """The estimator's class, in lower case words."""
-        last = self.estimator.steps[-1][1] if hasattr(self.estimator, "steps") else self.estimator
-        return "".join(f" {c.lower()}" if c.isupper() else c for c in type(last).__name__).strip()
+        last = (
+            self.estimator.steps[-1][1]
+            if hasattr(self.estimator, "steps")
+            else self.estimator
+        )
+        return "".join(
+            f" {c.lower()}" if c.isupper() else c for c in type(last).__name__
+        ).strip()
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
         """Refit if the data have doubled since the last fit."""
@@ -236,8 +271,12 @@ class Single:
     """
 
     def __init__(self, forecaster: Any) -> None:
-        self.forecaster = forecaster if hasattr(forecaster, "log_odds") else Classifier(forecaster)
-        self.names: Sequence[str] = [getattr(self.forecaster, "name", type(self.forecaster).__name__)]
+        self.forecaster = (
+            forecaster if hasattr(forecaster, "log_odds") else Classifier(forecaster)
+        )
+        self.names: Sequence[str] = [
+            getattr(self.forecaster, "name", type(self.forecaster).__name__)
+        ]
         self.shares: Sequence[float] = [float(getattr(self.forecaster, "share", 1.0))]
         self._recent: list[tuple[Floats, Labels]] = []
 
@@ -257,9 +296,15 @@ class Single:
             raise AuditError(
                 f"forecaster {self.names[0]}: expected one log-odds for each of {len(batch)} outputs, got shape {odds.shape}"
             )
-        odds, labels = np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf), batch.labels
+        odds, labels = (
+            np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf),
+            batch.labels,
+        )
         expected = self._expected()
-        self._recent = [*self._recent[-RECENT_BATCHES:], (odds[:RECENT_CALLS], labels[:RECENT_CALLS])]
+        self._recent = [
+            *self._recent[-RECENT_BATCHES:],
+            (odds[:RECENT_CALLS], labels[:RECENT_CALLS]),
+        ]
         if len(odds) <= RECENT_CALLS:
             return [Forecasts.of_calls(odds, labels, expected)]
         return [_counted(odds, labels, expected)]
@@ -272,7 +317,9 @@ class Single:
         odds = np.concatenate([np.zeros(0), *(odds for odds, _ in self._recent)])
         stated: Law | None = getattr(self.forecaster, "stated", None)
         if stated is not None:
-            weights = np.append(np.ones(len(odds)), STATED * stated.weights / stated.weights.sum())
+            weights = np.append(
+                np.ones(len(odds)), STATED * stated.weights / stated.weights.sum()
+            )
             return Law(np.append(odds, stated.log_odds), weights)
         mirrored = min(1.0, FEW / max(len(odds), 1)) if len(odds) else 0.0
         return Law(np.concatenate([odds, -odds]), np.repeat([1.0, mirrored], len(odds)))
@@ -288,22 +335,33 @@ class Single:
     @property
     def foretells(self) -> bool:
         """Whether it was read off the code, before the first call, how often it gives which log-odds."""
-        return getattr(self.forecaster, "is_read", False) and getattr(self.forecaster, "stated", None) is not None
+        return (
+            getattr(self.forecaster, "is_read", False)
+            and getattr(self.forecaster, "stated", None) is not None
+        )
 
-    def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
+    def plausible_growth(
+        self, epsilon: float, rng: np.random.Generator, leading: int | None
+    ) -> float:
         """Draw the growth: who knows the law is asked for it, others are judged by how often they were right."""
         if self.foretells:
             law = self._expected()
             gains = _gains(law.log_odds, epsilon)
             calls, mean = law.weights.sum(), np.average(gains, weights=law.weights)
-            deviation = math.sqrt(np.average(np.square(gains - mean), weights=law.weights))
+            deviation = math.sqrt(
+                np.average(np.square(gains - mean), weights=law.weights)
+            )
             return float(mean + rng.standard_normal() * deviation / math.sqrt(calls))
         if not self._recent:
             return float("inf")
-        odds, labels = (np.concatenate(part) for part in zip(*self._recent, strict=True))
+        odds, labels = (
+            np.concatenate(part) for part in zip(*self._recent, strict=True)
+        )
         if getattr(self.forecaster, "calibrated", False):
             gains = _gains(odds, epsilon)
-            return float(gains.mean() + rng.standard_normal() * gains.std() / np.sqrt(len(gains)))
+            return float(
+                gains.mean() + rng.standard_normal() * gains.std() / np.sqrt(len(gains))
+            )
         beyond = np.abs(odds) > epsilon
         right = int((beyond & ((odds > 0) == (labels == 1))).sum())
         bets = int(beyond.sum())
@@ -336,8 +394,13 @@ LARGEST_FEATURE = 1e30
 
 def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:
     """Return forecasts rounded towards 0, by at most 0.2 %, so that few different ones are left to be counted."""
-    values, inverse = np.unique((odds.view(np.int64) & MANTISSA).view(np.float64), return_inverse=True)
-    ones, zeros = (np.bincount(inverse, weights=side, minlength=len(values)) for side in (labels, 1 - labels))
+    values, inverse = np.unique(
+        (odds.view(np.int64) & MANTISSA).view(np.float64), return_inverse=True
+    )
+    ones, zeros = (
+        np.bincount(inverse, weights=side, minlength=len(values))
+        for side in (labels, 1 - labels)
+    )
     return Forecasts(
         values[None],
         np.asarray(ones, dtype=np.float64),
@@ -349,7 +412,9 @@ def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:
 def _features(outputs: Array) -> Floats:
     """Return one row of finite numbers per output, shape (n, d); infinities become very large."""
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    return np.asarray(np.nan_to_num(rows, nan=0.0, posinf=LARGEST_FEATURE, neginf=-LARGEST_FEATURE))
+    return np.asarray(
+        np.nan_to_num(rows, nan=0.0, posinf=LARGEST_FEATURE, neginf=-LARGEST_FEATURE)
+    )
 
 
 class Unbound:
@@ -374,13 +439,19 @@ class Abstaining:
         failed: The error that ended them, and the line that raised it.
     """
 
-    def __init__(self, names: Sequence[str], shares: Sequence[float], failed: str) -> None:
+    def __init__(
+        self, names: Sequence[str], shares: Sequence[float], failed: str
+    ) -> None:
         self.names, self.shares, self.failed = names, shares, failed
 
     @classmethod
     def after(cls, error: BaseException, failed: Player | Unbound) -> Self:
         """Return the player in the place of one that raised an error."""
-        return cls(failed.names, failed.shares, f"{type(error).__name__}: {error} ({raised_in(error, '')})")
+        return cls(
+            failed.names,
+            failed.shares,
+            f"{type(error).__name__}: {error} ({raised_in(error, '')})",
+        )
 
     def like(self, other: Player) -> Self:
         """Return it with the names and the shares of the same player on another pair."""
@@ -400,7 +471,9 @@ class Abstaining:
     def learn(self, memory: Memory, *, stalled: bool) -> None:
         """Do nothing."""
 
-    def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
+    def plausible_growth(
+        self, epsilon: float, rng: np.random.Generator, leading: int | None
+    ) -> float:
         """Return that it gains nothing."""
         return 0.0
 

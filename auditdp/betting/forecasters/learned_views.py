@@ -77,14 +77,18 @@ class Learner(View):
         if sum(map(len, sides)) <= CROSSED:
             other = self._fit(halves[1])
             zeros, ones = (
-                np.concatenate([fresh, other(side)]) for fresh, side in zip((zeros, ones), halves[0], strict=True)
+                np.concatenate([fresh, other(side)])
+                for fresh, side in zip((zeros, ones), halves[0], strict=True)
             )
             self.values = self._fit(sides)
         return zeros, ones
 
     def _fit(self, sides: Sequence[Array]) -> Callable[[Array], Floats]:
         rows = [side[: self.most // 2] for side in sides]
-        return self.fit(np.concatenate(rows), np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows]))
+        return self.fit(
+            np.concatenate(rows),
+            np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows]),
+        )
 
 
 def _not_learned(rows: Array) -> Floats:
@@ -96,8 +100,19 @@ def learned_views(width: int) -> list[Learner]:
     if width < 2:
         return []
     screens: list[Learner] = [Screen(rank) for rank in range(4)] if width > 32 else []
-    few: list[Learner] = [Interaction(), Smallest()] if width <= MOST_DIFFERENCES else []
-    return [*screens, *few, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
+    few: list[Learner] = (
+        [Interaction(), Smallest()] if width <= MOST_DIFFERENCES else []
+    )
+    return [
+        *screens,
+        *few,
+        Above("coordinates"),
+        Above("differences"),
+        Votes(),
+        Linear(),
+        Additive(),
+        Trees(),
+    ]
 
 
 class Screen(Learner):
@@ -135,7 +150,9 @@ class Above(Learner):
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Find the middles."""
         middles = _middles(self._part(_some(rows)))
-        return lambda rows: np.asarray((self._part(rows) > middles).sum(axis=1), dtype=np.float64)
+        return lambda rows: np.asarray(
+            (self._part(rows) > middles).sum(axis=1), dtype=np.float64
+        )
 
     def _part(self, rows: Array) -> Floats:
         return np.diff(_finite(rows), axis=1) if self._differences else _finite(rows)
@@ -159,14 +176,23 @@ class Votes(Learner):
             middles = _middles(_some(columns))
             above = columns > middles
             count = np.count_nonzero(above, axis=0)
-            excess = np.count_nonzero(above[labels == 1], axis=0) - labels.mean() * count
+            excess = (
+                np.count_nonzero(above[labels == 1], axis=0) - labels.mean() * count
+            )
             z = 2 * excess / np.sqrt(np.maximum(count * (1 - count / len(rows)), TINY))
-            voters = np.flatnonzero(np.abs(z) >= min(TELLING, np.abs(z).max(initial=0.0)))
+            voters = np.flatnonzero(
+                np.abs(z) >= min(TELLING, np.abs(z).max(initial=0.0))
+            )
             votes = above[:, voters] @ np.sign(z[voters])
             if (apart := abs(float(_direction(votes[:, None], labels)[0]))) > most:
-                chosen, most = (order, voters, middles[voters], np.sign(z[voters])), apart
+                chosen, most = (
+                    (order, voters, middles[voters], np.sign(z[voters])),
+                    apart,
+                )
         order, voters, middles, signs = chosen
-        return lambda rows: (np.diff(_finite(rows), n=order, axis=1)[:, voters] > middles) @ signs
+        return lambda rows: (
+            (np.diff(_finite(rows), n=order, axis=1)[:, voters] > middles) @ signs
+        )
 
 
 class Interaction(Learner):
@@ -187,7 +213,9 @@ class Interaction(Learner):
         scaled = _scaled(rows)
         x = scaled(rows, slice(None))
         variance = np.square(x).T @ np.square(x) / len(x) - np.square(x.T @ x / len(x))
-        apart = np.triu((x.T * (labels - labels.mean())) @ x / np.sqrt(np.maximum(variance, TINY)))
+        apart = np.triu(
+            (x.T * (labels - labels.mean())) @ x / np.sqrt(np.maximum(variance, TINY))
+        )
         two = list(np.unravel_index(np.argmax(np.abs(apart)), apart.shape))
 
         def score(rows: Array) -> Floats:
@@ -219,8 +247,13 @@ class Linear(Learner):
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Fit a ridge logistic regression on standardised coordinates."""
-        columns = [np.clip(x[np.isfinite(x)], -LARGEST, LARGEST) for x in np.asarray(rows, dtype=np.float64).T]
-        low, high = np.array([np.quantile(x, (0.01, 0.99)) if len(x) else (0.0, 0.0) for x in columns]).T
+        columns = [
+            np.clip(x[np.isfinite(x)], -LARGEST, LARGEST)
+            for x in np.asarray(rows, dtype=np.float64).T
+        ]
+        low, high = np.array(
+            [np.quantile(x, (0.01, 0.99)) if len(x) else (0.0, 0.0) for x in columns]
+        ).T
         nothing = np.clip(0.0, low, high)
         gappy = [j for j, x in enumerate(columns) if len(x) < len(rows)]
 
@@ -234,9 +267,13 @@ class Linear(Learner):
         x = design(rows)
         centre, scale = x.mean(axis=0), x.std(axis=0) + 1e-12
         solver = "newton-cholesky" if x.shape[1] <= NARROW else "lbfgs"
-        weights = _regression((x - centre) / scale, labels, C=0.1, solver=solver) / scale
+        weights = (
+            _regression((x - centre) / scale, labels, C=0.1, solver=solver) / scale
+        )
         # A matrix product's order of summation, and so its last bits, would depend on how many rows there are.
-        return lambda rows: np.multiply(design(rows) - centre, weights, order="C").sum(axis=1)
+        return lambda rows: np.multiply(design(rows) - centre, weights, order="C").sum(
+            axis=1
+        )
 
 
 class Additive(Learner):
@@ -256,13 +293,22 @@ class Additive(Learner):
 
         columns = _columns(rows, range(_how_many(rows)))
         cuts = np.arange(1, STEPS) / STEPS
-        edges = [np.unique(np.quantile(_some(c), cuts, method="lower")) for c in columns]
+        edges = [
+            np.unique(np.quantile(_some(c), cuts, method="lower")) for c in columns
+        ]
         offsets = np.cumsum([0, *(len(e) + 1 for e in edges)])
         cells = np.stack(
-            [o + np.searchsorted(e, c) for c, e, o in zip(columns, edges, offsets[:-1], strict=True)], axis=1
+            [
+                o + np.searchsorted(e, c)
+                for c, e, o in zip(columns, edges, offsets[:-1], strict=True)
+            ],
+            axis=1,
         )
         ones = np.ones(cells.size)
-        x = csr_matrix((ones, cells.ravel(), np.arange(0, cells.size + 1, cells.shape[1])), (len(rows), offsets[-1]))
+        x = csr_matrix(
+            (ones, cells.ravel(), np.arange(0, cells.size + 1, cells.shape[1])),
+            (len(rows), offsets[-1]),
+        )
         weights = _regression(x, labels, C=1.0)
         tables = np.split(weights, offsets[1:-1])
         # Columns of small weight only cost time.
@@ -272,7 +318,9 @@ class Additive(Learner):
         def score(rows: Array) -> Floats:
             total = np.zeros(len(rows))
             for j, column in zip(telling, _columns(rows, telling), strict=True):
-                step = np.zeros(len(rows), np.int8)  # counting the few edges below is faster than searching among them
+                step = np.zeros(
+                    len(rows), np.int8
+                )  # counting the few edges below is faster than searching among them
                 for edge in edges[j]:
                     step += column > edge
                 total += tables[j][step]
@@ -294,7 +342,11 @@ class Trees(Learner):
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         model: Any = HistGradientBoostingClassifier(
-            max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=0, min_samples_leaf=40
+            max_iter=40,
+            max_leaf_nodes=8,
+            early_stopping=False,
+            random_state=0,
+            min_samples_leaf=40,
         )
 
         def score(rows: Array) -> Floats:
@@ -310,7 +362,9 @@ def _middles(columns: Floats) -> Floats:
     """Return the median of every column or, where nothing is above it, the value before it: half of the bits are 1, say."""
     middles = np.median(columns, axis=0)
     below = np.where(columns < middles, columns, -np.inf).max(axis=0, initial=-np.inf)
-    return np.where((middles == columns.max(axis=0)) & np.isfinite(below), below, middles)
+    return np.where(
+        (middles == columns.max(axis=0)) & np.isfinite(below), below, middles
+    )
 
 
 def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
@@ -319,7 +373,9 @@ def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
     low, high = np.quantile(x, (0.05, 0.95), axis=0)
     clipped = np.clip(x, low, high)
     centre, deviation = clipped.mean(axis=0), clipped.std(axis=0) + TINY
-    return lambda rows, at: (np.clip(_finite(rows[:, at]), low[at], high[at]) - centre[at]) / deviation[at]
+    return lambda rows, at: (
+        (np.clip(_finite(rows[:, at]), low[at], high[at]) - centre[at]) / deviation[at]
+    )
 
 
 def _some(values: Array) -> Array:
@@ -334,7 +390,9 @@ def _regression(x: Any, labels: Labels, *, C: float, solver: str = "lbfgs") -> F
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return np.asarray(LogisticRegression(C=C, max_iter=60, solver=solver).fit(x, labels).coef_[0])
+        return np.asarray(
+            LogisticRegression(C=C, max_iter=60, solver=solver).fit(x, labels).coef_[0]
+        )
 
 
 def _direction(rows: Array, labels: Labels) -> Floats:
@@ -343,8 +401,12 @@ def _direction(rows: Array, labels: Labels) -> Floats:
     It is written as a covariance with the coins, which is 0, and not undefined, where there are calls of one coin only.
     """
     x = _finite(rows)
-    x = x - x.mean(axis=0)  # so that no rounding error of a large constant is taken for a difference
-    return np.asarray((labels - labels.mean()) @ x / (np.sqrt(np.square(x).mean(axis=0)) + 1e-12))
+    x = x - x.mean(
+        axis=0
+    )  # so that no rounding error of a large constant is taken for a difference
+    return np.asarray(
+        (labels - labels.mean()) @ x / (np.sqrt(np.square(x).mean(axis=0)) + 1e-12)
+    )
 
 
 def _how_many(rows: Array) -> int:
@@ -356,7 +418,9 @@ def _how_many(rows: Array) -> int:
 def _columns(rows: Array, chosen: Sequence[int]) -> list[Floats]:
     """Return some columns: coordinates are counted from 0, and differences to the next one from the width on."""
     width = rows.shape[1]
-    needed = {c for j in chosen for c in ((j,) if j < width else (j - width, j - width + 1))}
+    needed = {
+        c for j in chosen for c in ((j,) if j < width else (j - width, j - width + 1))
+    }
     x = {c: _finite(np.ascontiguousarray(rows[:, c])) for c in needed}
     return [x[j] if j < width else x[j - width + 1] - x[j - width] for j in chosen]
 
@@ -365,6 +429,8 @@ def _finite(rows: Array) -> Floats:
     """Return numbers whose differences and squares are finite: none beyond ±LARGEST, and "no number here" at twice that."""
     x = np.asarray(rows, dtype=np.float64)
     # Comparisons with NaN are false, and an extreme of values of which one is NaN is NaN.
-    if rows.dtype.kind != "f" or (x.min(initial=0.0) >= -LARGEST and x.max(initial=0.0) <= LARGEST):
+    if rows.dtype.kind != "f" or (
+        x.min(initial=0.0) >= -LARGEST and x.max(initial=0.0) <= LARGEST
+    ):
         return x
     return np.where(np.isnan(x), 2 * LARGEST, np.clip(x, -LARGEST, LARGEST))

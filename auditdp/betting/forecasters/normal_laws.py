@@ -58,12 +58,21 @@ class NormalRatio:
             labels: The coins, shape (n,).
         """
         rows = _rows(outputs)
-        if len(rows) < self._next or rows.shape[1] > WIDEST or min(labels.sum(), (1 - labels).sum()) < LEAST // 4:
+        if (
+            len(rows) < self._next
+            or rows.shape[1] > WIDEST
+            or min(labels.sum(), (1 - labels).sum()) < LEAST // 4
+        ):
             return self
         self._next = math.ceil(AGAIN * len(rows))
-        order = np.argsort(labels, kind="stable")  # so that both halves have as many of each coin
+        order = np.argsort(
+            labels, kind="stable"
+        )  # so that both halves have as many of each coin
         halves = [(rows[part], labels[part]) for part in (order[::2], order[1::2])]
-        apart = [_apart(other[0] @ _direction(*half), other[1])[0] for half, other in (halves, halves[::-1])]
+        apart = [
+            _apart(other[0] @ _direction(*half), other[1])[0]
+            for half, other in (halves, halves[::-1])
+        ]
         sure = max(float(np.mean(apart)) - 1 / math.sqrt(len(rows)), 0.0)
         direction = _direction(rows, labels)
         _, middle, deviation = _apart(rows @ direction, labels)
@@ -77,7 +86,9 @@ class NormalRatio:
         return _scored(outputs, *self._line)
 
 
-def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], Law] | None:
+def by_change(
+    one: Floats, other: Floats
+) -> tuple[Callable[[Array], Floats], Law] | None:
     """Return the log-odds of rows by two normal laws, and how often they are which; None where the change is none of theirs.
 
     Two runs with the same draws count as one draw of the noise, whose covariance they show.
@@ -89,25 +100,50 @@ def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], La
     if one.shape != other.shape:
         return None
     both = np.concatenate([one, other])
-    kept = np.flatnonzero(np.isfinite(both).all(axis=0) & (both != both[0]).any(axis=0))  # others tell nothing
-    both, changes, draws = both[:, kept], (one - other)[:, kept], ((one + other) / 2)[:, kept]
+    kept = np.flatnonzero(
+        np.isfinite(both).all(axis=0) & (both != both[0]).any(axis=0)
+    )  # others tell nothing
+    both, changes, draws = (
+        both[:, kept],
+        (one - other)[:, kept],
+        ((one + other) / 2)[:, kept],
+    )
     if not 0 < len(kept) <= MOST_CORRELATED:
         return None
-    scale = np.maximum(both.std(axis=0), FINEST * np.abs(both).max(axis=0)) + np.finfo(float).tiny
+    scale = (
+        np.maximum(both.std(axis=0), FINEST * np.abs(both).max(axis=0))
+        + np.finfo(float).tiny
+    )
     change, centre = changes.mean(axis=0), draws.mean(axis=0)
-    ways = [_told(change, draws - centre, scale, together) for together in (True, False)]
+    ways = [
+        _told(change, draws - centre, scale, together) for together in (True, False)
+    ]
     apart, shrunk, direction, deviation = max(ways, key=lambda each: each[1])
-    unknown = (changes @ direction).std() / math.sqrt(len(one))  # how far the change may be another one
-    if not apart > 0 or unknown > UNKNOWN * max(deviation, UNKNOWN * abs(float(change @ direction))):
+    unknown = (changes @ direction).std() / math.sqrt(
+        len(one)
+    )  # how far the change may be another one
+    if not apart > 0 or unknown > UNKNOWN * max(
+        deviation, UNKNOWN * abs(float(change @ direction))
+    ):
         return None
     square = min(shrunk, SUREST) ** 2
-    square = max(square - len(kept) * (unknown / max(deviation, np.finfo(float).tiny)) ** 2, square * FINEST)
-    middle, slope = float(centre @ direction), square / (apart * max(deviation, np.finfo(float).tiny))
+    square = max(
+        square - len(kept) * (unknown / max(deviation, np.finfo(float).tiny)) ** 2,
+        square * FINEST,
+    )
+    middle, slope = (
+        float(centre @ direction),
+        square / (apart * max(deviation, np.finfo(float).tiny)),
+    )
     law = normal_law(square)
-    return lambda outputs: _scored(outputs.reshape(len(outputs), -1)[:, kept], direction, middle, slope), law
+    return lambda outputs: _scored(
+        outputs.reshape(len(outputs), -1)[:, kept], direction, middle, slope
+    ), law
 
 
-def _told(change: Floats, rest: Floats, scale: Floats, together: bool) -> tuple[float, float, Floats, float]:
+def _told(
+    change: Floats, rest: Floats, scale: Floats, together: bool
+) -> tuple[float, float, Floats, float]:
     """Return how far apart scores are, that for other draws, their direction and deviation, by correlations or without.
 
     With ν draws beside the mean and d correlated numbers, the squared distance is too large by ν/(ν − d − 1) in the mean
@@ -116,7 +152,9 @@ def _told(change: Floats, rest: Floats, scale: Floats, together: bool) -> tuple[
     for a smaller one win nearly as much.
     """
     draws, numbers = max(len(rest) - 1, 1), len(change)
-    direction = _towards(change / scale, rest / scale / math.sqrt(draws), together) / scale
+    direction = (
+        _towards(change / scale, rest / scale / math.sqrt(draws), together) / scale
+    )
     scores = rest @ direction
     deviation = math.sqrt(float(scores @ scores) / draws)
     moved = float(change @ direction)
@@ -131,7 +169,9 @@ def normal_law(square: float) -> Law:
     return Law(np.concatenate([odds, -odds]), np.full(2 * CELLS, 1 / CELLS))
 
 
-def by_threshold(one: Floats, other: Floats, *, most: float) -> tuple[Callable[[Array], Floats], Law] | None:
+def by_threshold(
+    one: Floats, other: Floats, *, most: float
+) -> tuple[Callable[[Array], Floats], Law] | None:
     """Return the log-odds of rows by the one number, and on which side of a threshold it is, that tell most runs apart.
 
     How often the next run is on the right side follows Laplace's rule of succession; None where more are on the wrong one.
@@ -147,26 +187,48 @@ def by_threshold(one: Floats, other: Floats, *, most: float) -> tuple[Callable[[
     order = np.argsort(both, axis=0)
     values = np.take_along_axis(both, order, axis=0)
     ones = np.cumsum(order < runs, axis=0)
-    below = 2 * ones + runs - np.arange(1, 2 * runs + 1)[:, None]  # runs that are told, if those of the data are below
-    told = np.where(values[1:] > values[:-1], np.maximum(below, 2 * runs - below)[:-1], 0)
+    below = (
+        2 * ones + runs - np.arange(1, 2 * runs + 1)[:, None]
+    )  # runs that are told, if those of the data are below
+    told = np.where(
+        values[1:] > values[:-1], np.maximum(below, 2 * runs - below)[:-1], 0
+    )
     row, place = np.unravel_index(int(np.argmax(told)), told.shape)
     wrong = 2 * runs - int(told[row, place])
     if wrong > most:
         return None
-    odds = math.log((2 * runs - wrong + 1) / (wrong + 1)) * (1 if below[row, place] > runs else -1)
+    odds = math.log((2 * runs - wrong + 1) / (wrong + 1)) * (
+        1 if below[row, place] > runs else -1
+    )
     middle = (values[row, place] + values[row + 1, place]) / 2
     law = Law(np.array([odds, -odds]), np.ones(2))
-    return lambda outputs: odds * np.sign(middle - outputs.reshape(len(outputs), -1)[:, place].astype(float)), law
+    return (
+        lambda outputs: (
+            odds
+            * np.sign(
+                middle - outputs.reshape(len(outputs), -1)[:, place].astype(float)
+            )
+        ),
+        law,
+    )
 
 
 def _scored(outputs: Array, direction: Floats, middle: float, slope: float) -> Floats:
     # A matrix product's order of summation, and so its last bits, would depend on how many rows there are.
-    return np.asarray(slope * (np.multiply(_rows(outputs), direction, order="C").sum(axis=1) - middle))
+    return np.asarray(
+        slope * (np.multiply(_rows(outputs), direction, order="C").sum(axis=1) - middle)
+    )
 
 
 def _rows(outputs: Array) -> Floats:
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    return np.asarray(np.clip(np.nan_to_num(rows, nan=0.0, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST))
+    return np.asarray(
+        np.clip(
+            np.nan_to_num(rows, nan=0.0, posinf=LARGEST, neginf=-LARGEST),
+            -LARGEST,
+            LARGEST,
+        )
+    )
 
 
 def _direction(rows: Floats, labels: Labels) -> Floats:
@@ -174,11 +236,18 @@ def _direction(rows: Floats, labels: Labels) -> Floats:
     ones, zeros = rows[labels == 1], rows[labels == 0]
     if not len(ones) or not len(zeros):
         return np.zeros(rows.shape[1])
-    scale = np.maximum(rows.std(axis=0), FINEST * np.abs(rows).max(axis=0)) + np.finfo(float).tiny
+    scale = (
+        np.maximum(rows.std(axis=0), FINEST * np.abs(rows).max(axis=0))
+        + np.finfo(float).tiny
+    )
     change = (ones.mean(axis=0) - zeros.mean(axis=0)) / scale
-    rest = np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)]) / scale
+    rest = (
+        np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)]) / scale
+    )
     together = rows.shape[1] <= min(MOST_CORRELATED, len(rows) / OF_EACH)
-    return np.asarray(_towards(change, rest / math.sqrt(max(len(rows) - 2, 1)), together) / scale)
+    return np.asarray(
+        _towards(change, rest / math.sqrt(max(len(rows) - 2, 1)), together) / scale
+    )
 
 
 def _towards(change: Floats, rest: Floats, together: bool) -> Floats:
@@ -195,7 +264,13 @@ def _apart(scores: Floats, labels: Labels) -> tuple[float, float, float]:
     ones, zeros = scores[labels == 1], scores[labels == 0]
     if len(ones) < 2 or len(zeros) < 2:
         return 0.0, 0.0, 1.0
-    deviation = math.sqrt((ones.var() * len(ones) + zeros.var() * len(zeros)) / max(len(scores) - 2, 1))
+    deviation = math.sqrt(
+        (ones.var() * len(ones) + zeros.var() * len(zeros)) / max(len(scores) - 2, 1)
+    )
     apart = float(ones.mean() - zeros.mean())
     middle = float(ones.mean() + zeros.mean()) / 2
-    return apart / max(deviation, FINEST * abs(apart), np.finfo(float).tiny), middle, deviation
+    return (
+        apart / max(deviation, FINEST * abs(apart), np.finfo(float).tiny),
+        middle,
+        deviation,
+    )

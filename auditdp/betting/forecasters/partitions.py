@@ -52,7 +52,11 @@ class Partition:
 
     def __init__(self, values: Floats) -> None:
         values = np.sort(values)
-        finite = values[: np.searchsorted(values, np.nan)] if np.isnan(values[-1:]).any() else values
+        finite = (
+            values[: np.searchsorted(values, np.nan)]
+            if np.isnan(values[-1:]).any()
+            else values
+        )
         edges = _edges(finite)
         self.edges = np.append(edges, np.inf) if len(finite) < len(values) else edges
         self.size = len(self.edges) + 1
@@ -62,7 +66,13 @@ class Partition:
         rare = 0.5 / max(len(values), 1)
         u = np.clip(below, rare, 1 - rare)
         self.shapes = np.stack(
-            [2 * u - 1, 1 + np.log(u), 1 + np.log1p(-u), ndtri(u), np.clip((2 * u - 1) / MIDDLE, -1, 1)]
+            [
+                2 * u - 1,
+                1 + np.log(u),
+                1 + np.log1p(-u),
+                ndtri(u),
+                np.clip((2 * u - 1) / MIDDLE, -1, 1),
+            ]
         )
 
     def _parts(self, coarse: Floats) -> NDArray[np.intp]:
@@ -101,19 +111,31 @@ class Names(Partition):
     def count(self, values: Floats) -> NDArray[np.intp]:
         """Return how often each name occurs, and last how many values have none."""
         values = np.sort(values)
-        named = np.searchsorted(values, self.edges, side="right") - np.searchsorted(values, self.edges)
+        named = np.searchsorted(values, self.edges, side="right") - np.searchsorted(
+            values, self.edges
+        )
         return np.append(named, len(values) - named.sum())
 
 
 def _edges(values: Floats) -> Floats:
     """Cut sorted values: each of few distinct ones apart, many at quantiles that get dense towards both ends."""
-    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.zeros(0, dtype=np.intp)
+    starts = (
+        np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        if len(values)
+        else np.zeros(0, dtype=np.intp)
+    )
     if len(starts) <= MAX_ATOMS:
         return np.asarray(values[starts[:-1]])
     parts = int(np.clip(2 ** (np.log2(len(values)) // 2.5), 4, FINEST))
-    tail = parts * 2 ** np.arange(1, max(1, int(np.log2(len(values) / parts / FEWEST_IN_TAIL))) + 1)
+    tail = parts * 2 ** np.arange(
+        1, max(1, int(np.log2(len(values) / parts / FEWEST_IN_TAIL))) + 1
+    )
     ranks = np.concatenate([1 / tail, np.arange(1, parts) / parts, 1 - 1 / tail])
-    return np.unique(np.concatenate([values[(ranks * (len(values) - 1)).astype(int)], _around(values, starts)]))
+    return np.unique(
+        np.concatenate(
+            [values[(ranks * (len(values) - 1)).astype(int)], _around(values, starts)]
+        )
+    )
 
 
 def _around(values: Floats, starts: NDArray[np.intp]) -> Floats:
@@ -127,7 +149,9 @@ def _around(values: Floats, starts: NDArray[np.intp]) -> Floats:
         return values[:0]
     counts = np.diff(starts, append=len(values))
     several = np.flatnonzero(counts > 1)
-    repeated = values[starts[several[np.argsort(-counts[several], kind="stable")[:REPEATED]]]]
+    repeated = values[
+        starts[several[np.argsort(-counts[several], kind="stable")[:REPEATED]]]
+    ]
     return np.concatenate([np.nextafter(repeated, -np.inf), repeated])
 
 
@@ -135,4 +159,6 @@ def _quantiles(values: Floats, parts: int) -> Floats:
     """Cut sorted values into ``parts`` of about equal size."""
     if not len(values):
         return values
-    return np.unique(values[(np.arange(1, parts) / parts * (len(values) - 1)).astype(int)])
+    return np.unique(
+        values[(np.arange(1, parts) / parts * (len(values) - 1)).astype(int)]
+    )

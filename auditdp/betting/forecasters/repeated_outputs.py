@@ -109,7 +109,10 @@ class Repeating:
                 self._batch.append(((), (), np.zeros(3)))
                 forecasts.append(Forecasts.abstaining(1))
                 continue
-            cells = seen.cells(one).astype(np.float64), seen.cells(zero).astype(np.float64)
+            cells = (
+                seen.cells(one).astype(np.float64),
+                seen.cells(zero).astype(np.float64),
+            )
             odds = seen.log_odds * np.array([[1.0, -1.0, 0.0]])
             forecasts.append(Forecasts(odds, *cells, (odds, seen.counts.copy())))
             self._batch.append((one, zero, np.stack(cells)))
@@ -122,8 +125,14 @@ class Repeating:
             return [()] * len(self._seen)
         kind = np.float64 if rows.dtype.kind == "f" else np.int64
         bits = rows[:, : len(self._seen) - 1].astype(kind).view(np.int64)
-        numbers = [() if seen.frozen else column.tolist() for seen, column in zip(self._seen, bits.T, strict=False)]
-        return [*numbers, () if self._seen[-1].frozen else fingerprint(rows).view(np.int64).tolist()]
+        numbers = [
+            () if seen.frozen else column.tolist()
+            for seen, column in zip(self._seen, bits.T, strict=False)
+        ]
+        return [
+            *numbers,
+            () if self._seen[-1].frozen else fingerprint(rows).view(np.int64).tolist(),
+        ]
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
         """Keep the values of the last batch; give up numbers that repeat often."""
@@ -135,7 +144,10 @@ class Repeating:
             seen.counts = seen.counts + cells.sum(axis=0)
             seen.add(one, ONE)
             seen.add(zero, ZERO)
-            if FEW <= seen.total <= MOST_KEPT and len(seen.coins) < NEARLY_ALL * seen.total:
+            if (
+                FEW <= seen.total <= MOST_KEPT
+                and len(seen.coins) < NEARLY_ALL * seen.total
+            ):
                 seen.frozen = True
                 seen.coins.clear()
         self._batch = []
@@ -143,11 +155,19 @@ class Repeating:
     def rank(self, log_wealth: Floats, calls: int) -> None:
         """Do nothing: it costs little."""
 
-    def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
+    def plausible_growth(
+        self, epsilon: float, rng: np.random.Generator, leading: int | None
+    ) -> float:
         """Draw how often the most telling number agrees, and return what that would gain."""
         best = 0.0
         for seen in self._seen:
             if (bets := seen.agree + seen.disagree) and not seen.frozen:
-                p = float(np.clip(rng.beta(seen.agree + 0.5, seen.disagree + 0.5), 1e-12, 1 - 1e-12))
+                p = float(
+                    np.clip(
+                        rng.beta(seen.agree + 0.5, seen.disagree + 0.5),
+                        1e-12,
+                        1 - 1e-12,
+                    )
+                )
                 best = max(best, bets / seen.total * float(growth(p, epsilon)))
         return best

@@ -64,7 +64,9 @@ class Schedule:
             calls: Calls of this pair.
         """
         best = log_wealth
-        behind = np.where(best > 0, best.max(axis=0) - best, np.inf).min(axis=1)  # a view that abstained is not behind
+        behind = np.where(best > 0, best.max(axis=0) - best, np.inf).min(
+            axis=1
+        )  # a view that abstained is not behind
         early = calls < self.many_calls
         others, ahead = (self.part, 0.0) if early else (LATE_THINNING, BEHIND)
         lead = (best - best[~self._heavy].max(axis=0)).max(axis=1)
@@ -77,7 +79,9 @@ class Schedule:
     def thinned(self, thinning: int, zeros: int, ones: int) -> tuple[int, int]:
         """Return how many calls of either coin are among those that are seen, drawn without regard to the coins."""
         seen = -(-(zeros + ones) // thinning)
-        few = int(self._rng.hypergeometric(zeros, ones, seen)) if thinning > 1 else zeros
+        few = (
+            int(self._rng.hypergeometric(zeros, ones, seen)) if thinning > 1 else zeros
+        )
         return few, seen - few
 
     def cut(
@@ -124,7 +128,10 @@ class Schedule:
         thinning = [self.thinning[k] for k in active]
         parts = {
             each: tuple(
-                side[:seen] for side, seen in zip(sides, self.thinned(each, len(sides[0]), len(sides[1])), strict=True)
+                side[:seen]
+                for side, seen in zip(
+                    sides, self.thinned(each, len(sides[0]), len(sides[1])), strict=True
+                )
             )
             for each in set(thinning)
         }
@@ -141,24 +148,44 @@ class DistinctOutputs:
         partitions: Their partitions.
     """
 
-    def __init__(self, rows: Array, prints: Floats, views: Sequence[View], partitions: Sequence[Partition]) -> None:
+    def __init__(
+        self,
+        rows: Array,
+        prints: Floats,
+        views: Sequence[View],
+        partitions: Sequence[Partition],
+    ) -> None:
         self._names = Names(prints)
         _, first = np.unique(prints, return_index=True)
         self._cut = list(zip(views, partitions, strict=True))
-        self._cells = [(partition.index(view.values(rows[first])), partition.size) for view, partition in self._cut]
+        self._cells = [
+            (partition.index(view.values(rows[first])), partition.size)
+            for view, partition in self._cut
+        ]
 
     def count(self, rows: Array) -> Floats:
         """Return the counts of rows in the cells of all views; rows that are new are looked at one by one."""
         prints = fingerprint(rows)
         *seen, others = self._names.count(prints)
-        counts = np.concatenate([np.bincount(cells, weights=seen, minlength=size) for cells, size in self._cells])
+        counts = np.concatenate(
+            [
+                np.bincount(cells, weights=seen, minlength=size)
+                for cells, size in self._cells
+            ]
+        )
         if others:
             new = rows[self._names.index(prints) == len(seen)]
-            counts += np.concatenate([partition.count(view.values(new)) for view, partition in self._cut])
+            counts += np.concatenate(
+                [partition.count(view.values(new)) for view, partition in self._cut]
+            )
         return counts
 
 
-def counted(views: Sequence[View], partitions: Sequence[Partition], sides: Sequence[tuple[Array, ...]]) -> Floats:
+def counted(
+    views: Sequence[View],
+    partitions: Sequence[Partition],
+    sides: Sequence[tuple[Array, ...]],
+) -> Floats:
     """Return the counts of rows under coin 0 and coin 1 in the cells of views, shape (2, all cells).
 
     Args:
@@ -171,7 +198,21 @@ def counted(views: Sequence[View], partitions: Sequence[Partition], sides: Seque
     for view, partition, (zeros, ones) in zip(views, partitions, sides, strict=True):
         if id(zeros) not in joined:
             few = len(zeros) + len(ones) <= FEW_ROWS
-            joined[id(zeros)] = [np.concatenate([zeros, ones])] if few else [zeros, ones]
-        seen = np.concatenate([np.zeros(0), *(view.values(rows) for rows in joined[id(zeros)] if len(rows))])
-        counts.append(np.stack([partition.count(seen[: len(zeros)]), partition.count(seen[len(zeros) :])]))
+            joined[id(zeros)] = (
+                [np.concatenate([zeros, ones])] if few else [zeros, ones]
+            )
+        seen = np.concatenate(
+            [
+                np.zeros(0),
+                *(view.values(rows) for rows in joined[id(zeros)] if len(rows)),
+            ]
+        )
+        counts.append(
+            np.stack(
+                [
+                    partition.count(seen[: len(zeros)]),
+                    partition.count(seen[len(zeros) :]),
+                ]
+            )
+        )
     return np.concatenate(counts, axis=1).astype(np.float64)

@@ -117,9 +117,22 @@ class ReplayedRatio:
     calibrated = is_read = True
 
     def __init__(
-        self, trace: Trace, claim: Claim, *, seed: int, ways: Sequence[Way] = (), few: int = 0, until: float = math.inf
+        self,
+        trace: Trace,
+        claim: Claim,
+        *,
+        seed: int,
+        ways: Sequence[Way] = (),
+        few: int = 0,
+        until: float = math.inf,
     ) -> None:
-        self.trace, self.claim, self.seed, self.few, self.until = trace, claim, seed, few, until
+        self.trace, self.claim, self.seed, self.few, self.until = (
+            trace,
+            claim,
+            seed,
+            few,
+            until,
+        )
         self.abstained = 0
         self.compared: dict[Any, list[PairTrace]] = {}
         self.ways: Sequence[Way] = ways or WAYS
@@ -147,15 +160,29 @@ class ReplayedRatio:
         """
         self._best, found = None, list[tuple[float, Pair, Way, Read]]()
         for pair in pairs:
-            read = ((way, law) for way in self.ways if (law := self._read(pair, form, (way,))) is not None)
+            read = (
+                (way, law)
+                for way in self.ways
+                if (law := self._read(pair, form, (way,))) is not None
+            )
             for way, law in islice(read, 1):
-                found.append((math.inf if law[1] is None else gain(self.claim, law[1])[0], pair, way, law))
+                found.append(
+                    (
+                        math.inf if law[1] is None else gain(self.claim, law[1])[0],
+                        pair,
+                        way,
+                        law,
+                    )
+                )
             if found and found[-1][0] * SHORT > WON:
                 break
         if not found:
             return None
         _, self._best, way, law = max(found, key=lambda each: each[0])
-        self.ways, self._of(self._best).law = tuple(dict.fromkeys((self.ways[0], way))), law
+        self.ways, self._of(self._best).law = (
+            tuple(dict.fromkeys((self.ways[0], way))),
+            law,
+        )
         return self._best
 
     def log_odds(self, outputs: Array) -> Floats:
@@ -166,9 +193,13 @@ class ReplayedRatio:
         self.abstained += int(np.isnan(odds).sum())
         return np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
-    def _read(self, pair: Pair, form: Representation, ways: Sequence[Way]) -> Read | None:
+    def _read(
+        self, pair: Pair, form: Representation, ways: Sequence[Way]
+    ) -> Read | None:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
-        if (law := self._of(pair).law) is not None or (self._best is not None and self.few):
+        if (law := self._of(pair).law) is not None or (
+            self._best is not None and self.few
+        ):
             return law  # where runs are few, none of a pair that promises less
         try:
             with self.trace:
@@ -181,23 +212,36 @@ class ReplayedRatio:
         if self.few and self._is_hidden(pair):
             return None
         seen = self._seen(pair, form, FEW_SEEN if self.few else RUNS)
-        if runs == RUNS and (asked := by_asking(self.trace, pair, seen, reused=True)) is not None:
+        if (
+            runs == RUNS
+            and (asked := by_asking(self.trace, pair, seen, reused=True)) is not None
+        ):
             return asked
         if runs > RUNS and seen.is_alike:
-            runs = max(FEW_FOLLOWED, min((int(np.prod(form.shape)) + SPARE) // 2, runs)) if self.few else runs
+            runs = (
+                max(FEW_FOLLOWED, min((int(np.prod(form.shape)) + SPARE) // 2, runs))
+                if self.few
+                else runs
+            )
             if not self._affords(4 * runs):
                 return None
             seen = self._seen(pair, form, runs)
         found = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
         if found is None and self.few and runs == RUNS:
             asked = by_asking(self.trace, pair, seen, reused=False)
-            found = asked if asked is not None and gain(self.claim, asked[1])[0] * SHORT > WON else None
+            found = (
+                asked
+                if asked is not None and gain(self.claim, asked[1])[0] * SHORT > WON
+                else None
+            )
         return found
 
     def _is_hidden(self, pair: Pair) -> bool:
         """Return whether an output has fewer numbers than noise was added to, which cannot be read from it, or others."""
         seen = self.compare(pair, 0)
-        moved = [each.first for each in seen.noisy if each.loss is None or any(each.loss)]
+        moved = [
+            each.first for each in seen.noisy if each.loss is None or any(each.loss)
+        ]
         noisy = [release for release in moved if not is_sample(release)]
         round_it = seen.differ is not None and not seen.by_chance
         shown = sum(1 for _ in leaves(seen.first.output))
@@ -208,7 +252,11 @@ class ReplayedRatio:
         shows = (k for k in range(SHOWING_RUNS) if self.compare(pair, k).is_notable)
         shown = self.compare(pair, next(shows, 0))
         sampled = any(map(is_sample, shown.first.releases))
-        seen = in_full(self.trace, shown, MOST_RUNS if not self.few else 1 if sampled else FEW_OUTCOMES)
+        seen = in_full(
+            self.trace,
+            shown,
+            MOST_RUNS if not self.few else 1 if sampled else FEW_OUTCOMES,
+        )
         if (table := _by_table(self.trace, seen, form)) is not None:
             return table
         if not (seen.differ is not None or seen.second.parted or seen.fixed):
@@ -222,7 +270,9 @@ class ReplayedRatio:
             self.trace.outputs(data, runs, np.random.default_rng([self.seed, runs]))
             for data in (pair.data, pair.neighbour)
         )
-        ratio = by_shift(*(form.rows(side).reshape(runs, -1).astype(float) for side in sides))
+        ratio = by_shift(
+            *(form.rows(side).reshape(runs, -1).astype(float) for side in sides)
+        )
         return None if ratio is None else (ratio, None)
 
     def _by_change(self, pair: Pair, form: Representation) -> Read | None:
@@ -230,17 +280,32 @@ class ReplayedRatio:
         sizes = [runs for runs in MORE_PAIRED if runs <= self.few // SHARE_PAIRED]
         first, found = self.compare(pair, 0), list[tuple[float, Read]]()
         round_it = first.differ is not None or bool(first.second.parted)
-        calls, made = math.inf, 0  # that a game by what was found takes, and the runs that showed it
+        calls, made = (
+            math.inf,
+            0,
+        )  # that a game by what was found takes, and the runs that showed it
         for runs in sizes:
-            worth = not made or (WORTH * (runs - made) < calls if calls < self.few else runs < self.until // CHEAP)
+            worth = not made or (
+                WORTH * (runs - made) < calls
+                if calls < self.few
+                else runs < self.until // CHEAP
+            )
             early = runs < IN_VAIN
-            if not (worth and (found or early or runs == IN_VAIN) and self._affords(2 * runs)):
+            if not (
+                worth
+                and (found or early or runs == IN_VAIN)
+                and self._affords(2 * runs)
+            ):
                 break
-            one, other = (_rows(self.trace, side, form).astype(float) for side in self._outputs(pair, runs))
+            one, other = (
+                _rows(self.trace, side, form).astype(float)
+                for side in self._outputs(pair, runs)
+            )
             wrong = 0.0 if early and not round_it else WRONG * runs / (1 + early)
             told = None if found else by_threshold(one, other, most=wrong)
             found = [
-                (gain(self.claim, law)[0], (ratio, law)) for ratio, law in filter(None, (by_change(one, other), told))
+                (gain(self.claim, law)[0], (ratio, law))
+                for ratio, law in filter(None, (by_change(one, other), told))
             ]
             if not found:
                 continue
@@ -250,7 +315,9 @@ class ReplayedRatio:
             calls, made = WON / max(won, TINY), runs
         return found[0][1] if found else None
 
-    def by_parts(self, pair: Pair, form: Representation, runs: int) -> RatioByParts | None:
+    def by_parts(
+        self, pair: Pair, form: Representation, runs: int
+    ) -> RatioByParts | None:
         """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
         if not self._affords(2 * runs) or self._is_hidden(pair):
             return None
@@ -292,10 +359,15 @@ class ReplayedRatio:
                 told_before = pair is pairs[0] and any(apart for apart, _ in told)
                 if told_before or not self._affords(2 * (runs + PARTED[0]) + SPARE):
                     break
-                with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
+                with suppress(
+                    Exception
+                ):  # of the code that is traced, or of outputs that are no rows
                     if (found := self.by_parts(pair, form, runs)) is not None:
                         told.append((found.apart, pair))
-                        if found.read is not None and gain(self.claim, found.read[1])[0] * SHORT > WON:
+                        if (
+                            found.read is not None
+                            and gain(self.claim, found.read[1])[0] * SHORT > WON
+                        ):
                             return pair
         apart, best = max(told, key=lambda each: each[0], default=(0.0, None))
         return best if apart else None
@@ -311,12 +383,16 @@ class ReplayedRatio:
 
     def _of(self, pair: Pair) -> _KeptRuns:
         """Return what is kept of a pair."""
-        return self._kept.setdefault((id(pair.data), id(pair.neighbour)), _KeptRuns(pair))
+        return self._kept.setdefault(
+            (id(pair.data), id(pair.neighbour)), _KeptRuns(pair)
+        )
 
     def _outputs(self, pair: Pair, runs: int) -> tuple[list[Any], list[Any]]:
         """Return the outputs of so many runs on each input, with the same draws; those that were made count."""
         ones, zeros = kept = self._of(pair).outputs
-        watched = self.few > 0 and any(map(is_sample, self.compare(pair, 0).first.releases))
+        watched = self.few > 0 and any(
+            map(is_sample, self.compare(pair, 0).first.releases)
+        )
         for k in range(len(zeros), runs):
             made = self._watched(pair, k) if watched else self._plain(pair, k)
             for side, output in zip(kept, made, strict=True):
@@ -326,23 +402,32 @@ class ReplayedRatio:
     def _plain(self, pair: Pair, number: int) -> list[Any]:
         """Return the outputs of plain runs with the same generator."""
         inputs = (pair.data, pair.neighbour)
-        sides = [self.trace.outputs(data, 1, np.random.default_rng([self.seed, number])) for data in inputs]
+        sides = [
+            self.trace.outputs(data, 1, np.random.default_rng([self.seed, number]))
+            for data in inputs
+        ]
         return sides if self._together else [side[0] for side in sides]
 
     def _watched(self, pair: Pair, number: int) -> list[Any]:
         """Return those of watched runs, which have the same draws also where records are drawn."""
-        runs = self.trace.both(pair.data, pair.neighbour, np.random.default_rng([self.seed, number]))
+        runs = self.trace.both(
+            pair.data, pair.neighbour, np.random.default_rng([self.seed, number])
+        )
         return [run.output for run in runs]
 
     def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
         """Return traced runs of a pair, so many from each input."""
-        traces = [self.compare(way, k) for way in (pair, pair.swapped()) for k in range(runs)]
+        traces = [
+            self.compare(way, k) for way in (pair, pair.swapped()) for k in range(runs)
+        ]
         forward = [True] * runs + [False] * runs
         pairs = [
-            (t.first, t.second) if ahead else (t.second, t.first) for t, ahead in zip(traces, forward, strict=True)
+            (t.first, t.second) if ahead else (t.second, t.first)
+            for t, ahead in zip(traces, forward, strict=True)
         ]
         one, other = (
-            _rows(self.trace, [run.output for run in side], form).astype(float) for side in zip(*pairs, strict=True)
+            _rows(self.trace, [run.output for run in side], form).astype(float)
+            for side in zip(*pairs, strict=True)
         )
         return SeenRuns(traces, forward, (one, other))
 
@@ -351,13 +436,19 @@ class ReplayedRatio:
         kept = self.compared.setdefault(key(pair), []) if self.few else []
         if number < len(kept):
             return kept[number]
-        own = [1] if self.few else []  # other draws than those of the runs that a search made
+        own = (
+            [1] if self.few else []
+        )  # other draws than those of the runs that a search made
         rng = np.random.default_rng([self.seed, number, *own])
-        made = compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=0)
+        made = compare(
+            self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=0
+        )
         kept.append(made)
         return made
 
-    def _by_values(self, pair: Pair, seen: PairTrace, form: Representation) -> Read | None:
+    def _by_values(
+        self, pair: Pair, seen: PairTrace, form: Representation
+    ) -> Read | None:
         """Return certainty where an output has a value that came several times from one input and never from the other.
 
         In few runs it has to come in all.
@@ -366,25 +457,49 @@ class ReplayedRatio:
         if np.prod(form.shape) > MOST_VALUES or not self._affords(2 * runs):
             return None
         sides = self._outputs(pair, runs)
-        tails = [[both[k] for tail in seen.shown if not self.few for both in tail.outputs] for k in (0, 1)]
+        tails = [
+            [both[k] for tail in seen.shown if not self.few for both in tail.outputs]
+            for k in (0, 1)
+        ]
         counts = [
-            Counter(chain.from_iterable(map(set, _values(_rows(self.trace, [*side, *tail], form), form))))
+            Counter(
+                chain.from_iterable(
+                    map(set, _values(_rows(self.trace, [*side, *tail], form), form))
+                )
+            )
             for side, tail in zip(sides, tails, strict=True)
         ]
         alone = [
-            {x for x, n in mine.items() if n >= OFTEN and x not in theirs} for mine, theirs in (counts, counts[::-1])
+            {x for x, n in mine.items() if n >= OFTEN and x not in theirs}
+            for mine, theirs in (counts, counts[::-1])
         ]
         anywhere = [{value for value in side if value[0] == ANYWHERE} for side in alone]
-        only = anywhere if any(anywhere) else alone  # what is seldom at one place may be frequent at another
+        only = (
+            anywhere if any(anywhere) else alone
+        )  # what is seldom at one place may be frequent at another
 
         def ratio(outputs: Array) -> Floats:
-            shown = [(not only[0].isdisjoint(row), not only[1].isdisjoint(row)) for row in _values(outputs, form)]
-            return np.array([0.0 if one == other else np.inf if one else -np.inf for one, other in shown])
+            shown = [
+                (not only[0].isdisjoint(row), not only[1].isdisjoint(row))
+                for row in _values(outputs, form)
+            ]
+            return np.array(
+                [
+                    0.0 if one == other else np.inf if one else -np.inf
+                    for one, other in shown
+                ]
+            )
 
-        told = [float(np.mean(ratio(_rows(self.trace, side, form)) != 0)) for side in sides]
+        told = [
+            float(np.mean(ratio(_rows(self.trace, side, form)) != 0)) for side in sides
+        ]
         for k, run in enumerate((seen.first, seen.second)):
-            chances = [tail.chance for tail in seen.shown if tail.release in run.releases]
-            told[k] = max(told[k], min(1.0, sum(chances)))  # at most: an output may show several
+            chances = [
+                tail.chance for tail in seen.shown if tail.release in run.releases
+            ]
+            told[k] = max(
+                told[k], min(1.0, sum(chances))
+            )  # at most: an output may show several
         law = Law(np.array([np.inf, -np.inf, 0.0]), np.array([*told, 2 - sum(told)]))
         return (ratio, law) if any(only) else None
 
@@ -448,9 +563,18 @@ ANYWHERE = -1
 def _values(rows: Array, form: Representation) -> list[list[Value]]:
     """Return the numbers of each row."""
     last = rows.shape[1] - 1
-    places = [k if not form.flat or k in (0, last) else ANYWHERE for k in range(last + 1)]
-    found = [[(place, x) for place, x in zip(places, row, strict=True) if x == x] for row in rows.tolist()]
-    return found if form.flat else [[*row, *((ANYWHERE, x) for _, x in row)] for row in found]
+    places = [
+        k if not form.flat or k in (0, last) else ANYWHERE for k in range(last + 1)
+    ]
+    found = [
+        [(place, x) for place, x in zip(places, row, strict=True) if x == x]
+        for row in rows.tolist()
+    ]
+    return (
+        found
+        if form.flat
+        else [[*row, *((ANYWHERE, x) for _, x in row)] for row in found]
+    )
 
 
 def _rows(trace: Trace, outputs: Sequence[Any], form: Representation) -> Array:
@@ -465,7 +589,9 @@ def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Read | Non
     law = seen.outcomes
     if law is None or not law.complete or seen.extent != "full" or seen.noisy:
         return None
-    masses = {name: both for name, both in law.masses.items() if any(both)}  # others come on neither input
+    masses = {
+        name: both for name, both in law.masses.items() if any(both)
+    }  # others come on neither input
     rows = _rows(trace, [law.outputs[name] for name in masses], form)
     with np.errstate(divide="ignore"):
         p, q = np.log(np.array(list(masses.values()))).T

@@ -55,12 +55,16 @@ class Laws:
 
     def same_as(self, other: Laws) -> bool:
         """Return whether two have the same laws, run by run."""
-        return self.family is other.family and np.array_equal(self.numbers, other.numbers, equal_nan=True)
+        return self.family is other.family and np.array_equal(
+            self.numbers, other.numbers, equal_nan=True
+        )
 
     def read_by(self, function: LinearFunction, other: LinearFunction) -> Laws | None:
         """Return the laws of what another function of the output gives; None where both are not of one same column."""
         (columns, weights, offset), (others, by, start) = function, other
-        if np.array_equal(columns, others) and np.allclose([*weights, offset], [*by, start], CLOSE):
+        if np.array_equal(columns, others) and np.allclose(
+            [*weights, offset], [*by, start], CLOSE
+        ):
             return self
         if self.family.is_whole or len(columns) != 1 or columns[0] != others[0]:
             return None
@@ -72,8 +76,12 @@ class Laws:
         """Return their law where it is the same in all runs, up to how what noise is added to was rounded."""
         near = 0.0 if self.family.is_whole else CLOSE * abs(self.numbers[0, 1])
         location, others = self.numbers[:, 0], self.numbers[:, 1:]
-        alike = np.array_equal(others, np.tile(others[0], (len(others), 1)), equal_nan=True)
-        alike = alike and bool(np.all((np.abs(location - location[0]) <= near) | (location == location[0])))
+        alike = np.array_equal(
+            others, np.tile(others[0], (len(others), 1)), equal_nan=True
+        )
+        alike = alike and bool(
+            np.all((np.abs(location - location[0]) <= near) | (location == location[0]))
+        )
         return Laws(self.family, self.numbers[:1]) if alike else None
 
 
@@ -100,7 +108,11 @@ class NoisyNumber:
     def log_densities(self, outputs: Floats, side: int) -> Floats:
         """Return its log density in each output by the laws of an input, shape (runs, outputs)."""
         # A matrix product's last bits would depend on how many outputs there are.
-        moved = 0.0 if self.slopes is None else np.multiply(outputs, self.slopes[side], order="C").sum(axis=1)
+        moved = (
+            0.0
+            if self.slopes is None
+            else np.multiply(outputs, self.slopes[side], order="C").sum(axis=1)
+        )
         return self.laws[side].log_densities(self.values(outputs) - moved)
 
     def tables(self) -> list[Table] | None:
@@ -134,7 +146,12 @@ def _numbers(release: Release) -> Floats:
     """Return location, scale and parameter of every number of a release, shape (3, numbers)."""
     parameter = np.nan if release.law.parameter is None else release.law.parameter
     parts = (release.centre, release.law.scale, parameter)
-    return np.array([np.broadcast_to(np.asarray(part, float), release.shape).ravel() for part in parts])
+    return np.array(
+        [
+            np.broadcast_to(np.asarray(part, float), release.shape).ravel()
+            for part in parts
+        ]
+    )
 
 
 def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
@@ -142,7 +159,9 @@ def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
     alike = np.flatnonzero(np.all(rows == values[:, None], axis=0))
     if len(alike):
         return alike[:1], np.ones(1), 0.0
-    drawn = np.flatnonzero(np.isfinite(rows).all(axis=0) & np.any(rows != rows[0], axis=0))  # others tell nothing
+    drawn = np.flatnonzero(
+        np.isfinite(rows).all(axis=0) & np.any(rows != rows[0], axis=0)
+    )  # others tell nothing
     rows = rows[:, drawn]
     if not 0 < len(drawn) <= MOST_FITTED:
         return None
@@ -158,9 +177,15 @@ def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
         return drawn[both[0]], *both[1:]
     if len(values) < rows.shape[1] + SPARE:
         return None
-    weights, *_ = np.linalg.lstsq(np.column_stack([rows, np.ones(len(rows))]), values, rcond=None)
+    weights, *_ = np.linalg.lstsq(
+        np.column_stack([rows, np.ones(len(rows))]), values, rcond=None
+    )
     off = np.abs(rows @ weights[:-1] + weights[-1] - values).max()
-    return (drawn, np.asarray(weights[:-1], float), float(weights[-1])) if off <= near else None
+    return (
+        (drawn, np.asarray(weights[:-1], float), float(weights[-1]))
+        if off <= near
+        else None
+    )
 
 
 def _two_columns(values: Floats, rows: Floats, near: float) -> LinearFunction | None:
@@ -171,9 +196,16 @@ def _two_columns(values: Floats, rows: Floats, near: float) -> LinearFunction | 
     off, value = rows - centre, values - middle
     with np.errstate(all="ignore"):
         for k, own in enumerate(off.T):
-            rest, left = (each - np.multiply.outer(own, own @ each / (own @ own)) for each in (off, value))
+            rest, left = (
+                each - np.multiply.outer(own, own @ each / (own @ own))
+                for each in (off, value)
+            )
             slopes = left @ rest / np.square(rest).sum(axis=0)
-            fits = np.all(np.abs(slopes * rest - left[:, None]) <= near, axis=0) & np.isfinite(slopes) & (slopes != 0)
+            fits = (
+                np.all(np.abs(slopes * rest - left[:, None]) <= near, axis=0)
+                & np.isfinite(slopes)
+                & (slopes != 0)
+            )
             if len(others := np.flatnonzero(fits)):
                 columns = np.array([k, others[0]])
                 weights, *_ = np.linalg.lstsq(off[:, columns], value, rcond=None)
@@ -200,10 +232,15 @@ class SeenRuns:
     def is_alike(self) -> bool:
         """Whether all of them are understood in full, and have the same releases on both inputs."""
         kinds = [
-            [(m.first.site, m.first.kind, m.first.law.family, m.first.shape) for m in each.moved]
+            [
+                (m.first.site, m.first.kind, m.first.law.family, m.first.shape)
+                for m in each.moved
+            ]
             for each in self.traces
         ]
-        understood = all(each.extent == "full" and not each.second.parted for each in self.traces)
+        understood = all(
+            each.extent == "full" and not each.second.parted for each in self.traces
+        )
         return understood and all(one == kinds[0] for one in kinds)
 
     @property
@@ -213,12 +250,21 @@ class SeenRuns:
 
     def of(self, place: int) -> tuple[list[Release], list[Release]]:
         """Return a release in all runs, on the data and on the neighbour."""
-        pairs = [(m.first, m.second) for m in (each.moved[place] for each in self.traces)]
+        pairs = [
+            (m.first, m.second) for m in (each.moved[place] for each in self.traces)
+        ]
         first, second = zip(
-            *(pair if forward else pair[::-1] for pair, forward in zip(pairs, self.forward, strict=True)), strict=True
+            *(
+                pair if forward else pair[::-1]
+                for pair, forward in zip(pairs, self.forward, strict=True)
+            ),
+            strict=True,
         )
         return list(first), list(second)
 
     def loses(self, place: int) -> bool:
         """Return whether a release loses anything, or may."""
-        return any(moved.loss is None or any(moved.loss) for moved in (each.moved[place] for each in self.traces))
+        return any(
+            moved.loss is None or any(moved.loss)
+            for moved in (each.moved[place] for each in self.traces)
+        )

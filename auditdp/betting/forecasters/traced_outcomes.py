@@ -16,7 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.forecasters.traced_noise import CLOSE, MOST_FITTED, SPARE, Laws, Ratio, SeenRuns, Table
+from auditdp.betting.forecasters.traced_noise import (
+    CLOSE,
+    MOST_FITTED,
+    SPARE,
+    Laws,
+    Ratio,
+    SeenRuns,
+    Table,
+)
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.tracing.draws import ALONE, NOISY
@@ -48,10 +56,16 @@ class DecidedNumbers:
         return found
 
 
-def by_chance(seen: SeenRuns, open_: NDArray[np.bool_], *, enough: bool) -> list[DecidedNumbers] | None:
+def by_chance(
+    seen: SeenRuns, open_: NDArray[np.bool_], *, enough: bool
+) -> list[DecidedNumbers] | None:
     """Return what events and choices decide; None where they lose, or open columns differ, and it is not known how."""
     one, other = seen.rows
-    chances = [place for place in seen.places if seen.of(place)[0][0].kind not in (NOISY, ALONE)]
+    chances = [
+        place
+        for place in seen.places
+        if seen.of(place)[0][0].kind not in (NOISY, ALONE)
+    ]
     lossy = any(seen.loses(place) for place in chances)
     if not open_.any() and not lossy:
         return []
@@ -59,12 +73,19 @@ def by_chance(seen: SeenRuns, open_: NDArray[np.bool_], *, enough: bool) -> list
         return None
     found, free = [], np.ones(one.shape[1], bool)
     constant = np.zeros(len(one), int), (np.ones(1), np.ones(1)), False
-    for results, (p, q), loses in [constant, *(s for place in chances for s in _sources(seen, place))][:MOST_SOURCES]:
-        decided = np.flatnonzero(free & (_decided(results, one) & _decided(results, other)))
+    for results, (p, q), loses in [
+        constant,
+        *(s for place in chances for s in _sources(seen, place)),
+    ][:MOST_SOURCES]:
+        decided = np.flatnonzero(
+            free & (_decided(results, one) & _decided(results, other))
+        )
         free[decided] = False
         if loses and not len(decided):
             return None
-        if outcome := _outcome(results, (p, q), (one[:, decided], other[:, decided]), decided):
+        if outcome := _outcome(
+            results, (p, q), (one[:, decided], other[:, decided]), decided
+        ):
             found.append(outcome)
     return None if np.any(open_ & free) else found
 
@@ -78,7 +99,10 @@ def _sources(seen: SeenRuns, place: int) -> list[Source]:
     first, second = seen.of(place)
     results = np.array([np.ravel(release.result) for release in first]).astype(int)
     known = [
-        [np.broadcast_to(tables_of(r), (results.shape[1], tables_of(r).shape[-1])) for r in side]
+        [
+            np.broadcast_to(tables_of(r), (results.shape[1], tables_of(r).shape[-1]))
+            for r in side
+        ]
         for side in (first, second)
     ]
     if any(table.shape != known[0][0].shape for side in known for table in side):
@@ -87,7 +111,11 @@ def _sources(seen: SeenRuns, place: int) -> list[Source]:
     if np.any(one != one[0]) or np.any(other != other[0]):
         return []
     return [
-        (results[:, k], (one[0, k], other[0, k]), bool(np.any(one[0, k] != other[0, k])))
+        (
+            results[:, k],
+            (one[0, k], other[0, k]),
+            bool(np.any(one[0, k] != other[0, k])),
+        )
         for k in range(results.shape[1])
     ]
 
@@ -95,11 +123,16 @@ def _sources(seen: SeenRuns, place: int) -> list[Source]:
 def _decided(results: NDArray[np.int64], rows: Floats) -> NDArray[np.bool_]:
     """Return which columns are the same in all runs with the same result."""
     parts = [rows[results == result] for result in np.unique(results)]
-    return np.asarray(np.all([np.all(part == part[0], axis=0) for part in parts], axis=0))
+    return np.asarray(
+        np.all([np.all(part == part[0], axis=0) for part in parts], axis=0)
+    )
 
 
 def _outcome(
-    results: NDArray[np.int64], chances: tuple[Floats, Floats], rows: tuple[Floats, Floats], columns: NDArray[np.intp]
+    results: NDArray[np.int64],
+    chances: tuple[Floats, Floats],
+    rows: tuple[Floats, Floats],
+    columns: NDArray[np.intp],
 ) -> DecidedNumbers | None:
     """Return what some columns may be, with the log-odds; None where these are 0."""
     masses: dict[tuple[float, ...], list[float]] = {}
@@ -111,7 +144,9 @@ def _outcome(
     if not len(columns) or np.array_equal(one, other):
         return None
     with np.errstate(divide="ignore"):
-        return DecidedNumbers(columns, np.array(list(masses)), np.log(one) - np.log(other), (one, other))
+        return DecidedNumbers(
+            columns, np.array(list(masses)), np.log(one) - np.log(other), (one, other)
+        )
 
 
 CORRELATED = 0.5
@@ -129,12 +164,20 @@ def by_shift(one: Floats, other: Floats) -> Ratio | None:
         one: Outputs on the data, shape (runs, numbers).
         other: Outputs on the neighbour with the same draws.
     """
-    if one.shape != other.shape or one.shape[1] > MOST_FITTED or not np.isfinite([one, other]).all():
+    if (
+        one.shape != other.shape
+        or one.shape[1] > MOST_FITTED
+        or not np.isfinite([one, other]).all()
+    ):
         return None
     if (found := _by_shift(one, other)) is not None or one.shape[1] == 1:
         return found
     between = _by_shift(_differences(one), _differences(other))
-    return None if between is None else lambda outputs: between(_differences(outputs.astype(float)))
+    return (
+        None
+        if between is None
+        else lambda outputs: between(_differences(outputs.astype(float)))
+    )
 
 
 def _differences(rows: Floats) -> Floats:
@@ -166,7 +209,10 @@ def _by_shift(one: Floats, other: Floats) -> Ratio | None:
         values = outputs[:, moved].astype(float) - centres
         laws = zip(fitted, shifts[moved], values.T, strict=True)
         with np.errstate(all="ignore"):
-            odds = [law.log_densities(x)[0] - law.log_densities(x - shift)[0] for law, shift, x in laws]
+            odds = [
+                law.log_densities(x)[0] - law.log_densities(x - shift)[0]
+                for law, shift, x in laws
+            ]
         return np.asarray(np.sum(odds, axis=0))
 
     return ratio
@@ -175,12 +221,22 @@ def _by_shift(one: Floats, other: Floats) -> Ratio | None:
 def _fitted(values: Floats) -> Laws:
     """Return the law that fits noise best whose median is 0."""
     size, deviation = float(np.mean(np.abs(values))), float(np.std(values))
-    if np.all(np.abs(values - np.rint(values)) <= CLOSE * max(np.max(np.abs(values)), 1.0)):
-        ratio = (np.sqrt(1 + size**2) - 1) / size  # of two-sided geometric noise with this mean size
-        tried = [("two-sided geometric", (0.0, 1.0, 1 - ratio)), ("discrete Gaussian", (0.0, 1.0, deviation))]
+    if np.all(
+        np.abs(values - np.rint(values)) <= CLOSE * max(np.max(np.abs(values)), 1.0)
+    ):
+        ratio = (
+            np.sqrt(1 + size**2) - 1
+        ) / size  # of two-sided geometric noise with this mean size
+        tried = [
+            ("two-sided geometric", (0.0, 1.0, 1 - ratio)),
+            ("discrete Gaussian", (0.0, 1.0, deviation)),
+        ]
     else:
         mean = float(np.mean(values))
-        tried = [("Laplace", (0.0, size, np.nan)), ("Gaussian", (mean, deviation, np.nan))]
+        tried = [
+            ("Laplace", (0.0, size, np.nan)),
+            ("Gaussian", (mean, deviation, np.nan)),
+        ]
         tried.append(("logistic", (mean, deviation * np.sqrt(3) / np.pi, np.nan)))
     laws = [Laws(FAMILIES[name], np.array([numbers])) for name, numbers in tried]
     return max(laws, key=lambda law: float(law.log_densities(values).sum()))
@@ -194,8 +250,12 @@ def _fits(law: Laws, values: Floats) -> bool:
         grid = np.arange(found[0], found[-1] + 1)
         below = np.cumsum(np.exp(law.log_densities(grid)[0]))
         return bool(
-            np.abs(below - np.searchsorted(found, grid, side="right") / count).max() < FARTHEST / np.sqrt(count)
+            np.abs(below - np.searchsorted(found, grid, side="right") / count).max()
+            < FARTHEST / np.sqrt(count)
         )
     assert law.family.distribution is not None  # as those that are fitted have
     below = law.family.distribution((found - law.numbers[0, 0]) / scale, parameter)
-    return bool(np.abs(below - (np.arange(count) + 0.5) / count).max() < FARTHEST / np.sqrt(count))
+    return bool(
+        np.abs(below - (np.arange(count) + 0.5) / count).max()
+        < FARTHEST / np.sqrt(count)
+    )

@@ -14,7 +14,14 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import logsumexp
 
-from auditdp.betting.forecasters.traced_noise import Laws, NoisyNumber, Ratio, SeenRuns, function_of, laws_of
+from auditdp.betting.forecasters.traced_noise import (
+    Laws,
+    NoisyNumber,
+    Ratio,
+    SeenRuns,
+    function_of,
+    laws_of,
+)
 from auditdp.betting.forecasters.traced_outcomes import DecidedNumbers, by_chance
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.protocol import Array
@@ -28,7 +35,9 @@ EVENLY = np.full(DRAWN, 1 / DRAWN)
 """Of the sums of several log-odds so many are drawn."""
 
 
-def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> tuple[Ratio, Law | None] | None:
+def ratio_of(
+    seen: SeenRuns, fixed: Sequence[int], *, averaged: bool
+) -> tuple[Ratio, Law | None] | None:
     """Return the log-odds of rows, and how often they are which where that is known; None where they cannot be read.
 
     Args:
@@ -38,14 +47,18 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> tuple[R
     """
     if not seen.is_alike:
         return None
-    hidden = averaged and any(seen.of(place)[0][0].kind != NOISY for place in seen.places)
+    hidden = averaged and any(
+        seen.of(place)[0][0].kind != NOISY for place in seen.places
+    )
     entries: list[NoisyNumber] = []
     one, other = seen.rows
     open_ = np.any((one != other) & ~(np.isnan(one) & np.isnan(other)), axis=0)
     for place in seen.places:
         lossy = seen.loses(place)
         if (lossy or open_.any()) and seen.of(place)[0][0].kind in (NOISY, ALONE):
-            found = _entries(seen, place, entries, open_=bool(open_.any()), averaged=hidden)
+            found = _entries(
+                seen, place, entries, open_=bool(open_.any()), averaged=hidden
+            )
             if found is None and lossy:
                 return None
             entries += found or []
@@ -53,7 +66,9 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> tuple[R
     outcomes = by_chance(seen, open_, enough=averaged)
     if outcomes is None or not (entries or outcomes):
         return None
-    same = {k: seen.rows[0][0, k] for k in fixed if len({*seen.rows[0][:, k].tolist()}) == 1}
+    same = {
+        k: seen.rows[0][0, k] for k in fixed if len({*seen.rows[0][:, k].tolist()}) == 1
+    }
 
     def ratio(outputs: Array) -> Floats:
         outputs = outputs.astype(float)
@@ -77,9 +92,16 @@ def _law_of(parts: Sequence[NoisyNumber | DecidedNumbers]) -> Law | None:
     for side in (0, 1):
         odds, masses = known[0][side]
         if len(known) > 1:
-            drawn = [rng.choice(each[side][0], DRAWN, p=each[side][1]) for each in known]
+            drawn = [
+                rng.choice(each[side][0], DRAWN, p=each[side][1]) for each in known
+            ]
             with np.errstate(invalid="ignore"):
-                odds, masses = np.nan_to_num(np.sum(drawn, axis=0), nan=0.0, posinf=np.inf, neginf=-np.inf), EVENLY
+                odds, masses = (
+                    np.nan_to_num(
+                        np.sum(drawn, axis=0), nan=0.0, posinf=np.inf, neginf=-np.inf
+                    ),
+                    EVENLY,
+                )
         found.append((odds, masses))
     return Law(*(np.concatenate(each) for each in zip(*found, strict=True))).grouped()
 
@@ -87,13 +109,24 @@ def _law_of(parts: Sequence[NoisyNumber | DecidedNumbers]) -> Law | None:
 def _log_odds_by(entries: Sequence[NoisyNumber], outputs: Floats) -> Floats:
     """Return the log-odds of outputs by their noisy numbers, whose joint density is averaged over runs."""
     with np.errstate(all="ignore"):
-        sides = [np.asarray(sum(entry.log_densities(outputs, side) for entry in entries)) for side in (0, 1)]
-        one, other = (side[0] if len(side) == 1 else logsumexp(side, axis=0) - np.log(len(side)) for side in sides)
+        sides = [
+            np.asarray(sum(entry.log_densities(outputs, side) for entry in entries))
+            for side in (0, 1)
+        ]
+        one, other = (
+            side[0] if len(side) == 1 else logsumexp(side, axis=0) - np.log(len(side))
+            for side in sides
+        )
         return np.asarray(one - other)
 
 
 def _entries(
-    seen: SeenRuns, place: int, before: Sequence[NoisyNumber], *, open_: bool, averaged: bool
+    seen: SeenRuns,
+    place: int,
+    before: Sequence[NoisyNumber],
+    *,
+    open_: bool,
+    averaged: bool,
 ) -> list[NoisyNumber] | None:
     """Return the numbers of one release that have another law on the other input; None where one cannot be read.
 
@@ -103,13 +136,20 @@ def _entries(
     if any(release.groups is not None or release.earlier for release in sides[0]):
         return None
     laws = [laws_of(side) for side in sides]
-    values = np.array([np.ravel(np.real(release.result)).astype(float) for release in sides[0]])
+    values = np.array(
+        [np.ravel(np.real(release.result)).astype(float) for release in sides[0]]
+    )
     entries = []
     for k in range(values.shape[1]):
-        both = tuple(None if side is None else side[k] if averaged else side[k].one() for side in laws)
+        both = tuple(
+            None if side is None else side[k] if averaged else side[k].one()
+            for side in laws
+        )
         slopes = None
         if laws[0] and laws[1] and None in both and not averaged and not open_:
-            followed = [_following(side[k], seen.rows[0], before) for side in (laws[0], laws[1])]
+            followed = [
+                _following(side[k], seen.rows[0], before) for side in (laws[0], laws[1])
+            ]
             if followed[0] is not None and followed[1] is not None:
                 both, slopes = zip(*followed, strict=True)
         if both[0] is None or both[1] is None:
@@ -120,22 +160,36 @@ def _entries(
         moved = None if one is None or other is None else both[1].read_by(other, one)
         if moved is None and not alike:
             return None
-        if one is not None and moved is not None and not (slopes is None and both[0].same_as(moved)):
+        if (
+            one is not None
+            and moved is not None
+            and not (slopes is None and both[0].same_as(moved))
+        ):
             entries.append(NoisyNumber(*one, (both[0], moved), slopes))
     return entries
 
 
-def _following(laws: Laws, rows: Floats, before: Sequence[NoisyNumber]) -> tuple[Laws, Floats] | None:
+def _following(
+    laws: Laws, rows: Floats, before: Sequence[NoisyNumber]
+) -> tuple[Laws, Floats] | None:
     """Return the law of a number whose location follows earlier ones, and how it grows with each number of the output."""
-    columns = np.unique(np.concatenate([entry.columns for entry in before])) if before else np.zeros(0, np.intp)
+    columns = (
+        np.unique(np.concatenate([entry.columns for entry in before]))
+        if before
+        else np.zeros(0, np.intp)
+    )
     location, scale, parameter = laws.numbers.T
     if len(rows) < len(columns) + 1 + MORE_THAN_NEEDED or np.any(scale != scale[0]):
         return None
     known = np.column_stack([rows[:, columns], np.ones(len(rows))])
     weights, *_ = np.linalg.lstsq(known, location, rcond=None)
-    off = float(np.linalg.norm(known @ weights - location) / np.sqrt(len(rows) - len(weights)))
+    off = float(
+        np.linalg.norm(known @ weights - location) / np.sqrt(len(rows) - len(weights))
+    )
     if not off <= NEARLY * abs(scale[0]):
         return None
     slopes = np.zeros(rows.shape[1])
     slopes[columns] = weights[:-1]
-    return Laws(laws.family, np.array([[weights[-1], np.hypot(scale[0], off), parameter[0]]])), slopes
+    return Laws(
+        laws.family, np.array([[weights[-1], np.hypot(scale[0], off), parameter[0]]])
+    ), slopes

@@ -78,7 +78,11 @@ class Worlds(NamedTuple):
 
     @classmethod
     def of(
-        cls, rows_of: RowsOf, runs: Sequence[TracedRun], owners: Sequence[int], weights: Floats | None = None
+        cls,
+        rows_of: RowsOf,
+        runs: Sequence[TracedRun],
+        owners: Sequence[int],
+        weights: Floats | None = None,
     ) -> Worlds:
         """Return those of runs, each as likely as its weight has it; of those with one owner each is of its own kind."""
         shares = np.ones(len(runs)) if weights is None else weights
@@ -90,7 +94,9 @@ class Worlds(NamedTuple):
     def times(self, parts: int) -> Worlds:
         """Return them for so many parts together."""
         owners, kinds = np.tile(self.owners, parts), np.tile(self.kinds, parts)
-        return self._replace(chances=np.tile(self.chances, parts), owners=owners, kinds=kinds)
+        return self._replace(
+            chances=np.tile(self.chances, parts), owners=owners, kinds=kinds
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +119,9 @@ class SampledPart:
     def kind(self) -> Any:
         """What parts share whose steps are alike: families and sizes of the noise, and how many numbers have none."""
         laws = [law for entry in self.entries for law in entry.laws]
-        return tuple((law.family.name, law.numbers[0, 1:].tobytes()) for law in laws), len(self.columns)
+        return tuple(
+            (law.family.name, law.numbers[0, 1:].tobytes()) for law in laws
+        ), len(self.columns)
 
     def log_odds(self, outputs: Floats, owners: NDArray[np.intp] | None) -> Floats:
         """Return the log-odds of outputs: their joint density is averaged, of each without the worlds of its own run."""
@@ -121,21 +129,37 @@ class SampledPart:
             one, other = (self._log_densities(outputs, owners, side) for side in (0, 1))
             return np.asarray(one - other)
 
-    def _log_densities(self, outputs: Floats, owners: NDArray[np.intp] | None, side: int) -> Floats:
-        worlds, values = self.worlds[side], np.array([entry.values(outputs) for entry in self.entries])
-        chances = np.repeat(worlds.chances[:, None], 1 if owners is None else len(outputs), axis=1)
+    def _log_densities(
+        self, outputs: Floats, owners: NDArray[np.intp] | None, side: int
+    ) -> Floats:
+        worlds, values = (
+            self.worlds[side],
+            np.array([entry.values(outputs) for entry in self.entries]),
+        )
+        chances = np.repeat(
+            worlds.chances[:, None], 1 if owners is None else len(outputs), axis=1
+        )
         chances[False if owners is None else worlds.owners[:, None] == owners] = 0.0
         laws, found = [entry.laws[side] for entry in self.entries], []
         for kind in np.unique(worlds.kinds):
             own = worlds.kinds == kind
             numbers = np.array([law.numbers[own] for law in laws])
-            shown, moves = _by_shown(outputs[:, self.columns], self.seen[side][own], numbers[:, :, 0], chances[own])
+            shown, moves = _by_shown(
+                outputs[:, self.columns],
+                self.seen[side][own],
+                numbers[:, :, 0],
+                chances[own],
+            )
             each = (
                 Laws(law.family, n).log_densities(x)
-                for law, n, x in zip(laws, numbers, values[:, None] - moves, strict=True)
+                for law, n, x in zip(
+                    laws, numbers, values[:, None] - moves, strict=True
+                )
             )
             found.append(shown + np.log(chances[own]) + sum(each))
-        return np.asarray(logsumexp(np.concatenate(found), axis=0) - np.log(chances.sum(axis=0)))
+        return np.asarray(
+            logsumexp(np.concatenate(found), axis=0) - np.log(chances.sum(axis=0))
+        )
 
 
 def _pooled(parts: Sequence[SampledPart]) -> list[SampledPart]:
@@ -149,18 +173,31 @@ def _pooled(parts: Sequence[SampledPart]) -> list[SampledPart]:
 def _among(part: SampledPart, alike: Sequence[SampledPart]) -> SampledPart:
     """Return a part with the worlds of some others beside its own, by turns where they are many."""
     most = max(MOST_WORLDS // max(len(side.chances) for side in part.worlds), 1)
-    some = [part, *[each for each in alike if each is not part][:: -(-len(alike) // most)]][:most]
+    some = [
+        part,
+        *[each for each in alike if each is not part][:: -(-len(alike) // most)],
+    ][:most]
     entries = []
     for k, entry in enumerate(part.entries):
-        numbers = [np.concatenate([each.entries[k].laws[side].numbers for each in some]) for side in (0, 1)]
-        one, other = (Laws(law.family, rows) for law, rows in zip(entry.laws, numbers, strict=True))
+        numbers = [
+            np.concatenate([each.entries[k].laws[side].numbers for each in some])
+            for side in (0, 1)
+        ]
+        one, other = (
+            Laws(law.family, rows)
+            for law, rows in zip(entry.laws, numbers, strict=True)
+        )
         entries.append(replace(entry, laws=(one, other)))
-    one_seen, other_seen = (np.concatenate([each.seen[side] for each in some]) for side in (0, 1))
+    one_seen, other_seen = (
+        np.concatenate([each.seen[side] for each in some]) for side in (0, 1)
+    )
     worlds = part.worlds[0].times(len(some)), part.worlds[1].times(len(some))
     return SampledPart(entries, part.columns, (one_seen, other_seen), worlds)
 
 
-def _by_shown(values: Floats, seen: Floats, locations: Floats, chances: Floats) -> tuple[Floats, Floats]:
+def _by_shown(
+    values: Floats, seen: Floats, locations: Floats, chances: Floats
+) -> tuple[Floats, Floats]:
     """Return the log density of numbers without noise, by a normal law, and how far they move what noise is added to.
 
     A size of a batch is a sum of coins, which is nearly normal. What is added to noise follows such numbers linearly,
@@ -177,13 +214,22 @@ def _by_shown(values: Floats, seen: Floats, locations: Floats, chances: Floats) 
     weights = (chances / chances.sum(axis=0)).T
     mean = weights @ seen
     off = seen - mean[:, None]
-    effective = np.square(weights).sum(axis=1)[:, None, None]  # one divided by how many worlds there are
-    spread = np.einsum("mg,mgk,mgl->mkl", weights, off, off) * (1 + effective) / (1 - effective)
+    effective = np.square(weights).sum(axis=1)[
+        :, None, None
+    ]  # one divided by how many worlds there are
+    spread = (
+        np.einsum("mg,mgk,mgl->mkl", weights, off, off)
+        * (1 + effective)
+        / (1 - effective)
+    )
     finest = FINEST * np.abs(seen).max(axis=0) + np.finfo(float).tiny
     inverse = np.linalg.inv(spread + np.diag(finest**2))
     slopes = np.einsum("mkl,mg,mgl,ng->nmk", inverse, weights, off, locations)
     far = values - mean
-    density = np.linalg.slogdet(inverse)[1] / 2 - np.einsum("mk,mkl,ml->m", far, inverse, far) / 2
+    density = (
+        np.linalg.slogdet(inverse)[1] / 2
+        - np.einsum("mk,mkl,ml->m", far, inverse, far) / 2
+    )
     moves = np.einsum("nmk,gmk->ngm", slopes, values - seen[:, None])
     return np.broadcast_to(density, (len(seen), len(values))), moves
 
@@ -202,7 +248,9 @@ class RatioByParts(NamedTuple):
     apart: float
 
 
-def ratio_by_parts(trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed: int) -> RatioByParts | None:
+def ratio_by_parts(
+    trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed: int
+) -> RatioByParts | None:
     """Return the log-odds of rows by the law of each part; None where they cannot be read.
 
     Args:
@@ -215,7 +263,10 @@ def ratio_by_parts(trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed
     inputs = (pair.data, pair.neighbour)
 
     def recorded(side: int, first: int, last: int) -> list[TracedRun]:
-        return [trace.record(inputs[side], np.random.default_rng([seed, side, k])) for k in range(first, last)]
+        return [
+            trace.record(inputs[side], np.random.default_rng([seed, side, k]))
+            for k in range(first, last)
+        ]
 
     first = recorded(0, 0, 1)
     if not any(map(is_sample, first[0].releases)):
@@ -225,21 +276,41 @@ def ratio_by_parts(trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed
     if (coin := _coin(changed, sides)) is not None:
         worlds = _by_coin(trace, inputs, coin, sides[coin.side], rows_of)
     elif changed is not None and changed[1][0] == changed[1][1]:
-        others = [[trace.replay(inputs[1 - side], run) for run in sides[side]] for side in (0, 1)]
+        others = [
+            [trace.replay(inputs[1 - side], run) for run in sides[side]]
+            for side in (0, 1)
+        ]
         both = [*own, *range(runs // 2, runs)]
-        worlds = Worlds.of(rows_of, [*sides[0], *others[1]], both), Worlds.of(rows_of, [*others[0], *sides[1]], both)
+        worlds = (
+            Worlds.of(rows_of, [*sides[0], *others[1]], both),
+            Worlds.of(rows_of, [*others[0], *sides[1]], both),
+        )
     else:
         sides = [side + recorded(k, runs // 2, runs) for k, side in enumerate(sides)]
-        worlds = Worlds.of(rows_of, sides[0], range(runs)), Worlds.of(rows_of, sides[1], range(runs, 2 * runs))
-    kinds = [[(r.site, r.law.family, r.shape) for r in run] for run in [*worlds[0].runs, *worlds[1].runs]]
+        worlds = (
+            Worlds.of(rows_of, sides[0], range(runs)),
+            Worlds.of(rows_of, sides[1], range(runs, 2 * runs)),
+        )
+    kinds = [
+        [(r.site, r.law.family, r.shape) for r in run]
+        for run in [*worlds[0].runs, *worlds[1].runs]
+    ]
     if not kinds[0] or any(kind != kinds[0] for kind in kinds):
         return None
     rows = [rows_of([run.output for run in side]).astype(float) for side in sides]
-    shown = [] if coin is None else _shown_by(coin, worlds[coin.side], sides[coin.side], rows[coin.side])
+    shown = (
+        []
+        if coin is None
+        else _shown_by(coin, worlds[coin.side], sides[coin.side], rows[coin.side])
+    )
     if (parts := _parts(worlds, sides, rows, shown)) is None:
         return None
     labels = np.repeat([1, -1], len(rows[0]))
-    owners = np.arange(len(labels)) if coin is None or not coin.side else np.roll(np.arange(len(labels)), len(rows[0]))
+    owners = (
+        np.arange(len(labels))
+        if coin is None or not coin.side
+        else np.roll(np.arange(len(labels)), len(rows[0]))
+    )
     outputs = np.concatenate(rows)
     pooled = parts if coin is None else _pooled(parts)
     each = np.array([part.log_odds(outputs, owners) for part in pooled])
@@ -248,12 +319,19 @@ def ratio_by_parts(trace: Trace, pair: Pair, rows_of: RowsOf, *, runs: int, seed
     told = PARTS[won >= won.max() - NEARLY][-1] if won.max() > won[0] + NEARLY else 0.0
 
     def ratio(outputs: Array) -> Floats:
-        return np.asarray(told * sum(part.log_odds(np.asarray(outputs, float), None) for part in pooled))
+        return np.asarray(
+            told
+            * sum(part.log_odds(np.asarray(outputs, float), None) for part in pooled)
+        )
 
     sure = told * odds if coin is None else odds
     ways = [sure[None]] if coin is None else [sure[None], each]
-    apart = 2 * min(float(np.sqrt(np.square(np.tanh(way / 2)).mean(axis=1).sum())) for way in ways)
-    return RatioByParts((ratio, Law(told * odds, np.ones(len(odds)))) if told > 0 else None, apart)
+    apart = 2 * min(
+        float(np.sqrt(np.square(np.tanh(way / 2)).mean(axis=1).sum())) for way in ways
+    )
+    return RatioByParts(
+        (ratio, Law(told * odds, np.ones(len(odds)))) if told > 0 else None, apart
+    )
 
 
 def _noisy(run: TracedRun) -> list[tuple[Release, int]]:
@@ -281,33 +359,63 @@ class Coin(NamedTuple):
     both: bool
 
 
-def _coin(changed: tuple[int, tuple[int, int]] | None, sides: Sequence[Sequence[TracedRun]]) -> Coin | None:
+def _coin(
+    changed: tuple[int, tuple[int, int]] | None, sides: Sequence[Sequence[TracedRun]]
+) -> Coin | None:
     """Return the coin of the record that differs; None where records have none of their own."""
     if changed is None:
         return None
     place, records = changed
     side = int(records[1] > records[0])
-    samples = [release for run in sides[side] for release in run.releases if is_sample(release)]
-    if any(release.kind != COIN or release.shape != (records[side],) for release in samples):
+    samples = [
+        release for run in sides[side] for release in run.releases if is_sample(release)
+    ]
+    if any(
+        release.kind != COIN or release.shape != (records[side],) for release in samples
+    ):
         return None
-    rates = {float(np.broadcast_to(release.location, release.shape)[place]) for release in samples}
-    return Coin(side, place, rates.pop(), records[0] == records[1]) if len(rates) == 1 else None
+    rates = {
+        float(np.broadcast_to(release.location, release.shape)[place])
+        for release in samples
+    }
+    return (
+        Coin(side, place, rates.pop(), records[0] == records[1])
+        if len(rates) == 1
+        else None
+    )
 
 
 def _by_coin(
-    trace: Trace, inputs: Sequence[Any], coin: Coin, runs: Sequence[TracedRun], rows_of: RowsOf
+    trace: Trace,
+    inputs: Sequence[Any],
+    coin: Coin,
+    runs: Sequence[TracedRun],
+    rows_of: RowsOf,
 ) -> tuple[Worlds, Worlds]:
     """Return what noise is added to with the record in a batch and without it, by the chance of its coin."""
     forced = partial(_with, trace, coin=coin)
-    taken, left = ([forced(inputs[coin.side], run, heads) for run in runs] for heads in (True, False))
+    taken, left = (
+        [forced(inputs[coin.side], run, heads) for run in runs]
+        for heads in (True, False)
+    )
     tossed, own = np.repeat([coin.rate, 1 - coin.rate], len(runs)), [*range(len(runs))]
-    first, second = Worlds.of(rows_of, taken + left, 2 * own, tossed), Worlds.of(rows_of, left, own)
+    first, second = (
+        Worlds.of(rows_of, taken + left, 2 * own, tossed),
+        Worlds.of(rows_of, left, own),
+    )
     if coin.both:
-        second = Worlds.of(rows_of, [forced(inputs[1 - coin.side], run, True) for run in runs] + left, 2 * own, tossed)
+        second = Worlds.of(
+            rows_of,
+            [forced(inputs[1 - coin.side], run, True) for run in runs] + left,
+            2 * own,
+            tossed,
+        )
     return (second, first) if coin.side else (first, second)
 
 
-def _with(trace: Trace, data: Any, run: TracedRun, heads: bool, *, coin: Coin) -> TracedRun:
+def _with(
+    trace: Trace, data: Any, run: TracedRun, heads: bool, *, coin: Coin
+) -> TracedRun:
     """Return a replay of a run in which the coin of the record shows heads, or tails, each time."""
     forced = {}
     for release in run.releases:
@@ -317,7 +425,9 @@ def _with(trace: Trace, data: Any, run: TracedRun, heads: bool, *, coin: Coin) -
     return trace.replay(data, run, forced=forced)
 
 
-def _shown_by(coin: Coin, worlds: Worlds, runs: Sequence[TracedRun], rows: Floats) -> list[tuple[int, int]]:
+def _shown_by(
+    coin: Coin, worlds: Worlds, runs: Sequence[TracedRun], rows: Floats
+) -> list[tuple[int, int]]:
     """Return the numbers that the coin of the record decides, not noise, and the part of a training whose coin it is.
 
     In a run they are what they are with the record in that part's batch, or else without it.
@@ -349,28 +459,44 @@ def _parts(
     places = [[part for _, part in run] for side in noisy for run in side]
     if any(len(place) != len(worlds[0].runs[0]) for place in places):
         return None
-    parted = places[0] if all(place == places[0] for place in places) else [0] * len(places[0])
+    parted = (
+        places[0]
+        if all(place == places[0] for place in places)
+        else [0] * len(places[0])
+    )
     parts: list[list[NoisyNumber]] = [[] for _ in range(max(parted) + 1)]
     for number, part in enumerate(parted):
         one, other = (laws_of([run[number] for run in side.runs]) for side in worlds)
         shown = _shown([[run[number][0] for run in side] for side in noisy], rows)
         if one is None or other is None or shown is None:
             return None
-        parts[part] += [NoisyNumber(*found, (a, b)) for found, a, b in zip(shown, one, other, strict=True)]
+        parts[part] += [
+            NoisyNumber(*found, (a, b))
+            for found, a, b in zip(shown, one, other, strict=True)
+        ]
     at = [
-        np.array([column for column, p in decided if parted == places[0] and p == part], int)
+        np.array(
+            [column for column, p in decided if parted == places[0] and p == part], int
+        )
         for part in range(len(parts))
     ]
     return [
-        SampledPart(entries, own, (worlds[0].rows[:, own], worlds[1].rows[:, own]), worlds)
+        SampledPart(
+            entries, own, (worlds[0].rows[:, own], worlds[1].rows[:, own]), worlds
+        )
         for entries, own in zip(parts, at, strict=True)
         if entries
     ]
 
 
-def _shown(releases: Sequence[Sequence[Release]], rows: Sequence[Floats]) -> list[LinearFunction] | None:
+def _shown(
+    releases: Sequence[Sequence[Release]], rows: Sequence[Floats]
+) -> list[LinearFunction] | None:
     """Return how each number of a release follows from the output: as the longer side shows, and the other has it."""
-    values = [np.array([np.ravel(np.real(r.result)).astype(float) for r in side]) for side in releases]
+    values = [
+        np.array([np.ravel(np.real(r.result)).astype(float) for r in side])
+        for side in releases
+    ]
     long = int(len(values[1]) > len(values[0]))
     found = []
     for own, column in zip(values[long].T, values[1 - long].T, strict=True):
@@ -378,6 +504,8 @@ def _shown(releases: Sequence[Sequence[Release]], rows: Sequence[Floats]) -> lis
             return None
         found.append(each)
         shown = rows[1 - long][:, each[0]] @ each[1] + each[2]
-        if not np.allclose(shown, column, rtol=CLOSE, atol=CLOSE * np.abs(column).max()):
+        if not np.allclose(
+            shown, column, rtol=CLOSE, atol=CLOSE * np.abs(column).max()
+        ):
             return None
     return found

@@ -71,7 +71,9 @@ class View:
 
 def as_rows(outputs: Array) -> Array:
     """Return outputs with one row of numbers each, shape (n, d)."""
-    return np.ascontiguousarray(outputs).reshape(len(outputs), math.prod(outputs.shape[1:]))
+    return np.ascontiguousarray(outputs).reshape(
+        len(outputs), math.prod(outputs.shape[1:])
+    )
 
 
 def by_inputs(pair: Pair, width: int) -> bool:
@@ -79,7 +81,9 @@ def by_inputs(pair: Pair, width: int) -> bool:
     return width > 1 and _numbers(pair, width) is not None
 
 
-def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[str] = ()) -> list[View]:
+def views_of(
+    outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[str] = ()
+) -> list[View]:
     """Return the views of the outputs of a pair that look like these.
 
     Args:
@@ -97,10 +101,15 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
         return [View("value", _coordinate(0)), *_residues(outputs, ["value"]), whole]
     seen = min(width, MOST_COORDINATES)
     called = labels_of(width, labels)
-    views = [View(called[j], _coordinate(j), min(1.0, TOGETHER / seen)) for j in range(seen)]
+    views = [
+        View(called[j], _coordinate(j), min(1.0, TOGETHER / seen)) for j in range(seen)
+    ]
     if width <= MOST_COORDINATES:
         weight = min(1.0, TOGETHER / (width - 1))
-        views += [View(f"{called[j + 1]} - {called[j]}", _difference(j), weight) for j in range(width - 1)]
+        views += [
+            View(f"{called[j + 1]} - {called[j]}", _difference(j), weight)
+            for j in range(width - 1)
+        ]
     views += [
         View("sum", _sum),
         View("largest", lambda rows: _floats(rows.max(axis=1))),
@@ -108,10 +117,19 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
         View("place of the largest", lambda rows: _floats(rows.argmax(axis=1))),
         View("place of the smallest", lambda rows: _floats(rows.argmin(axis=1))),
     ]
-    if width > MOST_COORDINATES and _minus_zeros(outputs).any():  # which learners take for zeros
+    if (
+        width > MOST_COORDINATES and _minus_zeros(outputs).any()
+    ):  # which learners take for zeros
         views += [
-            View("number of zeros with a minus", lambda rows: _floats(_minus_zeros(rows).sum(axis=1))),
-            View("which zeros have a minus", lambda rows: fingerprint(_minus_zeros(rows)), names=True),
+            View(
+                "number of zeros with a minus",
+                lambda rows: _floats(_minus_zeros(rows).sum(axis=1)),
+            ),
+            View(
+                "which zeros have a minus",
+                lambda rows: fingerprint(_minus_zeros(rows)),
+                names=True,
+            ),
         ]
     views += _residues(outputs, called[:seen])
     if with_inputs:
@@ -132,14 +150,18 @@ def labels_of(width: int, labels: Sequence[str]) -> Sequence[str]:
 def _numbers(pair: Pair, width: int) -> tuple[Floats, Floats] | None:
     """Return both inputs as rows of numbers, where they are as wide as an output."""
     try:
-        data, neighbour = (np.asarray(x, dtype=np.float64).ravel() for x in (pair.data, pair.neighbour))
+        data, neighbour = (
+            np.asarray(x, dtype=np.float64).ravel() for x in (pair.data, pair.neighbour)
+        )
     except (TypeError, ValueError):
         return None
     return (data, neighbour) if len(data) == len(neighbour) == width else None
 
 
 def _nearness(
-    data: Floats, neighbour: Floats, seen_at: Callable[[Array, NDArray[np.intp]], Floats]
+    data: Floats,
+    neighbour: Floats,
+    seen_at: Callable[[Array, NDArray[np.intp]], Floats],
 ) -> Callable[[Array], Floats]:
     """Return how much nearer an output, or what is seen of it, is to the data than to the neighbour, in ℓ₁.
 
@@ -147,7 +169,9 @@ def _nearness(
     """
     changed = np.flatnonzero(data != neighbour)
     a, b = data[changed], neighbour[changed]
-    return lambda rows: _total(seen_at(rows, changed), lambda seen: np.abs(seen - b) - np.abs(seen - a))
+    return lambda rows: _total(
+        seen_at(rows, changed), lambda seen: np.abs(seen - b) - np.abs(seen - a)
+    )
 
 
 def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
@@ -169,10 +193,14 @@ def _total(seen: Floats, terms: Callable[[Floats], Floats]) -> Floats:
     cancel, those bits are all that is left; so the sum is a multiple of ``GRID`` times the largest number, too.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        largest = np.abs(seen, where=np.isfinite(seen), out=np.zeros_like(seen)).max(axis=1, initial=0.0)
+        largest = np.abs(seen, where=np.isfinite(seen), out=np.zeros_like(seen)).max(
+            axis=1, initial=0.0
+        )
         step = np.ldexp(GRID, np.frexp(largest)[1])
         total = np.nansum(terms(seen), axis=1)
-        rounded = np.where(step > 0, np.round(total / np.where(step > 0, step, 1.0)) * step, total)
+        rounded = np.where(
+            step > 0, np.round(total / np.where(step > 0, step, 1.0)) * step, total
+        )
         return np.asarray(rounded, dtype=np.float32).astype(np.float64)
 
 
@@ -193,9 +221,16 @@ def _residues(outputs: Array, called: Sequence[str]) -> list[View]:
     """Return a view of each number whose noise has steps."""
     if outputs.dtype != np.float64:
         return []
-    found = {name: (j, of) for j, name in enumerate(called) if (of := residue_of(outputs[:, j])) is not None}
+    found = {
+        name: (j, of)
+        for j, name in enumerate(called)
+        if (of := residue_of(outputs[:, j])) is not None
+    }
     weight = min(1.0, TOGETHER / max(len(found), 1))
-    return [View(f"{name} beyond the steps of its noise", _residue(j, of), weight) for name, (j, of) in found.items()]
+    return [
+        View(f"{name} beyond the steps of its noise", _residue(j, of), weight)
+        for name, (j, of) in found.items()
+    ]
 
 
 def _residue(j: int, of: Callable[[Floats], Floats]) -> Callable[[Array], Floats]:
@@ -223,13 +258,19 @@ def _difference(j: int) -> Callable[[Array], Floats]:
 
 
 def _sum(rows: Array) -> Floats:
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum may overflow, and ∞ - ∞ is no number
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a sum may overflow, and ∞ - ∞ is no number
         return np.asarray(rows.sum(axis=1, dtype=np.float64))
 
 
 def _minus_zeros(rows: Array) -> NDArray[np.bool_]:
     """Return which numbers of rows are -0.0, shape (n, d); none where rows are no floats."""
-    return np.asarray(np.signbit(rows) & (rows == 0)) if rows.dtype.kind == "f" else np.zeros(rows.shape, np.bool_)
+    return (
+        np.asarray(np.signbit(rows) & (rows == 0))
+        if rows.dtype.kind == "f"
+        else np.zeros(rows.shape, np.bool_)
+    )
 
 
 def _floats(column: Array) -> Floats:
@@ -239,14 +280,25 @@ def _floats(column: Array) -> Floats:
 def fingerprint(rows: Array) -> Floats:
     """Return a number per row that equal rows share, and different ones almost never do, shape (n,)."""
     random = np.random.default_rng(0)
-    if rows.dtype.itemsize == 1:  # so many bits that the sum is exact in a double, whatever order it is taken in
-        weights = random.integers(1 << (45 - rows.shape[1].bit_length()), size=rows.shape[1]).astype(np.float64)
+    if (
+        rows.dtype.itemsize == 1
+    ):  # so many bits that the sum is exact in a double, whatever order it is taken in
+        weights = random.integers(
+            1 << (45 - rows.shape[1].bit_length()), size=rows.shape[1]
+        ).astype(np.float64)
         return np.asarray(rows.astype(np.float64) @ weights)
-    kind = np.float64 if rows.dtype.kind == "f" else np.int64  # a double would round large integers
+    kind = (
+        np.float64 if rows.dtype.kind == "f" else np.int64
+    )  # a double would round large integers
     bits = np.ascontiguousarray(rows, dtype=kind).view(np.uint64)
-    odd = random.integers(1 << 62, size=rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    odd = random.integers(1 << 62, size=rows.shape[1], dtype=np.uint64) * np.uint64(
+        2
+    ) + np.uint64(1)
     mixed = (bits ^ (bits >> np.uint64(29))) * odd
-    return np.asarray(np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1), dtype=np.float64)
+    return np.asarray(
+        np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1),
+        dtype=np.float64,
+    )
 
 
 FINE = 2.0**-30
@@ -277,7 +329,9 @@ def residue_of(column: Floats) -> Callable[[Floats], Floats] | None:
     seen = column[np.isfinite(column)]
     if len(seen) < LEAST or len(np.unique(seen)) < DISTINCT * len(seen):
         return None
-    spread = len(seen) / 2 * float(np.median(np.diff(np.sort(seen))))  # of either input, however far apart the two are
+    spread = (
+        len(seen) / 2 * float(np.median(np.diff(np.sort(seen))))
+    )  # of either input, however far apart the two are
     if not 0 < spread < np.inf:
         return None
     finest = 2.0 ** np.floor(np.log2(spread)) * FINE

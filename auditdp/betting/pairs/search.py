@@ -74,7 +74,9 @@ MOST_PROPOSED = 4
 BETTER, CLEARLY = 1.05, 1.25
 """A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
 all show: between columns, deviations are known to some tenth."""
-CAUTIOUS = [k for k, estimator in enumerate(ESTIMATORS) if estimator.name.endswith("cautious")]
+CAUTIOUS = [
+    k for k, estimator in enumerate(ESTIMATORS) if estimator.name.endswith("cautious")
+]
 """Estimators whose odds are not far from 0 by chance."""
 FEWEST_EXAMPLES = 8
 """Smaller pairs that have to be affordable, or none is looked for."""
@@ -90,7 +92,9 @@ def can_search(adjacency: Adjacency) -> bool:
     """Return whether the adjacency generates pairs that it does not list."""
     if isinstance(adjacency, AdjacencyElsewhere):
         return adjacency.can_search()
-    if (isinstance(adjacency, Neighbours) and adjacency.search is None) or offers(adjacency).generated is None:
+    if (isinstance(adjacency, Neighbours) and adjacency.search is None) or offers(
+        adjacency
+    ).generated is None:
         return False
     every = adjacency.exhaustive()
     return every is None or len(every) > len(adjacency.pairs())
@@ -136,7 +140,9 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
         return
     if isinstance(adjacency, AdjacencyElsewhere):
         played = [table.pair for table in game.tables]
-        proposed, game.looked_at = adjacency.proposed(game.calls, played, calls, first=len(game.pairs))
+        proposed, game.looked_at = adjacency.proposed(
+            game.calls, played, calls, first=len(game.pairs)
+        )
         for pair, promise in proposed:
             game.add(pair, promise=promise)
         return
@@ -144,7 +150,12 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> None:
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=FIRST // few)
     found = search.again(found[:MOST_AGAIN], calls // 4, least=AGAIN // few)
-    found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED // few**2, judged=few == 1)
+    found = search.again(
+        found[:MOST_JUDGED],
+        calls - search.spent,
+        least=JUDGED // few**2,
+        judged=few == 1,
+    )
     for pair, promise in search.worth(found)[:MOST_PROPOSED]:
         game.add(replace(pair, name=pair.name or "found"), promise=promise)
 
@@ -181,17 +192,28 @@ class _Search:
         self.spent = 0
         self.listed = [table.pair for table in game.tables[:SAME]]
         listed = [game.tables[k % len(game.tables)].pair for k in range(LISTED)]
-        some = [self._sides(pair, min(2 * AGAIN, calls // 16 // LISTED), k + 1) for k, pair in enumerate(listed)]
+        some = [
+            self._sides(pair, min(2 * AGAIN, calls // 16 // LISTED), k + 1)
+            for k, pair in enumerate(listed)
+        ]
         self.usual = Usual.of([as_rows(side) for side in chain.from_iterable(some)])
         first = game.tables[0].players[0]
-        self.knows_law = isinstance(first, Single) and getattr(first.forecaster, "calibrated", False)
+        self.knows_law = isinstance(first, Single) and getattr(
+            first.forecaster, "calibrated", False
+        )
 
     def first_round(self, calls: int, *, each: int) -> list[_Scored]:
         """Look at corner cases and at generated pairs, and return those that differ, the best first."""
         corners = offers(self.adjacency).corner_cases or []
         listed = [table.pair for table in self.game.tables]
         seen: dict[Any, _Scored] = {}
-        spread = spread_of([as_rows(side) for pair in listed[:SAME] for side in self._sides(pair, each)])
+        spread = spread_of(
+            [
+                as_rows(side)
+                for pair in listed[:SAME]
+                for side in self._sides(pair, each)
+            ]
+        )
 
         def total(pair: Pair) -> float:
             if (name := key(pair)) not in seen:
@@ -201,7 +223,10 @@ class _Search:
             return seen[name].total
 
         affordable = (calls - self.spent) // each - len(listed)
-        for pair in [*listed, *corners[: max(min(MOST_CORNERS, int(CORNERS * affordable)), 0)]]:
+        for pair in [
+            *listed,
+            *corners[: max(min(MOST_CORNERS, int(CORNERS * affordable)), 0)],
+        ]:
             attempted(partial(total, pair))
         self._generate(total, min(max(calls - self.spent, 0) // each, MOST_GENERATED))
         self.listed = sorted(listed, key=lambda pair: -total(pair))[:SAME]
@@ -226,16 +251,23 @@ class _Search:
             except AdjacencyError as error:
                 refused.append(error)
 
+        def score_change(parent: Drawn[Pair], seed: int) -> None:
+            score(changed(strategy, parent, seed=seed))
+
         for drawn in islice(draws(strategy, seed=self.seed), most * 2 // 3):
             attempted(partial(score, drawn))
         for k in range(most - most * 2 // 3):
             best = sorted(scored, key=lambda entry: -entry[0])[:MOST_CHANGED]
             if best:
-                attempted(lambda: score(changed(strategy, best[k % len(best)][1], seed=self.seed + k)))  # noqa: B023
+                parent = best[k % len(best)][1]
+                seed = self.seed + k
+                attempted(partial(score_change, parent, seed))
         if refused and not scored:
             raise refused[0]
 
-    def again(self, before: Sequence[_Scored], calls: int, *, least: int, judged: bool = False) -> list[_Scored]:
+    def again(
+        self, before: Sequence[_Scored], calls: int, *, least: int, judged: bool = False
+    ) -> list[_Scored]:
         """Look at pairs by more calls, and return those that differ, the best first; forecasts may be judged as well.
 
         Args:
@@ -249,40 +281,71 @@ class _Search:
         each = min(calls // (most + SAME), LONGER * least)
         listed = [(pair, self._sides(pair, each)) for pair in self.listed]
         spread = spread_of([as_rows(side) for _, sides in listed for side in sides])
-        found = [self._scored(pair, sides, spread, judged=judged) for pair, sides in listed]
+        found = [
+            self._scored(pair, sides, spread, judged=judged) for pair, sides in listed
+        ]
         known = {id(pair) for pair in self.listed}
-        for pair in (scored.pair for scored in before[:most] if id(scored.pair) not in known):
-            scored = attempted(lambda: self._scored(pair, self._sides(pair, each), spread, judged=judged))  # noqa: B023
+        for pair in (
+            scored.pair for scored in before[:most] if id(scored.pair) not in known
+        ):
+            sides = attempted(partial(self._sides, pair, each))
+            if sides is None:
+                continue
+            scored = attempted(
+                partial(self._scored, pair, sides, spread, judged=judged)
+            )
             found += [] if scored is None else [scored]
         return _by_turns(found)
 
     def worth(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
         """Return the pairs that are worth playing beside the listed ones, the best first, with what they promise."""
-        known = {key(pair) for table in self.game.tables for pair in (table.pair, table.pair.swapped())}
+        known = {
+            key(pair)
+            for table in self.game.tables
+            for pair in (table.pair, table.pair.swapped())
+        }
         listed = [scored for scored in found if key(scored.pair) in known]
         others = [scored for scored in found if key(scored.pair) not in known]
         better = [scored for scored in others if scored.exceeds(listed)]
-        alike = {(scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored for scored in reversed(better)}
+        alike = {
+            (scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored
+            for scored in reversed(better)
+        }
         most = max((scored.far for scored in listed), default=0.0)
         return [
             (
                 scored.pair,
-                min(max((scored.far / most) ** 2, 1.0), MOST_PROMISED) if 0 < most < np.inf else MOST_PROMISED,
+                min(max((scored.far / most) ** 2, 1.0), MOST_PROMISED)
+                if 0 < most < np.inf
+                else MOST_PROMISED,
             )
             for scored in list(reversed(alike.values())) or others[:1]
         ]
 
-    def _scored(self, pair: Pair, sides: tuple[Array, Array], spread: Floats, *, judged: bool = False) -> _Scored:
+    def _scored(
+        self,
+        pair: Pair,
+        sides: tuple[Array, Array],
+        spread: Floats,
+        *,
+        judged: bool = False,
+    ) -> _Scored:
         ones, zeros = (as_rows(side) for side in sides)
         far, where = distance(ones, zeros, self.usual, spread)
-        return _Scored(pair, far, where, self._loss(pair, *sides) if judged or self.knows_law else 0.0)
+        return _Scored(
+            pair,
+            far,
+            where,
+            self._loss(pair, *sides) if judged or self.knows_law else 0.0,
+        )
 
     def _sides(self, pair: Pair, calls: int, stream: int = 0) -> tuple[Array, Array]:
         """Return half of the outputs of the data and half of the neighbour, with the same randomness."""
         seed = [self.seed, calls, stream]
         self.spent += 2 * (calls // 2)
         ones, zeros = (
-            self.game.calls(data, calls // 2, np.random.default_rng(seed)) for data in (pair.data, pair.neighbour)
+            self.game.calls(data, calls // 2, np.random.default_rng(seed))
+            for data in (pair.data, pair.neighbour)
         )
         return ones, zeros
 
@@ -296,11 +359,15 @@ class _Search:
         if half:
             memory.add(ones[:half], zeros[:half])
             first.learn(memory, stalled=True)
-        forecasts = first.forecast(Batch(ones[half:], zeros[half:], np.random.default_rng(self.seed)))
+        forecasts = first.forecast(
+            Batch(ones[half:], zeros[half:], np.random.default_rng(self.seed))
+        )
         if isinstance(first, Single):
             return float(np.max(np.abs(forecasts[0].log_odds), initial=0.0))
         cautious = [f.log_odds[:, (f.ones + f.zeros) > 0] for f in forecasts]
-        return float(max(np.max(np.abs(odds[CAUTIOUS]), initial=0.0) for odds in cautious))
+        return float(
+            max(np.max(np.abs(odds[CAUTIOUS]), initial=0.0) for odds in cautious)
+        )
 
 
 def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
@@ -308,7 +375,9 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
 
     What differs in one column is often of one kind, and the deviation of one column may be taken for too small.
     """
-    by_far = sorted((s for s in found if s.far > 0 or s.loss > 0), key=lambda scored: -scored.far)
+    by_far = sorted(
+        (s for s in found if s.far > 0 or s.loss > 0), key=lambda scored: -scored.far
+    )
     place = Counter[int]()
     rank: dict[int, int] = {}
     for scored in by_far:
@@ -317,7 +386,12 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
     ranks = [sorted(by_far, key=lambda scored: rank[id(scored)]), by_far]
     if any(scored.loss for scored in by_far):
         ranks.insert(1, sorted(by_far, key=lambda scored: -scored.loss))
-    return list({id(scored): scored for scored in chain.from_iterable(zip(*ranks, strict=True))}.values())
+    return list(
+        {
+            id(scored): scored
+            for scored in chain.from_iterable(zip(*ranks, strict=True))
+        }.values()
+    )
 
 
 def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
@@ -344,7 +418,9 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
     best = game.best.pair
     if isinstance(adjacency, AdjacencyElsewhere):
         with allowing(allowance().left - budget, share=MAIN):
-            pair = adjacency.smaller(game.calls, best, game.refuted_at or game.wealth.calls, alpha)
+            pair = adjacency.smaller(
+                game.calls, best, game.refuted_at or game.wealth.calls, alpha
+            )
         if pair is None:
             return None
         again = _attempt(game, pair, seed)
@@ -363,12 +439,26 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> Game | None:
         return attempt.refuted_at is not None
 
     def holds(pair: Pair) -> bool:
-        return not is_stopped() and allowance().left > 0 and bool(attempted(partial(refutes, pair)))
+        return (
+            not is_stopped()
+            and allowance().left > 0
+            and bool(attempted(partial(refutes, pair)))
+        )
 
     short = min([best, *adjacency.pairs()], key=lambda pair: len(str(pair)))
     start = short if short is not best and holds(short) else best
-    attempted(lambda: smallest(generated(adjacency), holds, examples=SHRINK_EXAMPLES, seed=seed, start=start))
-    found = min(reversed(played), key=lambda attempt: len(str(attempt.best.pair)), default=None)
+    attempted(
+        lambda: smallest(
+            generated(adjacency),
+            holds,
+            examples=SHRINK_EXAMPLES,
+            seed=seed,
+            start=start,
+        )
+    )
+    found = min(
+        reversed(played), key=lambda attempt: len(str(attempt.best.pair)), default=None
+    )
     return None if found is None or key(found.best.pair) == key(best) else found
 
 

@@ -73,14 +73,22 @@ class TraceLook:
     @property
     def is_sampled(self) -> bool:
         """Whether records are drawn, so that two runs do not tell what a pair loses, and nothing else is broken."""
-        drawn = any(is_sample(release) for each in self.looked for release in each.trace.first.releases)
+        drawn = any(
+            is_sample(release)
+            for each in self.looked
+            for release in each.trace.first.releases
+        )
         return drawn and not self.is_broken
 
     @property
     def is_summed(self) -> bool:
         """Whether outputs have fewer numbers than noise was added to, as a final model, on the first pair."""
         first = self.looked[0].trace.first
-        noisy = sum(np.size(release.result) for release in first.releases if release.kind == NOISY)
+        noisy = sum(
+            np.size(release.result)
+            for release in first.releases
+            if release.kind == NOISY
+        )
         return noisy > sum(1 for _ in leaves(first.output))
 
     @property
@@ -104,7 +112,12 @@ class TraceLook:
         return self.is_broken or any(is_suspect(each.trace) for each in self.looked)
 
     def replayed(
-        self, form: Representation, claim: Claim, *, few: int = 0, until: float = math.inf
+        self,
+        form: Representation,
+        claim: Claim,
+        *,
+        few: int = 0,
+        until: float = math.inf,
     ) -> ReplayedRatio | None:
         """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most.
 
@@ -113,16 +126,29 @@ class TraceLook:
         ways = ways_of(understood=self.is_traced, runs=self.most, few=few > 0)
         if not self.looked or not ways:
             return None
-        best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
-        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways, few=few, until=until)
+        best = (
+            self.proposed[0][0]
+            if self.proposed
+            else max(self.looked, key=lambda each: each.trace.share).pair
+        )
+        made = ReplayedRatio(
+            self.trace, claim, seed=self.seed, ways=ways, few=few, until=until
+        )
         made.compared = self.compared
         if not few and (won := self._most_won(made, form)) is not None:
             best = won
-        if few and self.is_sampled and (told := made.told_by_parts(self.candidates, form)) is not None:
+        if (
+            few
+            and self.is_sampled
+            and (told := made.told_by_parts(self.candidates, form)) is not None
+        ):
             best, self.is_compared = told, True
             if told is not self.candidates[0]:
                 self.proposed = [(told, PROMISED)]
-        read = made.reads_one_of([pair for pair, _ in self.proposed] if few and self.proposed else [best], form)
+        read = made.reads_one_of(
+            [pair for pair, _ in self.proposed] if few and self.proposed else [best],
+            form,
+        )
         if few and self.proposed:
             self.proposed = [(best if read is None else read, PROMISED)]
         return None if read is None else made
@@ -132,18 +158,31 @@ class TraceLook:
 
         Return it, or None where these laws say nothing.
         """
-        won = {place: gain for place, gain in enumerate(made.won(self.candidates, form)) if gain is not None}
+        won = {
+            place: gain
+            for place, gain in enumerate(made.won(self.candidates, form))
+            if gain is not None
+        }
         place = max(won, key=won.__getitem__, default=None)
         if place is None or won[place] <= 0:
             return None
         best = self.candidates[place]
-        less = {key(self.candidates[k]) for k, gain in won.items() if gain <= won[place] / BETTER}
+        less = {
+            key(self.candidates[k])
+            for k, gain in won.items()
+            if gain <= won[place] / BETTER
+        }
         others = [each for each in self.proposed if key(each[0]) not in less]
         if place < self.listed:
             self.proposed = others
         else:
-            self.proposed = [(best, PROMISED), *(each for each in others if key(each[0]) != key(best))][:MOST_BROKEN]
-            self.looked.append(TracedPair(best, in_full(self.trace, made.compare(best, 0), FULL)))
+            self.proposed = [
+                (best, PROMISED),
+                *(each for each in others if key(each[0]) != key(best)),
+            ][:MOST_BROKEN]
+            self.looked.append(
+                TracedPair(best, in_full(self.trace, made.compare(best, 0), FULL))
+            )
         return best
 
 
@@ -186,7 +225,11 @@ class TracedPair:
         """Return whether it shows so many times what the claim allows: noise whose scale moves has to move as much."""
         trace = self.trace
         scaled = any(moved.why == "scale" for moved in trace.moved)
-        return trace.proposes and self.loss >= enough and (not scaled or trace.scales_apart >= enough)
+        return (
+            trace.proposes
+            and self.loss >= enough
+            and (not scaled or trace.scales_apart >= enough)
+        )
 
     @property
     def reason(self) -> tuple[Any, ...]:
@@ -222,20 +265,26 @@ class RunsOfPair(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, pair: Pair, traces: Sequence[PairTrace], *, few: bool, apart: float = 0.0) -> RunsOfPair:
+    def of(
+        cls, pair: Pair, traces: Sequence[PairTrace], *, few: bool, apart: float = 0.0
+    ) -> RunsOfPair:
         """Return it for some traces of a pair; with ``few``, of losses that have no bound, by what tells them apart."""
         looked = [TracedPair(pair, trace) for trace in traces]
         kinds, shares = zip(*(each.rank for each in looked), strict=True)
         if few:
             shares = tuple(
-                LARGEST + each.trace.scales_apart + apart if each.loss == LARGEST else each.loss * each.trace.coherence
+                LARGEST + each.trace.scales_apart + apart
+                if each.loss == LARGEST
+                else each.loss * each.trace.coherence
                 for each in looked
             )
         least = min(shares)
         unbounded = few and least >= LARGEST
         steady = least > 1 and (unbounded or max(shares) - least <= CLOSE * least)
         known, kind = steady and not traces[0].is_hidden, math.fsum(kinds) / len(traces)
-        told = 0.0 if few else told_apart(traces)  # of few runs some share a number by chance
+        told = (
+            0.0 if few else told_apart(traces)
+        )  # of few runs some share a number by chance
         return cls(len(traces), min(kinds) == ROUND, told, kind, known, steady, least)
 
 
@@ -249,8 +298,15 @@ def told_apart(traces: Sequence[PairTrace]) -> float:
     except Exception:  # of a type that no output of an audit may have
         return 0.0
     counts = [Counter(chain.from_iterable(side)) for side in sides]
-    only = [{x for x, n in mine.items() if n > 1 and x not in theirs} for mine, theirs in (counts, counts[::-1])]
-    told = [not own.isdisjoint(numbers) for own, side in zip(only, sides, strict=True) for numbers in side]
+    only = [
+        {x for x, n in mine.items() if n > 1 and x not in theirs}
+        for mine, theirs in (counts, counts[::-1])
+    ]
+    told = [
+        not own.isdisjoint(numbers)
+        for own, side in zip(only, sides, strict=True)
+        for numbers in side
+    ]
     return sum(told) / len(told)
 
 

@@ -118,10 +118,21 @@ class TraceSearch:
     """
 
     def __init__(
-        self, mechanism: Any, claim: Claim, *, runs: int, seed: int, enough: float = math.inf, more: int = 0
+        self,
+        mechanism: Any,
+        claim: Claim,
+        *,
+        runs: int,
+        seed: int,
+        enough: float = math.inf,
+        more: int = 0,
     ) -> None:
         self.trace = Trace(mechanism)
-        self.enough, self.more, self.few = enough, max(more, runs), math.isfinite(enough)
+        self.enough, self.more, self.few = (
+            enough,
+            max(more, runs),
+            math.isfinite(enough),
+        )
         self.claim, self.most, self.seed = claim, runs, seed
         self.look = TraceLook(self.trace, seed, runs)
         self._seen: dict[Any, TracedPair] = {}
@@ -130,7 +141,9 @@ class TraceSearch:
         self._listed: set[Any] = set()
         self._is_certain = False
 
-    def __call__(self, listed: Sequence[Pair], adjacency: Adjacency | None) -> TraceLook:
+    def __call__(
+        self, listed: Sequence[Pair], adjacency: Adjacency | None
+    ) -> TraceLook:
         """Look at the listed pairs and, in an adjacency, at others; say which of them are to be played."""
         if self.most < FEWEST_RUNS:
             return self.look
@@ -139,7 +152,10 @@ class TraceSearch:
             most = min(self.most, FEW_RUNS // 2) if self.few else self.most
             for pair in listed[:LISTED]:
                 self._in_full(pair, most // 4 // LISTED)
-            alone = self.few and (not self.look.is_traced or (self.look.is_sampled and self.look.is_summed))
+            alone = self.few and (
+                not self.look.is_traced
+                or (self.look.is_sampled and self.look.is_summed)
+            )
             if alone and adjacency is not None:
                 self._by_outputs(listed, adjacency)
             elif self.look.is_traced:
@@ -155,20 +171,32 @@ class TraceSearch:
                 self._finish(listed)
                 self.look.candidates = self._candidates(listed)
                 if self._shows_enough():
-                    broken = [each for each in self._others(self.look.looked) if each.is_broken]
-                    self.look.proposed = [(each.pair, PROMISED) for each in broken[:READ]]
+                    broken = [
+                        each
+                        for each in self._others(self.look.looked)
+                        if each.is_broken
+                    ]
+                    self.look.proposed = [
+                        (each.pair, PROMISED) for each in broken[:READ]
+                    ]
                 elif self.few and not certain:
                     self._ordered_by_outputs()
             if self.look.is_traced:
                 self.look.share = max(each.trace.share for each in self._seen.values())
-                self.look.covers = all(each.trace.covers for each in self._seen.values())
+                self.look.covers = all(
+                    each.trace.covers for each in self._seen.values()
+                )
         if self.few:
-            self.look.compared = {name: [each.trace] for name, each in self._seen.items()} | self._runs
+            self.look.compared = {
+                name: [each.trace] for name, each in self._seen.items()
+            } | self._runs
         return self.look
 
     def _left(self, share: float = 1.0) -> int:
         """Return how many pairs can still be looked at by two runs each, of a share of all runs."""
-        return 0 if is_stopped() else max(int(self.most * share) - self.trace.runs, 0) // 2
+        return (
+            0 if is_stopped() else max(int(self.most * share) - self.trace.runs, 0) // 2
+        )
 
     def _search(self, adjacency: Adjacency) -> None:
         offered, share = offers(adjacency), 1 - LAST
@@ -184,38 +212,72 @@ class TraceSearch:
         strategy, ranked, lossy = generated(adjacency), list[_Made](), list[_Made]()
 
         def look(drawn: Drawn[Pair] | None) -> None:
-            if drawn is not None and (found := self._checked(adjacency, drawn.value)) is not None:
+            if (
+                drawn is not None
+                and (found := self._checked(adjacency, drawn.value)) is not None
+            ):
                 made = found, drawn
-                ranked[:] = nlargest(MOST_CHANGED, [*ranked, made], key=lambda each: self._order(each[0]))
-                lossy[:] = nlargest(MOST_CHANGED, [*lossy, made], key=lambda each: self._order(each[0])[1:])
+                ranked[:] = nlargest(
+                    MOST_CHANGED, [*ranked, made], key=lambda each: self._order(each[0])
+                )
+                lossy[:] = nlargest(
+                    MOST_CHANGED,
+                    [*lossy, made],
+                    key=lambda each: self._order(each[0])[1:],
+                )
 
-        for drawn in islice(draws(strategy, seed=self.seed), int(DRAWN * self._left(share))):
+        def look_at_change(parent: Drawn[Pair], seed: int) -> None:
+            look(changed(strategy, parent, seed=seed))
+
+        for drawn in islice(
+            draws(strategy, seed=self.seed), int(DRAWN * self._left(share))
+        ):
             attempted(partial(look, drawn))
-        for k in range(self._left(share)):  # of those that come first, and of those that lose most, by turns
-            best = [drawn for both in zip(ranked, lossy, strict=True) for _, drawn in both]
+        for k in range(
+            self._left(share)
+        ):  # of those that come first, and of those that lose most, by turns
+            best = [
+                drawn for both in zip(ranked, lossy, strict=True) for _, drawn in both
+            ]
             if best:
-                attempted(lambda: look(changed(strategy, best[k % len(best)], seed=self.seed + k)))  # noqa: B023
+                parent = best[k % len(best)]
+                seed = self.seed + k
+                attempted(partial(look_at_change, parent, seed))
 
     def _candidates(self, listed: Sequence[Pair]) -> list[Pair]:
         """Return some listed pairs, and others that are compared by what is read off them."""
         if self.few:
-            lossy = sorted(self._others(self._seen.values()), key=lambda each: each.loss, reverse=True)
+            lossy = sorted(
+                self._others(self._seen.values()),
+                key=lambda each: each.loss,
+                reverse=True,
+            )
             return [*listed[:1], *(each.pair for each in lossy)][:DRAWN_AMONG]
         known = [pair for pair in listed[:LISTED] if key(pair) in self._seen]
         self.look.listed = len(known)
         first = self._others(self._broken())  # the least ones, of all kinds
-        most = sorted(first, key=lambda each: (each.rank, each.trace.scales_apart), reverse=True)
+        most = sorted(
+            first, key=lambda each: (each.rank, each.trace.scales_apart), reverse=True
+        )
         others = dict.fromkeys(chain.from_iterable(zip(most, first, strict=True)))
-        return [*known, *(each.pair for each in islice(others, MOST_COMPARED))] if first else []
+        return (
+            [*known, *(each.pair for each in islice(others, MOST_COMPARED))]
+            if first
+            else []
+        )
 
     def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
         """Propose the pair whose outputs are farthest apart, where a trace does not say what moves them, and how far."""
         corners = offers(adjacency).corner_cases or []
         few = min(max(OPAQUE, self.most // RUNS_OF_CORNER), self.most // (2 * RUNS) - 1)
-        checked = [pair for pair in corners[: max(few, 1)] if is_adjacent(adjacency, pair)]
+        checked = [
+            pair for pair in corners[: max(few, 1)] if is_adjacent(adjacency, pair)
+        ]
         runs = max(RUNS, min(self.most // RUNS_OF_OPAQUE, MOST_OF_OPAQUE))
         again = runs * (MOST_TOLD if few > OPAQUE else MORE_TOLD)
-        best = farthest(self.trace, [*listed[:1], *checked], seed=self.seed, runs=runs, again=again)
+        best = farthest(
+            self.trace, [*listed[:1], *checked], seed=self.seed, runs=runs, again=again
+        )
         self.look.is_compared = True
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
@@ -224,26 +286,47 @@ class TraceSearch:
 
     def _ordered_by_outputs(self) -> None:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
-        first, promise = self._broken(), PROMISED  # the corner cases, which are of all kinds
+        first, promise = (
+            self._broken(),
+            PROMISED,
+        )  # the corner cases, which are of all kinds
         if not first and not any(each.trace.is_notable for each in self.look.looked):
-            first, promise = nlargest(MOST_LOSSY, self._seen.values(), key=self._order), 1.0
-        broken = sorted(first, key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
+            first, promise = (
+                nlargest(MOST_LOSSY, self._seen.values(), key=self._order),
+                1.0,
+            )
+        broken = sorted(
+            first,
+            key=lambda each: (self._telling(each)[1:], self._order(each)),
+            reverse=True,
+        )
         most = min(max(self.most // RUNS_OF_LOSSY, FEWEST_LOSSY), MOST_LOSSY)
-        lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]
+        lossy = [
+            each.pair
+            for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])
+        ][:most]
         if len(lossy) > 1 and not (promise == PROMISED and broken[0].trace.is_visible):
             runs = MORE_TOLD * RUNS if self.most > self.look.most else RUNS
-            best = farthest(self.trace, lossy, seed=self.seed, runs=runs, again=MOST_TOLD * runs)
+            best = farthest(
+                self.trace, lossy, seed=self.seed, runs=runs, again=MOST_TOLD * runs
+            )
             others = [] if key(best) in self._listed else [best]
             for pair in others:
                 self._in_full(pair, FULL)
             self.look.proposed = [(pair, promise) for pair in others]
 
     def _shows_enough(self) -> bool:
-        return self.enough <= LARGEST and any(each.shows(self.enough) for each in self._broken())
+        return self.enough <= LARGEST and any(
+            each.shows(self.enough) for each in self._broken()
+        )
 
     def _broken(self) -> list[TracedPair]:
         """Return the pairs that two runs show to lose more than the claim: none where they do not tell, of samples."""
-        return [] if self.look.is_sampled else [each for each in self._seen.values() if each.is_broken]
+        return (
+            []
+            if self.look.is_sampled
+            else [each for each in self._seen.values() if each.is_broken]
+        )
 
     def _others(self, pairs: Iterable[TracedPair]) -> list[TracedPair]:
         """Return those that are not listed."""
@@ -253,7 +336,11 @@ class TraceSearch:
         """Return by what a pair is put in order: where runs are few, by what a final model keeps, and by moves."""
         if not self.few:
             return each.rank
-        return each.rank[0], attempted(lambda: each.loss * each.trace.coherence) or 0.0, each.trace.scales_apart
+        return (
+            each.rank[0],
+            attempted(lambda: each.loss * each.trace.coherence) or 0.0,
+            each.trace.scales_apart,
+        )
 
     def _checked(self, adjacency: Adjacency, pair: Pair) -> TracedPair | None:
         adjacency.check(pair)
@@ -268,8 +355,12 @@ class TraceSearch:
     def _in_full(self, pair: Pair, outcomes: int) -> None:
         """Look at a pair with other outcomes of chance, beside the run in which it shows most."""
         again = min(AGAIN, self.most // LEAST_AGAIN)
-        numbers = range(1 + (min(again, 1) if self.few and key(pair) not in self._listed else again))
-        runs = self._runs.get(key(pair)) or [self._compared(pair, number) for number in numbers]
+        numbers = range(
+            1 + (min(again, 1) if self.few and key(pair) not in self._listed else again)
+        )
+        runs = self._runs.get(key(pair)) or [
+            self._compared(pair, number) for number in numbers
+        ]
         certain = len(runs) > 1 and told_apart(runs) == 1
         best = max(range(len(runs)), key=lambda k: TracedPair(pair, runs[k]).rank)
         alone = self.few and (
@@ -284,12 +375,20 @@ class TraceSearch:
 
     def _compared(self, pair: Pair, number: int) -> PairTrace:
         rng = np.random.default_rng([self.seed, number])
-        return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=0)
+        return compare(
+            self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=0
+        )
 
     def _keep(self, name: Any, pair: Pair, trace: PairTrace) -> TracedPair | None:
         self.look.pairs += name not in self._seen
-        raised = [run.output.error for run in (trace.first, trace.second) if isinstance(run.output, Raised)]
-        if len(raised) == 2 or any(isinstance(error, AuditError) for error in raised):  # it refuses the input
+        raised = [
+            run.output.error
+            for run in (trace.first, trace.second)
+            if isinstance(run.output, Raised)
+        ]
+        if len(raised) == 2 or any(
+            isinstance(error, AuditError) for error in raised
+        ):  # it refuses the input
             return None
         self._seen[name] = found = TracedPair(pair, trace)
         return found
@@ -298,8 +397,14 @@ class TraceSearch:
         """Look at the pairs that show most in full, and propose some."""
         others = [each for name, each in self._seen.items() if name not in self._listed]
         found = self._again(sorted(others, key=self._order, reverse=True))
-        largest = sorted(found, key=lambda each: self._usual[key(each.pair)][-3:], reverse=True)
-        chosen = found[:READ] if self._shows_enough() else [*by_reason(found)[: FULL - 1], *largest[:1]]
+        largest = sorted(
+            found, key=lambda each: self._usual[key(each.pair)][-3:], reverse=True
+        )
+        chosen = (
+            found[:READ]
+            if self._shows_enough()
+            else [*by_reason(found)[: FULL - 1], *largest[:1]]
+        )
         for number, each in enumerate(dict.fromkeys(chosen)):
             if number and not self._left():
                 break
@@ -307,7 +412,9 @@ class TraceSearch:
             attempted(partial(self._in_full, each.pair, outcomes))
             if not self._seen[key(each.pair)].is_broken:
                 attempted(partial(self._in_full, each.pair.swapped(), outcomes))
-        self.look.proposed = list(self._proposed({*self._listed, *(key(pair.swapped()) for pair in listed)}))
+        self.look.proposed = list(
+            self._proposed({*self._listed, *(key(pair.swapped()) for pair in listed)})
+        )
 
     def _again(self, pairs: Sequence[TracedPair]) -> list[TracedPair]:
         """Look at pairs again, by other draws, the better half of them each time; return them by how they rank over all.
@@ -319,12 +426,18 @@ class TraceSearch:
 
         def ranked(some: Sequence[TracedPair]) -> list[TracedPair]:
             names = [key(each.pair) for each in some]
-            apart = apart_in([runs[name] for name in names]) if self.few else [0.0] * len(names)
+            apart = (
+                apart_in([runs[name] for name in names])
+                if self.few
+                else [0.0] * len(names)
+            )
             self._usual |= {
                 name: RunsOfPair.of(each.pair, runs[name], few=self.few, apart=far)
                 for name, each, far in zip(names, some, apart, strict=True)
             }
-            return sorted(some, key=lambda each: self._usual[key(each.pair)], reverse=True)
+            return sorted(
+                some, key=lambda each: self._usual[key(each.pair)], reverse=True
+            )
 
         best = ranked(pairs) if self.few else pairs
         most = self._left() // (2 * AGAIN)
@@ -340,17 +453,31 @@ class TraceSearch:
 
     def _telling(self, each: TracedPair) -> tuple[Any, ...]:
         """Return how much a pair tells in several runs, either way round."""
-        usual = [self._usual[key(pair)] for pair in (each.pair, each.pair.swapped()) if key(pair) in self._usual]
-        return max(((one.told, *one[-3:]) for one in usual), default=(0.0, False, False, 0.0))
+        usual = [
+            self._usual[key(pair)]
+            for pair in (each.pair, each.pair.swapped())
+            if key(pair) in self._usual
+        ]
+        return max(
+            ((one.told, *one[-3:]) for one in usual), default=(0.0, False, False, 0.0)
+        )
 
     def _proposed(self, known: set[Any]) -> Iterator[tuple[Pair, float]]:
         """Yield the pairs to play: first those that break the claim as the trace has it, then what it cannot judge."""
         before = [each for each in self.look.looked if key(each.pair) in known]
         others = {
-            frozenset((key(e.pair), key(e.pair.swapped()))): e for e in self.look.looked if key(e.pair) not in known
+            frozenset((key(e.pair), key(e.pair.swapped()))): e
+            for e in self.look.looked
+            if key(e.pair) not in known
         }
-        new = sorted(others.values(), key=lambda each: (each.rank, self._telling(each)), reverse=True)
-        broken = sorted((each for each in new if each.is_broken), key=self._telling, reverse=True)
+        new = sorted(
+            others.values(),
+            key=lambda each: (each.rank, self._telling(each)),
+            reverse=True,
+        )
+        broken = sorted(
+            (each for each in new if each.is_broken), key=self._telling, reverse=True
+        )
         for each in broken[:MOST_BROKEN]:
             yield each.pair, PROMISED
         rest = [each for each in new if not each.is_broken]
@@ -358,7 +485,11 @@ class TraceSearch:
             for each in [each for each in rest if each.trace.is_notable][:1]:
                 yield each.pair, NOTABLE
         most = max((each.trace.share for each in before), default=0.0)
-        plain = [each for each in rest if not each.trace.is_notable and each.trace.share > BETTER * most]
+        plain = [
+            each
+            for each in rest
+            if not each.trace.is_notable and each.trace.share > BETTER * most
+        ]
         if plain and not broken:
             yield max(plain, key=lambda each: self._order(each)[1:]).pair, 1.0
 
@@ -386,8 +517,12 @@ def looked_by_trace(
         enough: The loss, as a multiple of the claim, from which on no other pairs are looked at.
         more: Runs where a pair loses more than the claim, if these are more.
     """
-    runs = int(min(trace_runs(calls, vectorised=is_vectorised(mechanism)), allowance().left))
-    search = TraceSearch(mechanism, claim, runs=runs, seed=seed, enough=enough, more=more)
+    runs = int(
+        min(trace_runs(calls, vectorised=is_vectorised(mechanism)), allowance().left)
+    )
+    search = TraceSearch(
+        mechanism, claim, runs=runs, seed=seed, enough=enough, more=more
+    )
     try:
         return search(listed, adjacency)
     except (

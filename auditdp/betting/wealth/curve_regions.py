@@ -47,7 +47,10 @@ class Curves:
         plans: What is bet on each pair until it is renewed.
     """
 
-    shares = (LEARNED_SHARE, *((1 - LEARNED_SHARE) / (1 + len(HARD)) for _ in range(1 + len(HARD))))
+    shares = (
+        LEARNED_SHARE,
+        *((1 - LEARNED_SHARE) / (1 + len(HARD)) for _ in range(1 + len(HARD))),
+    )
 
     def __init__(self, claim: Claim, grid: Grid) -> None:
         self._planner, self._grid = Planner(claim, grid), grid
@@ -55,10 +58,18 @@ class Curves:
         self._calls: dict[int, int] = {}
         self._cap = claim.tangents()[0][0]
         self._bins = _bins(self._planner.at(grid.position).pair)
-        self._rounded = np.where(self._bins > 0, np.append(0.0, self._bins[:-1]), self._bins)
+        self._rounded = np.where(
+            self._bins > 0, np.append(0.0, self._bins[:-1]), self._bins
+        )
 
     def settle(
-        self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
+        self,
+        forecasts: Sequence[Forecasts],
+        leaders: NDArray[np.intp] | None,
+        *,
+        calls: int,
+        pair: int,
+        crossed: int,
     ) -> BatchResult:
         """Bet on a batch, and return what that has come to; see ``Caps.settle``."""
         line = ForecastLine(forecasts)
@@ -72,15 +83,24 @@ class Curves:
         for post in plan.posts:
             odds, ones, zeros = line.of(post.leader)
             on_zeros, on_ones = post.region.choose(odds)
-            led[post.levels] = on_ones @ ones + on_zeros @ zeros - (ones.sum() + zeros.sum()) * post.prices
+            led[post.levels] = (
+                on_ones @ ones
+                + on_zeros @ zeros
+                - (ones.sum() + zeros.sum()) * post.prices
+            )
 
         size = len(self._rounded)
         where = line.who * size + self._bin_of(line.log_odds)
         zeros, ones = (
-            np.asarray(np.bincount(where, weights=side, minlength=line.count * size), np.float64).reshape(-1, size)
+            np.asarray(
+                np.bincount(where, weights=side, minlength=line.count * size),
+                np.float64,
+            ).reshape(-1, size)
             for side in (line.zeros, line.ones)
         )
-        seen = zeros.sum(axis=1) + ones.sum(axis=1)  # calls that are left out are not bet on, and cost nothing
+        seen = zeros.sum(axis=1) + ones.sum(
+            axis=1
+        )  # calls that are left out are not bet on, and cost nothing
         gained = np.zeros((line.count, len(self._grid.anchors), len(self.shares)))
         for place, ways in zip(plan.places, plan.ways, strict=True):
             for way, (region, price) in enumerate(ways):
@@ -103,6 +123,11 @@ class Curves:
 def _bins(pair: DominatingPair) -> Floats:
     """Return increasing log-odds, symmetric and with 0, as fine as the odds that a claim allows ask for."""
     with np.errstate(invalid="ignore"):
-        typical = float(np.abs(np.tanh(pair.log_odds / 2)) @ (pair.p + pair.q))  # small log-odds are twice their tanh
+        typical = float(
+            np.abs(np.tanh(pair.log_odds / 2)) @ (pair.p + pair.q)
+        )  # small log-odds are twice their tanh
     scale = min(1.0, max(typical, FINEST_SCALE))
-    return np.asarray(scale * np.sinh(np.arange(-BINS, BINS + 1) * (math.asinh(LARGEST_BIN / scale) / BINS)))
+    return np.asarray(
+        scale
+        * np.sinh(np.arange(-BINS, BINS + 1) * (math.asinh(LARGEST_BIN / scale) / BINS))
+    )

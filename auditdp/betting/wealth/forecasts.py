@@ -39,7 +39,10 @@ class Law:
         Half of the cuts are quantiles and half are equally far apart, so that rare and telling cells stay apart.
         """
         seen = self.weights > NEVER * self.weights.sum()
-        odds, weights = np.clip(self.log_odds[seen], -FARTHEST, FARTHEST), self.weights[seen]
+        odds, weights = (
+            np.clip(self.log_odds[seen], -FARTHEST, FARTHEST),
+            self.weights[seen],
+        )
         if not len(odds):
             return np.ones(1), np.ones(1)
         order = np.argsort(odds, kind="stable")
@@ -47,8 +50,12 @@ class Law:
         below = (np.cumsum(weights) - weights / 2) / weights.sum()
         far = np.minimum((odds - odds[0]) / max(odds[-1] - odds[0], 1e-300), 1 - 1e-9)
         group = np.floor(below * (most // 2)) + np.floor(far * (most // 2))
-        starts = np.flatnonzero(np.append(True, (np.diff(group) > 0) & (np.diff(odds) > 0)))
-        zeros, ones = (np.add.reduceat(weights * expit(sign * odds), starts) for sign in (-1, 1))
+        starts = np.flatnonzero(
+            np.append(True, (np.diff(group) > 0) & (np.diff(odds) > 0))
+        )
+        zeros, ones = (
+            np.add.reduceat(weights * expit(sign * odds), starts) for sign in (-1, 1)
+        )
         return zeros / zeros.sum(), ones / ones.sum()
 
     def grouped(self) -> Law:
@@ -75,10 +82,14 @@ class Forecasts:
     expected: tuple[Floats, Floats] | None = None
 
     @classmethod
-    def of_calls(cls, log_odds: Floats, labels: NDArray[np.int8], expected: Law | None = None) -> Forecasts:
+    def of_calls(
+        cls, log_odds: Floats, labels: NDArray[np.int8], expected: Law | None = None
+    ) -> Forecasts:
         """Return the forecasts of single calls: ``log_odds`` of shape (forecasters, n), ``labels`` of shape (n,)."""
         ones = np.asarray(labels, dtype=float)
-        known = None if expected is None else (expected.log_odds[None], expected.weights)
+        known = (
+            None if expected is None else (expected.log_odds[None], expected.weights)
+        )
         return cls(np.atleast_2d(log_odds), ones, 1 - ones, known)
 
     @classmethod
@@ -110,7 +121,11 @@ class ForecastLine:
     def law(self, forecaster: int) -> Law:
         """Return the law that a forecaster expects."""
         table, row = self._tables[forecaster]
-        odds, weights = (np.zeros((row + 1, 0)), np.zeros(0)) if table.expected is None else table.expected
+        odds, weights = (
+            (np.zeros((row + 1, 0)), np.zeros(0))
+            if table.expected is None
+            else table.expected
+        )
         return Law(odds[row], weights)
 
     def of(self, forecaster: int) -> tuple[Floats, Floats, Floats]:

@@ -75,7 +75,9 @@ class Grid:
     def __init__(self, values: Floats, position: int) -> None:
         self.values, self.position = values, position
         self.anchors = np.arange(position % ANCHORS, len(values), ANCHORS)
-        places: NDArray[np.intp] = np.searchsorted(self.anchors, np.arange(len(values)), side="right")
+        places: NDArray[np.intp] = np.searchsorted(
+            self.anchors, np.arange(len(values)), side="right"
+        )
         self.anchor = np.maximum(places - 1, 0)
         self.claim = int(self.anchor[position])
         """The place of the claim's anchor."""

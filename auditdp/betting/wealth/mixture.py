@@ -68,7 +68,12 @@ class Wealth:
     """
 
     def __init__(
-        self, claim: Claim, *, shares: Sequence[float] = (1.0,), leader: float = 0.0, levels: Floats | None = None
+        self,
+        claim: Claim,
+        *,
+        shares: Sequence[float] = (1.0,),
+        leader: float = 0.0,
+        levels: Floats | None = None,
     ) -> None:
         self.claim = claim
         self.shares, self.leader = shares, leader
@@ -78,7 +83,9 @@ class Wealth:
         self.position = int(np.flatnonzero(self.levels == claim.level)[0])
         self._grid = Grid(self.levels, self.position)
         self.anchors = self._grid.anchors
-        self._bets: Caps | Curves = Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
+        self._bets: Caps | Curves = (
+            Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
+        )
         self.right = self.wrong = np.zeros(len(shares))
         total = sum(shares) + leader
         self._log_shares = np.log(np.asarray(shares, dtype=float) / total)
@@ -130,7 +137,12 @@ class Wealth:
         return _log_sum_exp((self.log_by_way + np.log(self.way_shares)).T)
 
     def bet(
-        self, forecasts: Sequence[Forecasts], calls: int, leaders: NDArray[np.intp] | None = None, *, pair: int = 0
+        self,
+        forecasts: Sequence[Forecasts],
+        calls: int,
+        leaders: NDArray[np.intp] | None = None,
+        *,
+        pair: int = 0,
     ) -> Floats:
         """Bet on a batch of calls.
 
@@ -146,7 +158,9 @@ class Wealth:
             The log wealth that each of them would have won at every anchor, by each way of betting, shape (K, anchors,
             ways): what the next leaders are chosen from.
         """
-        batch = self._bets.settle(forecasts, leaders, calls=calls, pair=pair, crossed=self.crossed(self.alpha))
+        batch = self._bets.settle(
+            forecasts, leaders, calls=calls, pair=pair, crossed=self.crossed(self.alpha)
+        )
         self.log_by_way += batch.own
         self.right, self.wrong = self.right + batch.right, self.wrong + batch.wrong
         started = self.calls >= np.array(list(self._starts))
@@ -161,7 +175,10 @@ class Wealth:
         claim, below = self.position, np.s_[: self.position]
         at_claim = _log_sum_exp((self.log_by_forecaster + self._log_shares)[:, None])[0]
         wealth[claim] = np.logaddexp(wealth[claim] + self._log_leader, at_claim)
-        wealth[below] = np.logaddexp(wealth[below] + math.log(1 - CLAIM_SHARE), wealth[claim] + math.log(CLAIM_SHARE))
+        wealth[below] = np.logaddexp(
+            wealth[below] + math.log(1 - CLAIM_SHARE),
+            wealth[claim] + math.log(CLAIM_SHARE),
+        )
         self.log_by_level = wealth
         self._highest = np.maximum(self._highest, wealth)
 

@@ -44,7 +44,12 @@ MOST_STEPS = 60
 def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:
     """Return the largest u b - v a - w over all events, for the laws of cells that are sorted by their log-odds."""
     a, b = (np.cumsum(law[::-1])[:-1] for law in (zeros, ones))
-    return float(np.max(np.outer(b, lines[:, 0]) - np.outer(a, lines[:, 1]) - lines[:, 2], initial=-np.inf))
+    return float(
+        np.max(
+            np.outer(b, lines[:, 0]) - np.outer(a, lines[:, 1]) - lines[:, 2],
+            initial=-np.inf,
+        )
+    )
 
 
 def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
@@ -63,17 +68,26 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
         factors = np.stack([zeros / p, ones / q], axis=2)
     # Where rounding has spoilt a problem, nothing is bet.
     factors[~(np.isfinite(factors) & (factors > 0)).all(axis=(1, 2))] = 1.0
-    return [_affordable(*problem) for problem in zip(factors, zeros, ones, lines, strict=True)]
+    return [
+        _affordable(*problem)
+        for problem in zip(factors, zeros, ones, lines, strict=True)
+    ]
 
 
 def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) -> Region:
     """Return the region of the factors of all cells but the rarest, of which so many are left out that its price is low."""
     share, rest, height = bounds[bounds[:, 1] >= bounds[:, 0]].T
     share = np.maximum(share, np.finfo(float).tiny)  # of an ε beyond those of doubles
-    claim = DominatingPair.of(np.stack([np.log(rest / share), np.minimum(height / share, 1.0)], axis=1))
+    claim = DominatingPair.of(
+        np.stack([np.log(rest / share), np.minimum(height / share, 1.0)], axis=1)
+    )
     odds, made = np.log(ones) - np.log(zeros), list[tuple[float, Region]]()
     for rarest in RAREST:
-        region = Region(factors[kept]) if (kept := zeros + ones > rarest).any() else Region(np.ones((1, 2)))
+        region = (
+            Region(factors[kept])
+            if (kept := zeros + ones > rarest).any()
+            else Region(np.ones((1, 2)))
+        )
         on_zeros, on_ones = region.choose(odds)
         won, price = float(zeros @ on_zeros + ones @ on_ones) / 2, region.price(claim)
         made.append((won - price, region))
@@ -97,10 +111,14 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
     laws = np.maximum(np.stack([zeros, ones], axis=2), LEAST)
     laws /= laws.sum(axis=1, keepdims=True)
     normals = lines[:, :, 1::-1] * (1, -1)
-    products = np.concatenate([np.square(normals), normals.prod(axis=2, keepdims=True)], axis=2)
+    products = np.concatenate(
+        [np.square(normals), normals.prod(axis=2, keepdims=True)], axis=2
+    )
     across = normals.transpose(0, 2, 1)
     # Knowing nothing of the coin is strictly inside all bounds.
-    tails = np.repeat(np.cumsum(laws.mean(axis=2)[:, ::-1], axis=1)[:, -2::-1, None], 2, axis=2)
+    tails = np.repeat(
+        np.cumsum(laws.mean(axis=2)[:, ::-1], axis=1)[:, -2::-1, None], 2, axis=2
+    )
     slack = lines[:, None, :, 2] + tails @ across
     force = np.full((problems, 1, 1), FIRST_FORCE / cells)
     dual = force / slack
@@ -111,20 +129,31 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
         slope = laws / law
         bend = slope / law
         inverse = 1 / slack
-        gradient = (np.diff(slope, axis=1) + force * (inverse @ normals)).reshape(problems, size)
+        gradient = (np.diff(slope, axis=1) + force * (inverse @ normals)).reshape(
+            problems, size
+        )
         pushed = (dual * inverse) @ products
-        hessian[:, 2] = (bend[:, 1:] + bend[:, :-1] + pushed[:, :, :2]).reshape(problems, size)
+        hessian[:, 2] = (bend[:, 1:] + bend[:, :-1] + pushed[:, :, :2]).reshape(
+            problems, size
+        )
         hessian[:, 1, 1::2] = pushed[:, :, 2]
         hessian[:, 0, 2:] = -bend[:, 1:-1].reshape(problems, size - 2)
         for k in np.flatnonzero(live):
             _, solved, failed = dpbsv(hessian[k], gradient[k])
-            step[k] = 0.0 if failed or not np.isfinite(solved).all() else solved.reshape(-1, 2)
+            step[k] = (
+                0.0
+                if failed or not np.isfinite(solved).all()
+                else solved.reshape(-1, 2)
+            )
         # All changes are relative ones: what comes to -1 would reach its bound.
         slack_change = (step @ across) * inverse
         dual_change = force * inverse / dual - 1 - slack_change
-        lowest = np.minimum((_law(step, 0.0) / law).min(axis=(1, 2)), slack_change.min(axis=(1, 2)))
+        lowest = np.minimum(
+            (_law(step, 0.0) / law).min(axis=(1, 2)), slack_change.min(axis=(1, 2))
+        )
         length, dual_length = (
-            np.where(live, KEPT / np.maximum(-change, KEPT), 0.0) for change in (lowest, dual_change.min(axis=(1, 2)))
+            np.where(live, KEPT / np.maximum(-change, KEPT), 0.0)
+            for change in (lowest, dual_change.min(axis=(1, 2)))
         )
         tails = tails + length[:, None, None] * step
         slack = slack * (1 + length[:, None, None] * slack_change)

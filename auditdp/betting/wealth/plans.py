@@ -113,7 +113,13 @@ class Planner:
             self._known[level] = LevelPlan(DominatingPair.of(statements), lines(few))
         return self._known[level]
 
-    def plan(self, line: ForecastLine, leaders: NDArray[np.intp] | None, calls: int, crossed: int) -> BettingPlan:
+    def plan(
+        self,
+        line: ForecastLine,
+        leaders: NDArray[np.intp] | None,
+        calls: int,
+        crossed: int,
+    ) -> BettingPlan:
         """Return what is bet on a pair from now on.
 
         Args:
@@ -125,7 +131,11 @@ class Planner:
         claim = self._grid.claim
         first = int(self._grid.anchor[min(crossed, len(self._grid) - 1)])
         anybody = np.arange(line.count)[:, None]
-        ranks = np.tile(anybody, len(self._grid.anchors)) if leaders is None else np.atleast_2d(leaders)
+        ranks = (
+            np.tile(anybody, len(self._grid.anchors))
+            if leaders is None
+            else np.atleast_2d(leaders)
+        )
         expected = _Expected(line, self)
         leading, untried = self._leading(ranks, expected, claim, first)
         wanted, last = self._wanted(leading, expected, first, crossed)
@@ -133,18 +143,33 @@ class Planner:
             post: region.mixed(UNTRIED) if untried[self._grid.anchor[post]] else region
             for post, region in self._nearest(wanted).items()
         }
-        posts = self._posts(regions, wanted, leading, crossed) if leaders is not None else []
+        posts = (
+            self._posts(regions, wanted, leading, crossed)
+            if leaders is not None
+            else []
+        )
         # Who leads is judged at the claim's anchor, and at some between what is crossed and what may be reached.
         judged = np.unique(np.linspace(first, last, MOST_JUDGED).astype(int))
         places = [claim, *(int(place) for place in judged if place != claim)]
         ways = [
-            [self._learned(self._level(place), regions, wanted), *self._ready(self._level(place))] for place in places
+            [
+                self._learned(self._level(place), regions, wanted),
+                *self._ready(self._level(place)),
+            ]
+            for place in places
         ]
         return BettingPlan(max(RENEWED * calls, 1), posts, places, ways)
 
     def top(self, cells: Cells) -> int:
         """Return the highest level that a law exceeds, -1 if it exceeds none."""
-        return bisect_left(range(len(self._grid)), True, key=lambda k: excess(*cells, self.at(k).lines) <= TINY) - 1
+        return (
+            bisect_left(
+                range(len(self._grid)),
+                True,
+                key=lambda k: excess(*cells, self.at(k).lines) <= TINY,
+            )
+            - 1
+        )
 
     def _leading(
         self, ranks: NDArray[np.intp], expected: _Expected, claim: int, first: int
@@ -159,9 +184,16 @@ class Planner:
             bounds = self.at(self._level(place)).lines
             asked = ranks[:MOST_ASKED, place].tolist()
             eager += [k for k in asked if excess(*expected.cells(k), bounds) > TINY][:1]
-        leading, untried = np.full(len(self._grid.anchors), -1), np.zeros(len(self._grid.anchors), bool)
+        leading, untried = (
+            np.full(len(self._grid.anchors), -1),
+            np.zeros(len(self._grid.anchors), bool),
+        )
         for place in range(first, len(self._grid.anchors)):
-            able = [k for k in (int(ranks[0, place]), *eager) if expected.top(k) >= self._level(place)]
+            able = [
+                k
+                for k in (int(ranks[0, place]), *eager)
+                if expected.top(k) >= self._level(place)
+            ]
             if able:
                 leading[place], untried[place] = able[0], able[0] != ranks[0, place]
         return leading, untried
@@ -176,14 +208,20 @@ class Planner:
             top = expected.top(k)
             last = max(last, int(self._grid.anchor[top]))
             own = np.flatnonzero(leading[self._grid.anchor] == k)
-            for post in ({top - gap for gap in GAPS} | {self._grid.position}) & set(own[own >= crossed].tolist()):
+            for post in ({top - gap for gap in GAPS} | {self._grid.position}) & set(
+                own[own >= crossed].tolist()
+            ):
                 if post <= top:
                     wanted[post] = expected.cells(k)
         return wanted, last
 
     def _level(self, place: int) -> int:
         """Return the level that an anchor stands for: the claim's anchor for the claim, every other one for its own."""
-        return self._grid.position if place == self._grid.claim else int(self._grid.anchors[place])
+        return (
+            self._grid.position
+            if place == self._grid.claim
+            else int(self._grid.anchors[place])
+        )
 
     def _nearest(self, wanted: dict[int, Cells]) -> dict[int, Region]:
         """Return the regions of some posts, all found together."""
@@ -195,7 +233,10 @@ class Planner:
             np.stack([_split(zeros, most) for zeros, _ in wanted.values()]),
             np.stack([_split(ones, most) for _, ones in wanted.values()]),
             np.stack(
-                [np.pad(at, ((0, few - len(at)), (0, 0)), mode="edge") for at in (self.at(p).lines for p in wanted)]
+                [
+                    np.pad(at, ((0, few - len(at)), (0, 0)), mode="edge")
+                    for at in (self.at(p).lines for p in wanted)
+                ]
             ),
         )
         return dict(zip(wanted, found, strict=True))
@@ -212,15 +253,26 @@ class Planner:
         if not posts:
             return []
         open_levels = np.arange(crossed, posts[-1] + 1)
-        best, taken, priced = np.zeros(len(open_levels)), np.full(len(open_levels), -1), np.zeros(len(open_levels))
+        best, taken, priced = (
+            np.zeros(len(open_levels)),
+            np.full(len(open_levels), -1),
+            np.zeros(len(open_levels)),
+        )
         for k, post in enumerate(posts):
             near = slice(
-                max(posts[k - 1] + 1 - crossed, 0) if k else 0, posts[min(k + 1, len(posts) - 1)] + 1 - crossed
+                max(posts[k - 1] + 1 - crossed, 0) if k else 0,
+                posts[min(k + 1, len(posts) - 1)] + 1 - crossed,
             )
-            prices = regions[post].prices([self.at(level).pair for level in open_levels[near].tolist()])
+            prices = regions[post].prices(
+                [self.at(level).pair for level in open_levels[near].tolist()]
+            )
             gains = _expected(regions[post], laws[post]) - prices
             better = gains > best[near]
-            best[near][better], taken[near][better], priced[near][better] = gains[better], k, prices[better]
+            best[near][better], taken[near][better], priced[near][better] = (
+                gains[better],
+                k,
+                prices[better],
+            )
         made = []
         for k in np.unique(taken[taken >= 0]):
             own = taken == k
@@ -228,13 +280,19 @@ class Planner:
             made.append(Post(leader, regions[posts[k]], open_levels[own], priced[own]))
         return made
 
-    def _learned(self, level: int, regions: dict[int, Region], laws: dict[int, Cells]) -> tuple[Region, float]:
+    def _learned(
+        self, level: int, regions: dict[int, Region], laws: dict[int, Cells]
+    ) -> tuple[Region, float]:
         """Return the region of the post that is nearest to a level with ln S there, or no bet where it costs too much."""
         near = min(regions, key=lambda post: abs(post - level), default=None)
         if near is None:
             return NOTHING, 0.0
         price = regions[near].price(self.at(level).pair)
-        return (regions[near], price) if _expected(regions[near], laws[near]) > price else (NOTHING, 0.0)
+        return (
+            (regions[near], price)
+            if _expected(regions[near], laws[near]) > price
+            else (NOTHING, 0.0)
+        )
 
     def _ready(self, level: int) -> list[tuple[Region, float]]:
         """Return the regions at a level that need nothing to be learned, with ln S of each."""
@@ -245,20 +303,29 @@ class Planner:
             zeros, ones = Law(STRETCH * odds, weights).cells()
             (stretched,) = nearest_regions(zeros[None], ones[None], at.lines[None])
             hard = [_hard(self._surest(level), fraction) for fraction in HARD]
-            self._fixed[level] = [(region, region.price(at.pair)) for region in (stretched, *hard)]
+            self._fixed[level] = [
+                (region, region.price(at.pair)) for region in (stretched, *hard)
+            ]
         return self._fixed[level]
 
     def _surest(self, level: int) -> float:
         """Return the epsilon beyond which hard bets are made at a level."""
-        return max(epsilon for epsilon, _ in self._claim.at(float(self._grid.values[level])).tangents())
+        return max(
+            epsilon
+            for epsilon, _ in self._claim.at(float(self._grid.values[level])).tangents()
+        )
 
 
 class _Expected:
     """The laws that forecasters expect, and the highest levels that these exceed, computed where they are asked for."""
 
     def __init__(self, line: ForecastLine, planner: Planner) -> None:
-        self.cells: Callable[[int], Cells] = cache(lambda forecaster: line.law(forecaster).cells())
-        self.top: Callable[[int], int] = cache(lambda forecaster: planner.top(self.cells(forecaster)))
+        self.cells: Callable[[int], Cells] = cache(
+            lambda forecaster: line.law(forecaster).cells()
+        )
+        self.top: Callable[[int], int] = cache(
+            lambda forecaster: planner.top(self.cells(forecaster))
+        )
 
 
 def _expected(region: Region, law: Cells) -> float:
@@ -276,4 +343,7 @@ def _hard(epsilon: float, fraction: float) -> Region:
 
 def _split(cells: Floats, count: int) -> Floats:
     """Cut the last cell in equal parts, so that there are ``count`` cells: nothing else changes."""
-    return np.append(cells[:-1], np.full(count - len(cells) + 1, cells[-1] / (count - len(cells) + 1)))
+    return np.append(
+        cells[:-1],
+        np.full(count - len(cells) + 1, cells[-1] / (count - len(cells) + 1)),
+    )

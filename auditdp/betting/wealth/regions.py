@@ -88,10 +88,15 @@ class Region:
 
     def prices(self, pairs: Sequence[DominatingPair]) -> Floats:
         """Return ln S(R) against each of some dominating pairs, rounded up, shape (pairs,)."""
-        odds, p, q = (np.concatenate([getattr(pair, part) for pair in pairs]) for part in ("log_odds", "p", "q"))
+        odds, p, q = (
+            np.concatenate([getattr(pair, part) for pair in pairs])
+            for part in ("log_odds", "p", "q")
+        )
         e0, e1 = self._linear[0][:, np.searchsorted(self._linear[1], odds)]
         first = np.cumsum([0, *(len(pair.p) for pair in pairs[:-1])])
-        return np.asarray(np.log(np.add.reduceat(p * e0 + q * e1, first) / 2) + ROUNDING)
+        return np.asarray(
+            np.log(np.add.reduceat(p * e0 + q * e1, first) / 2) + ROUNDING
+        )
 
     @cached_property
     def _linear(self) -> tuple[Floats, Floats]:
@@ -125,7 +130,13 @@ def _hull(points: Floats) -> tuple[list[int], Floats]:
         while chain:
             lost, gained = rows[chain[-1]][0] - x, y - rows[chain[-1]][1]
             # -inf where the one before is no better in x, and inf where this one is no better in y.
-            level = -math.inf if lost <= 0 else math.log(lost / gained) if gained > 0 else math.inf
+            level = (
+                -math.inf
+                if lost <= 0
+                else math.log(lost / gained)
+                if gained > 0
+                else math.inf
+            )
             if odds[-1] < level:
                 break
             chain.pop()
@@ -172,7 +183,13 @@ class Caps:
         self._grid = grid
 
     def settle(
-        self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
+        self,
+        forecasts: Sequence[Forecasts],
+        leaders: NDArray[np.intp] | None,
+        *,
+        calls: int,
+        pair: int,
+        crossed: int,
     ) -> BatchResult:
         """Bet on a batch, and return what that has come to; a call on which nothing is bet costs nothing.
 
@@ -187,7 +204,12 @@ class Caps:
         line = ForecastLine(forecasts)
         values, claim = self._grid.values, self._grid.claim
         gained, right, wrong = _factors(
-            line.who, line.count, line.log_odds, line.ones, line.zeros, values[self._grid.anchors]
+            line.who,
+            line.count,
+            line.log_odds,
+            line.ones,
+            line.zeros,
+            values[self._grid.anchors],
         )
         led = np.zeros(len(values))
         if leaders is not None:
@@ -195,29 +217,53 @@ class Caps:
             for k in np.unique(leading):
                 odds, ones, zeros = line.of(int(k))
                 own = np.flatnonzero(leading == k)
-                (led[own],), _, _ = _factors(np.zeros(len(odds), np.intp), 1, odds, ones, zeros, values[own])
-        return BatchResult(gained[:, claim, None], led, gained[..., None], right[:, claim], wrong[:, claim])
+                (led[own],), _, _ = _factors(
+                    np.zeros(len(odds), np.intp), 1, odds, ones, zeros, values[own]
+                )
+        return BatchResult(
+            gained[:, claim, None],
+            led,
+            gained[..., None],
+            right[:, claim],
+            wrong[:, claim],
+        )
 
 
 def _factors(
-    who: NDArray[np.intp], count: int, log_odds: Floats, ones: Floats, zeros: Floats, levels: Floats
+    who: NDArray[np.intp],
+    count: int,
+    log_odds: Floats,
+    ones: Floats,
+    zeros: Floats,
+    levels: Floats,
 ) -> tuple[Floats, Floats, Floats]:
     """Return the log factors of forecasters at increasing levels, and how many calls beyond each cap were right and wrong.
 
     Forecasts are counted by how many caps they exceed: a sum from the end on is then over all that exceed a cap.
     """
     far = np.abs(log_odds)
-    right, wrong = np.where(log_odds > 0, ones, zeros), np.where(log_odds > 0, zeros, ones)
-    unsure = np.log1p(np.exp(-far))  # -ln max(r, 1-r), and -ln min(r, 1-r) is more by the log-odds
+    right, wrong = (
+        np.where(log_odds > 0, ones, zeros),
+        np.where(log_odds > 0, zeros, ones),
+    )
+    unsure = np.log1p(
+        np.exp(-far)
+    )  # -ln max(r, 1-r), and -ln min(r, 1-r) is more by the log-odds
     with np.errstate(invalid="ignore"):
         lost = np.where(wrong > 0, wrong * (far + unsure), 0.0)
     size = len(levels) + 1
     beyond = who * size + np.searchsorted(levels, far, side="left")
 
     def summed(weights: Floats) -> Floats:
-        totals = np.bincount(beyond, weights=weights, minlength=count * size).reshape(count, size)
+        totals = np.bincount(beyond, weights=weights, minlength=count * size).reshape(
+            count, size
+        )
         return np.asarray(np.cumsum(totals[:, ::-1], axis=1)[:, ::-1][:, 1:])
 
     log_q, log_1q = log_cap(levels)
     rights, wrongs = summed(right), summed(wrong)
-    return np.asarray(summed(-lost - right * unsure) - rights * log_q - wrongs * log_1q), rights, wrongs
+    return (
+        np.asarray(summed(-lost - right * unsure) - rights * log_q - wrongs * log_1q),
+        rights,
+        wrongs,
+    )

@@ -35,7 +35,12 @@ class Allowance:
         made: Runs so far.
     """
 
-    def __init__(self, most: float = math.inf, until: float = math.inf, around: Allowance | None = None) -> None:
+    def __init__(
+        self,
+        most: float = math.inf,
+        until: float = math.inf,
+        around: Allowance | None = None,
+    ) -> None:
         self.most, self.until, self.around = most, until, around
         self.made, self._started = 0, time.monotonic()
 
@@ -58,7 +63,11 @@ class Allowance:
     def affordable(self, share: float) -> float:
         """Return how many runs fit into a share of the seconds that are left, as fast as they were made so far."""
         pace = self.made / max(time.monotonic() - self._started, 1e-9)
-        return max(share * self.seconds * pace, 0.0) if math.isfinite(self.until) else math.inf
+        return (
+            max(share * self.seconds * pace, 0.0)
+            if math.isfinite(self.until)
+            else math.inf
+        )
 
     def spend(self, runs: int) -> None:
         """Count runs that are about to be made.
@@ -67,7 +76,9 @@ class Allowance:
             ExhaustedError: If so many are not left, or no time is.
         """
         if runs > self.left:
-            raise ExhaustedError(f"of {runs:,} runs of the mechanism that it takes, {self.left:,.0f} are left")
+            raise ExhaustedError(
+                f"of {runs:,} runs of the mechanism that it takes, {self.left:,.0f} are left"
+            )
         if self.is_late:
             raise ExhaustedError(LATE)
         self.count(runs)
@@ -101,7 +112,9 @@ def allowance() -> Allowance:
 
 
 @contextmanager
-def allowing(runs: float = math.inf, *, share: float = 1.0, seconds: float = math.inf) -> Iterator[Allowance]:
+def allowing(
+    runs: float = math.inf, *, share: float = 1.0, seconds: float = math.inf
+) -> Iterator[Allowance]:
     """Give the block an allowance of its own within the present one.
 
     Args:

@@ -15,9 +15,22 @@ from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
 from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.inputs import Inputs, difference, of_tensor
 from auditdp.mechanism.calls.leaves import NUMERIC, Raised
-from auditdp.mechanism.calls.representation import Outputs, Representation, SeenAs, stacked
+from auditdp.mechanism.calls.representation import (
+    Outputs,
+    Representation,
+    SeenAs,
+    stacked,
+)
 from auditdp.mechanism.calls.side_outputs import STREAMS, showing
-from auditdp.mechanism.protocol import Array, Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
+from auditdp.mechanism.protocol import (
+    Array,
+    Mechanism,
+    PerCall,
+    brief,
+    is_seeded,
+    is_vectorised,
+    name_of,
+)
 from auditdp.numerics.streams import position
 
 PROBES = 8
@@ -84,7 +97,12 @@ class Calls:
         before, same = position(rng), copy.deepcopy(rng)
         with showing() as seen:
             self._represent(
-                self.outcomes(lambda: [self.outputs(x, 1 if k > 1 else PROBES, rng) for k, x in enumerate(probed)])
+                self.outcomes(
+                    lambda: [
+                        self.outputs(x, 1 if k > 1 else PROBES, rng)
+                        for k, x in enumerate(probed)
+                    ]
+                )
             )
         self.drew = position(rng) != before
         if seen:
@@ -100,9 +118,20 @@ class Calls:
         found = []
         for stream in STREAMS:
             again, *others = (part[stream] for part in parts)
-            many = max(len(each.splitlines() if isinstance(each, str) else each) for each in others)
+            many = max(
+                len(each.splitlines() if isinstance(each, str) else each)
+                for each in others
+            )
             if many:
-                found.append(Shown(stream, many, None if again != others[0] else any(each != again for each in others)))
+                found.append(
+                    Shown(
+                        stream,
+                        many,
+                        None
+                        if again != others[0]
+                        else any(each != again for each in others),
+                    )
+                )
         return found
 
     def outcomes(self, make: Callable[[], Result]) -> Result:
@@ -135,7 +164,11 @@ class Calls:
     @property
     def offering(self) -> Any:
         """The mechanism for forecasters, which ask with rows for what it offers."""
-        return self.mechanism if self._representation is None else SeenAs(self.mechanism, self._representation)
+        return (
+            self.mechanism
+            if self._representation is None
+            else SeenAs(self.mechanism, self._representation)
+        )
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
         """Return ``size`` outputs as rows, shape (size, ...); the first call decides their kind, if ``look`` did not.
@@ -150,14 +183,18 @@ class Calls:
             self._represent([outputs])
         return self._rows(outputs)
 
-    def sides(self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    def sides(
+        self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
         """Return rows of ``ones`` outputs on an input, and then of ``zeros`` on its neighbour."""
         first = self(data, ones, rng)
         return first, self(neighbour, zeros, rng)
 
     def _represent(self, samples: list[Outputs]) -> None:
         first = next((output for sample in samples for output in sample), None)
-        if isinstance(first, Raised) and all(isinstance(output, Raised) for sample in samples for output in sample):
+        if isinstance(first, Raised) and all(
+            isinstance(output, Raised) for sample in samples for output in sample
+        ):
             raise self._error(first.error, "every input that was tried")
         try:
             self._representation = Representation.of(samples)
@@ -179,13 +216,23 @@ class Calls:
         with self.inputs.lent(self.name, data) as (lent,):
             return self._run(self.mechanism, lent, size, rng)
 
-    def _run(self, mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Outputs:
+    def _run(
+        self, mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator
+    ) -> Outputs:
         process = os.getpid()
         try:
             if self.raising:
-                return [output for _ in allowance().each(size) for output in self._outcome(mechanism, data, rng)]
+                return [
+                    output
+                    for _ in allowance().each(size)
+                    for output in self._outcome(mechanism, data, rng)
+                ]
             if not is_vectorised(mechanism):
-                outputs = [output for _ in allowance().each(size) for output in mechanism(data, 1, rng=rng)]
+                outputs = [
+                    output
+                    for _ in allowance().each(size)
+                    for output in mechanism(data, 1, rng=rng)
+                ]
                 return checked_outputs(outputs, size, self.name)
             allowance().spend(size)
             return checked_outputs(mechanism(data, size, rng=rng), size, self.name)
@@ -194,10 +241,14 @@ class Calls:
         except Exception as error:
             raise self._error(error, f"input {brief(data)}") from error
         finally:
-            if os.getpid() != process:  # the mechanism forked: its copy must not go on with the audit, and fork again
+            if (
+                os.getpid() != process
+            ):  # the mechanism forked: its copy must not go on with the audit, and fork again
                 os._exit(0)
 
-    def _outcome(self, mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Outputs:
+    def _outcome(
+        self, mechanism: Mechanism, data: Any, rng: np.random.Generator
+    ) -> Outputs:
         """Return the output of one call, which may be that it raised."""
         try:
             raw = mechanism(data, 1, rng=rng)
@@ -206,19 +257,30 @@ class Calls:
         except Exception as error:
             self.raised[type(error).__name__] += 1
             return [Raised.of(error)]
-        return raw if isinstance(mechanism, PerCall) and isinstance(raw, list) else checked_outputs(raw, 1, self.name)
+        return (
+            raw
+            if isinstance(mechanism, PerCall) and isinstance(raw, list)
+            else checked_outputs(raw, 1, self.name)
+        )
 
     def _error(self, error: Exception, where: str) -> RaisedError:
         late = "; as a function f(data, rng) of one output, it may raise: that is an output then"
         rarely = late if self._representation is not None and not self.raising else ""
         place = f", at {at}" if (at := raised_at(error)) else ""
-        found = RaisedError(f"{self.name} raised {type(error).__name__}: {error} (on {where}){place}{rarely}")
+        found = RaisedError(
+            f"{self.name} raised {type(error).__name__}: {error} (on {where}){place}{rarely}"
+        )
         found.__cause__ = error
         return found
 
     def runs(self, wanted: Sequence[Run]) -> Array:
         """Return the rows of some calls."""
-        return np.concatenate([self(run.data, run.size, np.random.default_rng(run.seed)) for run in wanted])
+        return np.concatenate(
+            [
+                self(run.data, run.size, np.random.default_rng(run.seed))
+                for run in wanted
+            ]
+        )
 
     @property
     def decided(self) -> tuple[Representation | None, bool, Counter[str]]:
@@ -226,7 +288,9 @@ class Calls:
         return self._representation, self.raising, self.raised
 
     @decided.setter
-    def decided(self, decided: tuple[Representation | None, bool, Counter[str]]) -> None:
+    def decided(
+        self, decided: tuple[Representation | None, bool, Counter[str]]
+    ) -> None:
         self._representation, self.raising, self.raised = decided
 
     def anew(self) -> Self:
@@ -250,7 +314,9 @@ class SingleCalls(Calls):
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         """Return the outputs of ``size`` calls of one output each."""
         with self.inputs.lent(self.name, data) as (lent,):
-            return stacked([self._run(self.mechanism, lent, 1, rng) for _ in range(size)])
+            return stacked(
+                [self._run(self.mechanism, lent, 1, rng) for _ in range(size)]
+            )
 
 
 def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
@@ -260,10 +326,22 @@ def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
         MechanismError: If it is not so many outputs.
     """
     if isinstance(raw, Mapping):
-        columns = {key: checked_outputs(column, size, f"{name}, {key!r}") for key, column in raw.items()}
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    if isinstance(raw, tuple) and raw and all(isinstance(part, np.ndarray) for part in raw):
-        return list(zip(*(checked_outputs(part, size, name) for part in raw), strict=True))
+        columns = {
+            key: checked_outputs(column, size, f"{name}, {key!r}")
+            for key, column in raw.items()
+        }
+        return [
+            dict(zip(columns, row, strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
+    if (
+        isinstance(raw, tuple)
+        and raw
+        and all(isinstance(part, np.ndarray) for part in raw)
+    ):
+        return list(
+            zip(*(checked_outputs(part, size, name) for part in raw), strict=True)
+        )
     raw = of_tensor(raw)
     try:
         outputs = np.asarray(raw)

@@ -31,7 +31,13 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 import auditdp.errors as of_the_harness
-from auditdp.errors import AuditError, MissingExtraError, Timeout, die_with_parent, raised_in
+from auditdp.errors import (
+    AuditError,
+    MissingExtraError,
+    Timeout,
+    die_with_parent,
+    raised_in,
+)
 from auditdp.files import MOST_ARRAYS, MOST_MESSAGE, without_middle
 from auditdp.mechanism.calls.allowance import Allowance, allowance, allowing
 from auditdp.mechanism.protocol import Array
@@ -70,7 +76,9 @@ class _Line:
     runs: Annotated[int, Field(ge=0, lt=1 << 48)] = 0
     """Runs of the mechanism that it took."""
     value: Any = None
-    arrays: list[tuple[Name, list[Annotated[int, Field(ge=0)]]]] = field(default_factory=list)
+    arrays: list[tuple[Name, list[Annotated[int, Field(ge=0)]]]] = field(
+        default_factory=list
+    )
     """The type and shape of each array."""
     error: tuple[Name, str, str] | None = None
     """What was raised in its place: its name, what it says, and where."""
@@ -94,7 +102,9 @@ class Channel:
         self._given_up: set[str] = set()
         self._lost = ""
 
-    def ask(self, what: str, *arguments: Any, most: int = MOST_ARRAYS) -> tuple[Any, list[Array]]:
+    def ask(
+        self, what: str, *arguments: Any, most: int = MOST_ARRAYS
+    ) -> tuple[Any, list[Array]]:
         """Return the answer to a question: plain data, and arrays of numbers.
 
         Arrays have at most so many bytes.
@@ -109,7 +119,9 @@ class Channel:
         ticket = secrets.token_hex(8)
         try:
             allowed = allowance()
-            self._connection.send_bytes(pickle.dumps((ticket, what, arguments, (allowed.left, allowed.seconds))))
+            self._connection.send_bytes(
+                pickle.dumps((ticket, what, arguments, (allowed.left, allowed.seconds)))
+            )
             line, arrays = self._answer(ticket, most)
         except (EOFError, OSError):
             self._lost = "the process of the mechanism ended before it had answered"
@@ -128,7 +140,9 @@ class Channel:
         while True:
             try:
                 self._ready.poll()
-            except BaseException:  # a time limit: what comes late is no answer to the next question
+            except (
+                BaseException
+            ):  # a time limit: what comes late is no answer to the next question
                 self._given_up.add(ticket)
                 raise
             try:
@@ -157,7 +171,9 @@ def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
     try:
         return kind.validate_python(value)
     except ValueError as error:
-        raise LostError(f"the process of the mechanism answered with something else than was asked: {error}") from None
+        raise LostError(
+            f"the process of the mechanism answered with something else than was asked: {error}"
+        ) from None
 
 
 def _read(content: bytes) -> tuple[_Line, list[Array]]:
@@ -173,7 +189,9 @@ def _read(content: bytes) -> tuple[_Line, list[Array]]:
         size = prod(shape) * dtype.itemsize
         if len(shape) > 32 or size > len(rest) - start:
             raise ValueError(f"an array of shape {shape} that is not there")
-        flat = np.frombuffer(rest[start : start + size], np.uint8 if dtype.kind == "b" else dtype)
+        flat = np.frombuffer(
+            rest[start : start + size], np.uint8 if dtype.kind == "b" else dtype
+        )
         arrays.append(flat.astype(dtype).reshape(shape))  # a copy; a truth is 0 or 1
         start += size
     if start != len(rest):
@@ -203,20 +221,32 @@ def answer(
     """
     with suppress(EOFError, OSError):  # who judges has ended
         while True:
-            ticket, what, arguments, (runs, seconds) = pickle.loads(connection.recv_bytes())
+            ticket, what, arguments, (runs, seconds) = pickle.loads(
+                connection.recv_bytes()
+            )
             line, arrays = {"ticket": ticket}, []
             with allowing(runs, seconds=seconds) as allowed:
                 try:
                     value, found = answers(what, arguments)
                     arrays = [np.ascontiguousarray(array) for array in found]
-                    line |= {"value": value, "arrays": [(array.dtype.str, array.shape) for array in arrays]}
+                    line |= {
+                        "value": value,
+                        "arrays": [(array.dtype.str, array.shape) for array in arrays],
+                    }
                     first = json.dumps(line | _spent(allowed))
-                except BaseException as error:  # an exit, or an interrupt that a mechanism raises
+                except (
+                    BaseException
+                ) as error:  # an exit, or an interrupt that a mechanism raises
                     arrays = []
                     first = json.dumps(
-                        {"ticket": ticket, "error": _described(error, path, explained)} | _spent(allowed)
+                        {"ticket": ticket, "error": _described(error, path, explained)}
+                        | _spent(allowed)
                     )
-            connection.send_bytes(b"".join([first.encode(), b"\n", *(array.tobytes() for array in arrays)]))
+            connection.send_bytes(
+                b"".join(
+                    [first.encode(), b"\n", *(array.tobytes() for array in arrays)]
+                )
+            )
 
 
 def _spent(allowed: Allowance) -> dict[str, float]:
@@ -224,7 +254,9 @@ def _spent(allowed: Allowance) -> dict[str, float]:
     return {"cpu": time.process_time(), "runs": allowed.made}
 
 
-def _described(error: BaseException, path: str, explained: Callable[[str], str]) -> tuple[str, str, str]:
+def _described(
+    error: BaseException, path: str, explained: Callable[[str], str]
+) -> tuple[str, str, str]:
     error = MissingExtraError.of(error) or error
     try:
         text = explained(str(error))
@@ -254,14 +286,18 @@ class ForkedProcess:
             return
         ours, theirs = Pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of threads, which a fork lacks: calls that wait for one are given up
+            warnings.simplefilter(
+                "ignore"
+            )  # of threads, which a fork lacks: calls that wait for one are given up
             with suppress(OSError):
                 self.process = os.fork()
                 self.pipe = ours
         if self.pipe is None:
             ours.close()
         elif self.process == 0:
-            with suppress(BaseException):  # and it ends without whatever the other process would do at its end
+            with suppress(
+                BaseException
+            ):  # and it ends without whatever the other process would do at its end
                 ours.close()
                 die_with_parent()
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides

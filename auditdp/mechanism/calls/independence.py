@@ -73,7 +73,9 @@ class Look:
     """Whether calls were made in processes of their own, too, and these were enough to show answers that are kept."""
 
 
-def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams, *, probes: int = PROBES) -> None:
+def check_calls(
+    calls: Calls, inputs: Sequence[Any], streams: Streams, *, probes: int = PROBES
+) -> None:
     """Raise where calls on the first two inputs do not draw their randomness from the given generator, or share it all.
 
     How outputs are represented is decided here, by what they look like on all of these inputs. ``probes`` outputs are made
@@ -104,12 +106,22 @@ def runs_in_processes(processes: int, *, seeded: bool) -> int:
 
 def _outputs(budget: int, *, seeded: bool, finding: bool) -> int:
     unseeded = finding and not seeded
-    most = min(budget // SHARE_UNSEEDED, MOST_UNSEEDED) if unseeded else min(budget // SHARE, MOST)
+    most = (
+        min(budget // SHARE_UNSEEDED, MOST_UNSEEDED)
+        if unseeded
+        else min(budget // SHARE, MOST)
+    )
     return max(most // 2 * 2, FEWEST)
 
 
 def look(
-    calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int, *, finding: bool = True, alone: int = PROCESSES
+    calls: Calls,
+    inputs: Sequence[Any],
+    streams: Streams,
+    budget: int,
+    *,
+    finding: bool = True,
+    alone: int = PROCESSES,
 ) -> Look:
     """Look whether calls on these one or two inputs are independent.
 
@@ -125,19 +137,30 @@ def look(
         ExhaustedError: If fewer runs, or less time, are left than that takes.
     """
     outputs = _outputs(budget, seeded=calls.seeded, finding=finding)
-    counts = [len(part) for part in np.array_split(np.arange(outputs // 2), len(inputs))]
+    counts = [
+        len(part) for part in np.array_split(np.arange(outputs // 2), len(inputs))
+    ]
     seeds = iter(streams("independence", 1).integers(2**63, size=outputs // 2).tolist())
-    runs = [Run(data, 2, next(seeds)) for data, count in zip(inputs, counts, strict=True) for _ in range(count)]
+    runs = [
+        Run(data, 2, next(seeds))
+        for data, count in zip(inputs, counts, strict=True)
+        for _ in range(count)
+    ]
     started, process = time.perf_counter(), untouched(calls.mechanism)
     rows = calls.runs(runs)
     took = time.perf_counter() - started
-    by_input = [part.reshape(len(part) // 2, 2, *part.shape[1:]) for part in np.split(rows, np.cumsum(counts)[:-1] * 2)]
+    by_input = [
+        part.reshape(len(part) // 2, 2, *part.shape[1:])
+        for part in np.split(rows, np.cumsum(counts)[:-1] * 2)
+    ]
     if calls.seeded:
         order = streams("independence", 2).permutation(len(runs)).tolist()
         found, elsewhere = _made_again(calls, process, runs, order, rows, took)
     else:
         most_of_processes = math.inf if finding else budget // 2
-        found, elsewhere = _of_processes(calls, process, inputs, took / len(runs), most=most_of_processes)
+        found, elsewhere = _of_processes(
+            calls, process, inputs, took / len(runs), most=most_of_processes
+        )
     dependent = found or independence(by_input) or ""
     constant = all((part == part[0, 0]).all() for part in by_input)
     if finding and constant and not dependent and elsewhere:
@@ -147,7 +170,9 @@ def look(
     return Look(f"{calls.name}: {dependent}" if dependent else "", constant, elsewhere)
 
 
-def _keeps_its_answers(calls: Calls, process: Untouched, inputs: Sequence[Any], seeds: Sequence[int]) -> str:
+def _keeps_its_answers(
+    calls: Calls, process: Untouched, inputs: Sequence[Any], seeds: Sequence[int]
+) -> str:
     """Return how calls depend on each other where every input had one output.
 
     The same calls are made here, and each in a process of its own, in which the mechanism had never been called. With the
@@ -156,31 +181,45 @@ def _keeps_its_answers(calls: Calls, process: Untouched, inputs: Sequence[Any], 
     and there, has probability 2^-m at most.
     """
     parts = [part.tolist() for part in np.array_split(np.asarray(seeds), len(inputs))]
-    runs = [Run(data, 1, seed) for data, part in zip(inputs, parts, strict=True) for seed in part]
+    runs = [
+        Run(data, 1, seed)
+        for data, part in zip(inputs, parts, strict=True)
+        for seed in part
+    ]
     here = calls.runs(runs)
     found = process.rows(calls, [[run] for run in runs], PATIENCE, afresh=True)
     if found is None:
         return ""
-    differ = sum(one.tobytes() != other[0].tobytes() for one, other in zip(here, found, strict=True))
+    differ = sum(
+        one.tobytes() != other[0].tobytes()
+        for one, other in zip(here, found, strict=True)
+    )
     of_inputs = np.split(here, np.cumsum([*map(len, parts)])[:-1])
     has_one_output = all(len(np.unique(rows, axis=0)) == 1 for rows in of_inputs)
-    if not differ or not (calls.seeded or (has_one_output and 2.0**-differ < FALSE_ALARM)):
+    if not differ or not (
+        calls.seeded or (has_one_output and 2.0**-differ < FALSE_ALARM)
+    ):
         return ""
-    return (
-        f"{differ:,} of {len(runs):,} calls gave other outputs in processes in which it had never been called. {REMEDY}"
-    )
+    return f"{differ:,} of {len(runs):,} calls gave other outputs in processes in which it had never been called. {REMEDY}"
 
 
 def _made_again(
-    calls: Calls, process: Untouched, runs: Sequence[Run], order: Sequence[int], rows: Array, took: float
+    calls: Calls,
+    process: Untouched,
+    runs: Sequence[Run],
+    order: Sequence[int],
+    rows: Array,
+    took: float,
 ) -> tuple[str, bool]:
     """Make the same runs in another order, in an untouched process where that can be; say whether outputs differ."""
     again, half = [runs[place] for place in order], len(runs) // 2
-    again.insert(half, Run(runs[0].data, 1, 0))  # what alternates from call to call is another for one of the halves
+    again.insert(
+        half, Run(runs[0].data, 1, 0)
+    )  # what alternates from call to call is another for one of the halves
     there = process.rows(calls, [again], PATIENCE + SLOWER * took)
-    others = np.delete(there[0] if there else calls.runs(again), 2 * half, axis=0).reshape(
-        len(runs), 2, *rows.shape[1:]
-    )
+    others = np.delete(
+        there[0] if there else calls.runs(again), 2 * half, axis=0
+    ).reshape(len(runs), 2, *rows.shape[1:])
     first = rows.reshape(others.shape)[order]
     with np.errstate(invalid="ignore"):
         scale = np.nan_to_num(np.abs(first), posinf=0.0).max(axis=(0, 1))
@@ -210,10 +249,16 @@ def _of_processes(
     part = [Run(data, 1, number) for data in inputs for number in range(2)]
     if processes * len(part) > most:
         return "", False
-    found = process.rows(calls, [part] * processes, PATIENCE + SLOWER * each * len(part))
+    found = process.rows(
+        calls, [part] * processes, PATIENCE + SLOWER * each * len(part)
+    )
     if found is None:
         return "", False
-    by_input = np.stack(found).reshape(processes, len(inputs), 2, *found[0].shape[1:]).swapaxes(0, 1)
+    by_input = (
+        np.stack(found)
+        .reshape(processes, len(inputs), 2, *found[0].shape[1:])
+        .swapaxes(0, 1)
+    )
     if alike(_ranked(list(by_input))) < math.log(1 / FALSE_ALARM):
         return "", True
     return (
@@ -237,10 +282,20 @@ def alike(sides: Sequence[Floats]) -> float:
     logs = np.zeros(2)
     for side in sides:
         apart = np.abs(side[:, None, 0] - side[None, :, 1])
-        near = apart.mean(axis=2) / (2 * len(side)) if side.shape[2] else np.zeros(apart.shape[:2])
-        log_f = np.stack([np.where((apart == 0).all(axis=2), 0.0, UNEQUAL), -NEARNESS * near])
+        near = (
+            apart.mean(axis=2) / (2 * len(side))
+            if side.shape[2]
+            else np.zeros(apart.shape[:2])
+        )
+        log_f = np.stack(
+            [np.where((apart == 0).all(axis=2), 0.0, UNEQUAL), -NEARNESS * near]
+        )
         for k in range(len(side)):
-            logs += log_f[:, k, k] - logsumexp(log_f[:, k, k:], axis=1) + math.log(len(side) - k)
+            logs += (
+                log_f[:, k, k]
+                - logsumexp(log_f[:, k, k:], axis=1)
+                + math.log(len(side) - k)
+            )
     return float(logsumexp(logs) - math.log(2))
 
 
@@ -269,7 +324,9 @@ def check_seeded(calls: Calls, data: Any, seed: int, *, probes: int = PROBES) ->
         )
 
 
-def check_batch(calls: Calls, data: Any, rng: np.random.Generator, *, few: int = 12, size: int = 64) -> None:
+def check_batch(
+    calls: Calls, data: Any, rng: np.random.Generator, *, few: int = 12, size: int = 64
+) -> None:
     """Raise if the outputs of one call are all equal, and those of single calls are not.
 
     Compares one call of ``size`` outputs with ``size`` calls of one output. If the calls are independent and the commonest
@@ -283,7 +340,9 @@ def check_batch(calls: Calls, data: Any, rng: np.random.Generator, *, few: int =
         batch = calls(data, each, rng).reshape(each, -1)
         if len(np.unique(batch, axis=0)) > 1:
             return
-        singles = np.concatenate([calls(data, 1, rng) for _ in range(each)]).reshape(each, -1)
+        singles = np.concatenate([calls(data, 1, rng) for _ in range(each)]).reshape(
+            each, -1
+        )
         _, counts = np.unique(singles, axis=0, return_counts=True)
         if counts.max() == each:
             return
@@ -302,7 +361,11 @@ def independence(rows: Sequence[Array]) -> str:
     ``rows`` are the outputs on every input, each shape (calls, 2, ...), calls one after the other.
     """
     for side in rows:
-        if len(side) >= FEWEST_ALIKE and (side == side[0]).all() and (side[0, 0] != side[0, 1]).any():
+        if (
+            len(side) >= FEWEST_ALIKE
+            and (side == side[0]).all()
+            and (side[0, 0] != side[0, 1]).any()
+        ):
             return (
                 f"gives the same {len(side)} times two outputs whatever generator it is given, so it seeds one of its own; "
                 "draw everything from the rng that it is given"
@@ -322,7 +385,10 @@ def independence(rows: Sequence[Array]) -> str:
 
 def _ranked(rows: Sequence[Array]) -> list[Floats]:
     """Return the rank of every number among those of its column, for each input by itself; NaN ranks last, with infinity."""
-    flat = [side.reshape(len(side) * 2, math.prod(side.shape[2:])).astype(np.float64) for side in rows]
+    flat = [
+        side.reshape(len(side) * 2, math.prod(side.shape[2:])).astype(np.float64)
+        for side in rows
+    ]
     ranks = [_ranks(np.nan_to_num(each, nan=np.inf)) for each in flat]
     return [each.reshape(len(each) // 2, 2, each.shape[1]) for each in ranks]
 
@@ -333,9 +399,14 @@ def _ranks(rows: Floats) -> Floats:
     ``scipy.stats.rankdata`` returns the same, but its import takes longer than a small audit.
     """
     order = np.argsort(rows, axis=0)
-    ordered, places = np.take_along_axis(rows, order, axis=0), np.arange(len(rows))[:, None]
+    ordered, places = (
+        np.take_along_axis(rows, order, axis=0),
+        np.arange(len(rows))[:, None],
+    )
     parted, end = ordered[1:] != ordered[:-1], np.ones((1, rows.shape[1]), bool)
-    first = np.maximum.accumulate(np.where(np.concatenate([end, parted]), places, 0), axis=0)
+    first = np.maximum.accumulate(
+        np.where(np.concatenate([end, parted]), places, 0), axis=0
+    )
     last = np.where(np.concatenate([parted, end]), places, len(rows))
     last = np.minimum.accumulate(last[::-1], axis=0)[::-1]
     ranks = np.empty(rows.shape)
@@ -361,7 +432,9 @@ def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
     for what, sides in neighbours.items():
         excess = np.concatenate([_excess(first, second) for first, second in sides])
         size = np.sqrt((excess**2).sum(axis=0))
-        standard = np.divide(excess.sum(axis=0), size, out=np.zeros_like(size), where=size > 0)
+        standard = np.divide(
+            excess.sum(axis=0), size, out=np.zeros_like(size), where=size > 0
+        )
         worst = standard[np.argmax(np.abs(standard))]
         if abs(worst) >= enough:
             return (
@@ -373,11 +446,15 @@ def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
 
 def _excess(first: Floats, second: Floats) -> Floats:
     half = len(first) // 2
-    (a, b), (c, d) = ((first[part], second[part]) for part in (slice(half), slice(half, 2 * half)))
+    (a, b), (c, d) = (
+        (first[part], second[part]) for part in (slice(half), slice(half, 2 * half))
+    )
     return _distances(a, d) + _distances(c, b) - _distances(a, b) - _distances(c, d)
 
 
 def _distances(a: Floats, b: Floats) -> Floats:
     """Return the distances between rows of ranks, shape (n, distances)."""
     apart = np.abs(a - b)
-    return np.column_stack([apart[:, :COORDINATES], apart.sum(axis=1), (apart > 0).any(axis=1)])
+    return np.column_stack(
+        [apart[:, :COORDINATES], apart.sum(axis=1), (apart > 0).any(axis=1)]
+    )

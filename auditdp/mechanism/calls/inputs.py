@@ -46,7 +46,10 @@ class Inputs:
         try:
             yield copies
         finally:
-            changes = [difference(data, lent) for data, lent in zip(inputs, copies, strict=True)]
+            changes = [
+                difference(data, lent)
+                for data, lent in zip(inputs, copies, strict=True)
+            ]
             for data, change in zip(inputs, changes, strict=True):
                 if change is not None:
                     del self._lent[id(data)]
@@ -101,7 +104,11 @@ class _Comparison:
         if type(before) is not type(after):
             return where, before, after
         if isinstance(before, PLAIN):
-            return None if before == after or (before != before and after != after) else (where, before, after)
+            return (
+                None
+                if before == after or (before != before and after != after)
+                else (where, before, after)
+            )
         self._inside.add(id(before))
         try:
             return self._content(before, after, where)
@@ -113,30 +120,52 @@ class _Comparison:
         if isinstance(before, np.ndarray) and before.dtype != object:
             return None if _equal_arrays(before, after) else here
         if is_sparse(before):
-            alike = before.shape == after.shape and before.dtype == after.dtype and not (before != after).nnz
+            alike = (
+                before.shape == after.shape
+                and before.dtype == after.dtype
+                and not (before != after).nnz
+            )
             return None if alike else here
         if (array := of_tensor(before)) is not before:
             return None if _equal_arrays(array, of_tensor(after)) else here
-        if callable(equals := getattr(before, "equals", None)):  # a table of pandas or polars
+        if callable(
+            equals := getattr(before, "equals", None)
+        ):  # a table of pandas or polars
             return None if equals(after) else here
         if isinstance(before, Mapping):
-            return self._items(before, after, where) if before.keys() == after.keys() else here
+            return (
+                self._items(before, after, where)
+                if before.keys() == after.keys()
+                else here
+            )
         if isinstance(before, list | tuple | np.ndarray):
             if len(before) != len(after):
                 return here
-            if isinstance(before, list | tuple) and all(type(item) in PLAIN for item in before) and before == after:
+            if (
+                isinstance(before, list | tuple)
+                and all(type(item) in PLAIN for item in before)
+                and before == after
+            ):
                 return None  # in one go: lists of numbers may be long
             return self._items(dict(enumerate(before)), dict(enumerate(after)), where)
         if held := attributes(before):
             others = attributes(after)
-            found = (self.of(value, others.get(name), f"{where}.{name}") for name, value in held.items())
+            found = (
+                self.of(value, others.get(name), f"{where}.{name}")
+                for name, value in held.items()
+            )
             return next((place for place in found if place is not None), None)
         if type(before).__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
             return None if self.opaque is None else (self.opaque, before, after)
         return None if before == after else here
 
-    def _items(self, before: Mapping[Any, Any], after: Mapping[Any, Any], where: str) -> Different | None:
-        found = (self.of(value, after[key], f"{where}[{key!r}]") for key, value in before.items())
+    def _items(
+        self, before: Mapping[Any, Any], after: Mapping[Any, Any], where: str
+    ) -> Different | None:
+        found = (
+            self.of(value, after[key], f"{where}[{key!r}]")
+            for key, value in before.items()
+        )
         return next((place for place in found if place is not None), None)
 
 
@@ -166,5 +195,11 @@ def _equal_arrays(before: Any, after: Any) -> bool:
 
 def attributes(value: Any) -> dict[str, Any]:
     """Return the attributes of an object, in its dictionary and in its slots."""
-    slots = [name for kind in type(value).__mro__ for name in np.atleast_1d(getattr(kind, "__slots__", []))]
-    return {str(name): getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})
+    slots = [
+        name
+        for kind in type(value).__mro__
+        for name in np.atleast_1d(getattr(kind, "__slots__", []))
+    ]
+    return {
+        str(name): getattr(value, name) for name in slots if hasattr(value, name)
+    } | getattr(value, "__dict__", {})

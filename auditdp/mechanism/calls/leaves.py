@@ -39,7 +39,14 @@ MOST_NUMBERS = 16
 """Numbers that are read in a text, at most."""
 MOST_BYTES = 64
 """The same of bytes: of a number, high ones tell its size."""
-NAMES = {bool: "truth", np.bool_: "truth", int: "integer", np.int64: "integer", float: "double", np.float64: "double"}
+NAMES = {
+    bool: "truth",
+    np.bool_: "truth",
+    int: "integer",
+    np.int64: "integer",
+    float: "double",
+    np.float64: "double",
+}
 """What numbers are called by their type; of numpy and of Python those are alike that hold the same."""
 _IN_TEXT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -57,7 +64,9 @@ class Raised(_Name):
     @classmethod
     def of(cls, error: Any) -> Raised:
         """Return the output of a call that raised."""
-        made = cls(f"raised {(error if isinstance(error, type) else type(error)).__name__}")
+        made = cls(
+            f"raised {(error if isinstance(error, type) else type(error)).__name__}"
+        )
         made.error = error
         return made
 
@@ -73,7 +82,11 @@ def leaves(output: Any) -> Iterator[float]:
     >>> list(leaves(2**60 + 1))
     [1.152921504606847e+18, 1.0]
     """
-    if isinstance(output, np.ndarray) and output.dtype.kind in "bf" and output.dtype.itemsize <= 8:
+    if (
+        isinstance(output, np.ndarray)
+        and output.dtype.kind in "bf"
+        and output.dtype.itemsize <= 8
+    ):
         yield from output.ravel().astype(np.float64).tolist()
     elif (parts := _parts(output)) is not None:
         for _, part in parts:
@@ -90,10 +103,15 @@ def paths(output: Any, start: str = "output") -> Iterator[str]:
     """
     parts = _parts(output)
     if parts is None:
-        yield from (f"{way} {start}".strip() for way in _ways(output, len(list(_numbers(output)))))
+        yield from (
+            f"{way} {start}".strip()
+            for way in _ways(output, len(list(_numbers(output))))
+        )
         return
     for way, part in parts:
-        yield from paths(part, f"{way} of {start}" if way.startswith(("a", "the ")) else start + way)
+        yield from paths(
+            part, f"{way} of {start}" if way.startswith(("a", "the ")) else start + way
+        )
 
 
 def _ways(output: Any, count: int) -> list[str]:
@@ -101,7 +119,11 @@ def _ways(output: Any, count: int) -> list[str]:
     if isinstance(output, complex | np.complexfloating):
         return ["the real part of", "the imaginary part of"]
     if isinstance(output, str) and not isinstance(output, _Name):
-        more = ["the length of", "the number of lines of", *(f"number {k + 1} in" for k in range(count))]
+        more = [
+            "the length of",
+            "the number of lines of",
+            *(f"number {k + 1} in" for k in range(count)),
+        ]
     elif isinstance(output, bytes | bytearray | memoryview):
         more = ["the length of", *(f"byte {k + 1} of" for k in range(count))]
     elif isinstance(output, Decimal | Fraction):
@@ -131,25 +153,39 @@ def kind(output: Any) -> str:
         order = [place for _, place in _order(output)]
         moved = f" in the order {order}" if order != sorted(order) else ""
         return f"{type(output).__name__}{moved} of {_kinds(output[key] for key, _ in _order(output))}"
-    if type(output) in (list, tuple) and len(types := set(map(type, output))) == 1 and (of := types.pop()) in NAMES:
+    if (
+        type(output) in (list, tuple)
+        and len(types := set(map(type, output))) == 1
+        and (of := types.pop()) in NAMES
+    ):
         return f"{type(output).__name__} of {NAMES[of]}"
     parts = _parts(output)
     return (
-        type(output).__name__ if parts is None else f"{_name_of_table(output)} of {_kinds(part for _, part in parts)}"
+        type(output).__name__
+        if parts is None
+        else f"{_name_of_table(output)} of {_kinds(part for _, part in parts)}"
     )
 
 
 def _kinds(parts: Iterable[Any]) -> str:
     """Return the kinds of some parts; of those that are alike it does not matter how many they are."""
     runs = [(name, len(list(same))) for name, same in groupby(map(kind, parts))]
-    return runs[0][0] if len(runs) == 1 else ", ".join(f"{count} {name}" for name, count in runs)
+    return (
+        runs[0][0]
+        if len(runs) == 1
+        else ", ".join(f"{count} {name}" for name, count in runs)
+    )
 
 
 def _name_of_table(output: Any) -> str:
     """Return the name of a container's type, with the types of its columns and whether rows have labels."""
     types = getattr(output, "dtypes", getattr(output, "dtype", None))
     labelled = " with labels" if _index(output) else ""
-    return type(output).__name__ + ("" if types is None else f" {list(map(str, np.atleast_1d(types)))}") + labelled
+    return (
+        type(output).__name__
+        + ("" if types is None else f" {list(map(str, np.atleast_1d(types)))}")
+        + labelled
+    )
 
 
 def places(output: Any, start: str = "output") -> Iterator[tuple[str, float]]:
@@ -158,17 +194,25 @@ def places(output: Any, start: str = "output") -> Iterator[tuple[str, float]]:
     >>> list(places({"b": 5, "a": 7}))
     [("the place of output['a']", 1.0), ("the place of output['b']", 0.0)]
     """
-    if isinstance(output, str | bytes) or (isinstance(output, np.ndarray) and output.dtype != object):
+    if isinstance(output, str | bytes) or (
+        isinstance(output, np.ndarray) and output.dtype != object
+    ):
         return
     if isinstance(output, Mapping):
-        yield from ((f"the place of {start}[{_label(key)}]", place) for key, place in _order(output))
+        yield from (
+            (f"the place of {start}[{_label(key)}]", place)
+            for key, place in _order(output)
+        )
     for way, part in _parts(output) or ():
         yield from places(part, start + way)
 
 
 def _order(output: Mapping[Any, Any]) -> list[tuple[Any, float]]:
     """Return the keys of a mapping, sorted, with their places in it."""
-    return sorted(((key, float(place)) for place, key in enumerate(output)), key=lambda item: _label(item[0]))
+    return sorted(
+        ((key, float(place)) for place, key in enumerate(output)),
+        key=lambda item: _label(item[0]),
+    )
 
 
 def _label(key: Any) -> str:
@@ -181,10 +225,19 @@ def row_keys(outputs: Sequence[Any] | NDArray[Any]) -> list[bytes]:
     1, 1.0 and True agree, 0.0 and -0.0, NaN and None, and an array, a list and a tuple of the same numbers.
     """
     if isinstance(outputs, np.ndarray) and outputs.dtype.kind in NUMERIC:
-        rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:])).astype(np.float64)
-        if outputs.dtype.itemsize <= 4 or (outputs.dtype == np.float64) or not (np.abs(rows) >= EXACT).any():
+        rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:])).astype(
+            np.float64
+        )
+        if (
+            outputs.dtype.itemsize <= 4
+            or (outputs.dtype == np.float64)
+            or not (np.abs(rows) >= EXACT).any()
+        ):
             return [row.tobytes() for row in as_values(rows)]
-    return [as_values(np.array(list(leaves(output)), dtype=np.float64)).tobytes() for output in outputs]
+    return [
+        as_values(np.array(list(leaves(output)), dtype=np.float64)).tobytes()
+        for output in outputs
+    ]
 
 
 def as_values(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -196,7 +249,9 @@ def form_key(output: Any) -> bytes:
     """Return bytes that outputs of one value share where they are of one kind and have zeros of the same signs."""
     numbers = np.array(list(leaves(output)), dtype=np.float64)
     minus_zeros = np.signbit(numbers) & (numbers == 0)
-    return hashlib.blake2b(kind(output).encode() + minus_zeros.tobytes(), digest_size=6).digest()
+    return hashlib.blake2b(
+        kind(output).encode() + minus_zeros.tobytes(), digest_size=6
+    ).digest()
 
 
 def digest(text: str | bytes) -> float:
@@ -212,7 +267,10 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]] | None:
     if isinstance(output, np.void) and output.dtype.names is not None:
         return _items({name: output[name] for name in output.dtype.names})
     if isinstance(output, np.ndarray):
-        return ((f"[{', '.join(map(str, index))}]" if index else "", value) for index, value in np.ndenumerate(output))
+        return (
+            (f"[{', '.join(map(str, index))}]" if index else "", value)
+            for index, value in np.ndenumerate(output)
+        )
     if isinstance(output, list | tuple):
         names = getattr(output, "_fields", ())  # of a named tuple
         ways = [f".{name}" for name in names] or (f"[{k}]" for k in range(len(output)))
@@ -220,7 +278,10 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]] | None:
     if isinstance(output, Set):
         return (("an element", value) for value in sorted(output, key=repr))
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
-        fields = [(f".{field.name}", getattr(output, field.name)) for field in dataclasses.fields(output)]
+        fields = [
+            (f".{field.name}", getattr(output, field.name))
+            for field in dataclasses.fields(output)
+        ]
         return iter([("the class", _Name(type(output).__name__)), *fields])
     return _table(output)
 
@@ -232,7 +293,10 @@ def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
     if is_sparse(output):
         return iter([("", output.toarray())])
     if hasattr(output, "columns") and hasattr(output, "to_dict"):
-        columns = [(f"[{name!r}]", [_Name(repr(name)), list(output[name])]) for name in output.columns]
+        columns = [
+            (f"[{name!r}]", [_Name(repr(name)), list(output[name])])
+            for name in output.columns
+        ]
         return iter([*_index(output), *columns])
     if type(output).__name__ in ("Series", "Index") and hasattr(output, "dtype"):
         return iter([*_index(output), ("", list(output))])
@@ -242,7 +306,11 @@ def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
 def _index(output: Any) -> list[tuple[str, Any]]:
     """Return the index of a table or a column, in a list, unless it only counts the rows."""
     index = list(getattr(output, "index", ())) if hasattr(output, "iloc") else []
-    return [] if index == list(range(len(index))) else [(".index", [_Name(repr(label)) for label in index])]
+    return (
+        []
+        if index == list(range(len(index)))
+        else [(".index", [_Name(repr(label)) for label in index])]
+    )
 
 
 def _items(output: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
@@ -263,14 +331,19 @@ def _numbers(output: Any) -> Iterator[float]:
         yield digest(output)
         if not isinstance(output, _Name):
             yield from (float(len(output)), float(len(output.splitlines())))
-            yield from (float(number[0]) for number in islice(_IN_TEXT.finditer(output), MOST_NUMBERS))
+            yield from (
+                float(number[0])
+                for number in islice(_IN_TEXT.finditer(output), MOST_NUMBERS)
+            )
     elif isinstance(output, bytes | bytearray | memoryview):
         yield digest(bytes(output))
         yield float(len(output))
         yield from map(float, bytes(output[:MOST_BYTES]))
     elif isinstance(output, enum.Enum):
         yield digest(str(output))
-    elif isinstance(output, BaseException) or (isinstance(output, type) and issubclass(output, BaseException)):
+    elif isinstance(output, BaseException) or (
+        isinstance(output, type) and issubclass(output, BaseException)
+    ):
         yield digest(Raised.of(output))  # as laws list it
     elif isinstance(output, bool | np.bool_):
         yield float(output)
@@ -307,10 +380,16 @@ def _numbers(output: Any) -> Iterator[float]:
 
 def hidden_number(output: Any) -> float | None:
     """Return what a float computes with, where its class converts it to another number; else None."""
-    if type(output) is float or isinstance(output, np.floating) or not isinstance(output, float):
+    if (
+        type(output) is float
+        or isinstance(output, np.floating)
+        or not isinstance(output, float)
+    ):
         return None
     converted, own = float(output), float.__float__(output)
-    return None if converted == own or (math.isnan(converted) and math.isnan(own)) else own
+    return (
+        None if converted == own or (math.isnan(converted) and math.isnan(own)) else own
+    )
 
 
 def _integer(number: int) -> Iterator[float]:

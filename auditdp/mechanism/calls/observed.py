@@ -46,7 +46,10 @@ class Observed(PerCall):
             (output,) = checked_outputs(outputs, 1, name)
             parts = seen.parts
             parts["files"] |= files
-            return {"output": output, **{stream: parts[stream] for stream in STREAMS if stream in observe}}
+            return {
+                "output": output,
+                **{stream: parts[stream] for stream in STREAMS if stream in observe},
+            }
 
         observing.__signature__ = signature(observing)  # type: ignore[attr-defined]  # and not that of what it wraps
         observing.__wrapped__ = getattr(made, "function", made)  # type: ignore[attr-defined]  # for traces and places
@@ -62,6 +65,8 @@ def _in_empty_folder(call: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
         try:
             outputs, folder = call(), Path(name)
             paths = sorted(path for path in folder.rglob("*") if path.is_file())
-            return outputs, {str(path.relative_to(folder)): content(path) for path in paths}
+            return outputs, {
+                str(path.relative_to(folder)): content(path) for path in paths
+            }
         finally:
             os.chdir(before)

@@ -46,14 +46,25 @@ class Recorder(Calls):
     def recorded(self) -> dict[str, Any]:
         """Return the outputs as plain data: how many, and the array of them, compressed; or why they were not kept."""
         if self._bytes > MOST_BYTES:
-            return {"kept": 0, "why": f"{self._bytes:,} bytes are more than {MOST_BYTES:,}"}
+            return {
+                "kept": 0,
+                "why": f"{self._bytes:,} bytes are more than {MOST_BYTES:,}",
+            }
         assert self.like is not None  # the game looked at them
         rows = np.concatenate(self._kept)
         like, packed = _packed(self.like), _packed(rows)
         # The rest of the result needs room, too: a finding without its outputs is better than none.
         if (size := len(like) + len(packed)) > MOST_RESULT // 2:
-            return {"kept": 0, "why": f"{size:,} bytes are more than {MOST_RESULT // 2:,}"}
-        return {"kept": len(rows), "like": like, "rows": packed, "form": self.form.recorded()}
+            return {
+                "kept": 0,
+                "why": f"{size:,} bytes are more than {MOST_RESULT // 2:,}",
+            }
+        return {
+            "kept": len(rows),
+            "like": like,
+            "rows": packed,
+            "form": self.form.recorded(),
+        }
 
 
 class Playback(Calls):
@@ -69,12 +80,19 @@ class Playback(Calls):
                 f"the outputs of this finding were not kept: {recorded.get('why', 'none recorded')}"
             )
         vars(self).update(vars(calls))
-        self.like, self._recorded = _unpacked(recorded.get("like")), _unpacked(recorded["rows"])
+        self.like, self._recorded = (
+            _unpacked(recorded.get("like")),
+            _unpacked(recorded["rows"]),
+        )
         try:
             form = recorded.get("form", {"flat": False})
-            self._representation = Representation(self.like.shape[1:], self.like.dtype, **form)
+            self._representation = Representation(
+                self.like.shape[1:], self.like.dtype, **form
+            )
         except TypeError as error:
-            raise ConfigurationError(f"the form of the recorded outputs cannot be read: {error}") from error
+            raise ConfigurationError(
+                f"the form of the recorded outputs cannot be read: {error}"
+            ) from error
         self._next = 0
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
@@ -104,7 +122,9 @@ def _unpacked(text: Any) -> Array:
         file = io.BytesIO(content)
         array = np.asarray(np.load(file, allow_pickle=False))
     except (ValueError, TypeError, EOFError, MemoryError, zlib.error) as error:
-        raise ConfigurationError(f"the recorded outputs cannot be read: {error}") from error
+        raise ConfigurationError(
+            f"the recorded outputs cannot be read: {error}"
+        ) from error
     if array.dtype.kind not in "biuf" or not array.ndim:
         raise ConfigurationError(
             f"the recorded outputs are {array.dtype}, and not rows of numbers; run the audit again"

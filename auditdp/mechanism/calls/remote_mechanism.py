@@ -40,11 +40,14 @@ class Seed(NamedTuple):
     def of(cls, rng: np.random.Generator) -> Seed:
         """Return what makes this generator anew."""
         key: Any = rng.bit_generator.seed_seq
-        return cls(rng.bit_generator.state, key.entropy, key.spawn_key, key.n_children_spawned)  # type: ignore[arg-type]
+        state: Any = rng.bit_generator.state
+        return cls(state, key.entropy, key.spawn_key, key.n_children_spawned)
 
     def generator(self) -> np.random.Generator:
         """Return the generator."""
-        key = np.random.SeedSequence(self.entropy, spawn_key=self.spawn_key, n_children_spawned=self.spawned)
+        key = np.random.SeedSequence(
+            self.entropy, spawn_key=self.spawn_key, n_children_spawned=self.spawned
+        )
         rng = np.random.Generator(np.random.PCG64(key))
         rng.bit_generator.state = self.state
         return rng
@@ -55,7 +58,12 @@ class After:
     """What calls have left behind, beside their outputs."""
 
     state: (
-        tuple[Annotated[str, Field(pattern="^[0-9a-f]{1,32}$")], bool, Annotated[int, Field(ge=0, lt=1 << 32)]] | None
+        tuple[
+            Annotated[str, Field(pattern="^[0-9a-f]{1,32}$")],
+            bool,
+            Annotated[int, Field(ge=0, lt=1 << 32)],
+        ]
+        | None
     )
     """Of the generator: its number in hexadecimal digits, and the half of one that is left over."""
     spawned: Count
@@ -65,7 +73,9 @@ class After:
     kept: list[Text]
 
     @classmethod
-    def of(cls, calls: Calls, rng: np.random.Generator | None, raised: Counter[str]) -> dict[str, Any]:
+    def of(
+        cls, calls: Calls, rng: np.random.Generator | None, raised: Counter[str]
+    ) -> dict[str, Any]:
         """Return it as plain data."""
         found: dict[str, Any] = {
             "raising": calls.raising,
@@ -75,7 +85,11 @@ class After:
         if rng is None:
             return found | {"state": None, "spawned": 0}
         there, key = rng.bit_generator.state, rng.bit_generator.seed_seq
-        state = (f"{there['state']['state']:x}", bool(there["has_uint32"]), there["uinteger"])
+        state = (
+            f"{there['state']['state']:x}",
+            bool(there["has_uint32"]),
+            there["uinteger"],
+        )
         return found | {"state": state, "spawned": key.n_children_spawned}  # type: ignore[attr-defined]
 
     def left(self, rng: np.random.Generator) -> None:
@@ -83,12 +97,18 @@ class After:
         key: Any = rng.bit_generator.seed_seq
         more = self.spawned - key.n_children_spawned
         if self.state is None or not 0 <= more <= MOST_SPAWNED:
-            raise LostError("the process of the mechanism does not say in which state it left its generator")
+            raise LostError(
+                "the process of the mechanism does not say in which state it left its generator"
+            )
         if more:
             key.spawn(more)
         there = dict(rng.bit_generator.state)
         number, has, half = self.state
-        there |= {"state": there["state"] | {"state": int(number, 16)}, "has_uint32": int(has), "uinteger": half}
+        there |= {
+            "state": there["state"] | {"state": int(number, 16)},
+            "has_uint32": int(has),
+            "uinteger": half,
+        }
         rng.bit_generator.state = there
 
 
@@ -163,8 +183,22 @@ class MechanismElsewhere:
     is gathered here, all other there.
     """
 
-    def __init__(self, channel: Channel, number: int, name: str, *, seeded: bool, plays: Collection[str]) -> None:
-        self.channel, self.number, self.name, self.seeded, self.plays = channel, number, name, seeded, plays
+    def __init__(
+        self,
+        channel: Channel,
+        number: int,
+        name: str,
+        *,
+        seeded: bool,
+        plays: Collection[str],
+    ) -> None:
+        self.channel, self.number, self.name, self.seeded, self.plays = (
+            channel,
+            number,
+            name,
+            seeded,
+            plays,
+        )
         self.held = MechanismHeld(False, False, False, False)
         self.score: Any = None
         self.possible: Any = None
@@ -175,7 +209,9 @@ class MechanismElsewhere:
         self.score = self._score if self.held.scores else None
         self.possible = self._possible if self.held.tells_possible else None
 
-    def __call__(self, data: HeldInput, size: int, *, rng: np.random.Generator) -> Array:
+    def __call__(
+        self, data: HeldInput, size: int, *, rng: np.random.Generator
+    ) -> Array:
         """Return rows of ``size`` outputs."""
         made = self.calls()
         made.look([data], rng)
@@ -201,17 +237,23 @@ class MechanismElsewhere:
     def _log_probs(self, number: int, outputs: Array) -> list[Array]:
         _, arrays = self.channel.ask("log_probs", number, outputs)
         if [array.shape for array in arrays] != [(len(outputs),)] * 2:
-            raise MechanismError(f"expected two log probabilities of each of {len(outputs):,} outputs")
+            raise MechanismError(
+                f"expected two log probabilities of each of {len(outputs):,} outputs"
+            )
         return arrays
 
     def _stated(self, arrays: Sequence[Array]) -> list[Array]:
         """Return how often which log-odds are given, two arrays or none."""
         stated = [np.asarray(array, np.float64) for array in arrays]
         if stated and not _is_law(*stated):
-            raise MechanismError(f"{self.name}: the law of its odds has weights that are no frequencies")
+            raise MechanismError(
+                f"{self.name}: the law of its odds has weights that are no frequencies"
+            )
         return stated
 
-    def replayed(self, form: Representation, pair: Any) -> tuple[Callable[[Array], Array], list[Array]] | None:
+    def replayed(
+        self, form: Representation, pair: Any
+    ) -> tuple[Callable[[Array], Array], list[Array]] | None:
         """Return the log-odds of outputs by what a trace reads off the code on a pair, and how often it gives which.
 
         Where that is nothing, it returns None; what is not known beforehand is empty.
@@ -223,11 +265,15 @@ class MechanismElsewhere:
     def _odds(self, number: int, outputs: Array) -> Array:
         odds = self._one(self.channel.ask("odds", number, outputs))
         if odds.shape != (len(outputs),):
-            raise LostError(f"expected the log-odds of each of {len(outputs):,} outputs, got shape {odds.shape}")
+            raise LostError(
+                f"expected the log-odds of each of {len(outputs):,} outputs, got shape {odds.shape}"
+            )
         return odds.astype(np.float64)
 
     def _score(self, outputs: Array, pair: Any) -> Array:
-        return self._one(self.channel.ask("score", self.number, outputs, pair.data.pair))
+        return self._one(
+            self.channel.ask("score", self.number, outputs, pair.data.pair)
+        )
 
     def _possible(self, outputs: Array, data: HeldInput) -> Array:
         return self._one(self.channel.ask("possible", self.number, outputs, data.place))
@@ -243,8 +289,18 @@ class MechanismElsewhere:
 
 
 def _is_law(log_odds: Array, weights: Array, *more: Array) -> bool:
-    one = not more and log_odds.ndim == 1 and log_odds.shape == weights.shape and 0 < len(weights) <= MOST_LISTED
-    return bool(one and not np.isnan(log_odds).any() and (weights >= 0).all() and 0 < weights.sum() < np.inf)
+    one = (
+        not more
+        and log_odds.ndim == 1
+        and log_odds.shape == weights.shape
+        and 0 < len(weights) <= MOST_LISTED
+    )
+    return bool(
+        one
+        and not np.isnan(log_odds).any()
+        and (weights >= 0).all()
+        and 0 < weights.sum() < np.inf
+    )
 
 
 class CallsElsewhere(Calls):
@@ -273,7 +329,13 @@ class CallsElsewhere(Calls):
         self.like, self.labels, self.drew = like, form.labels, form.drew
         self.shown = [Shown(*each) for each in form.shown]
         self._representation = Representation(
-            like.shape[1:], like.dtype, form.flat, form.typed, form.kind, form.longest, form.ordered
+            like.shape[1:],
+            like.dtype,
+            form.flat,
+            form.typed,
+            form.kind,
+            form.longest,
+            form.ordered,
         )
 
     def repeated(self, data: Any, seed: int, size: int) -> tuple[bool, bool]:
@@ -285,21 +347,29 @@ class CallsElsewhere(Calls):
         """Return ``size`` outputs as rows; how they look has been decided."""
         return self._rows_of([(data, size)], rng)[0]
 
-    def sides(self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    def sides(
+        self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
         """Return rows of ``ones`` outputs on an input, and then of ``zeros`` on its neighbour, asked for at once."""
         first, second = self._rows_of([(data, ones), (neighbour, zeros)], rng)
         return first, second
 
-    def _rows_of(self, wanted: Sequence[tuple[Any, int]], rng: np.random.Generator) -> list[Array]:
+    def _rows_of(
+        self, wanted: Sequence[tuple[Any, int]], rng: np.random.Generator
+    ) -> list[Array]:
         sizes = [size for _, size in wanted]
         asked = [(data.place, size) for data, size in wanted]
-        _, arrays = self._ask("rows", asked, self._singly, rng=rng, most=self._bytes(sum(sizes)))
+        _, arrays = self._ask(
+            "rows", asked, self._singly, rng=rng, most=self._bytes(sum(sizes))
+        )
         return self.checked(arrays, sizes)
 
     def runs(self, wanted: Sequence[Run]) -> Array:
         """Return the rows of some calls."""
         size = sum(run.size for run in wanted)
-        _, arrays = self._ask("runs", sent(wanted), self._singly, most=self._bytes(size))
+        _, arrays = self._ask(
+            "runs", sent(wanted), self._singly, most=self._bytes(size)
+        )
         return self.checked(arrays, [size])[0]
 
     def anew(self) -> Self:
@@ -328,14 +398,20 @@ class CallsElsewhere(Calls):
             ", ".join(f"{dtype} of shape {shape}" for dtype, shape in some) or "nothing"
             for some in ([(array.dtype, array.shape) for array in arrays], wanted)
         )
-        raise LostError(f"the process of the mechanism was asked for {asked}, and answered {found}")
+        raise LostError(
+            f"the process of the mechanism was asked for {asked}, and answered {found}"
+        )
 
     def _bytes(self, size: int) -> int:
         assert self.like is not None  # they were looked at
         return size * self.like[:1].nbytes
 
     def _ask(
-        self, what: str, *arguments: Any, rng: np.random.Generator | None = None, **options: Any
+        self,
+        what: str,
+        *arguments: Any,
+        rng: np.random.Generator | None = None,
+        **options: Any,
     ) -> tuple[Any, list[Array]]:
         seed = None if rng is None else Seed.of(rng)
         value, arrays = self.mechanism.channel.ask(
@@ -352,7 +428,11 @@ class CallsElsewhere(Calls):
 
 def calls_of(mechanism: Any) -> Calls:
     """Return calls of a mechanism, in this process or in its own."""
-    return mechanism.calls() if isinstance(mechanism, MechanismElsewhere) else Calls(mechanism)
+    return (
+        mechanism.calls()
+        if isinstance(mechanism, MechanismElsewhere)
+        else Calls(mechanism)
+    )
 
 
 def sent(runs: Sequence[Run]) -> list[tuple[tuple[int, int], int, int]]:

@@ -72,7 +72,9 @@ class Representation:
     """Leaves of the longest first output."""
     ordered: int = 0
     """Keys whose places follow the leaves: those of the longest first output, where their order varies."""
-    _seen: dict[Any, Array] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _seen: dict[Any, Array] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     @classmethod
     def of(cls, samples: Iterable[Outputs]) -> Representation:
@@ -92,7 +94,13 @@ class Representation:
         typed, alike = len(kinds) > 1, "".join(kinds) if len(kinds) == 1 else ""
         if None not in shapes and len(shapes) == 1 and len(types) == 1 and not typed:
             dtype = types.pop() if together else double
-            return cls(shapes.pop() or (), dtype, flat=False, kind=alike if dtype == double else "", longest=longest)
+            return cls(
+                shapes.pop() or (),
+                dtype,
+                flat=False,
+                kind=alike if dtype == double else "",
+                longest=longest,
+            )
         orders = [order for one in seen for order in one.orders]
         ordered = 0 if _one_order(orders) else max(map(len, orders))
         width = max(1, (longest + typed) * (1 if together else 2))
@@ -105,18 +113,31 @@ class Representation:
 
     def recorded(self) -> dict[str, Any]:
         """Return as plain data what is not seen of rows."""
-        return {name: getattr(self, name) for name in ("flat", "typed", "kind", "longest", "ordered")}
+        return {
+            name: getattr(self, name)
+            for name in ("flat", "typed", "kind", "longest", "ordered")
+        }
 
     def names(self, sample: Any) -> list[str]:
         """Return what each number of a row is: the way to it in an output like this one."""
         if not self.flat:
-            return [f"[{', '.join(map(str, place))}]" for place in np.ndindex(self.shape)]
+            return [
+                f"[{', '.join(map(str, place))}]" for place in np.ndindex(self.shape)
+            ]
         width = self._width
         ways = ["its type"] * self.typed + list(paths(sample))
         ways += [f"part {k + 1}" for k in range(len(ways), width)]
         order = [way for way, _ in places(sample)]
-        order += [f"the place of key {k + 1} of output" for k in range(len(order), self.ordered)]
-        return ["number of parts", *ways[:width], *order[: self.ordered], "what does not fit"]
+        order += [
+            f"the place of key {k + 1} of output"
+            for k in range(len(order), self.ordered)
+        ]
+        return [
+            "number of parts",
+            *ways[:width],
+            *order[: self.ordered],
+            "what does not fit",
+        ]
 
     def rows(self, outputs: Outputs) -> Array:
         """Return one row per output, of this shape and type.
@@ -127,16 +148,27 @@ class Representation:
         """
         array = outputs if isinstance(outputs, np.ndarray) else _array(outputs)
         fits = array is not None and not self.flat and array.shape[1:] == self.shape
-        if array is not None and fits and self._holds(array, outputs) and self._alike(outputs):
+        if (
+            array is not None
+            and fits
+            and self._holds(array, outputs)
+            and self._alike(outputs)
+        ):
             return array.astype(self.dtype, copy=False)
         if not self.flat and self.dtype.kind != "f":
-            what = f"{array.dtype} outputs of shape {array.shape[1:]}" if array is not None else "ragged outputs"
+            what = (
+                f"{array.dtype} outputs of shape {array.shape[1:]}"
+                if array is not None
+                else "ragged outputs"
+            )
             raise MechanismError(
                 f"returned {what} after {self.dtype} of shape {self.shape}; return one shape and type, or doubles"
             )
         rows = np.full((len(outputs), *self.shape), np.nan, self.dtype)
         place = self._flat if self.flat else self._plain
-        for row, output in zip(rows.reshape(len(outputs), math.prod(self.shape)), outputs, strict=True):
+        for row, output in zip(
+            rows.reshape(len(outputs), math.prod(self.shape)), outputs, strict=True
+        ):
             if (name := _name(output)) is None:
                 place(row, output)
             elif (known := self._seen.get(name)) is not None:
@@ -152,7 +184,9 @@ class Representation:
         if array.dtype.kind not in NUMERIC:
             return False
         with np.errstate(invalid="ignore"):
-            fits = np.can_cast(array.dtype, self.dtype) or bool((array.astype(self.dtype) == array).all())
+            fits = np.can_cast(array.dtype, self.dtype) or bool(
+                (array.astype(self.dtype) == array).all()
+            )
         return fits and (self.dtype.kind != "f" or _doubles(array, outputs))
 
     def _alike(self, outputs: Outputs) -> bool:
@@ -163,11 +197,18 @@ class Representation:
         """Fill the row of one output; of one that does not fit, the first number is NaN with its name."""
         given = _array(output)
         fits = (
-            given is not None and given.shape == self.shape and given.dtype.kind in NUMERIC and _doubles(given, output)
+            given is not None
+            and given.shape == self.shape
+            and given.dtype.kind in NUMERIC
+            and _doubles(given, output)
         )
         if given is not None and fits:
             row[:] = given.ravel()
-        if len(row) and row.dtype == np.float64 and not (fits and self._alike([output])):
+        if (
+            len(row)
+            and row.dtype == np.float64
+            and not (fits and self._alike([output]))
+        ):
             name = NOT_A_NUMBER | _name_of(output, list(leaves(output)), row.size)
             row[:1] = np.array([name], np.uint64).view(np.float64)
 
@@ -188,7 +229,9 @@ class Representation:
         if self.flat:
             start, room = 1 + self.typed, self._width
             return [
-                _short(int(row[-1]), b"") if row[0] > room else as_values(row[start : 1 + int(row[0])]).tobytes()
+                _short(int(row[-1]), b"")
+                if row[0] > room
+                else as_values(row[start : 1 + int(row[0])]).tobytes()
                 for row in rows
             ]
         found: list[Any] = row_keys(rows)
@@ -206,7 +249,9 @@ class Representation:
         if len(named) and (whole := names & A_NUMBER > 0).any():
             rows = rows.copy()
             first = rows.reshape(len(rows), -1)[:, 0]
-            first[named[whole]] = (names[whole] << np.uint64(64 - VALUE)).view(np.float64)
+            first[named[whole]] = (names[whole] << np.uint64(64 - VALUE)).view(
+                np.float64
+            )
         return rows
 
 
@@ -230,7 +275,11 @@ def _name_of(output: Any, numbers: list[float], width: int = -1) -> int:
     all.
     """
     key = as_values(np.array(numbers, dtype=np.float64)).tobytes()
-    value = _first_bits(key) if (whole := len(numbers) == width) else int(digest(key)) & (1 << VALUE) - 1
+    value = (
+        _first_bits(key)
+        if (whole := len(numbers) == width)
+        else int(digest(key)) & (1 << VALUE) - 1
+    )
     form = int(digest(form_key(output) + key)) & (A_NUMBER >> VALUE) - 1
     return whole * A_NUMBER | form << VALUE | value
 
@@ -264,10 +313,22 @@ class _Seen:
     def of(cls, outputs: Outputs) -> _Seen:
         if isinstance(outputs, np.ndarray):
             longest = math.prod(outputs.shape[1:])
-            return cls(True, outputs.dtype, {outputs.shape[1:]}, longest, _kinds(outputs), [])
+            return cls(
+                True, outputs.dtype, {outputs.shape[1:]}, longest, _kinds(outputs), []
+            )
         longest = max((sum(1 for _ in leaves(output)) for output in outputs), default=0)
-        orders = [[way for way, _ in sorted(places(output), key=itemgetter(1))] for output in outputs]
-        return cls(False, np.dtype(object), set(map(_shape, outputs)), longest, _kinds(outputs), orders)
+        orders = [
+            [way for way, _ in sorted(places(output), key=itemgetter(1))]
+            for output in outputs
+        ]
+        return cls(
+            False,
+            np.dtype(object),
+            set(map(_shape, outputs)),
+            longest,
+            _kinds(outputs),
+            orders,
+        )
 
 
 def _one_order(orders: Iterable[list[str]]) -> bool:
@@ -288,14 +349,22 @@ def _kinds(outputs: Outputs) -> set[str]:
     if isinstance(outputs, np.ndarray):
         return set(map(kind, outputs[:1]))
     types = set(map(type, outputs))
-    return {NAMES[of] for of in types} if types <= NAMES.keys() else set(map(kind, outputs))
+    return (
+        {NAMES[of] for of in types}
+        if types <= NAMES.keys()
+        else set(map(kind, outputs))
+    )
 
 
 def _shape(output: Any) -> tuple[int, ...] | None:
     given = _array(output)
     # An empty list may be followed by others.
     plain = given is not None and given.dtype.kind in NUMERIC and given.size
-    return given.shape if given is not None and plain and sum(1 for _ in leaves(output)) == given.size else None
+    return (
+        given.shape
+        if given is not None and plain and sum(1 for _ in leaves(output)) == given.size
+        else None
+    )
 
 
 def _doubles(array: Array, outputs: Any) -> bool:
@@ -305,14 +374,18 @@ def _doubles(array: Array, outputs: Any) -> bool:
     if any(hidden_number(part) is not None for part in _parts_of(outputs)):
         return False
     with np.errstate(invalid="ignore"):
-        large = array.dtype.itemsize > 4 and bool((np.abs(array.astype(np.float64)) >= EXACT).any())
+        large = array.dtype.itemsize > 4 and bool(
+            (np.abs(array.astype(np.float64)) >= EXACT).any()
+        )
     return not large or sum(1 for _ in leaves(outputs)) == array.size
 
 
 def _parts_of(outputs: Any) -> Iterable[Any]:
     """Return what lists of at most two levels hold, as far as it is no float of Python's own."""
     whole = outputs if isinstance(outputs, list | tuple) else (outputs,)
-    flat = chain.from_iterable(each if isinstance(each, list | tuple) else (each,) for each in whole)
+    flat = chain.from_iterable(
+        each if isinstance(each, list | tuple) else (each,) for each in whole
+    )
     return (each for each in flat if type(each) is not float)
 
 
@@ -329,14 +402,21 @@ def _name(output: Any) -> Any:
         return type(output), output
     if type(output) in (list, tuple) and len(output) <= LONGEST:
         types = tuple(map(type, output))
-        return (type(output), types, tuple(output)) if all(of in SIMPLE for of in types) else None
+        return (
+            (type(output), types, tuple(output))
+            if all(of in SIMPLE for of in types)
+            else None
+        )
     return None
 
 
 def stacked(outputs: Sequence[Outputs]) -> Outputs:
     """Return the outputs of several calls as those of one."""
     arrays = [part for part in outputs if isinstance(part, np.ndarray)]
-    if len(arrays) == len(outputs) and len({(part.shape[1:], part.dtype) for part in arrays}) == 1:
+    if (
+        len(arrays) == len(outputs)
+        and len({(part.shape[1:], part.dtype) for part in arrays}) == 1
+    ):
         return np.concatenate(arrays)
     return [output for part in outputs for output in part]
 

@@ -41,15 +41,29 @@ class Showing:
     @property
     def parts(self) -> dict[str, Any]:
         """What it has shown, by stream: a text, a list of texts, and the contents of files by their names."""
-        files = {str(path.relative_to(Path.cwd())): content(path) for path in sorted(self.written) if path.is_file()}
-        return {"stdout": self.printed.text, "logging": list(self.logged), "files": files}
+        files = {
+            str(path.relative_to(Path.cwd())): content(path)
+            for path in sorted(self.written)
+            if path.is_file()
+        }
+        return {
+            "stdout": self.printed.text,
+            "logging": list(self.logged),
+            "files": files,
+        }
 
 
 class _Printed(io.TextIOWrapper):
     """Takes what is printed, and prints it, too, where there is somewhere to print to."""
 
     def __init__(self, through: Any) -> None:
-        super().__init__(io.BytesIO(), encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
+        super().__init__(
+            io.BytesIO(),
+            encoding="utf-8",
+            errors="backslashreplace",
+            newline="",
+            write_through=True,
+        )
         self._through = through
 
     def write(self, text: str, /) -> int:
@@ -58,7 +72,11 @@ class _Printed(io.TextIOWrapper):
         return super().write(text)
 
     def fileno(self) -> int:
-        return int(self._through.fileno()) if self._through is not None else super().fileno()
+        return (
+            int(self._through.fileno())
+            if self._through is not None
+            else super().fileno()
+        )
 
     @property
     def text(self) -> str:
@@ -72,13 +90,19 @@ _opened: list[Callable[[str], None]] = []
 def _hears(event: str, arguments: tuple[Any, ...]) -> None:
     if _opened and event == "open":
         path, mode, flags = arguments
-        writes = set(mode) & set("wax+") if isinstance(mode, str) else flags & (os.O_WRONLY | os.O_RDWR)
+        writes = (
+            set(mode) & set("wax+")
+            if isinstance(mode, str)
+            else flags & (os.O_WRONLY | os.O_RDWR)
+        )
         if writes and isinstance(path, str | bytes | os.PathLike):
             _opened[-1](os.fsdecode(path))
 
 
 @contextmanager
-def showing(streams: Sequence[str] = STREAMS, *, quiet: bool = False) -> Iterator[Showing]:
+def showing(
+    streams: Sequence[str] = STREAMS, *, quiet: bool = False
+) -> Iterator[Showing]:
     """See what the block shows.
 
     Where it is ``quiet`` nobody else is to see it.
@@ -117,7 +141,9 @@ def _logging(seen: Showing, *, quiet: bool) -> Iterator[None]:
     with warnings.catch_warnings():
         shown = warnings.showwarning
 
-        def warn(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        def warn(
+            message: Any, category: type[Warning], *place: Any, **more: Any
+        ) -> None:
             seen.logged.append(f"{category.__name__}: {message}")
             if not quiet:
                 shown(message, category, *place, **more)

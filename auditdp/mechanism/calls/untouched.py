@@ -20,7 +20,11 @@ from auditdp.errors import die_with_parent
 from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.calling import Calls, Run
 from auditdp.mechanism.calls.channel import ForkedProcess
-from auditdp.mechanism.calls.remote_mechanism import CallsElsewhere, MechanismElsewhere, sent
+from auditdp.mechanism.calls.remote_mechanism import (
+    CallsElsewhere,
+    MechanismElsewhere,
+    sent,
+)
 from auditdp.mechanism.protocol import Array, Mechanism
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
@@ -38,7 +42,12 @@ class Untouched:
         self._forked = self._forked or ForkedProcess(partial(_serve, self.mechanism))
 
     def rows(
-        self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float, *, afresh: bool = False
+        self,
+        calls: Calls,
+        parts: Sequence[Sequence[Run]],
+        seconds: float,
+        *,
+        afresh: bool = False,
     ) -> list[Array] | None:
         """Return the rows of some calls, each part made in a process of its own; None where that was not possible.
 
@@ -51,8 +60,13 @@ class Untouched:
             return None
         allowance().spend(sum(run.size for part in parts for run in part))
         try:
-            pipe.send_bytes(pickle.dumps((calls.decided, parts, afresh or not calls.seeded)))
-            found = [_answer(pipe, calls, sum(run.size for run in part), seconds) for part in parts]
+            pipe.send_bytes(
+                pickle.dumps((calls.decided, parts, afresh or not calls.seeded))
+            )
+            found = [
+                _answer(pipe, calls, sum(run.size for run in part), seconds)
+                for part in parts
+            ]
         except Exception:  # an input that cannot be sent, whatever it raises, or a process that has ended
             found = [None]
         if any(rows is None for rows in found):
@@ -76,7 +90,12 @@ class UntouchedElsewhere(Untouched):
         self.mechanism.channel.ask("untouched", self.mechanism.number)
 
     def rows(
-        self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float, *, afresh: bool = False
+        self,
+        calls: Calls,
+        parts: Sequence[Sequence[Run]],
+        seconds: float,
+        *,
+        afresh: bool = False,
     ) -> list[Array] | None:
         """Return the rows of some calls; None where that was not possible."""
         assert isinstance(calls, CallsElsewhere)
@@ -91,7 +110,9 @@ def _answer(pipe: Connection, calls: Calls, size: int, seconds: float) -> Array 
     if not pipe.poll(seconds) or not (content := pipe.recv_bytes()):
         return None
     assert calls.like is not None  # outputs have a representation
-    return np.frombuffer(content[1:], calls.like.dtype).reshape(size, *calls.like.shape[1:])
+    return np.frombuffer(content[1:], calls.like.dtype).reshape(
+        size, *calls.like.shape[1:]
+    )
 
 
 def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
@@ -103,7 +124,9 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
         made.decided = decided
         if generators is None and afresh:
             gc.unfreeze()  # what is frozen, which the process of an audit file does after its import, is in no list
-            generators = [e for e in gc.get_objects() if issubclass(type(e), GENERATORS)]
+            generators = [
+                e for e in gc.get_objects() if issubclass(type(e), GENERATORS)
+            ]
         for part in parts:
             if (child := os.fork()) == 0:
                 _make(made, part, generators if afresh else None, pipe)
@@ -111,7 +134,12 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
                 pipe.send_bytes(b"")
 
 
-def _make(calls: Calls, part: Sequence[Run], generators: Sequence[Any] | None, pipe: Connection) -> NoReturn:
+def _make(
+    calls: Calls,
+    part: Sequence[Run],
+    generators: Sequence[Any] | None,
+    pipe: Connection,
+) -> NoReturn:
     status = 1
     with suppress(BaseException):
         die_with_parent()
@@ -144,11 +172,15 @@ _known: ContextVar[Untouched | None] = ContextVar("untouched", default=None)
 def untouched(mechanism: Mechanism) -> Untouched:
     """Return the process of a mechanism that is being audited; one that makes no calls where there is none."""
     known = _known.get()
-    return known if known is not None and known.mechanism is mechanism else _of(mechanism)
+    return (
+        known if known is not None and known.mechanism is mechanism else _of(mechanism)
+    )
 
 
 def _of(mechanism: Any) -> Untouched:
-    return (UntouchedElsewhere if isinstance(mechanism, MechanismElsewhere) else Untouched)(mechanism)
+    return (
+        UntouchedElsewhere if isinstance(mechanism, MechanismElsewhere) else Untouched
+    )(mechanism)
 
 
 @contextmanager

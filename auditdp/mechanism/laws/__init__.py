@@ -8,7 +8,13 @@ domain gives an output).
 from auditdp.mechanism.calls.leaves import row_keys
 from auditdp.mechanism.laws.additive import GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.mechanism.laws.finite import Envelope, FiniteLaw
-from auditdp.numerics.balls import FLOAT_ABSOLUTE_ERROR, FLOAT_RELATIVE_ERROR, PRECISION_BITS, ball, precision
+from auditdp.numerics.balls import (
+    FLOAT_ABSOLUTE_ERROR,
+    FLOAT_RELATIVE_ERROR,
+    PRECISION_BITS,
+    ball,
+    precision,
+)
 
 __all__ = [
     "FLOAT_ABSOLUTE_ERROR",

@@ -40,7 +40,11 @@ class GaussianLaw:
     sigma: float
 
     def __post_init__(self) -> None:
-        if np.ndim(self.location) != 1 or not np.isfinite(self.location).all() or not 0 < self.sigma < math.inf:
+        if (
+            np.ndim(self.location) != 1
+            or not np.isfinite(self.location).all()
+            or not 0 < self.sigma < math.inf
+        ):
             raise MechanismError(
                 f"GaussianLaw: expected a finite location of shape (k,) and a finite sigma > 0, got {self.location!r} "
                 f"and {self.sigma!r}"
@@ -54,26 +58,36 @@ class GaussianLaw:
         Raises:
             MechanismError: If σ or the number of coordinates depends on the data.
         """
-        if self.sigma != other.sigma or np.shape(self.location) != np.shape(other.location):
+        if self.sigma != other.sigma or np.shape(self.location) != np.shape(
+            other.location
+        ):
             raise MechanismError(
                 "GaussianLaw: sigma or the shape depends on the data; the closed form needs equal ones"
             )
         squares = [
-            (Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(self.location, other.location, strict=True)
+            (Fraction(float(a)) - Fraction(float(b))) ** 2
+            for a, b in zip(self.location, other.location, strict=True)
         ]
         with precision():
-            return ball(sum(squares, Fraction(0))).sqrt() / ball(Fraction(float(self.sigma)))
+            return ball(sum(squares, Fraction(0))).sqrt() / ball(
+                Fraction(float(self.sigma))
+            )
 
     def log_prob(self, outputs: Array) -> NDArray[np.float64]:
         """Return the log density of each output, shape (size,)."""
-        distance = (np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1) - self.location) / self.sigma
+        distance = (
+            np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+            - self.location
+        ) / self.sigma
         constant = len(self.location) * math.log(self.sigma * math.sqrt(2 * math.pi))
         return np.asarray(-(distance**2).sum(axis=1) / 2 - constant)
 
     def same_as(self, other: GaussianLaw) -> bool:
         """Return whether two laws agree up to rounding."""
         mine, theirs = (np.append(law.location, law.sigma) for law in (self, other))
-        return mine.shape == theirs.shape and np.allclose(mine, theirs, rtol=1e-9, atol=0)
+        return mine.shape == theirs.shape and np.allclose(
+            mine, theirs, rtol=1e-9, atol=0
+        )
 
 
 def gaussian_delta(mu: arb, epsilon: arb) -> arb:
@@ -111,12 +125,19 @@ class LaplaceLaw:
     scale: Array
 
     def __post_init__(self) -> None:
-        if np.shape(self.location) != np.shape(self.scale) or np.ndim(self.location) != 1:
+        if (
+            np.shape(self.location) != np.shape(self.scale)
+            or np.ndim(self.location) != 1
+        ):
             raise MechanismError(
                 f"LaplaceLaw: expected location and scale of one shape (k,), got {np.shape(self.location)} and "
                 f"{np.shape(self.scale)}"
             )
-        if not ((np.asarray(self.scale) > 0) & np.isfinite(self.scale) & np.isfinite(self.location)).all():
+        if not (
+            (np.asarray(self.scale) > 0)
+            & np.isfinite(self.scale)
+            & np.isfinite(self.location)
+        ).all():
             raise MechanismError(
                 f"LaplaceLaw: expected finite locations and finite scales > 0, got {self.location!r}, {self.scale!r}"
             )
@@ -131,22 +152,31 @@ class LaplaceLaw:
             MechanismError: If the scales differ (then the ratio is unbounded or not of this form).
         """
         if not np.array_equal(self.scale, other.scale):
-            raise MechanismError("LaplaceLaw: the scale depends on the data; the closed form needs equal scales")
+            raise MechanismError(
+                "LaplaceLaw: the scale depends on the data; the closed form needs equal scales"
+            )
         total = Fraction(0)
         for a, b, s in zip(self.location, other.location, self.scale, strict=True):
             if a != b:
-                total += abs(Fraction(float(a)) - Fraction(float(b))) / Fraction(float(s))
+                total += abs(Fraction(float(a)) - Fraction(float(b))) / Fraction(
+                    float(s)
+                )
         return total
 
     def log_prob(self, outputs: Array) -> NDArray[np.float64]:
         """Return the log density of each output, shape (size,)."""
-        distance = np.abs(np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1) - self.location)
+        distance = np.abs(
+            np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+            - self.location
+        )
         return np.asarray(-(distance / self.scale + np.log(2 * self.scale)).sum(axis=1))
 
     def same_as(self, other: LaplaceLaw) -> bool:
         """Return whether two laws agree up to rounding."""
         mine, theirs = (np.array([law.location, law.scale]) for law in (self, other))
-        return mine.shape == theirs.shape and np.allclose(mine, theirs, rtol=1e-9, atol=0)
+        return mine.shape == theirs.shape and np.allclose(
+            mine, theirs, rtol=1e-9, atol=0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +208,9 @@ class StepLaw:
                 f"StepLaw: {len(self.breaks)} breaks and {len(self.densities)} densities, {len(self.atoms)} atoms and "
                 f"{len(self.probabilities)} probabilities; give a density per step, and a probability per atom"
             )
-        if any(a >= b for a, b in zip(self.ends, self.ends[1:], strict=False)) or len(self.points) < len(self.atoms):
+        if any(a >= b for a, b in zip(self.ends, self.ends[1:], strict=False)) or len(
+            self.points
+        ) < len(self.atoms):
             raise MechanismError(
                 f"StepLaw: expected increasing breaks and distinct atoms, got {[float(x) for x in self.breaks]} and "
                 f"{[float(x) for x in self.atoms]}"
@@ -224,7 +256,9 @@ class StepLaw:
 
         What a float is off by is relative to probability 1, so it is that of its step, over the width.
         """
-        for a, b, density, mass in zip(self.ends, self.ends[1:], self.densities, self.masses, strict=False):
+        for a, b, density, mass in zip(
+            self.ends, self.ends[1:], self.densities, self.masses, strict=False
+        ):
             if a <= start and end <= b:
                 return ball(mass) / ball(b - a) if is_float(density) else ball(density)
         return arb(0)
@@ -233,7 +267,11 @@ class StepLaw:
         """Return the log probability of each output that is an atom, else the log density there; shape (size,)."""
         y = np.asarray(outputs, dtype=np.float64).reshape(-1)
         levels = np.array([0.0, *map(middle, self.densities), 0.0])
-        found = levels[np.searchsorted([float(x) for x in self.breaks], y, side="right")] if len(self.breaks) else 0 * y
+        found = (
+            levels[np.searchsorted([float(x) for x in self.breaks], y, side="right")]
+            if len(self.breaks)
+            else 0 * y
+        )
         for atom, p in zip(self.atoms, self.probabilities, strict=True):
             found = np.where(y == float(atom), middle(p), found)
         with np.errstate(divide="ignore"):
@@ -243,17 +281,31 @@ class StepLaw:
         """Return the probability of at most each output, shape (size,), in floating point."""
         y = np.asarray(outputs, dtype=np.float64).reshape(-1)
         steps = np.append(0.0, np.cumsum([middle(p) for p in self.masses]))
-        below = np.interp(y, [float(x) for x in self.breaks], steps) if len(self.breaks) else np.zeros(len(y))
+        below = (
+            np.interp(y, [float(x) for x in self.breaks], steps)
+            if len(self.breaks)
+            else np.zeros(len(y))
+        )
         atoms = sum(
-            ((y >= float(a)) * middle(p) for a, p in zip(self.atoms, self.probabilities, strict=True)), np.zeros(len(y))
+            (
+                (y >= float(a)) * middle(p)
+                for a, p in zip(self.atoms, self.probabilities, strict=True)
+            ),
+            np.zeros(len(y)),
         )
         return np.asarray(below + atoms)
 
     def same_as(self, other: StepLaw) -> bool:
         """Return whether two laws agree up to rounding."""
-        mine, theirs = ([law.ends, law.masses, list(law.points), law.probabilities] for law in (self, other))
+        mine, theirs = (
+            [law.ends, law.masses, list(law.points), law.probabilities]
+            for law in (self, other)
+        )
         return all(
-            len(a) == len(b) and np.allclose([middle(x) for x in a], [middle(x) for x in b], rtol=1e-9, atol=0)
+            len(a) == len(b)
+            and np.allclose(
+                [middle(x) for x in a], [middle(x) for x in b], rtol=1e-9, atol=0
+            )
             for a, b in zip(mine, theirs, strict=True)
         )
 
@@ -262,5 +314,7 @@ def _exact(value: Any) -> Fraction:
     if isinstance(value, Fraction):
         return value
     if not math.isfinite(value):
-        raise MechanismError(f"StepLaw: expected finite breaks and atoms, got {value!r}; clamp the output")
+        raise MechanismError(
+            f"StepLaw: expected finite breaks and atoms, got {value!r}; clamp the output"
+        )
     return Fraction(float(value))

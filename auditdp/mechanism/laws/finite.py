@@ -49,13 +49,17 @@ class FiniteLaw:
                 f"FiniteLaw: {len(self.outcomes)} outcomes but {len(self.probabilities)} probabilities; give one each"
             )
         if self._left_out is None:
-            numbers = [float(p.mid() if isinstance(p, arb) else p) for p in self.probabilities]
+            numbers = [
+                float(p.mid() if isinstance(p, arb) else p) for p in self.probabilities
+            ]
             raise MechanismError(
                 f"FiniteLaw: expected probabilities >= 0 that sum to 1, got minimum {min(numbers, default=0.0):.3g} and "
                 f"sum {sum(numbers):.15g} (Fractions must sum to 1 exactly, balls must contain 1, floats may be off by 1e-9)"
             )
         if len(self.index) != len(self.outcomes):
-            raise MechanismError("FiniteLaw: an outcome is listed twice; add its probabilities up")
+            raise MechanismError(
+                "FiniteLaw: an outcome is listed twice; add its probabilities up"
+            )
 
     @cached_property
     def floats(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -97,7 +101,9 @@ class FiniteLaw:
     @cached_property
     def split(self) -> frozenset[bytes]:
         """Values of which several outcomes are listed."""
-        return frozenset(value for value, times in Counter(self.values).items() if times > 1)
+        return frozenset(
+            value for value, times in Counter(self.values).items() if times > 1
+        )
 
     @cached_property
     def index(self) -> dict[bytes, int]:
@@ -106,10 +112,15 @@ class FiniteLaw:
 
     def by_key(self, split: frozenset[bytes]) -> dict[bytes, int]:
         """Return the position of each outcome by its value, and where that is among ``split``, by its kind too."""
-        return {key: i for i, key in enumerate(_keys(self.outcomes, self.values, split))}
+        return {
+            key: i for i, key in enumerate(_keys(self.outcomes, self.values, split))
+        }
 
     def places(
-        self, outputs: Array | Sequence[Any], form: Representation | None = None, split: frozenset[bytes] = frozenset()
+        self,
+        outputs: Array | Sequence[Any],
+        form: Representation | None = None,
+        split: frozenset[bytes] = frozenset(),
     ) -> NDArray[np.intp]:
         """Return the position of each output among the outcomes, -1 where it is not listed; shape (size,).
 
@@ -122,16 +133,32 @@ class FiniteLaw:
             return np.array([index.get(key, -1) for key in keys], dtype=np.intp)
         found = form.keys(np.asarray(outputs))
         if split:
-            exact = {form.rows([y])[0].tobytes(): i for i, y in enumerate(self.outcomes) if self.values[i] in split}
-            found = [bits if (bits := row.tobytes()) in exact else key for row, key in zip(outputs, found, strict=True)]
+            exact = {
+                form.rows([y])[0].tobytes(): i
+                for i, y in enumerate(self.outcomes)
+                if self.values[i] in split
+            }
+            found = [
+                bits if (bits := row.tobytes()) in exact else key
+                for row, key in zip(outputs, found, strict=True)
+            ]
             index = index | exact
-        short = {} if all(isinstance(key, bytes) for key in found) else self._short(split)
-        return np.array([index.get(key, short.get(key, -1)) for key in found], dtype=np.intp)
+        short = (
+            {} if all(isinstance(key, bytes) for key in found) else self._short(split)
+        )
+        return np.array(
+            [index.get(key, short.get(key, -1)) for key in found], dtype=np.intp
+        )
 
     def _short(self, split: frozenset[bytes]) -> dict[Any, int]:
         """Return the position of each outcome by what stands for its value in rows that do not hold it."""
         values = enumerate(self.values)
-        return {short: i for i, value in values if value not in split for short in short_keys(value)}
+        return {
+            short: i
+            for i, value in values
+            if value not in split
+            for short in short_keys(value)
+        }
 
     def log_prob(
         self, outputs: Array | Sequence[Any], form: Representation | None = None
@@ -141,21 +168,33 @@ class FiniteLaw:
         Of floats it is that of the largest that they may be: a bet on a float of 0.0 would be one on a certainty.
         """
         with np.errstate(divide="ignore"):
-            logs = np.log(self.largest if self.left_out.floats else np.append(self.floats, 0.0))
+            logs = np.log(
+                self.largest if self.left_out.floats else np.append(self.floats, 0.0)
+            )
         return np.asarray(logs[self.places(outputs, form)])
 
     def same_as(self, other: FiniteLaw) -> bool:
         """Return whether two laws agree up to rounding."""
         return all(
-            np.allclose(np.exp(self.log_prob(each)), np.exp(other.log_prob(each)), rtol=1e-9, atol=0)
+            np.allclose(
+                np.exp(self.log_prob(each)),
+                np.exp(other.log_prob(each)),
+                rtol=1e-9,
+                atol=0,
+            )
             for each in (self.outcomes, other.outcomes)
         )
 
 
-def _keys(outputs: Array | Sequence[Any], values: list[bytes], split: frozenset[bytes]) -> list[bytes]:
+def _keys(
+    outputs: Array | Sequence[Any], values: list[bytes], split: frozenset[bytes]
+) -> list[bytes]:
     if not split:
         return values
-    return [value + form_key(y) if value in split else value for value, y in zip(values, outputs, strict=True)]
+    return [
+        value + form_key(y) if value in split else value
+        for value, y in zip(values, outputs, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,11 +245,17 @@ class Envelope:
         """(least, most) of each output as balls; densities may exceed 1, and so may what their floats are off by."""
         unit = max([1.0, *map(middle, self.most)])
         with precision():
-            return [(ball(a, unit), ball(b, unit)) for a, b in zip(self.least, self.most, strict=True)]
+            return [
+                (ball(a, unit), ball(b, unit))
+                for a, b in zip(self.least, self.most, strict=True)
+            ]
 
     def same_as(self, other: Envelope) -> bool:
         """Return whether two envelopes agree up to rounding."""
         mine, theirs = (
-            np.array([[middle(a), middle(b)] for a, b in law.bounds] + [[law.uses, 0]]) for law in (self, other)
+            np.array([[middle(a), middle(b)] for a, b in law.bounds] + [[law.uses, 0]])
+            for law in (self, other)
         )
-        return mine.shape == theirs.shape and np.allclose(mine, theirs, rtol=1e-9, atol=0)
+        return mine.shape == theirs.shape and np.allclose(
+            mine, theirs, rtol=1e-9, atol=0
+        )

@@ -12,7 +12,13 @@ from markupsafe import Markup
 
 from auditdp.claims.statements import CLAIMS
 from auditdp.record.details import EstimationDetails, ExactDetails, GameDetails
-from auditdp.record.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    Counterexample,
+    Evidence,
+    Verdict,
+)
 from auditdp.report import numbers
 from auditdp.report.facts import Table, facts, pairs, says, tables
 from auditdp.report.guesses import at_most, guessing, said
@@ -31,7 +37,10 @@ CURVE = (
 )
 SCATTER_POINTS = 240
 LONGEST_NAME = 80
-REFUTED = {Verdict.VIOLATED: "Refuted: ", Verdict.MISCALIBRATED: "Calibration refuted: "}
+REFUTED = {
+    Verdict.VIOLATED: "Refuted: ",
+    Verdict.MISCALIBRATED: "Calibration refuted: ",
+}
 """What stands before a claim that is the title of a page."""
 
 
@@ -106,12 +115,19 @@ def file_name(audit_id: str) -> str:
     """
     plain = audit_id.removeprefix("audits/").replace(".py::", "-").replace("/", "-")
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", plain)[:LONGEST_NAME]
-    if name == plain and name == name.lower() and audit_id.startswith("audits/") and audit_id.count("/") == 1:
+    if (
+        name == plain
+        and name == name.lower()
+        and audit_id.startswith("audits/")
+        and audit_id.count("/") == 1
+    ):
         return name
     return f"{name}-{hashlib.sha256(audit_id.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
 
 
-def audit_view(result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]], *, address: str) -> AuditView:
+def audit_view(
+    result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]], *, address: str
+) -> AuditView:
     """Return what stands on the card of an audit."""
     found = result.counterexample
     return AuditView(
@@ -127,9 +143,15 @@ def audit_view(result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]]
         output=drawing(found.output) if found and found.output else None,
         instead=[*_repaired(repairs.get(result.id, [])), *_bounded(result)],
         read=[f"Read off the code, {sentence}." for sentence in said(result)]
-        + [f"Read off the code, it loses {sentence}." for sentence in [at_most(result)] if sentence],
+        + [
+            f"Read off the code, it loses {sentence}."
+            for sentence in [at_most(result)]
+            if sentence
+        ],
         interval=interval_of(result),
-        refuting=[(refuted(evidence), evidence.counterexample) for evidence in result.refuting],
+        refuting=[
+            (refuted(evidence), evidence.counterexample) for evidence in result.refuting
+        ],
     )
 
 
@@ -148,18 +170,32 @@ def meaning(claim: ClaimRecord | None) -> str:
         return ""
     neighbours = f" Neighbours: {claim.adjacency}." if claim.adjacency else ""
     if claim.parameter == "mu":
-        apart = f"two normal distributions of variance 1 with means {number(claimed)} apart"
-        return f"Two neighbours are at least as hard to tell apart as {apart}.{neighbours}"
+        apart = (
+            f"two normal distributions of variance 1 with means {number(claimed)} apart"
+        )
+        return (
+            f"Two neighbours are at least as hard to tell apart as {apart}.{neighbours}"
+        )
     if claim.kind not in CLAIMS or not CLAIMS[claim.kind].is_point:
         return f"Two neighbours are at least as hard to tell apart as {claim.text} allows.{neighbours}"
-    factor = "e^" + number(claimed) + (f" = {number(math.exp(claimed))}" if claimed < 20 else "")
-    rest = f", but for outputs of probability {number(claim.delta)}" if claim.delta else ""
+    factor = (
+        "e^"
+        + number(claimed)
+        + (f" = {number(math.exp(claimed))}" if claimed < 20 else "")
+    )
+    rest = (
+        f", but for outputs of probability {number(claim.delta)}" if claim.delta else ""
+    )
     return f"No outputs are more than {factor} times as likely on one input as on its neighbour{rest}.{neighbours}"
 
 
 def _repaired(repairs: Sequence[AuditResult]) -> Iterator[str]:
     for repair in repairs:
-        cost = f" Cost: {repair.published.cost}" if repair.published and repair.published.cost else ""
+        cost = (
+            f" Cost: {repair.published.cost}"
+            if repair.published and repair.published.cost
+            else ""
+        )
         yield f"{verdict_label(repair).replace('_', ' ')}: {first_sentence(repair)}{cost}"
 
 
@@ -167,10 +203,17 @@ def _bounded(result: AuditResult) -> Iterator[str]:
     """What the evidence that refutes bounds from above."""
     lead = result.leading
     upper = as_float(result.epsilon_upper)
-    if result.counterexample is None or lead is None or upper is None or not math.isfinite(upper):
+    if (
+        result.counterexample is None
+        or lead is None
+        or upper is None
+        or not math.isfinite(upper)
+    ):
         return
     letter, claim = numbers.symbol(result.claim), result.claim
-    delta = f" at δ = {number(claim.delta)}" if claim is not None and claim.delta else ""
+    delta = (
+        f" at δ = {number(claim.delta)}" if claim is not None and claim.delta else ""
+    )
     most = numbers.bound(upper, up=True, against=level(claim))
     yield f"{letter} ≤ {most}{delta}, within the scope of the {lead.kind} evidence."
 
@@ -186,22 +229,35 @@ def _assumptions(evidence: Evidence, result: AuditResult) -> list[str]:
     return [
         text
         for text in evidence.assumptions
-        if not (text.startswith(("scope: ", "neighbours: ")) and says(already_shown, text.partition(": ")[2]))
+        if not (
+            text.startswith(("scope: ", "neighbours: "))
+            and says(already_shown, text.partition(": ")[2])
+        )
     ]
 
 
 def _evidence(evidence: Evidence, result: AuditResult, plots: bool) -> EvidenceView:
     pair = result.counterexample.pair if result.counterexample else ""
-    pure = result.claim is not None and result.claim.parameter == "epsilon" and not result.claim.delta
+    pure = (
+        result.claim is not None
+        and result.claim.parameter == "epsilon"
+        and not result.claim.delta
+    )
     # Beside a proof a clean game's wealth, and of a pure claim the curve, show nothing that its numbers do not.
-    shown = result.verdict is not Verdict.CERTIFIED or (evidence.verdict is Verdict.CERTIFIED and not pure)
+    shown = result.verdict is not Verdict.CERTIFIED or (
+        evidence.verdict is Verdict.CERTIFIED and not pure
+    )
     already_shown = f"{evidence.statement}; {numbers.bounds(result)}"
     return EvidenceView(
         evidence=evidence,
         title=evidence.known.title,
         subtitle=evidence.known.about,
-        statement="" if result.summary.startswith(evidence.statement) else evidence.statement,
-        facts=list(facts(evidence, result.claim, already_shown=already_shown, pair=pair)),
+        statement=""
+        if result.summary.startswith(evidence.statement)
+        else evidence.statement,
+        facts=list(
+            facts(evidence, result.claim, already_shown=already_shown, pair=pair)
+        ),
         assumptions=_assumptions(evidence, result),
         plots=list(_plots(evidence, result.claim)) if shown and plots else [],
         tables=list(tables(evidence, result.claim)),
@@ -210,7 +266,9 @@ def _evidence(evidence: Evidence, result: AuditResult, plots: bool) -> EvidenceV
 
 
 def _plots(evidence: Evidence, claim: ClaimRecord | None) -> Iterator[Plot]:
-    from auditdp.report.html import plots as figures  # loads matplotlib, which only a report with plots needs
+    from auditdp.report.html import (
+        plots as figures,
+    )  # loads matplotlib, which only a report with plots needs
 
     shown = evidence.details
     logarithmic = claim is not None and (bool(claim.delta) or claim.parameter == "mu")
@@ -225,7 +283,9 @@ def _plots(evidence: Evidence, claim: ClaimRecord | None) -> Iterator[Plot]:
             if shown.margin is not None
             else "A cross marks a variance above its bound."
         )
-        drawn.append((figures.classes(shown), f"By class of inputs, with intervals. {crossed}"))
+        drawn.append(
+            (figures.classes(shown), f"By class of inputs, with intervals. {crossed}")
+        )
     if shown.scatter is not None:
         equal = " The dashed line is equality." if shown.scatter.diagonal else ""
         caption = f"A sample of the points, evenly spaced, where there are many.{equal}"

@@ -31,7 +31,9 @@ _GRAPH = rf"\d+ nodes, (?:no edges|edges none|edges {_EDGE}(?: {_EDGE})*)"
 _ARRAY = r"\[[-\d\s.,+e\[\]]*\]"
 _NUMBER = r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?"
 _VALUE = f"(?:{_GRAPH}|{_ARRAY}|{_NUMBER})"
-_PAIR = re.compile(rf"(?:(?P<name>.*): )?(?P<first>{_VALUE}) \| (?P<second>{_VALUE})", re.DOTALL)
+_PAIR = re.compile(
+    rf"(?:(?P<name>.*): )?(?P<first>{_VALUE}) \| (?P<second>{_VALUE})", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ def inputs(pair: str) -> DrawnPair | None:
     if found is None:
         return None
     first, second = found["first"], found["second"]
-    return DrawnPair(found["name"] or "", drawing(first, second), drawing(second, first))
+    return DrawnPair(
+        found["name"] or "", drawing(first, second), drawing(second, first)
+    )
 
 
 def drawing(text: str, other: str = "") -> Drawing:
@@ -92,12 +96,17 @@ def drawing(text: str, other: str = "") -> Drawing:
 
 def _graph(text: str, other: str) -> Graph | None:
     nodes, edges = _parts(text)
-    if not 0 < nodes <= MOST_NODES or any(end >= nodes for edge in edges for end in edge):
+    if not 0 < nodes <= MOST_NODES or any(
+        end >= nodes for edge in edges for end in edge
+    ):
         return None
     beside = _parts(other)[1] if re.fullmatch(_GRAPH, other) else edges
     turn = 2 * math.pi / nodes
     at = [
-        (round(CENTRE + RADIUS * math.sin(k * turn), 1), round(CENTRE - RADIUS * math.cos(k * turn), 1))
+        (
+            round(CENTRE + RADIUS * math.sin(k * turn), 1),
+            round(CENTRE - RADIUS * math.cos(k * turn), 1),
+        )
         for k in range(nodes)
     ]
     return Graph(at, [(*at[i], *at[j], (i, j) not in beside) for i, j in edges], text)
@@ -106,17 +115,27 @@ def _graph(text: str, other: str) -> Graph | None:
 def _parts(text: str) -> tuple[int, list[tuple[int, int]]]:
     """The number of nodes and the edges of a written graph; single digits stand without a dash between them."""
     nodes, _, edges = text.partition(" nodes, ")
-    ends = [edge.split("-") if "-" in edge else [edge[:1], edge[1:]] for edge in re.findall(_EDGE, edges)]
+    ends = [
+        edge.split("-") if "-" in edge else [edge[:1], edge[1:]]
+        for edge in re.findall(_EDGE, edges)
+    ]
     return int(nodes), [(int(i), int(j)) for i, j in ends]
 
 
 def _cells(text: str, other: str) -> Cells | None:
     rows, beside = _rows(text), _rows(other)
-    if not rows or len(rows) > MOST_ROWS or any(not 0 < len(row) <= MOST_CELLS for row in rows):
+    if (
+        not rows
+        or len(rows) > MOST_ROWS
+        or any(not 0 < len(row) <= MOST_CELLS for row in rows)
+    ):
         return None
     changed = _changed(rows, beside) if beside else [[False] * len(row) for row in rows]
     marked = [
-        [(shorten(f"{value:g}", 9), mark) for value, mark in zip(row, marks, strict=True)]
+        [
+            (shorten(f"{value:g}", 9), mark)
+            for value, mark in zip(row, marks, strict=True)
+        ]
         for row, marks in zip(rows, changed, strict=True)
     ]
     return Cells(marked, text)
@@ -125,7 +144,10 @@ def _cells(text: str, other: str) -> Cells | None:
 def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bool]]:
     """Which numbers others do not have: at their place, or where there are more of them, wherever they stand."""
     if [len(row) for row in beside] == [len(row) for row in rows]:
-        return [[x != y for x, y in zip(row, line, strict=True)] for row, line in zip(rows, beside, strict=True)]
+        return [
+            [x != y for x, y in zip(row, line, strict=True)]
+            for row, line in zip(rows, beside, strict=True)
+        ]
     if len(rows) == len(beside) == 1:
         return [_added(rows[0], beside[0])]
     added = _added([tuple(row) for row in rows], [tuple(row) for row in beside])
@@ -145,6 +167,16 @@ def _rows(text: str) -> list[list[float]]:
         value = json_of(re.sub(r"(?<=\d)\.(?=[^\d]|$)", ".0", " ".join(text.split())))
     except ValueError:
         return []
-    rows = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
+    rows = (
+        value
+        if isinstance(value, list) and value and isinstance(value[0], list)
+        else [value]
+    )
     rows = [row if isinstance(row, list) else [row] for row in rows]
-    return rows if all(isinstance(n, int | float) and abs(n) < 1e300 for row in rows for n in row) else []
+    return (
+        rows
+        if all(
+            isinstance(n, int | float) and abs(n) < 1e300 for row in rows for n in row
+        )
+        else []
+    )

@@ -60,7 +60,11 @@ def printed_markdown(text: str) -> str:
 
 def bar(done: int, of: int) -> str:
     """Return how far a check is."""
-    text = f"{done:,} of {of:,} calls; an interrupt keeps what there is" if done else "checking"
+    text = (
+        f"{done:,} of {of:,} calls; an interrupt keeps what there is"
+        if done
+        else "checking"
+    )
     return f'<progress max="{of}" value="{min(done, of)}"></progress> {text}'
 
 
@@ -72,19 +76,37 @@ def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
         _, axes = pyplot.subplots(figsize=(6, 1.4), layout="constrained")
     interval, claim = interval_of(result), result.claim
     shade = COLOURS[interval.role if interval else "soft"]
-    axes.set(xlim=(-4, WIDTH + 4), ylim=(-1, 1), yticks=[], xticks=[place(ratio) for ratio in TICKS.values()])
+    axes.set(
+        xlim=(-4, WIDTH + 4),
+        ylim=(-1, 1),
+        yticks=[],
+        xticks=[place(ratio) for ratio in TICKS.values()],
+    )
     axes.set_xticklabels(list(TICKS))
     axes.axvline(place(1.0), color=COLOURS["ink"], linewidth=1.5)
     if interval is not None:
         style = (0, (1, 2)) if interval.open else "solid"
         axes.plot(
-            [interval.start, interval.end], [0, 0], color=shade, linewidth=2 if interval.open else 6, linestyle=style
+            [interval.start, interval.end],
+            [0, 0],
+            color=shade,
+            linewidth=2 if interval.open else 6,
+            linestyle=style,
         )
         axes.plot([interval.mark], [0], "o", color=shade, markersize=9)
         if interval.detectable is not None:
-            axes.plot([interval.detectable], [0], "|", color=shade, markersize=16, markeredgewidth=2)
+            axes.plot(
+                [interval.detectable],
+                [0],
+                "|",
+                color=shade,
+                markersize=16,
+                markeredgewidth=2,
+            )
     text = f"{result.verdict}: {interval.text if interval else 'no bounds'}, claimed {claim.text if claim else MISSING}"
-    axes.set_title(printable(text), color=shade, fontsize=10, loc="left", parse_math=False)
+    axes.set_title(
+        printable(text), color=shade, fontsize=10, loc="left", parse_math=False
+    )
     return axes
 
 
@@ -113,7 +135,12 @@ def plot_levels(
     style = {"drawstyle": "steps-post"} if stepwise else {"marker": "o"}
     axes.plot(across, up, color=COLOURS["ink"], **style)  # type: ignore[arg-type]
     if claim is not None and (claimed := level(claim)) is not None:
-        axes.axhline(claimed, color=COLOURS["soft"], linestyle="--", label=f"claimed: {printable(claim.text)}")
+        axes.axhline(
+            claimed,
+            color=COLOURS["soft"],
+            linestyle="--",
+            label=f"claimed: {printable(claim.text)}",
+        )
         axes.legend(frameon=False, loc="lower right")
     axes.set(xlabel=label, ylabel=f"{symbol(claim)} at least", ylim=(0, None))
     return axes

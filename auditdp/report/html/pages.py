@@ -30,7 +30,13 @@ from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report import numbers
 from auditdp.report.facts import PAIRS_SHOWN, plain
 from auditdp.report.guesses import CLEAN_RUN, MEANINGS
-from auditdp.report.html.cards import AuditView, EvidenceView, audit_view, evidence_views, file_name
+from auditdp.report.html.cards import (
+    AuditView,
+    EvidenceView,
+    audit_view,
+    evidence_views,
+    file_name,
+)
 from auditdp.report.html.plots import TICKS, place
 from auditdp.report.ledger import ledger, repairs_of
 from auditdp.report.numbers import bound, number
@@ -68,7 +74,9 @@ def report(record: RunRecord) -> str:
     return _index(record, views, None, data=record.to_json(), at="", evidence=_Drawn())
 
 
-def pages(record: RunRecord, *, index: str, folder: str, previous: RunRecord | None = None) -> dict[str, str]:
+def pages(
+    record: RunRecord, *, index: str, folder: str, previous: RunRecord | None = None
+) -> dict[str, str]:
     """Return the report as files: the index, and in a folder a page for each audit, their style sheet, and the record.
 
     Args:
@@ -81,7 +89,11 @@ def pages(record: RunRecord, *, index: str, folder: str, previous: RunRecord | N
         The text of every file, by its path relative to the folder of the index.
     """
     views = _views(record, lambda result: f"{folder}/{file_name(result.id)}.html")
-    made = {f"{folder}/{STYLE}": files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")}
+    made = {
+        f"{folder}/{STYLE}": files("auditdp.report.html")
+        .joinpath("report.css")
+        .read_text(encoding="utf-8")
+    }
     names = [f"{file_name(view.result.id)}.html" for view in views]
     template, evidence = environment().get_template("audit.html.j2"), _Drawn()
     for k, view in enumerate(views):
@@ -96,7 +108,9 @@ def pages(record: RunRecord, *, index: str, folder: str, previous: RunRecord | N
         )
     made[at := f"{folder}/{DATA}"] = record.to_json(indent=None)
     # The index last: while it is the old one, all its pages are there.
-    return made | {index: _index(record, views, previous, data=made[at], at=at, evidence=evidence)}
+    return made | {
+        index: _index(record, views, previous, data=made[at], at=at, evidence=evidence)
+    }
 
 
 def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[AuditView]:
@@ -118,10 +132,19 @@ class _Drawn:
 
 
 def _index(
-    record: RunRecord, views: Sequence[AuditView], previous: RunRecord | None, *, data: str, at: str, evidence: _Drawn
+    record: RunRecord,
+    views: Sequence[AuditView],
+    previous: RunRecord | None,
+    *,
+    data: str,
+    at: str,
+    evidence: _Drawn,
 ) -> str:
     """Return the index; ``data`` is the record as the file at a place beside the pages has it, or a JSON report of it."""
-    groups = {key: [view for view in views if view.standing is key] for key in by_standing(record)}
+    groups = {
+        key: [view for view in views if view.standing is key]
+        for key in by_standing(record)
+    }
     by_id = {view.result.id: view for view in views}
     known = by_paper([view.result for view in views if view.standing in AS_DECLARED])
     return (
@@ -138,11 +161,18 @@ def _index(
             ledger=ledger(record),
             by_id=by_id,
             addresses={name: view.address for name, view in by_id.items()},
-            declared={paper: [by_id[result.id] for result in results] for paper, results in known.items()},
+            declared={
+                paper: [by_id[result.id] for result in results]
+                for paper, results in known.items()
+            },
             claims=audited_claims(record),
             mutated=any(result.mutation is not None for result in record.results),
-            shares=Counter((entry.purpose, entry.alpha) for entry in record.alpha_ledger),
-            total_alpha=numbers.bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True),
+            shares=Counter(
+                (entry.purpose, entry.alpha) for entry in record.alpha_ledger
+            ),
+            total_alpha=numbers.bound(
+                math.fsum(entry.alpha for entry in record.alpha_ledger), up=True
+            ),
             slowest=slowest(record),
             previous=previous is not None,
             previous_started=_moment(previous.started) if previous else "",
@@ -176,7 +206,9 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value), keep="\n"),
+        finalize=lambda value: (
+            value if isinstance(value, Markup) else printable(str(value), keep="\n")
+        ),
     )
     made.filters |= {
         "bounds": numbers.bounds,
@@ -220,26 +252,40 @@ def _moment(text: str) -> str:
 
 def _paragraphs(text: str) -> list[Markup]:
     """The paragraphs of a docstring; see ``coded``."""
-    return [coded(" ".join(paragraph.split())) for paragraph in text.strip().split("\n\n") if paragraph.strip()]
+    return [
+        coded(" ".join(paragraph.split()))
+        for paragraph in text.strip().split("\n\n")
+        if paragraph.strip()
+    ]
 
 
 def coded(text: str) -> Markup:
     """Return a text, escaped, with what stands between single or double backticks as code."""
-    return Markup(re.sub(r"(``?)([^`]+)\1", r"<code>\2</code>", str(escape(printable(text, keep="\n")))))
+    return Markup(
+        re.sub(
+            r"(``?)([^`]+)\1",
+            r"<code>\2</code>",
+            str(escape(printable(text, keep="\n"))),
+        )
+    )
 
 
 def _breakable(audit_id: str) -> Markup:
     """An audit id that may be broken after its separators, where a column is narrow."""
     written = escape(printable(audit_id))
     for separator in ("/", "::", "["):
-        written = Markup(written.replace(Markup(separator), Markup(f"{separator}<wbr>")))
+        written = Markup(
+            written.replace(Markup(separator), Markup(f"{separator}<wbr>"))
+        )
     return written
 
 
 NO_PAPER = "Claims of no named paper"
 
 _NAME = r"[A-Z][\w’'\-]+"
-_PAPER = re.compile(rf"({_NAME}(?:(?:, | & | and ){_NAME})*(?: et al\.?)?) \(?((?:19|20)\d\d)\b")
+_PAPER = re.compile(
+    rf"({_NAME}(?:(?:, | & | and ){_NAME})*(?: et al\.?)?) \(?((?:19|20)\d\d)\b"
+)
 
 
 def paper(source: str) -> str:
@@ -256,7 +302,9 @@ def by_paper(results: Sequence[AuditResult]) -> dict[str, list[AuditResult]]:
     """Return the audits of each paper, in the order of the record; those of no paper come last."""
     groups: dict[str, list[AuditResult]] = {}
     for result in results:
-        groups.setdefault(paper(result.claim.source if result.claim else ""), []).append(result)
+        groups.setdefault(
+            paper(result.claim.source if result.claim else ""), []
+        ).append(result)
     rest = groups.pop(NO_PAPER, [])
     return groups | ({NO_PAPER: rest} if rest else {})
 
@@ -280,9 +328,15 @@ def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
     new = {result.id: result for result in record.results}
     missing = set(record.missing)
     found = [
-        Change(name, _verdict_text(old.get(name)), _verdict_text(new.get(name)), _finds(new.get(name)))
+        Change(
+            name,
+            _verdict_text(old.get(name)),
+            _verdict_text(new.get(name)),
+            _finds(new.get(name)),
+        )
         for name in [*new, *(name for name in old if name not in new)]
-        if name not in missing and _verdict_text(old.get(name)) != _verdict_text(new.get(name))
+        if name not in missing
+        and _verdict_text(old.get(name)) != _verdict_text(new.get(name))
     ]
     return sorted(found, key=lambda change: not change.finding)
 
@@ -294,7 +348,9 @@ def asked_otherwise(previous: RunRecord, record: RunRecord) -> Sequence[str]:
         ("budget", previous.arguments.get("budget"), record.arguments.get("budget")),
         ("revision", previous.revision or "unknown", record.revision or "unknown"),
     ]
-    return [f"{name} {then} then, {now} now" for name, then, now in asked if then != now]
+    return [
+        f"{name} {then} then, {now} now" for name, then, now in asked if then != now
+    ]
 
 
 def _verdict_text(result: AuditResult | None) -> str:
@@ -315,7 +371,12 @@ COLUMNS: dict[str, Sequence[Standing]] = {
     "Proved": (Standing.CERTIFIED,),
     "Equivalent": (Standing.EQUIVALENT,),
     "Not refuted": (Standing.NOT_REFUTED,),
-    "Nothing known": (Standing.UNDECIDED, Standing.INCONCLUSIVE, Standing.ERROR, Standing.SKIPPED),
+    "Nothing known": (
+        Standing.UNDECIDED,
+        Standing.INCONCLUSIVE,
+        Standing.ERROR,
+        Standing.SKIPPED,
+    ),
 }
 
 
@@ -335,11 +396,16 @@ class ClaimSummary:
 def summary(record: RunRecord) -> list[ClaimSummary]:
     """Return what became of the claims of each kind, those with most audits first, and a last row for all of them."""
     kinds = Counter(_kind(result) for result in record.results)
-    rows = [_row(kind, [r for r in record.results if _kind(r) == kind]) for kind, _ in kinds.most_common()]
+    rows = [
+        _row(kind, [r for r in record.results if _kind(r) == kind])
+        for kind, _ in kinds.most_common()
+    ]
     return [*rows, _row("all", record.results, len(record.missing))]
 
 
-def _row(claimed: str, results: Sequence[AuditResult], missing: int = 0) -> ClaimSummary:
+def _row(
+    claimed: str, results: Sequence[AuditResult], missing: int = 0
+) -> ClaimSummary:
     found = Counter(standing(result) for result in results)
     counts = [sum(found[each] for each in of) for of in COLUMNS.values()]
     return ClaimSummary(claimed, [*counts[:-1], counts[-1] + missing], _missed(results))
@@ -347,11 +413,26 @@ def _row(claimed: str, results: Sequence[AuditResult], missing: int = 0) -> Clai
 
 def _missed(results: Sequence[AuditResult]) -> str:
     """Say from which loss on clean games would have seen one, where they played."""
-    powers = [result.power or math.inf for result in results if result.verdict is Verdict.NOT_REFUTED]
+    powers = [
+        result.power or math.inf
+        for result in results
+        if result.verdict is Verdict.NOT_REFUTED
+    ]
     known = sorted(power for power in powers if power < math.inf)
-    ends = dict.fromkeys(bound(power, up=True, digits=2) for power in (*known[:1], *known[-1:]))
+    ends = dict.fromkeys(
+        bound(power, up=True, digits=2) for power in (*known[:1], *known[-1:])
+    )
     parts = [f"below {' to '.join(ends)}×"] if known else []
-    return "; ".join([*parts, *([f"any in {len(powers) - len(known):,}"] if len(powers) > len(known) else [])])
+    return "; ".join(
+        [
+            *parts,
+            *(
+                [f"any in {len(powers) - len(known):,}"]
+                if len(powers) > len(known)
+                else []
+            ),
+        ]
+    )
 
 
 def _kind(result: AuditResult) -> str:
@@ -361,4 +442,12 @@ def _kind(result: AuditResult) -> str:
     'not told'
     """
     words = re.findall(r"[A-Z]+[a-z]*", result.claim.kind) if result.claim else []
-    return " ".join([*words[:1], *(word if word.isupper() else word.lower() for word in words[1:])]) or "not told"
+    return (
+        " ".join(
+            [
+                *words[:1],
+                *(word if word.isupper() else word.lower() for word in words[1:]),
+            ]
+        )
+        or "not told"
+    )

@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.generators import UNWATCHED, WatchedGenerator, WatchedState, watched_draw
+from auditdp.tracing.generators import (
+    UNWATCHED,
+    WatchedGenerator,
+    WatchedState,
+    watched_draw,
+)
 from auditdp.tracing.mixed_values import gathered
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.patches import Patches
@@ -28,15 +33,25 @@ def watch(patches: Patches, active: Active) -> None:
     # what libraries draw from that are given no generator
     patches.attribute(module.mtrand, "_rand", WatchedState(module.mtrand._rand, active))
     patches.attribute(module, "default_rng", _default_rng(module.default_rng, active))
-    patches.attribute(module, "RandomState", _class(np.random.RandomState, WatchedState, active))
-    patches.attribute(module, "Generator", _class(np.random.Generator, WatchedGenerator, active))
+    patches.attribute(
+        module, "RandomState", _class(np.random.RandomState, WatchedState, active)
+    )
+    patches.attribute(
+        module, "Generator", _class(np.random.Generator, WatchedGenerator, active)
+    )
     seed_all = module.seed
-    patches.attribute(module, "seed", in_run(seed_all, active, lambda run, seed=None: seed_all(seeded(run, seed)[0])))
+    patches.attribute(
+        module,
+        "seed",
+        in_run(seed_all, active, lambda run, seed=None: seed_all(seeded(run, seed)[0])),
+    )
     for name in ("array", "asarray"):
         patches.attribute(np, name, _array(getattr(np, name), active))
 
 
-def _function(name: str, function: Callable[..., Any], active: Active) -> Callable[..., Any]:
+def _function(
+    name: str, function: Callable[..., Any], active: Active
+) -> Callable[..., Any]:
     def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
         return watched_draw(run, name, function, arguments, keywords)
 
@@ -53,7 +68,12 @@ def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
         if alone and type(first) is list and Noise in map(type, first):
             found = gathered(first, array)
             return array(first) if found is None else found
-        if type(first) is Noise and alone and isinstance(first.value, np.ndarray) and first.settled is None:
+        if (
+            type(first) is Noise
+            and alone
+            and isinstance(first.value, np.ndarray)
+            and first.settled is None
+        ):
             return first
         return array(*arguments, **keywords)
 
@@ -63,9 +83,15 @@ def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
 def seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
     """Return a seed as an ordinary one, and what generators share that have the same; None where it has no seed."""
     seed = seed.settle("seeds a generator") if isinstance(seed, Noise) else seed
-    if seed is None or isinstance(seed, np.random.BitGenerator | np.random.Generator | np.random.RandomState):
+    if seed is None or isinstance(
+        seed, np.random.BitGenerator | np.random.Generator | np.random.RandomState
+    ):
         return seed, None
-    key = str(seed.state) if isinstance(seed, np.random.SeedSequence) else repr(np.asarray(seed).tolist())
+    key = (
+        str(seed.state)
+        if isinstance(seed, np.random.SeedSequence)
+        else repr(np.asarray(seed).tolist())
+    )
     run.seed(here(), key)
     return seed, key
 
@@ -76,7 +102,11 @@ def _default_rng(default_rng: Callable[..., Any], active: Active) -> Callable[..
             return default_rng(seed)
         seed, key = seeded(run, seed)
         made = default_rng(seed)
-        return WatchedGenerator(made, active, key) if isinstance(made, np.random.Generator) else made
+        return (
+            WatchedGenerator(made, active, key)
+            if isinstance(made, np.random.Generator)
+            else made
+        )
 
     return in_run(default_rng, active, make)
 

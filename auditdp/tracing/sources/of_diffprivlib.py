@@ -13,14 +13,23 @@ from auditdp.tracing.draws import CHOICE, COIN
 from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.sites import here
-from auditdp.tracing.sources.primitives import Library, apart, declared, of_groups, unlike
+from auditdp.tracing.sources.primitives import (
+    Library,
+    apart,
+    declared,
+    of_groups,
+    unlike,
+)
 from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 Law = tuple[NoiseLaw, Any]
 
 
 def _laplace(mechanism: Any, value: Any) -> Law:
-    return NoiseLaw("Laplace", mechanism.sensitivity / (mechanism.epsilon - math.log1p(-mechanism.delta))), value
+    return NoiseLaw(
+        "Laplace",
+        mechanism.sensitivity / (mechanism.epsilon - math.log1p(-mechanism.delta)),
+    ), value
 
 
 def _uniform(mechanism: Any, value: Any) -> Law:
@@ -32,11 +41,15 @@ def _numeric(mechanism: Any, value: Any) -> Law:
     """Noise that is drawn by rejection, snapped or in steps."""
     epsilon, delta = mechanism.epsilon, mechanism.delta
     says = (epsilon, delta, mechanism.sensitivity)
-    return declared(_name(mechanism), apart(mechanism.sensitivity), of_groups(epsilon, delta), *says), value
+    return declared(
+        _name(mechanism), apart(mechanism.sensitivity), of_groups(epsilon, delta), *says
+    ), value
 
 
 def _categorical(mechanism: Any, value: Any) -> Law:
-    return declared(_name(mechanism), unlike, of_groups(mechanism.epsilon), mechanism.epsilon), value
+    return declared(
+        _name(mechanism), unlike, of_groups(mechanism.epsilon), mechanism.epsilon
+    ), value
 
 
 def _permute_and_flip(mechanism: Any, value: Any = None) -> Law:
@@ -47,7 +60,10 @@ def _permute_and_flip(mechanism: Any, value: Any = None) -> Law:
     def distance(first: Any, second: Any) -> float:
         if len(first) != len(second):
             return math.inf
-        return max((apart(sensitivity)(a, b) for a, b in zip(first, second, strict=True)), default=0.0)
+        return max(
+            (apart(sensitivity)(a, b) for a, b in zip(first, second, strict=True)),
+            default=0.0,
+        )
 
     law = declared(_name(mechanism), distance, of_groups(epsilon), epsilon, sensitivity)
     return law, list(mechanism.utility)
@@ -65,7 +81,10 @@ LIBRARY = Library(
         "mechanisms.laplace.Laplace.randomise": _laplace,
         "mechanisms.laplace.LaplaceBoundedDomain.randomise": _numeric,
         "mechanisms.laplace.LaplaceBoundedNoise.randomise": _numeric,
-        "mechanisms.gaussian.Gaussian.randomise": lambda self, v: (NoiseLaw("Gaussian", float(self._scale)), v),
+        "mechanisms.gaussian.Gaussian.randomise": lambda self, v: (
+            NoiseLaw("Gaussian", float(self._scale)),
+            v,
+        ),
         "mechanisms.gaussian.GaussianDiscrete.randomise": lambda self, v: (
             NoiseLaw("discrete Gaussian", 1.0, float(self._scale)),
             v,
@@ -87,7 +106,10 @@ def watch(patches: Patches, active: Active) -> None:
     """Replace ``randomise``."""
     LIBRARY.watch(patches, active)
     mechanisms = sys.modules["diffprivlib.mechanisms"]
-    for kind, wrapped in ((mechanisms.Exponential, _exponential), (mechanisms.Binary, _binary)):
+    for kind, wrapped in (
+        (mechanisms.Exponential, _exponential),
+        (mechanisms.Binary, _binary),
+    ):
         patches.attribute(kind, "randomise", wrapped(kind.randomise, active))
 
 
@@ -101,7 +123,9 @@ def _exponential(randomise: Callable[..., Any], active: Active) -> Callable[...,
         law = NoiseLaw("choice")
         place = run.draw("randomise", lambda: names.index(result), law, site).value
         texts = tuple(map(repr, names))
-        chosen = run.release(CHOICE, law, np.maximum(table, 0), place, site, names=texts, why=LIBRARY.why)
+        chosen = run.release(
+            CHOICE, law, np.maximum(table, 0), place, site, names=texts, why=LIBRARY.why
+        )
         return names[min(chosen, len(names) - 1)]
 
     return in_run(randomise, active, choose)
@@ -112,10 +136,16 @@ def _binary(randomise: Callable[..., Any], active: Active) -> Callable[..., Any]
 
     def respond(run: WatchedRun, mechanism: Any, value: Any) -> Any:
         result, site = run.unwatched(randomise, mechanism, value)(), here()
-        kept = (math.exp(mechanism.epsilon) + mechanism.delta) / (math.exp(mechanism.epsilon) + 1)
+        kept = (math.exp(mechanism.epsilon) + mechanism.delta) / (
+            math.exp(mechanism.epsilon) + 1
+        )
         chance = kept if value == mechanism.value1 else 1 - kept
-        draw = run.draw("randomise", lambda: result == mechanism.value1, NoiseLaw("coin"), site)
-        is_one = run.release(COIN, NoiseLaw("coin"), chance, draw.value, site, why=LIBRARY.why)
+        draw = run.draw(
+            "randomise", lambda: result == mechanism.value1, NoiseLaw("coin"), site
+        )
+        is_one = run.release(
+            COIN, NoiseLaw("coin"), chance, draw.value, site, why=LIBRARY.why
+        )
         return mechanism.value1 if is_one else mechanism.value0
 
     return in_run(randomise, active, respond)

@@ -27,9 +27,38 @@ FAMILIES = {"normal": "Gaussian", "laplace": "Laplace", "gumbel": "Gumbel"}
 FAMILIES |= {name: name for name in ("logistic", "exponential", "uniform")}
 """By the name of a sampler."""
 OTHERS = (
-    *("ball", "beta", "binomial", "categorical", "cauchy", "chisquare", "choice", "dirichlet", "double_sided_maxwell"),
-    *("f", "gamma", "generalized_normal", "geometric", "loggamma", "lognormal", "maxwell", "multivariate_normal"),
-    *("orthogonal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "t", "triangular"),
+    *(
+        "ball",
+        "beta",
+        "binomial",
+        "categorical",
+        "cauchy",
+        "chisquare",
+        "choice",
+        "dirichlet",
+        "double_sided_maxwell",
+    ),
+    *(
+        "f",
+        "gamma",
+        "generalized_normal",
+        "geometric",
+        "loggamma",
+        "lognormal",
+        "maxwell",
+        "multivariate_normal",
+    ),
+    *(
+        "orthogonal",
+        "pareto",
+        "permutation",
+        "poisson",
+        "rademacher",
+        "randint",
+        "rayleigh",
+        "t",
+        "triangular",
+    ),
     *("truncated_normal", "wald", "weibull_min"),
 )
 """Samplers that are not followed."""
@@ -43,11 +72,17 @@ def watch(patches: Patches, active: Active) -> None:
         if (function := getattr(jax.random, name, None)) is not None:
             patches.attribute(jax.random, name, _sampler(name, function, active))
     for name, function in list(vars(jax.numpy).items()):
-        if callable(function) and not name.startswith("_") and not isinstance(function, type):
+        if (
+            callable(function)
+            and not name.startswith("_")
+            and not isinstance(function, type)
+        ):
             patches.attribute(jax.numpy, name, _computing(name, function))
 
 
-def _sampler(name: str, function: Callable[..., Any], active: Active) -> Callable[..., Any]:
+def _sampler(
+    name: str, function: Callable[..., Any], active: Active
+) -> Callable[..., Any]:
     signature, jax = inspect.signature(function), sys.modules["jax"]
 
     def compiled(*arguments: Any, **keywords: Any) -> Any:
@@ -55,11 +90,18 @@ def _sampler(name: str, function: Callable[..., Any], active: Active) -> Callabl
             return function(*arguments, **keywords)
 
     def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
-        if any(isinstance(value, jax.core.Tracer) for value in (*arguments, *keywords.values())):
+        if any(
+            isinstance(value, jax.core.Tracer)
+            for value in (*arguments, *keywords.values())
+        ):
             return function(*arguments, **keywords)
         given = signature.bind(*arguments, **keywords)
         given.apply_defaults()
-        of, perform, site = given.arguments, run.unwatched(compiled, *arguments, **keywords), here()
+        of, perform, site = (
+            given.arguments,
+            run.unwatched(compiled, *arguments, **keywords),
+            here(),
+        )
         if name in OTHERS:
             made = run.draw(name, perform, NoiseLaw(name), site)
             return run.release(ALONE, made.law, None, made.value, site, why="is drawn")
@@ -67,12 +109,21 @@ def _sampler(name: str, function: Callable[..., Any], active: Active) -> Callabl
             made = run.draw(name, perform, NoiseLaw("coin"), site)
             chances = np.broadcast_to(number(of["p"]), np.shape(made.value))
             return run.release(COIN, NoiseLaw("coin"), chances, made.value, site)
-        low, high = (number(of.get(name, default)) for name, default in (("minval", 0.0), ("maxval", 1.0)))
+        low, high = (
+            number(of.get(name, default))
+            for name, default in (("minval", 0.0), ("maxval", 1.0))
+        )
         law = NoiseLaw(FAMILIES[name], high - low)
         key = (
-            jax.random.key_data(of["key"]) if jax.numpy.issubdtype(of["key"].dtype, jax.dtypes.prng_key) else of["key"]
+            jax.random.key_data(of["key"])
+            if jax.numpy.issubdtype(of["key"].dtype, jax.dtypes.prng_key)
+            else of["key"]
         )
-        origin = (np.asarray(key).tobytes(), name, tuple(np.shape(of["shape"])) and tuple(of["shape"]))
+        origin = (
+            np.asarray(key).tobytes(),
+            name,
+            tuple(np.shape(of["shape"])) and tuple(of["shape"]),
+        )
         made = run.draw(name, perform, law, site, location=low, origin=origin)
         return noise_of(run, made, low if np.any(low) else None)
 

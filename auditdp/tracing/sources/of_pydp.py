@@ -34,7 +34,9 @@ LIBRARY = Library(
             v,
         ),
         "algorithms._algorithm.MetaAlgorithm.quick_result": _of_rows,
-        "algorithms._algorithm.MetaAlgorithm.result": lambda self, *_: _of_rows(self, vars(self).get(ENTRIES, [])),
+        "algorithms._algorithm.MetaAlgorithm.result": lambda self, *_: _of_rows(
+            self, vars(self).get(ENTRIES, [])
+        ),
     },
 )
 
@@ -43,11 +45,15 @@ def watch(patches: Patches, active: Active) -> None:
     """Replace what adds noise, and keep what algorithms are given one after the other."""
     LIBRARY.watch(patches, active)
     kind = sys.modules["pydp.algorithms._algorithm"].MetaAlgorithm
-    patches.attribute(kind, "add_entry", _kept(kind.add_entry, lambda entry: [entry], active))
+    patches.attribute(
+        kind, "add_entry", _kept(kind.add_entry, lambda entry: [entry], active)
+    )
     patches.attribute(kind, "add_entries", _kept(kind.add_entries, list, active))
 
 
-def _kept(add: Callable[..., Any], rows_of: Callable[[Any], list[Any]], active: Active) -> Callable[..., Any]:
+def _kept(
+    add: Callable[..., Any], rows_of: Callable[[Any], list[Any]], active: Active
+) -> Callable[..., Any]:
     def added(run: WatchedRun, algorithm: Any, entries: Any) -> Any:
         vars(algorithm).setdefault(ENTRIES, []).extend(rows_of(entries))
         return add(algorithm, entries)

@@ -46,7 +46,11 @@ class Library:
         """Why its primitives are opaque; empty where they are known."""
         version = importlib.metadata.version(self.package)
         known = any(f"{version}.".startswith(f"{each}.") for each in self.versions)
-        return "" if known else f"is of {self.package} {version}, and known are {', '.join(self.versions)}"
+        return (
+            ""
+            if known
+            else f"is of {self.package} {version}, and known are {', '.join(self.versions)}"
+        )
 
     def watch(self, patches: Patches, active: Active) -> None:
         """Replace its primitives, as far as the code has imported them."""
@@ -56,18 +60,29 @@ class Library:
             for part in parents:
                 owner = getattr(owner, part, None)
             if hasattr(owner, name):
-                patches.attribute(owner, name, _released(path, getattr(owner, name), read, self.why, active))
+                patches.attribute(
+                    owner,
+                    name,
+                    _released(path, getattr(owner, name), read, self.why, active),
+                )
 
 
-def _released(path: str, function: Callable[..., Any], read: Read, why: str, active: Active) -> Callable[..., Any]:
+def _released(
+    path: str, function: Callable[..., Any], read: Read, why: str, active: Active
+) -> Callable[..., Any]:
     def call(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
-        arguments = tuple(a.settle("is given to a library") if isinstance(a, Noise) else a for a in arguments)
+        arguments = tuple(
+            a.settle("is given to a library") if isinstance(a, Noise) else a
+            for a in arguments
+        )
         result, site = run.unwatched(function, *arguments, **keywords)(), here()
         law, value = read(*arguments, **keywords)
         value = number(value) if law.declared is None else value
         draw = run.draw(path, lambda: result, law, site, location=value)
         terms = (Term(draw, places_of(result)),) if law.declared is None else ()
-        if isinstance(result, float | int):  # whose type may be that of the noise: as recorded
+        if isinstance(
+            result, float | int
+        ):  # whose type may be that of the noise: as recorded
             made = run.release(NOISY, law, value, result, site, terms, why=why)
             last = run.traced.releases[-1]
             if run.record is None or last.recorded is None or last.number in run.forced:
@@ -75,13 +90,18 @@ def _released(path: str, function: Callable[..., Any], read: Read, why: str, act
             return run.record.releases[last.recorded].result
         if not isinstance(result, list):
             return run.release(NOISY, law, value, result, site, terms, why=why)
-        return run.release(NOISY, law, value, np.asarray(result), site, terms, why=why).tolist()
+        return run.release(
+            NOISY, law, value, np.asarray(result), site, terms, why=why
+        ).tolist()
 
     return functools.wraps(function)(in_run(function, active, call))
 
 
 def declared(
-    name: str, distance: Callable[[Any, Any], float], loss: Callable[[float], Loss | None], *says: Any
+    name: str,
+    distance: Callable[[Any, Any], float],
+    loss: Callable[[float], Loss | None],
+    *says: Any,
 ) -> NoiseLaw:
     """Return the law of a primitive that draws where it cannot be seen.
 
@@ -118,14 +138,22 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
         if one.shape != two.shape:
             return math.inf
         moved = float(np.abs(one - two).sum())
-        return 0.0 if moved == 0 else math.inf if math.isnan(moved) or not unit else moved / unit
+        return (
+            0.0
+            if moved == 0
+            else math.inf
+            if math.isnan(moved) or not unit
+            else moved / unit
+        )
 
     return distance
 
 
 def rows_apart(first: Any, second: Any) -> float:
     """Return how many rows are in one collection and not in the other, in both directions together."""
-    one, two = (Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second))
+    one, two = (
+        Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second)
+    )
     return float((one - two).total() + (two - one).total())
 
 

@@ -42,7 +42,10 @@ FUNCTIONS: dict[str, Parameters] = {
     "randn_like": lambda *_, **__: (NoiseLaw("Gaussian"), 0.0),
     "rand": lambda *_, **__: (NoiseLaw("uniform"), 0.0),
     "rand_like": lambda *_, **__: (NoiseLaw("uniform"), 0.0),
-    "normal": lambda mean=0.0, std=1.0, *_, **__: (NoiseLaw("Gaussian", number(std)), number(mean)),
+    "normal": lambda mean=0.0, std=1.0, *_, **__: (
+        NoiseLaw("Gaussian", number(std)),
+        number(mean),
+    ),
 }
 """For each function, from its arguments the law of the draw and the location."""
 IN_PLACE: dict[str, Parameters] = {
@@ -56,9 +59,30 @@ DISTRIBUTIONS: dict[str, tuple[str, str, str]] = {
     "Gumbel": ("Gumbel", "loc", "scale"),
 }
 TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
-FOLLOWED = (*ARITHMETIC, *AFFINE, *COMPARISONS, *COPYING, *LAYING, *LINEAR, *GATHERING, "rsub")
+FOLLOWED = (
+    *ARITHMETIC,
+    *AFFINE,
+    *COMPARISONS,
+    *COPYING,
+    *LAYING,
+    *LINEAR,
+    *GATHERING,
+    "rsub",
+)
 """Functions of noise that may be noise again, or a release; any other ends it."""
-VIEWS = (*COPYING, *LAYING, "H", "T", "data", "getitem", "item", "mH", "mT", "numpy", "tolist")
+VIEWS = (
+    *COPYING,
+    *LAYING,
+    "H",
+    "T",
+    "data",
+    "getitem",
+    "item",
+    "mH",
+    "mT",
+    "numpy",
+    "tolist",
+)
 """What looks at the memory of a tensor, or copies entries of it."""
 TRANSFORMS = ("grad", "grad_and_value", "jacrev", "vmap")
 TEMPORARY = 2
@@ -69,26 +93,40 @@ def watch(patches: Patches, active: Active) -> None:
     """Replace what draws."""
     torch = sys.modules["torch"]
     with torch.device("cpu"):
-        torch.empty(0)  # torch looks up once, here at the latest, which functions heed a default device
+        torch.empty(
+            0
+        )  # torch looks up once, here at the latest, which functions heed a default device
     mode = _filled_tensors(active)
     patches.around.append(lambda: mode)
     for name, parameters in FUNCTIONS.items():
-        patches.attribute(torch, name, _function(name, getattr(torch, name), parameters, active))
+        patches.attribute(
+            torch, name, _function(name, getattr(torch, name), parameters, active)
+        )
     patches.attribute(torch, "randperm", _public("permutation", torch.randperm, active))
-    patches.attribute(torch, "randint", _public("choice of items", torch.randint, active))
+    patches.attribute(
+        torch, "randint", _public("choice of items", torch.randint, active)
+    )
     patches.attribute(torch, "bernoulli", _bernoulli(torch.bernoulli, active))
     for name in ("tensor", "as_tensor", "from_numpy"):
         patches.attribute(torch, name, _converted(getattr(torch, name)))
     for name in TRANSFORMS:
         patches.attribute(torch.func, name, _transformed(getattr(torch.func, name)))
-    patches.attribute(torch.nn.Parameter, "__new__", _parameter(torch.nn.Parameter.__new__))
+    patches.attribute(
+        torch.nn.Parameter, "__new__", _parameter(torch.nn.Parameter.__new__)
+    )
     for name, parameters in IN_PLACE.items():
-        patches.attribute(torch.Tensor, name, _in_place(name, getattr(torch.Tensor, name), parameters, active))
+        patches.attribute(
+            torch.Tensor,
+            name,
+            _in_place(name, getattr(torch.Tensor, name), parameters, active),
+        )
     if (distributions := sys.modules.get("torch.distributions")) is not None:
         for name in (*DISTRIBUTIONS, *TABLES):
             for method in ("sample", "rsample"):
                 if hasattr(getattr(distributions, name), method):
-                    _distribution(patches, getattr(distributions, name), name, method, active)
+                    _distribution(
+                        patches, getattr(distributions, name), name, method, active
+                    )
 
 
 def _filled_tensors(active: Active) -> Any:
@@ -96,19 +134,34 @@ def _filled_tensors(active: Active) -> Any:
     overrides = sys.modules["torch.overrides"]
 
     class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
-        def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        def __torch_function__(
+            self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
+        ) -> Any:
             run, keywords = active(), keywords or {}
             if run is None:
                 return function(*arguments, **keywords)
-            (name, in_place), attribute = named(function), getattr(getattr(function, "__self__", None), "__name__", "")
+            (name, in_place), attribute = (
+                named(function),
+                getattr(getattr(function, "__self__", None), "__name__", ""),
+            )
             written = type(arguments[-1]) is Noise if arguments else False
-            if written and name == "set" and (attribute == "grad" or not arguments[0].requires_grad):
-                return function(arguments[0], fill(run, arguments[1].value, arguments[1]))
+            if (
+                written
+                and name == "set"
+                and (attribute == "grad" or not arguments[0].requires_grad)
+            ):
+                return function(
+                    arguments[0], fill(run, arguments[1].value, arguments[1])
+                )
             if name == "set" and written:
                 return torch_function(function, arguments, keywords)
-            if (name in DESCRIBING and not in_place) or (name == "get" and attribute in DESCRIBING):
+            if (name in DESCRIBING and not in_place) or (
+                name == "get" and attribute in DESCRIBING
+            ):
                 return function(*arguments, **keywords)
-            if name in OVERWRITING and (written or not run.filled.keys().isdisjoint(map(memory, arguments))):
+            if name in OVERWRITING and (
+                written or not run.filled.keys().isdisjoint(map(memory, arguments))
+            ):
                 return _overwritten(run, function, name, arguments, keywords)
             if not run.filled:
                 return function(*arguments, **keywords)
@@ -117,14 +170,26 @@ def _filled_tensors(active: Active) -> Any:
                 return function(*arguments, **keywords)
             if (of_each := each_of(name, in_place, arguments, keywords)) is not None:
                 apply, each, options = of_each
-                return [self.__torch_function__(apply, types, one, options) for one in each]
-            if (type(found[0]) is Noise and name in VIEWS) or (name == "get" and attribute in VIEWS):
+                return [
+                    self.__torch_function__(apply, types, one, options) for one in each
+                ]
+            if (type(found[0]) is Noise and name in VIEWS) or (
+                name == "get" and attribute in VIEWS
+            ):
                 return _viewed(function, name, found[0], arguments, keywords)
             if name not in FOLLOWED:
-                _end(run, arguments, "" if name == "requires_grad" else f"is used by {name}")  # parameters are public
+                _end(
+                    run,
+                    arguments,
+                    "" if name == "requires_grad" else f"is used by {name}",
+                )  # parameters are public
                 return function(*arguments, **keywords)
             result = torch_function(function, found, keywords)
-            return fill(run, arguments[0], result) if in_place and found[0] is not arguments[0] else result
+            return (
+                fill(run, arguments[0], result)
+                if in_place and found[0] is not arguments[0]
+                else result
+            )
 
     return FilledTensors()
 
@@ -133,31 +198,57 @@ def _noise_in(run: WatchedRun, value: Any) -> Any:
     """Return the noise that a tensor, or each of a list, stands for; else the value."""
     if type(value) in (list, tuple):
         found = [_noise_in(run, item) for item in value]
-        return value if all(new is old for new, old in zip(found, value, strict=True)) else found
+        return (
+            value
+            if all(new is old for new, old in zip(found, value, strict=True))
+            else found
+        )
     noise = noise_in(run, value)
     return value if noise is None else noise
 
 
 def _overwritten(
-    run: WatchedRun, function: Any, name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    run: WatchedRun,
+    function: Any,
+    name: str,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
 ) -> Any:
     """Write into a tensor, and keep what is noise then."""
-    tensor, content = arguments[0], _noise_in(run, arguments[-1]) if name != "zero" else 0.0
+    tensor, content = (
+        arguments[0],
+        _noise_in(run, arguments[-1]) if name != "zero" else 0.0,
+    )
     if type(tensor) is Noise or tensor.requires_grad or keywords:
         return torch_function(function, arguments, keywords)
-    return fill(run, tensor, content, put_at(arguments[1]) if name == "setitem" else None)
+    return fill(
+        run, tensor, content, put_at(arguments[1]) if name == "setitem" else None
+    )
 
 
-def _viewed(function: Any, name: str, noise: Noise, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def _viewed(
+    function: Any,
+    name: str,
+    noise: Noise,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+) -> Any:
     """Return tensors that look at the same memory as they are, and noise where they have their own."""
     if name in ("item", "tolist"):
         return getattr(noise, name)()
     made = function(*arguments, **keywords)
     if name == "numpy":
         return noise.copied(made)
-    if all(memory(part) == memory(arguments[0]) for part in (made if isinstance(made, list | tuple) else (made,))):
+    if all(
+        memory(part) == memory(arguments[0])
+        for part in (made if isinstance(made, list | tuple) else (made,))
+    ):
         return made
-    return noise[arguments[1]] if name == "getitem" else torch_function(function, [noise, *arguments[1:]], keywords)
+    return (
+        noise[arguments[1]]
+        if name == "getitem"
+        else torch_function(function, [noise, *arguments[1:]], keywords)
+    )
 
 
 def _end(run: WatchedRun, values: Any, why: str) -> None:
@@ -169,7 +260,9 @@ def _end(run: WatchedRun, values: Any, why: str) -> None:
             end(run, value, "" if value.requires_grad else why)
 
 
-def _size(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[int, ...]:
+def _size(
+    name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[int, ...]:
     """Return the shape that a function draws."""
     if name.endswith("_like"):
         return tuple(arguments[0].shape)
@@ -177,38 +270,70 @@ def _size(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> t
         mean, std, size = (*arguments, *(None,) * 3)[:3]
         size = keywords.get("size", size)
         given = (keywords.get("mean", mean), keywords.get("std", std))
-        return np.broadcast_shapes(*map(shape_of, given)) if size is None else tuple(size)
+        return (
+            np.broadcast_shapes(*map(shape_of, given)) if size is None else tuple(size)
+        )
     size = keywords.get("size", arguments)
-    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else tuple(size)
+    return (
+        tuple(size[0])
+        if len(size) == 1 and isinstance(size[0], Sequence)
+        else tuple(size)
+    )
 
 
 def _noise(
-    run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any, shape: Any = None
+    run: WatchedRun,
+    name: str,
+    perform: Callable[[], Any],
+    law: NoiseLaw,
+    location: Any,
+    shape: Any = None,
 ) -> Any:
     draw = run.draw(name, perform, law, here(), location=location, shape=shape)
     return noise_of(run, draw, location if any_of(location) else None)
 
 
-def _function(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
+def _function(
+    name: str, function: Callable[..., Any], parameters: Parameters, active: Active
+) -> Callable[..., Any]:
     def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
         if (out := keywords.pop("out", None)) is not None:
             result = draw(run, *arguments, **keywords)
-            return fill(run, out, result) if type(result) is Noise else write(out, result)
+            return (
+                fill(run, out, result) if type(result) is Noise else write(out, result)
+            )
         law, location = parameters(*arguments, **keywords)
         is_parameter = keywords.pop("requires_grad", False)
         shape = _size(name, arguments, keywords)
-        noise = _noise(run, name, run.unwatched(function, *arguments, **keywords), law, location, shape)
+        noise = _noise(
+            run,
+            name,
+            run.unwatched(function, *arguments, **keywords),
+            law,
+            location,
+            shape,
+        )
         return noise.requires_grad_() if is_parameter else noise
 
     return in_run(function, active, draw)
 
 
-def _public(family: str, function: Callable[..., Any], active: Active) -> Callable[..., Any]:
+def _public(
+    family: str, function: Callable[..., Any], active: Active
+) -> Callable[..., Any]:
     """Return a sampler of orders or places that do not depend on the data, as public randomness."""
 
     def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
-        site, count = here(), float(max(number for number in arguments if isinstance(number, int)))
-        made = run.draw(family, run.unwatched(function, *arguments, **keywords), NoiseLaw(family, 1.0, count), site)
+        site, count = (
+            here(),
+            float(max(number for number in arguments if isinstance(number, int))),
+        )
+        made = run.draw(
+            family,
+            run.unwatched(function, *arguments, **keywords),
+            NoiseLaw(family, 1.0, count),
+            site,
+        )
         return run.release(ALONE, NoiseLaw(family, 1.0, count), None, made.value, site)
 
     return in_run(function, active, draw)
@@ -219,13 +344,20 @@ def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., An
         if arguments:
             return function(chances, *arguments, **keywords)
         site = here()
-        made = run.draw("bernoulli", run.unwatched(function, chances, **keywords), NoiseLaw("coin"), site)
+        made = run.draw(
+            "bernoulli",
+            run.unwatched(function, chances, **keywords),
+            NoiseLaw("coin"),
+            site,
+        )
         return run.release(COIN, NoiseLaw("coin"), number(chances), made.value, site)
 
     return in_run(function, active, draw)
 
 
-def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
+def _in_place(
+    name: str, function: Callable[..., Any], parameters: Parameters, active: Active
+) -> Callable[..., Any]:
     def draw(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
         run = active()
         if run is None:
@@ -243,7 +375,9 @@ def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, a
     return draw
 
 
-def _drawn_in(function: Callable[..., Any], tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+def _drawn_in(
+    function: Callable[..., Any], tensor: Any, *arguments: Any, **keywords: Any
+) -> Any:
     """Return what a sampler writes into a tensor, which is left as it was."""
     before = tensor.detach().clone()
     made = function(tensor, *arguments, **keywords).detach().clone()
@@ -272,7 +406,10 @@ def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
         function = transform(*given, **options)
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            return function(*plain(arguments, ""), **dict(zip(keywords, plain([*keywords.values()], ""), strict=True)))
+            return function(
+                *plain(arguments, ""),
+                **dict(zip(keywords, plain([*keywords.values()], ""), strict=True)),
+            )
 
         return call
 
@@ -283,12 +420,19 @@ def _parameter(make: Callable[..., Any]) -> Any:
     """Return what makes a parameter, also of noise: how it is initialised is public."""
 
     def new(kind: Any, data: Any = None, *arguments: Any, **keywords: Any) -> Any:
-        return make(kind, data.settle("") if type(data) is Noise else data, *arguments, **keywords)
+        return make(
+            kind,
+            data.settle("") if type(data) is Noise else data,
+            *arguments,
+            **keywords,
+        )
 
     return staticmethod(new)
 
 
-def _distribution(patches: Patches, kind: Any, name: str, method: str, active: Active) -> None:
+def _distribution(
+    patches: Patches, kind: Any, name: str, method: str, active: Active
+) -> None:
     function = getattr(kind, method)
 
     def draw(run: WatchedRun, self: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -299,6 +443,8 @@ def _distribution(patches: Patches, kind: Any, name: str, method: str, active: A
             return _noise(run, name, perform, law, number(getattr(self, loc)))
         site = here()
         made = run.draw(name, perform, NoiseLaw(TABLES[name]), site)
-        return run.release(TABLES[name], NoiseLaw(TABLES[name]), number(self.probs), made.value, site)
+        return run.release(
+            TABLES[name], NoiseLaw(TABLES[name]), number(self.probs), made.value, site
+        )
 
     patches.attribute(kind, method, in_run(function, active, draw))

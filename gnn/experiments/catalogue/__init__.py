@@ -30,7 +30,11 @@ class Catalogue:
     unavailable: Mapping[str, str]
 
     @classmethod
-    def of(cls, experiments: Iterable[Experiment], unavailable: Mapping[str, str] | None = None) -> Catalogue:
+    def of(
+        cls,
+        experiments: Iterable[Experiment],
+        unavailable: Mapping[str, str] | None = None,
+    ) -> Catalogue:
         """Return the catalogue of these experiments.
 
         Raises:
@@ -39,7 +43,9 @@ class Catalogue:
         found: dict[str, Experiment] = {}
         for experiment in experiments:
             if experiment.name in found:
-                raise ConfigurationError(f"two experiments are called {experiment.name!r}; rename one")
+                raise ConfigurationError(
+                    f"two experiments are called {experiment.name!r}; rename one"
+                )
             found[experiment.name] = experiment
         return cls(found, unavailable or {})
 
@@ -52,11 +58,18 @@ class Catalogue:
         asked = list(names)
         for name in asked:
             if name != "all" and name not in self.experiments:
-                lacking = "".join(f"; {module}: {reason}" for module, reason in self.unavailable.items())
+                lacking = "".join(
+                    f"; {module}: {reason}"
+                    for module, reason in self.unavailable.items()
+                )
                 raise ConfigurationError(
                     f"no experiment {name!r}; {did_you_mean(name, [*self.experiments, 'all'])}{lacking}"
                 )
-        return list(self.experiments.values()) if "all" in asked else [self.experiments[name] for name in asked]
+        return (
+            list(self.experiments.values())
+            if "all" in asked
+            else [self.experiments[name] for name in asked]
+        )
 
 
 @cache

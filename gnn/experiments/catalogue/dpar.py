@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
     from gnn.datasets.splits import Split
 
-FILES = {"Cora-ML": "cora_ml.npz", "CS": "coauthor_cs.npz", "Physics": "coauthor_physics.npz"}
+FILES = {
+    "Cora-ML": "cora_ml.npz",
+    "CS": "coauthor_cs.npz",
+    "Physics": "coauthor_physics.npz",
+}
 DPAR_METHODS = ("DPAR-EM0", "DPAR-EM1", "DPAR-GM")
 EXACT, GAP_EDGE, ONE_HOT = "DPAR", "GAP (edge)", "Features (Algorithm 2)"
 METHODS = (*dpar.METHODS, GAP_EDGE, EXACT)
@@ -53,7 +57,10 @@ AUDITS = {
 }
 PIPELINES = {
     "GAP": ("audits/audit_trainers_graphs.py::gap_node_displaced",),
-    "SAGE": ("audits/audit_trainers_deployed.py::sage_model", "audits/audit_trainers_graphs.py::sage_node_displaced"),
+    "SAGE": (
+        "audits/audit_trainers_deployed.py::sage_model",
+        "audits/audit_trainers_graphs.py::sage_node_displaced",
+    ),
 }
 """Audits of what runs here, with the sampler of neighbours that the certificates of the accounting leave out."""
 DPAR_MODEL = "audits/audit_trainers_deployed.py::dpar_model"
@@ -85,11 +92,19 @@ def parameters_of(setting: Parameters) -> dict[str, Any]:
     if "clip" in setting:
         found["row_clip" if method == "DPAR-GM" else "entry_clip"] = setting["clip"]
     if "pagerank epsilon" in setting:
-        pagerank, training = float(setting["pagerank epsilon"]), float(setting["training epsilon"])
-        found |= {"epsilon": pagerank + training, "share": pagerank / (pagerank + training)}
+        pagerank, training = (
+            float(setting["pagerank epsilon"]),
+            float(setting["training epsilon"]),
+        )
+        found |= {
+            "epsilon": pagerank + training,
+            "share": pagerank / (pagerank + training),
+        }
     else:
         found["epsilon"] = float(setting["epsilon"])
-    if method == ONE_HOT:  # one row is left to DP-APPR, with next to nothing of the budget
+    if (
+        method == ONE_HOT
+    ):  # one row is left to DP-APPR, with next to nothing of the budget
         found |= {"pagerank_rows": 1, "k": 1, "share": 0.001}
     return found | {
         "delta": dpar.DELTAS[str(setting["data"])],
@@ -128,23 +143,46 @@ def accuracy_of(setting: Parameters, seed: int, device: str) -> Metrics:
 
     tests = str(setting.get("test nodes", RANDOM))
     features = str(setting.get("features", COUNTS))
-    data, split, generator = prepared(str(setting["data"]), seed, test=tests, features=features)
-    training, test = part(data, split.training), data if tests == WHOLE else part(data, split.test)
-    common: dict[str, Any] = {"classes": int(data.num_classes), "generator": generator, "device": device}
+    data, split, generator = prepared(
+        str(setting["data"]), seed, test=tests, features=features
+    )
+    training, test = (
+        part(data, split.training),
+        data if tests == WHOLE else part(data, split.test),
+    )
+    common: dict[str, Any] = {
+        "classes": int(data.num_classes),
+        "generator": generator,
+        "device": device,
+    }
     started = time.process_time()
     model: torch.nn.Module
     record: PrivateRecord
     method = str(setting["method"])
     if method in (*DPAR_METHODS, EXACT, ONE_HOT):
-        model, record = fit_dpar(training, DPARParameters(**parameters_of(setting)), **common)
+        model, record = fit_dpar(
+            training, DPARParameters(**parameters_of(setting)), **common
+        )
     else:
-        budget: dict[str, Any] = {"epsilon": float(setting["epsilon"]), "delta": dpar.DELTAS[str(setting["data"])]}
-        size: dict[str, Any] = {"batch": int(setting["baseline batch"]), "epochs": int(setting["baseline epochs"])}
+        budget: dict[str, Any] = {
+            "epsilon": float(setting["epsilon"]),
+            "delta": dpar.DELTAS[str(setting["data"])],
+        }
+        size: dict[str, Any] = {
+            "batch": int(setting["baseline batch"]),
+            "epochs": int(setting["baseline epochs"]),
+        }
         if method == "Features":
-            model, record = fit_features(training, FeaturesParameters(**budget, **size), **common)
+            model, record = fit_features(
+                training, FeaturesParameters(**budget, **size), **common
+            )
         elif method == "SAGE":
             steps = size["epochs"] * math.ceil(len(split.training) / size["batch"])
-            model, record = fit_sage(training, SAGEParameters(**budget, batch=size["batch"], steps=steps), **common)
+            model, record = fit_sage(
+                training,
+                SAGEParameters(**budget, batch=size["batch"], steps=steps),
+                **common,
+            )
         else:
             size["level"] = "edge" if method == GAP_EDGE else "node"
             model, record = fit_gap(training, GAPParameters(**budget, **size), **common)
@@ -156,10 +194,16 @@ def accuracy_of(setting: Parameters, seed: int, device: str) -> Metrics:
         "peak memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
     optional = {
-        "noise": max(record.noise.get(name, 0.0) for name in ("training", "trainings", "network")),
+        "noise": max(
+            record.noise.get(name, 0.0) for name in ("training", "trainings", "network")
+        ),
         "rows of a node": record.counts.get("rows of a node", 0),
     }
-    return found | {name: value for name, value in optional.items() if value and math.isfinite(value)}
+    return found | {
+        name: value
+        for name, value in optional.items()
+        if value and math.isfinite(value)
+    }
 
 
 def guarantee(setting: Parameters) -> Guarantee:
@@ -168,14 +212,18 @@ def guarantee(setting: Parameters) -> Guarantee:
     The published form of DPAR has none that an audit supports.
     """
     if "pagerank epsilon" in setting:
-        epsilon = float(setting["pagerank epsilon"]) + float(setting["training epsilon"])
+        epsilon = float(setting["pagerank epsilon"]) + float(
+            setting["training epsilon"]
+        )
     else:
         epsilon = float(setting["epsilon"])
     if math.isinf(epsilon):
         return Guarantee(None)
     method = str(setting["method"])
     if method in AUDITS:
-        return Guarantee(epsilon, AUDITS[method], supports=epsilon, others=PIPELINES.get(method, ()))
+        return Guarantee(
+            epsilon, AUDITS[method], supports=epsilon, others=PIPELINES.get(method, ())
+        )
     if setting.get(FORM) == REPAIRED:
         return Guarantee(epsilon, DPAR_REPAIRED, supports=epsilon)
     return Guarantee(epsilon, DPAR_PUBLISHED, others=(DPAR_MODEL,))
@@ -195,7 +243,11 @@ def published(setting: Parameters, metric: str) -> Published | None:
 def in_table(setting: Parameters) -> bool:
     """Whether Table 1 has the setting; GAP at edge level is beside it."""
     without_noise = setting["method"] in dpar.NON_PRIVATE_METHODS
-    return without_noise if math.isinf(float(setting["epsilon"])) else setting["method"] != EXACT
+    return (
+        without_noise
+        if math.isinf(float(setting["epsilon"]))
+        else setting["method"] != EXACT
+    )
 
 
 def in_test_nodes(setting: Parameters) -> bool:
@@ -257,7 +309,9 @@ def _figure(
 ) -> Experiment:
     """An experiment with DPAR's three methods on common random draws."""
     names = {factor.name for factor in varied}
-    epsilon = () if names & {"epsilon", "pagerank epsilon"} else (Factor("epsilon", (8.0,)),)
+    epsilon = (
+        () if names & {"epsilon", "pagerank epsilon"} else (Factor("epsilon", (8.0,)),)
+    )
     factors = (
         Factor("data", data, quick=data[:1]),
         Factor("method", DPAR_METHODS, quick=DPAR_METHODS[:1]),
@@ -272,7 +326,15 @@ def _figure(
         source=f"{dpar.SOURCE}, {source}",
         factors=factors,
         common=("method", *names, *([FORM] if repaired else [])),
-        plots=(Plot("accuracy", x=x, lines="method", panels=panels + ((FORM,) if repaired else ()), log_x=log_x),)
+        plots=(
+            Plot(
+                "accuracy",
+                x=x,
+                lines="method",
+                panels=panels + ((FORM,) if repaired else ()),
+                log_x=log_x,
+            ),
+        )
         if x
         else (),
         statements=tuple(each for each in dpar.STATEMENTS if each.source == statement),
@@ -300,7 +362,9 @@ EXPERIMENTS = (
         ),
         keep=in_table,
         common=("epsilon", "method", FORM),
-        repaired=lambda setting: repairable(setting) and not math.isinf(float(setting["epsilon"])),
+        repaired=lambda setting: (
+            repairable(setting) and not math.isinf(float(setting["epsilon"]))
+        ),
         published=published,
         statements=(dpar.STATEMENTS[5],),
         notes=(
@@ -325,7 +389,8 @@ EXPERIMENTS = (
         keep=lambda setting: (
             (setting["baseline batch"], setting["baseline epochs"]) in ((256, 20),)
             if setting["method"] == ONE_HOT
-            else (setting["baseline batch"], setting["baseline epochs"]) in ((60, 200), (256, 20), (1024, 100))
+            else (setting["baseline batch"], setting["baseline epochs"])
+            in ((60, 200), (256, 20), (1024, 100))
         ),
         common=("epsilon", "method", "baseline batch", "baseline epochs"),
         published=published,

@@ -47,7 +47,10 @@ DATA_SETS = {
 AUDITS = {
     "DPRR": ("audits/audit_edges.py::dprr", "audits/audit_edges.py::customised_dprr"),
     "RR": ("audits/audit_edges.py::warner_rr", "audits/audit_edges.py::customised_rr"),
-    "LocalLap": ("audits/audit_edges.py::local_laplace", "audits/audit_edges.py::local_laplace"),
+    "LocalLap": (
+        "audits/audit_edges.py::local_laplace",
+        "audits/audit_edges.py::local_laplace",
+    ),
 }
 """Where everybody is private, and in the customised setting. LocalLap's server reads the same messages in both."""
 NON_PRIVATE = ("NonPriv-Part", "NonPriv-Full")
@@ -73,7 +76,9 @@ def released(parameters: Parameters) -> Any:
 
     allocation = str(parameters.get("allocation", "published"))
     return Release(
-        "NonPriv-Full" if parameters["mechanism"] == USERS else str(parameters["mechanism"]),
+        "NonPriv-Full"
+        if parameters["mechanism"] == USERS
+        else str(parameters["mechanism"]),
         float(parameters["epsilon"]),
         float(parameters["share"]),
         DATA_SETS[str(parameters["data"])].nodes_max,
@@ -97,7 +102,10 @@ def budgets(parameters: Parameters) -> tuple[float, float]:
 
 def repairable(parameters: Parameters) -> bool:
     """Whether the published allocation exceeds ε, and the repaired one leaves something for the list."""
-    if parameters["mechanism"] != "DPRR" or parameters.get("allocation", "published") != "published":
+    if (
+        parameters["mechanism"] != "DPRR"
+        or parameters.get("allocation", "published") != "published"
+    ):
         return False
     first, second = budgets(parameters)
     epsilon = float(parameters["epsilon"])
@@ -110,12 +118,20 @@ def guarantee(parameters: Parameters) -> Guarantee:
     if mechanism in NON_PRIVATE:
         return Guarantee(None)
     audit = AUDITS[mechanism][float(parameters["share"]) > 0]
-    over = mechanism == "DPRR" and parameters.get("allocation", "published") == "published"
-    supports = epsilon if parameters.get(FORM) == REPAIRED or not over else max(epsilon, sum(budgets(parameters)))
+    over = (
+        mechanism == "DPRR" and parameters.get("allocation", "published") == "published"
+    )
+    supports = (
+        epsilon
+        if parameters.get(FORM) == REPAIRED or not over
+        else max(epsilon, sum(budgets(parameters)))
+    )
     return Guarantee(epsilon, audit, supports=supports)
 
 
-def prepared(parameters: Parameters, seed: int) -> tuple[list[Data], Split, torch.Generator]:
+def prepared(
+    parameters: Parameters, seed: int
+) -> tuple[list[Data], Split, torch.Generator]:
     """Return the graphs of a setting, their random split, and the generator of what follows."""
     import numpy as np
     import torch
@@ -124,12 +140,18 @@ def prepared(parameters: Parameters, seed: int) -> tuple[list[Data], Split, torc
 
     data = DATA_SETS[str(parameters["data"])]
     generator = torch.Generator().manual_seed(seed)
-    found = load_graphs(data.file.removesuffix(".npz").rpartition("/")[2], data_folder())
-    found = [graph for graph in found if graph.num_nodes <= float(parameters["largest"])]
+    found = load_graphs(
+        data.file.removesuffix(".npz").rpartition("/")[2], data_folder()
+    )
+    found = [
+        graph for graph in found if graph.num_nodes <= float(parameters["largest"])
+    ]
     number = int(min(float(parameters["graphs"]), len(found)))
     chosen = np.random.default_rng(seed).choice(len(found), number, replace=False)
     graphs = [found[k] for k in np.sort(chosen)]
-    split = paper_split(data.split, torch.cat([graph.y for graph in graphs]), generator=generator)
+    split = paper_split(
+        data.split, torch.cat([graph.y for graph in graphs]), generator=generator
+    )
     return graphs, split, generator
 
 
@@ -146,12 +168,23 @@ def classified(parameters: Parameters, seed: int, device: str) -> Metrics:
         layers=int(parameters["layers"]),
         hidden=int(parameters["hidden"]),
         dropout=float(parameters["dropout"]),
-        **{name: value for name, value in reading(parameters).items() if name != "local_lap"},
+        **{
+            name: value
+            for name, value in reading(parameters).items()
+            if name != "local_lap"
+        },
         epochs=int(parameters["epochs"]),
         patience=None if math.isinf(patience) else int(patience),
     )
     started = time.process_time()
-    _, record = fit_gin(graphs, released(parameters), settings, split=split, generator=generator, device=device)
+    _, record = fit_gin(
+        graphs,
+        released(parameters),
+        settings,
+        split=split,
+        generator=generator,
+        device=device,
+    )
     return {
         "accuracy": record.accuracy,
         "AUC": record.area,
@@ -171,7 +204,11 @@ def files(parameters: Parameters) -> Sequence[str]:
 def sensible(parameters: Parameters) -> bool:
     """Whether a combination is a setting: NonPriv-Part needs non-private users, and NonPriv-Full has no share."""
     mechanism, share = parameters["mechanism"], float(parameters["share"])
-    return share > 0 if mechanism == "NonPriv-Part" else share == 0 or mechanism != "NonPriv-Full"
+    return (
+        share > 0
+        if mechanism == "NonPriv-Part"
+        else share == 0 or mechanism != "NonPriv-Full"
+    )
 
 
 METRICS = (
@@ -229,7 +266,10 @@ EXPERIMENTS = (
         keep=sensible,
         common=COMMON,
         repaired=repairable,
-        plots=tuple(Plot(name, x="share", lines="mechanism", panels=("data", FORM)) for name in ("accuracy", "AUC")),
+        plots=tuple(
+            Plot(name, x="share", lines="mechanism", panels=("data", FORM))
+            for name in ("accuracy", "AUC")
+        ),
         statements=dprr.STATEMENTS[:3],
         notes=f"{NOTE} {NO_LIST}",
     ),
@@ -247,7 +287,9 @@ EXPERIMENTS = (
         common=COMMON,
         repaired=repairable,
         plots=tuple(
-            Plot(name, x="epsilon", lines="mechanism", panels=("data", FORM), log_x=True)
+            Plot(
+                name, x="epsilon", lines="mechanism", panels=("data", FORM), log_x=True
+            )
             for name in ("accuracy", "AUC")
         ),
         statements=(dprr.STATEMENTS[2],),
@@ -267,7 +309,15 @@ EXPERIMENTS = (
         ),
         common=(*COMMON, "allocation"),
         repaired=repairable,
-        plots=(Plot("accuracy", x="epsilon", lines="allocation", panels=("data", FORM), log_x=True),),
+        plots=(
+            Plot(
+                "accuracy",
+                x="epsilon",
+                lines="allocation",
+                panels=("data", FORM),
+                log_x=True,
+            ),
+        ),
         statements=(dprr.STATEMENTS[3],),
         notes=(
             f"{NOTE} The published allocation spends more than the ε under which it is compared with 1 : 9 wherever the two "
@@ -287,7 +337,11 @@ EXPERIMENTS = (
             *MODEL,
         ),
         keep=lambda setting: (
-            sensible(setting) and (setting["reading"] != "LocalLap by rows" or setting["mechanism"] == "LocalLap")
+            sensible(setting)
+            and (
+                setting["reading"] != "LocalLap by rows"
+                or setting["mechanism"] == "LocalLap"
+            )
         ),
         common=(*COMMON[:3], "reading"),
         statements=dprr.STATEMENTS[:3],

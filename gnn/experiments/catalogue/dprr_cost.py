@@ -11,7 +11,17 @@ from scipy.sparse import csr_array
 
 from auditdp.mechanism.protocol import Array
 from gnn.experiments.execute import data_folder
-from gnn.experiments.experiment import FORM, REPAIRED, Experiment, Factor, Guarantee, Metric, Metrics, Parameters, Plot
+from gnn.experiments.experiment import (
+    FORM,
+    REPAIRED,
+    Experiment,
+    Factor,
+    Guarantee,
+    Metric,
+    Metrics,
+    Parameters,
+    Plot,
+)
 from gnn.experiments.published import dprr
 from mechanisms.edges import DPRR, LocalLaplaceGraph, RandomisedResponse
 from mechanisms.graphs import DirectedGraph, Graph, barabasi_albert, load_graphs
@@ -31,7 +41,9 @@ MEGABYTE = 1e6
 
 def deployed(parameters: Parameters, *, nodes_max: int) -> DPRR:
     """Return DPRR with the published allocation, or with the one that keeps to ε where the form is repaired."""
-    allocate = DPRR.allocated_within if parameters.get(FORM) == REPAIRED else DPRR.allocated
+    allocate = (
+        DPRR.allocated_within if parameters.get(FORM) == REPAIRED else DPRR.allocated
+    )
     return allocate(float(parameters["epsilon"]), nodes_max, dprr.ALLOCATION)
 
 
@@ -42,7 +54,11 @@ def released(
     mechanism, epsilon = parameters["mechanism"], float(parameters["epsilon"])
     if mechanism == "LocalLap":
         return LocalLaplaceGraph(epsilon, graph.nodes).whole_graph(graph, rng=rng)
-    row = deployed(parameters, nodes_max=nodes_max) if mechanism == "DPRR" else RandomisedResponse(epsilon)
+    row = (
+        deployed(parameters, nodes_max=nodes_max)
+        if mechanism == "DPRR"
+        else RandomisedResponse(epsilon)
+    )
     return row.whole_graph(graph, rng=rng)
 
 
@@ -51,11 +67,19 @@ def guarantee(parameters: Parameters, *, nodes_max: int) -> Guarantee:
     mechanism, epsilon = str(parameters["mechanism"]), float(parameters["epsilon"])
     if mechanism == "DPRR":
         row = deployed(parameters, nodes_max=nodes_max)
-        return Guarantee(epsilon, AUDITS[mechanism], supports=row.epsilon1 + row.epsilon2)
+        return Guarantee(
+            epsilon, AUDITS[mechanism], supports=row.epsilon1 + row.epsilon2
+        )
     return Guarantee(epsilon, AUDITS[mechanism], supports=epsilon)
 
 
-def cost(parameters: Parameters, graphs: Sequence[Graph], *, nodes_max: int, rng: np.random.Generator) -> Metrics:
+def cost(
+    parameters: Parameters,
+    graphs: Sequence[Graph],
+    *,
+    nodes_max: int,
+    rng: np.random.Generator,
+) -> Metrics:
     """Measure releasing graphs, and summing 64 features over the neighbours that were released, in CPU seconds a graph."""
     release, aggregate, edges = 0.0, 0.0, 0
     for graph in graphs:
@@ -64,7 +88,10 @@ def cost(parameters: Parameters, graphs: Sequence[Graph], *, nodes_max: int, rng
         arcs = released(parameters, graph, nodes_max=nodes_max, rng=rng).arcs
         release += time.process_time() - started
         edges += arcs.shape[1]
-        matrix = csr_array((np.ones(arcs.shape[1]), (arcs[0], arcs[1])), shape=(graph.nodes, graph.nodes))
+        matrix = csr_array(
+            (np.ones(arcs.shape[1]), (arcs[0], arcs[1])),
+            shape=(graph.nodes, graph.nodes),
+        )
         started = time.process_time()
         matrix @ features
         aggregate += time.process_time() - started
@@ -86,7 +113,10 @@ def cost(parameters: Parameters, graphs: Sequence[Graph], *, nodes_max: int, rng
 def barabasi_albert_cost(parameters: Parameters, seed: int, device: str) -> Metrics:
     """Cost on preferential attachment graphs."""
     rng, nodes = np.random.default_rng(seed), int(parameters["nodes"])
-    graphs = [barabasi_albert(nodes, int(parameters["m"]), rng) for _ in range(int(parameters["graphs"]))]
+    graphs = [
+        barabasi_albert(nodes, int(parameters["m"]), rng)
+        for _ in range(int(parameters["graphs"]))
+    ]
     return cost(parameters, graphs, nodes_max=nodes, rng=rng)
 
 
@@ -96,7 +126,9 @@ def reddit_cost(parameters: Parameters, seed: int, device: str) -> Metrics:
     every = load_graphs(data_folder() / REDDIT)
     largest = int(np.argmax([graph.nodes for graph in every]))
     others = rng.choice(len(every), int(parameters["graphs"]) - 1, replace=False)
-    graphs = [sampled(every[k], float(parameters["rate"]), rng) for k in [*others, largest]]
+    graphs = [
+        sampled(every[k], float(parameters["rate"]), rng) for k in [*others, largest]
+    ]
     return cost(parameters, graphs, nodes_max=REDDIT_NODES_MAX, rng=rng)
 
 
@@ -119,7 +151,12 @@ def degrees(parameters: Parameters, seed: int, device: str) -> Metrics:
         graphs = [barabasi_albert(2000, 5, rng) for _ in range(number)]
     nodes_max = _nodes_max(parameters)
     true = np.concatenate([graph.degrees for graph in graphs])
-    noisy = np.concatenate([_degrees(released(parameters, g, nodes_max=nodes_max, rng=rng)) for g in graphs])
+    noisy = np.concatenate(
+        [
+            _degrees(released(parameters, g, nodes_max=nodes_max, rng=rng))
+            for g in graphs
+        ]
+    )
     return {
         "d̃ − d": float(np.mean(noisy - true)),
         "|d̃ − d|": float(np.mean(abs(noisy - true))),
@@ -135,7 +172,10 @@ def _degrees(graph: DirectedGraph | Graph) -> Array:
 def _binned(true: Array, noisy: Array) -> list[tuple[float, float]]:
     """The mean noisy degree in each of the bins [2^(k/2), 2^((k+1)/2)), at the middle of the bin in logarithms."""
     bins = np.floor(2 * np.log2(np.maximum(true, 1))).astype(int)
-    return [(2 ** (k / 2 + 0.25), float(noisy[(bins == k) & (true > 0)].mean())) for k in np.unique(bins[true > 0])]
+    return [
+        (2 ** (k / 2 + 0.25), float(noisy[(bins == k) & (true > 0)].mean()))
+        for k in np.unique(bins[true > 0])
+    ]
 
 
 def _nodes_max(parameters: Parameters) -> int:
@@ -151,7 +191,9 @@ def _over_budget(parameters: Parameters) -> bool:
 
 
 def _reddit_only(parameters: Parameters) -> Sequence[str]:
-    return (REDDIT,) if parameters.get("data", "REDDIT-BINARY") == "REDDIT-BINARY" else ()
+    return (
+        (REDDIT,) if parameters.get("data", "REDDIT-BINARY") == "REDDIT-BINARY" else ()
+    )
 
 
 COST = (
@@ -182,9 +224,18 @@ EXPERIMENTS = (
         cell=barabasi_albert_cost,
         repetitions={"quick": 2, "paper": 3},
         common=("mechanism",),
-        guarantee=lambda parameters: guarantee(parameters, nodes_max=int(parameters["nodes"])),
+        guarantee=lambda parameters: guarantee(
+            parameters, nodes_max=int(parameters["nodes"])
+        ),
         plots=tuple(
-            Plot(metric, x="nodes", lines="mechanism", panels=("m",), log_x=True, log_y=True)
+            Plot(
+                metric,
+                x="nodes",
+                lines="mechanism",
+                panels=("m",),
+                log_x=True,
+                log_y=True,
+            )
             for metric in ("edges received", "release", "aggregation", "peak memory")
         ),
         statements=(dprr.STATEMENTS[6],),
@@ -236,7 +287,9 @@ EXPERIMENTS = (
         common=("mechanism", "epsilon", FORM),
         repaired=_over_budget,
         files=_reddit_only,
-        guarantee=lambda parameters: guarantee(parameters, nodes_max=_nodes_max(parameters)),
+        guarantee=lambda parameters: guarantee(
+            parameters, nodes_max=_nodes_max(parameters)
+        ),
         plots=(
             Plot(
                 "noisy degree",

@@ -33,7 +33,12 @@ FILES = {"Cora": "cora.npz", "Citeseer": "citeseer.npz", "Polblogs": "polblogs.n
 DEGREE_FEATURES = "Polblogs, degrees as features"
 READ = FILES | {DEGREE_FEATURES: FILES["Polblogs"]}
 METHODS = ("RR", "DPRR", "LAPGRAPH", "GraphPub")
-RANDOM, NO_DESCENT, WHOLE, PRIVATE = "random matrix", "no gradient descent", "GraphPub", "private graph"
+RANDOM, NO_DESCENT, WHOLE, PRIVATE = (
+    "random matrix",
+    "no gradient descent",
+    "GraphPub",
+    "private graph",
+)
 NO_EDGES = "no edges"
 EPSILONS = (20.0, 8.0, 2.0, 1.0)
 AUDITS = {
@@ -46,7 +51,10 @@ AUDITS = {
 }
 DEGREES = "audits/audit_graph_pub_trained.py::graph_pub_trained_degrees"
 RESPONSE = "audits/audit_graph_pub_trained.py::graph_pub_trained_response"
-LISTS, UNION = "audits/audit_graph_pub.py::graph_pub", "audits/audit_graph_pub.py::graph_pub_union"
+LISTS, UNION = (
+    "audits/audit_graph_pub.py::graph_pub",
+    "audits/audit_graph_pub.py::graph_pub_union",
+)
 """Of what is selected whatever L is: lists are as long as degrees."""
 SELECTED = (WHOLE, RANDOM, NO_DESCENT)
 """Methods that are GraphPub, whole or without a part."""
@@ -59,7 +67,9 @@ def loaded(name: str) -> Data:
 
     data = load(READ[name].removesuffix(".npz"), data_folder())
     if data.x is None:
-        data.x = one_hot_degree(data, 200) if name == DEGREE_FEATURES else identity(data)
+        data.x = (
+            one_hot_degree(data, 200) if name == DEGREE_FEATURES else identity(data)
+        )
     return data
 
 
@@ -68,7 +78,13 @@ def release_of(setting: Parameters) -> Release:
     from gnn.pipelines.graph_pub import Release
 
     method = str(setting["method"])
-    kind: Any = "none" if method in (PRIVATE, NO_EDGES) else "GraphPub" if method in SELECTED else method
+    kind: Any = (
+        "none"
+        if method in (PRIVATE, NO_EDGES)
+        else "GraphPub"
+        if method in SELECTED
+        else method
+    )
     form: Any = setting.get(FORM, "published")
     arcs: Any = setting.get("arcs", "lists")
     return Release(
@@ -82,15 +98,25 @@ def release_of(setting: Parameters) -> Release:
 
 
 @lru_cache(maxsize=6)
-def embedded(data: str, seed: int, device: str, steps: int, epochs: int, **scores: Any) -> tuple[torch.Tensor, float]:
+def embedded(
+    data: str, seed: int, device: str, steps: int, epochs: int, **scores: Any
+) -> tuple[torch.Tensor, float]:
     """Z, which does not depend on ε, and the CPU seconds that it took."""
     from gnn.pipelines.graph_pub import ScoreSettings, embedding
     from gnn.reverse_learning import ReverseLearning
 
-    settings = ScoreSettings(reverse=ReverseLearning(steps=steps), epochs=epochs, **scores)
+    settings = ScoreSettings(
+        reverse=ReverseLearning(steps=steps), epochs=epochs, **scores
+    )
     graph, split = prepared(data, seed)
     started = time.process_time()
-    found = embedding(graph, settings, split=split, generator=generator_of(seed, "scores"), device=device)
+    found = embedding(
+        graph,
+        settings,
+        split=split,
+        generator=generator_of(seed, "scores"),
+        device=device,
+    )
     return found, time.process_time() - started
 
 
@@ -100,10 +126,14 @@ def prepared(data: str, seed: int) -> tuple[Data, Split]:
     from gnn.datasets import paper_split
 
     found = loaded(data)
-    return found, paper_split("graphpub", found.y, generator=generator_of(seed, "split"))
+    return found, paper_split(
+        "graphpub", found.y, generator=generator_of(seed, "split")
+    )
 
 
-def embedding_of(setting: Parameters, seed: int, device: str) -> tuple[torch.Tensor | None, float]:
+def embedding_of(
+    setting: Parameters, seed: int, device: str
+) -> tuple[torch.Tensor | None, float]:
     """Return Z of a setting and its CPU seconds; None where nothing is selected by it."""
     if setting["method"] not in (WHOLE, NO_DESCENT):
         return None, 0.0
@@ -114,7 +144,9 @@ def embedding_of(setting: Parameters, seed: int, device: str) -> tuple[torch.Ten
         int(setting["steps"]),
         int(setting["epochs"]),
         constructor=setting.get("constructor", "GCN"),
-        encode="private" if setting["method"] == NO_DESCENT and setting.get(FORM) != REPAIRED else "learned",
+        encode="private"
+        if setting["method"] == NO_DESCENT and setting.get(FORM) != REPAIRED
+        else "learned",
         labels=setting.get("labels", "training"),
         edges=setting.get(FORM) != REPAIRED,
     )
@@ -148,7 +180,9 @@ def accuracy(setting: Parameters, seed: int, device: str) -> Metrics:
     own, other = _degrees(graph, arcs)
     return {
         "accuracy": found.test_accuracy,
-        LARGEST: evaluate(found.model, found.data, split.test, score=largest_share, device=device),
+        LARGEST: evaluate(
+            found.model, found.data, split.test, score=largest_share, device=device
+        ),
         "arcs": arcs.shape[1],
         "real arcs": _real_share(graph, arcs),
         "degree similarity": _cosine(own, other),
@@ -170,8 +204,14 @@ def attack(setting: Parameters, seed: int, device: str) -> Metrics:
     graph = to_graph(data)
     z, _ = embedding_of(setting, seed, device)
     z = torch.zeros(graph.nodes, 1) if z is None else z
-    arcs = published_arcs(graph, release_of(setting), rng=stream(seed, "release"), embedding=z)
-    options: dict[str, Any] = {"split": split, "generator": generator_of(seed, "learning"), "device": device}
+    arcs = published_arcs(
+        graph, release_of(setting), rng=stream(seed, "release"), embedding=z
+    )
+    options: dict[str, Any] = {
+        "split": split,
+        "generator": generator_of(seed, "learning"),
+        "device": device,
+    }
     model = learn(data, arcs, "GCN", epochs=int(setting["epochs"]), **options).model
     with torch.no_grad():
         hidden: Any = model.cpu().eval().hidden(data.x, arcs)  # type: ignore[operator]
@@ -179,9 +219,15 @@ def attack(setting: Parameters, seed: int, device: str) -> Metrics:
     guesses = round(graph.edges.shape[1] * printed.recall / printed.precision)
     found: dict[str, float] = {}
     for which, edges in (("A", graph.edges), ("Ã", arcs.numpy())):
-        outcome = embedding_similarity(hidden, edges, rng=stream(seed, "ties", which), predicted=guesses)
-        found |= {f"{metric} ({which})": value for metric, value in outcome.metrics().items()}
-    return {metric: found[metric] for metric in found if not metric.startswith("average")}
+        outcome = embedding_similarity(
+            hidden, edges, rng=stream(seed, "ties", which), predicted=guesses
+        )
+        found |= {
+            f"{metric} ({which})": value for metric, value in outcome.metrics().items()
+        }
+    return {
+        metric: found[metric] for metric in found if not metric.startswith("average")
+    }
 
 
 def _degrees(graph: Any, arcs: torch.Tensor) -> tuple[Any, Any]:
@@ -199,7 +245,11 @@ def _real_share(graph: Any, arcs: torch.Tensor) -> float:
     """The share of the published arcs that are edges of the private graph."""
     from gnn.attacks import are_edges
 
-    return float(are_edges(arcs.numpy(), graph.edges, nodes=graph.nodes).mean()) if arcs.shape[1] else 0.0
+    return (
+        float(are_edges(arcs.numpy(), graph.edges, nodes=graph.nodes).mean())
+        if arcs.shape[1]
+        else 0.0
+    )
 
 
 def guarantee(setting: Parameters) -> Guarantee:
@@ -213,7 +263,11 @@ def guarantee(setting: Parameters) -> Guarantee:
             return Guarantee(epsilon, RESPONSE, supports=epsilon)
         if setting.get("degree share"):
             return Guarantee(epsilon, DEGREES)
-        return Guarantee(epsilon, AUDITS[method], others=(UNION if setting.get("arcs") == "union" else LISTS,))
+        return Guarantee(
+            epsilon,
+            AUDITS[method],
+            others=(UNION if setting.get("arcs") == "union" else LISTS,),
+        )
     lists = 2 if method == "DPRR" and setting.get(FORM) != REPAIRED else 1
     return Guarantee(epsilon, AUDITS[method], supports=lists * used)
 
@@ -227,7 +281,12 @@ def table(setting: Parameters, metric: str) -> Published | None:
     """Return the accuracy of Table 2."""
     if metric != "accuracy":
         return None
-    key = (str(setting["data"]), str(setting["model"]), str(setting["method"]), float(setting["epsilon"]))
+    key = (
+        str(setting["data"]),
+        str(setting["model"]),
+        str(setting["method"]),
+        float(setting["epsilon"]),
+    )
     return graph_pub.ACCURACY.get(key)
 
 
@@ -237,7 +296,9 @@ def table_of_attack(setting: Parameters, metric: str) -> Published | None:
         return None
     which = "original" if metric.endswith("(A)") else "published"
     found = graph_pub.ATTACKS[str(setting["data"]), which]
-    return Published(found.precision if metric.startswith("precision") else found.recall, "Table 3")
+    return Published(
+        found.precision if metric.startswith("precision") else found.recall, "Table 3"
+    )
 
 
 METRICS = (
@@ -266,7 +327,9 @@ NOTE = (
 )
 
 
-def _experiment(name: str, title: str, source: str, factors: tuple[Factor, ...], **arguments: Any) -> Experiment:
+def _experiment(
+    name: str, title: str, source: str, factors: tuple[Factor, ...], **arguments: Any
+) -> Experiment:
     settings: dict[str, Any] = {
         "metrics": METRICS,
         "cell": accuracy,
@@ -279,14 +342,22 @@ def _experiment(name: str, title: str, source: str, factors: tuple[Factor, ...],
         "notes": NOTE,
     }
     return Experiment(
-        name=name, title=title, source=f"{graph_pub.SOURCE}, {source}", factors=factors, **(settings | arguments)
+        name=name,
+        title=title,
+        source=f"{graph_pub.SOURCE}, {source}",
+        factors=factors,
+        **(settings | arguments),
     )
 
 
 def in_readings(setting: Parameters) -> bool:
     """Whether a setting differs from the others in one reading: labels, arcs (on Cora), or features (of Polblogs)."""
     if setting["method"] == PRIVATE:
-        return (setting["labels"], setting["arcs"], setting["epsilon"]) == ("training", "lists", 8.0)
+        return (setting["labels"], setting["arcs"], setting["epsilon"]) == (
+            "training",
+            "lists",
+            8.0,
+        )
     if setting["arcs"] == "union":
         return (setting["data"], setting["labels"]) == ("Cora", "all")
     return setting["data"] != DEGREE_FEATURES or setting["labels"] == "training"
@@ -298,9 +369,19 @@ EXPERIMENTS = (
         "Accuracy of networks on graphs published by RR, DPRR, LAPGRAPH and GraphPub",
         "Table 2",
         (DATA, MODEL, Factor("method", (*METHODS, PRIVATE)), EPSILON, STEPS, EPOCHS),
-        keep=lambda setting: setting["method"] != PRIVATE or setting["epsilon"] == EPSILONS[0],
+        keep=lambda setting: (
+            setting["method"] != PRIVATE or setting["epsilon"] == EPSILONS[0]
+        ),
         published=table,
-        plots=(Plot("accuracy", x="epsilon", lines="method", panels=("data", "model", FORM), log_x=True),),
+        plots=(
+            Plot(
+                "accuracy",
+                x="epsilon",
+                lines="method",
+                panels=("data", "model", FORM),
+                log_x=True,
+            ),
+        ),
         statements=(graph_pub.STATEMENTS[0],),
     ),
     _experiment(
@@ -347,7 +428,11 @@ EXPERIMENTS = (
         repetitions={"quick": 1, "paper": 3},
         keep=lambda setting: setting["model"] == "GCN" or setting["method"] == RANDOM,
         repaired=lambda _: False,
-        plots=(Plot("accuracy", x="epsilon", lines="method", panels=("model",), log_x=True),),
+        plots=(
+            Plot(
+                "accuracy", x="epsilon", lines="method", panels=("model",), log_x=True
+            ),
+        ),
         statements=graph_pub.STATEMENTS[2:4],
     ),
     _experiment(
@@ -390,9 +475,19 @@ EXPERIMENTS = (
         "graph-pub-attack",
         "Precision and recall of link inference by embedding similarity",
         "Table 3",
-        (DATA, Factor("method", (WHOLE, PRIVATE, "RR", "DPRR", "LAPGRAPH")), Factor("epsilon", (1.0,)), STEPS, EPOCHS),
+        (
+            DATA,
+            Factor("method", (WHOLE, PRIVATE, "RR", "DPRR", "LAPGRAPH")),
+            Factor("epsilon", (1.0,)),
+            STEPS,
+            EPOCHS,
+        ),
         cell=attack,
-        metrics=tuple(Metric(f"{name} ({which})") for which in ("A", "Ã") for name in ("precision", "recall", "AUC")),
+        metrics=tuple(
+            Metric(f"{name} ({which})")
+            for which in ("A", "Ã")
+            for name in ("precision", "recall", "AUC")
+        ),
         repetitions={"quick": 1, "paper": 3},
         keep=lambda setting: setting["method"] in (WHOLE, PRIVATE),
         published=table_of_attack,

@@ -71,15 +71,23 @@ class Prepared:
         import torch
 
         from gnn.datasets import load, random_split
-        from gnn.pipelines.hetero_rr import ExtractorSettings, raw_records, trained_extractor
+        from gnn.pipelines.hetero_rr import (
+            ExtractorSettings,
+            raw_records,
+            trained_extractor,
+        )
 
         self.data: Data = load(FILES[name].removesuffix(".npz"), data_folder())
         labelled = (self.data.y >= 0).nonzero().squeeze(1)
-        order = labelled[torch.randperm(len(labelled), generator=generator_of(seed, "public"))]
+        order = labelled[
+            torch.randperm(len(labelled), generator=generator_of(seed, "public"))
+        ]
         self.public = order[: round(PUBLIC_NODES * len(order))].sort().values
         others = self.data.y.clone()
         others[self.public] = -1
-        self.split: Split = random_split(others, SPLIT, generator=generator_of(seed, "split"))
+        self.split: Split = random_split(
+            others, SPLIT, generator=generator_of(seed, "split")
+        )
         self.records: Array = raw_records(self.data.x)
         self.extractor: LinearExtractor = trained_extractor(
             self.records[self.public.numpy()],
@@ -151,14 +159,20 @@ def utility(setting: Parameters, seed: int, device: str) -> Metrics:
     found = prepared(str(setting["data"]), seed, str(setting.get("masked", "random")))
     release = feature_release(setting) if "epsilon_f" in setting else {"method": CLEAN}
     degrees = release["method"] == DEGREES
-    x = one_hot_degree(found.data, DEGREE_COLUMNS) if degrees else found.features(seed, **release)
+    x = (
+        one_hot_degree(found.data, DEGREE_COLUMNS)
+        if degrees
+        else found.features(seed, **release)
+    )
     private = None
     graph = to_graph(found.data)
     if setting.get("edges") == NO_EDGES:
         graph = Graph(graph.nodes, graph.edges[:, :0])
     if "epsilon_e" in setting:
         private = found.divided(seed, float(setting["rho"]))
-        graph = released_graph(private, EdgeRelease(**edge_release(setting)), rng=stream(seed, "edges"))
+        graph = released_graph(
+            private, EdgeRelease(**edge_release(setting)), rng=stream(seed, "edges")
+        )
     learned = learn(
         x,
         graph,
@@ -169,8 +183,16 @@ def utility(setting: Parameters, seed: int, device: str) -> Metrics:
         learning_rate=float(setting["learning rate"]),
         device=device,
     )
-    metrics: dict[str, float] = dict(learned.scores) | {"epochs run": float(len(learned.record.epochs))}
-    metrics[LARGEST] = evaluate(learned.model, learned.data, found.split.test, score=largest_share, device=device)
+    metrics: dict[str, float] = dict(learned.scores) | {
+        "epochs run": float(len(learned.record.epochs))
+    }
+    metrics[LARGEST] = evaluate(
+        learned.model,
+        learned.data,
+        found.split.test,
+        score=largest_share,
+        device=device,
+    )
     if private is None:
         return metrics
     model = learned.model.cpu().eval()
@@ -183,8 +205,14 @@ def utility(setting: Parameters, seed: int, device: str) -> Metrics:
             pairs=candidates(private, seed),
             rng=stream(seed, "ties"),
         )
-    kept = len(set(map(tuple, graph.edges.T.tolist())) & set(map(tuple, private.private.edges.T.tolist())))
-    metrics |= {"LinkTeller AUC": outcome.auc, "released edges": float(graph.edges.shape[1])}
+    kept = len(
+        set(map(tuple, graph.edges.T.tolist()))
+        & set(map(tuple, private.private.edges.T.tolist()))
+    )
+    metrics |= {
+        "LinkTeller AUC": outcome.auc,
+        "released edges": float(graph.edges.shape[1]),
+    }
     return metrics | {"private edges kept": kept / private.private.edges.shape[1]}
 
 
@@ -198,7 +226,9 @@ def candidates(graph: DividedGraph, seed: int) -> Array:
     private = graph.private.edges
     count = min(PAIRS, private.shape[1])
     chosen = private[:, rng.choice(private.shape[1], count, replace=False)]
-    others = sampled_pairs(graph.whole.edges, nodes=graph.private.nodes, size=count, rng=rng)[:, count:]
+    others = sampled_pairs(
+        graph.whole.edges, nodes=graph.private.nodes, size=count, rng=rng
+    )[:, count:]
     return np.concatenate([chosen, others], axis=1)
 
 
@@ -212,8 +242,14 @@ def feature_guarantee(setting: Parameters) -> Guarantee:
             return Guarantee(epsilon, RECORD_REPAIRED, supports=epsilon)
         from mechanisms.features import worst_loss
 
-        return Guarantee(epsilon, RECORD, at_most=float(worst_loss(epsilon, WIDTH, BINS).upper()))
-    audit = SAMPLED if method in NUMERIC and setting.get("used") == "sampled" else AUDITS[method]
+        return Guarantee(
+            epsilon, RECORD, at_most=float(worst_loss(epsilon, WIDTH, BINS).upper())
+        )
+    audit = (
+        SAMPLED
+        if method in NUMERIC and setting.get("used") == "sampled"
+        else AUDITS[method]
+    )
     return Guarantee(epsilon, audit, supports=epsilon)
 
 
@@ -244,14 +280,24 @@ def both_guarantee(setting: Parameters) -> Guarantee:
 
 def once_if_clean(factor: str, setting: Parameters, first: float) -> bool:
     """Whether a setting is kept: what has no budget is run once."""
-    return setting.get("method", setting.get("edges")) not in (CLEAN, PUBLIC_ALONE) or setting[factor] == first
+    return (
+        setting.get("method", setting.get("edges")) not in (CLEAN, PUBLIC_ALONE)
+        or setting[factor] == first
+    )
 
 
 SCORES = (Metric("F1"), Metric(LARGEST), Metric("macro F1"), Metric("AUC"))
-LEAKS = (Metric("LinkTeller AUC"), Metric("private edges kept"), Metric("released edges"))
+LEAKS = (
+    Metric("LinkTeller AUC"),
+    Metric("private edges kept"),
+    Metric("released edges"),
+)
 DATA = Factor("data", tuple(FILES), quick=("Cora",))
 CORA = Factor("data", ("Cora",))
-LEARNING = (Factor("learning rate", (0.001,), quick=(0.005,)), Factor("epochs", (500,), quick=(200,)))
+LEARNING = (
+    Factor("learning rate", (0.001,), quick=(0.005,)),
+    Factor("epochs", (500,), quick=(200,)),
+)
 STEPS = Factor("steps", (50,), quick=(20,))
 RHO = (0.05, 0.1, 0.2, 0.305)
 EPSILONS_F = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
@@ -270,7 +316,9 @@ EDGE_NOTE = (
 )
 
 
-def _experiment(name: str, title: str, source: str, factors: tuple[Factor, ...], **arguments: Any) -> Experiment:
+def _experiment(
+    name: str, title: str, source: str, factors: tuple[Factor, ...], **arguments: Any
+) -> Experiment:
     settings: dict[str, Any] = {
         "metrics": (*SCORES, Metric("epochs run")),
         "cell": utility,
@@ -283,7 +331,11 @@ def _experiment(name: str, title: str, source: str, factors: tuple[Factor, ...],
         "notes": NOTE,
     }
     return Experiment(
-        name=name, title=title, source=f"{hetero_rr.SOURCE}, {source}", factors=factors, **(settings | arguments)
+        name=name,
+        title=title,
+        source=f"{hetero_rr.SOURCE}, {source}",
+        factors=factors,
+        **(settings | arguments),
     )
 
 
@@ -292,12 +344,19 @@ EXPERIMENTS = (
         "hetero-rr-features",
         "Utility by ε_f: FeatureRR and mechanisms for numbers",
         "Figure 6",
-        (DATA, Factor("method", FEATURE_METHODS), Factor("epsilon_f", EPSILONS_F, quick=(1.0, 4.0, 10.0)), *LEARNING),
+        (
+            DATA,
+            Factor("method", FEATURE_METHODS),
+            Factor("epsilon_f", EPSILONS_F, quick=(1.0, 4.0, 10.0)),
+            *LEARNING,
+        ),
         keep=lambda setting: once_if_clean("epsilon_f", setting, 1.0),
         repaired=lambda setting: setting["method"] == "FeatureRR",
         guarantee=feature_guarantee,
         comparisons=tuple(
-            Comparison("F1", "method", "FeatureRR", each.over, each.p_value, each.source)
+            Comparison(
+                "F1", "method", "FeatureRR", each.over, each.p_value, each.source
+            )
             for each in hetero_rr.IMPROVEMENTS.values()
             if each.method == "FeatureRR"
         ),
@@ -321,7 +380,10 @@ EXPERIMENTS = (
         repetitions={"quick": 1, "paper": 3},
         keep=lambda setting: (
             (setting["used"] == "every" or setting["method"] in NUMERIC)
-            and ((setting["gamma"], setting["masked"]) == (0.5, "random") or setting["method"] == "FeatureRR")
+            and (
+                (setting["gamma"], setting["masked"]) == (0.5, "random")
+                or setting["method"] == "FeatureRR"
+            )
         ),
         guarantee=feature_guarantee,
     ),
@@ -342,10 +404,24 @@ EXPERIMENTS = (
         keep=lambda setting: once_if_clean("epsilon_e", setting, 0.1),
         repaired=lambda setting: setting["edges"] == "EdgeRR",
         guarantee=edge_guarantee,
-        comparisons=(Comparison("F1", "edges", "EdgeRR", "LapGraph", 3.6e-9, "text of Figure 7"),),
+        comparisons=(
+            Comparison("F1", "edges", "EdgeRR", "LapGraph", 3.6e-9, "text of Figure 7"),
+        ),
         plots=(
-            Plot("F1", x="epsilon_e", lines="edges", panels=("data", "rho", FORM), log_x=True),
-            Plot("LinkTeller AUC", x="epsilon_e", lines="edges", panels=("data", "rho", FORM), log_x=True),
+            Plot(
+                "F1",
+                x="epsilon_e",
+                lines="edges",
+                panels=("data", "rho", FORM),
+                log_x=True,
+            ),
+            Plot(
+                "LinkTeller AUC",
+                x="epsilon_e",
+                lines="edges",
+                panels=("data", "rho", FORM),
+                log_x=True,
+            ),
         ),
         statements=hetero_rr.STATEMENTS[1:4],
         notes=f"{NOTE} {EDGE_NOTE}",
@@ -365,7 +441,9 @@ EXPERIMENTS = (
         ),
         metrics=(*SCORES, *LEAKS, Metric("epochs run")),
         repetitions={"quick": 1, "paper": 3},
-        keep=lambda setting: setting["edges"] != "EdgeRR" or setting["protected"] == "private",
+        keep=lambda setting: (
+            setting["edges"] != "EdgeRR" or setting["protected"] == "private"
+        ),
         guarantee=edge_guarantee,
         notes=f"{NOTE} {EDGE_NOTE}",
     ),
@@ -387,7 +465,11 @@ EXPERIMENTS = (
         repetitions={"quick": 1, "paper": 3},
         repaired=lambda _: True,
         guarantee=both_guarantee,
-        plots=(Plot("F1", x="epsilon_e", lines="epsilon_f", panels=("rho", FORM), log_x=True),),
+        plots=(
+            Plot(
+                "F1", x="epsilon_e", lines="epsilon_f", panels=("rho", FORM), log_x=True
+            ),
+        ),
         notes=f"{NOTE} {EDGE_NOTE} The printed ε is ε_f + ε_e.",
     ),
 )

@@ -64,16 +64,30 @@ def _dprr(data: str, method: str, epsilon: float) -> Setting:
 
 def _lpgnn(data: str, method: str, epsilon: float) -> Setting:
     if method == CLEAN:
-        return {"data": data, "features": "MBM", "epsilon_x": math.inf, "epsilon_y": math.inf, "epochs": 500}
+        return {
+            "data": data,
+            "features": "MBM",
+            "epsilon_x": math.inf,
+            "epsilon_y": math.inf,
+            "epochs": 500,
+        }
     features = "OHD" if method == DEGREES else "MBM"
-    return {"data": data, "features": features, "epsilon_x": epsilon, "epsilon_y": epsilon, "epochs": 500}
+    return {
+        "data": data,
+        "features": features,
+        "epsilon_x": epsilon,
+        "epsilon_y": epsilon,
+        "epochs": 500,
+    }
 
 
 def _graph_pub(data: str, method: str, epsilon: float) -> Setting:
     return {
         "data": data,
         "model": "GCN",
-        "method": {ALL_LABELS: graph_pub.WHOLE, CLEAN: graph_pub.PRIVATE}.get(method, method),
+        "method": {ALL_LABELS: graph_pub.WHOLE, CLEAN: graph_pub.PRIVATE}.get(
+            method, method
+        ),
         "epsilon": epsilon,
         "labels": "all" if method == ALL_LABELS else "training",
         "steps": 100,
@@ -86,7 +100,10 @@ def _hetero_rr(data: str, method: str, epsilon: float) -> Setting:
     if method == "FeatureRR":
         return common | {"method": method, "epsilon_f": epsilon}
     if method in (DEGREES, CLEAN):
-        return common | {"method": DEGREES if method == DEGREES else hetero_rr.CLEAN, "epsilon_f": epsilon}
+        return common | {
+            "method": DEGREES if method == DEGREES else hetero_rr.CLEAN,
+            "epsilon_f": epsilon,
+        }
     if method == hetero_rr.NO_EDGES:
         return common | {"edges": method}
     return common | {"edges": method, "epsilon_e": epsilon, "rho": 0.305}
@@ -116,7 +133,9 @@ def _hetero_rr_labels(data: str, seed: int) -> tuple[Tensor, Split]:
     return found.data.y, found.split
 
 
-def _labels(prepared: Callable[[str, int], tuple[Any, ...]]) -> Callable[[str, int], tuple[Tensor, Split]]:
+def _labels(
+    prepared: Callable[[str, int], tuple[Any, ...]],
+) -> Callable[[str, int], tuple[Tensor, Split]]:
     def found(data: str, seed: int) -> tuple[Tensor, Split]:
         graph, split, *_ = prepared(data, seed)
         return graph.y, split
@@ -190,11 +209,17 @@ class Paper:
 def _lpgnn_number(data: str, method: str, epsilon: float) -> Published | None:
     feature = {"LPGNN": "MBM", DEGREES: "OHD"}.get(method, "")
     found = lpgnn_published.FEATURES.get((feature, data)) if epsilon == 1 else None
-    return found and Published(found.mean / 100, found.source, found.sd and found.sd / 100)
+    return found and Published(
+        found.mean / 100, found.source, found.sd and found.sd / 100
+    )
 
 
 def _graph_pub_number(data: str, method: str, epsilon: float) -> Published | None:
-    return graph_pub.table(_graph_pub(data, method, epsilon), "accuracy") if method in graph_pub.METHODS else None
+    return (
+        graph_pub.table(_graph_pub(data, method, epsilon), "accuracy")
+        if method in graph_pub.METHODS
+        else None
+    )
 
 
 def _dpar_number(data: str, method: str, epsilon: float) -> Published | None:
@@ -211,7 +236,10 @@ PAPERS = {
         own=lambda _: ("DPRR",),
         beside=(SIZE_KNOWN, "RR"),
         without={"DPRR": (dprr.USERS,)},
-        explains=(SIZE_KNOWN, "the number of users n, which the degrees of RR's lists tell and those of DPRR's do not"),
+        explains=(
+            SIZE_KNOWN,
+            "the number of users n, which the degrees of RR's lists tell and those of DPRR's do not",
+        ),
         setting=_dprr,
         cell=dprr.classified,
         score=("accuracy", 1.0),
@@ -238,7 +266,10 @@ PAPERS = {
         own=lambda _: (graph_pub.WHOLE,),
         beside=(ALL_LABELS,),
         without={graph_pub.WHOLE: (graph_pub.NO_EDGES,)},
-        explains=(ALL_LABELS, "labels of test nodes, from which Equation 6 learns the published graph"),
+        explains=(
+            ALL_LABELS,
+            "labels of test nodes, from which Equation 6 learns the published graph",
+        ),
         setting=_graph_pub,
         cell=graph_pub.accuracy,
         score=("accuracy", 1.0),
@@ -267,19 +298,26 @@ PAPERS = {
         files=hetero_rr.FILES,
         own=lambda _: ("EdgeRR", "FeatureRR"),
         beside=(),
-        without={"EdgeRR": (hetero_rr.NO_EDGES, hetero_rr.PUBLIC_ALONE), "FeatureRR": (DEGREES,)},
+        without={
+            "EdgeRR": (hetero_rr.NO_EDGES, hetero_rr.PUBLIC_ALONE),
+            "FeatureRR": (DEGREES,),
+        },
         setting=_hetero_rr,
         cell=hetero_rr.utility,
         score=("F1", 1.0),
         guarantee=lambda setting: (
-            hetero_rr.edge_guarantee(setting) if "edges" in setting else hetero_rr.feature_guarantee(setting)
+            hetero_rr.edge_guarantee(setting)
+            if "edges" in setting
+            else hetero_rr.feature_guarantee(setting)
         ),
         repairable=lambda setting: True,
         labels=_hetero_rr_labels,
     ),
     "DPAR": Paper(
         files=dpar.FILES,
-        own=lambda data: dpar.DPAR_METHODS if data == "Cora-ML" else dpar.DPAR_METHODS[1:2],
+        own=lambda data: (
+            dpar.DPAR_METHODS if data == "Cora-ML" else dpar.DPAR_METHODS[1:2]
+        ),
         beside=("Features",),
         leaves=("Features", "the edges"),
         without={},
@@ -319,13 +357,21 @@ PAPERS = {
 
 def in_figure(setting: Parameters) -> bool:
     """Whether a combination of the factors is a row."""
-    paper, data, method = PAPERS[str(setting["paper"])], str(setting["data"]), str(setting["method"])
+    paper, data, method = (
+        PAPERS[str(setting["paper"])],
+        str(setting["data"]),
+        str(setting["method"]),
+    )
     if data not in paper.files:
         return False
     epsilon = float(setting["epsilon"])
     if epsilon == NO_DATA:
         return method in paper.baselines()
-    return method == CLEAN if epsilon == NON_PRIVATE else method in (*paper.own(data), *paper.beside)
+    return (
+        method == CLEAN
+        if epsilon == NON_PRIVATE
+        else method in (*paper.own(data), *paper.beside)
+    )
 
 
 def own(setting: Parameters) -> tuple[Paper, Parameters]:
@@ -342,7 +388,10 @@ def accuracy(setting: Parameters, seed: int, device: str) -> Metrics:
     if setting["method"] == MAJORITY:
         labels, split = paper.labels(str(setting["data"]), seed)
         most = labels[split.training].bincount().argmax()
-        return {"accuracy": float((labels[split.test] == most).double().mean()), LARGEST: 1.0}
+        return {
+            "accuracy": float((labels[split.test] == most).double().mean()),
+            LARGEST: 1.0,
+        }
     metric, unit = paper.score
     found = paper.cell(parameters, seed, device)
     return {"accuracy": unit * float(found[metric]), LARGEST: found[LARGEST]}  # type: ignore[arg-type]
@@ -360,7 +409,9 @@ def repairable(setting: Parameters) -> bool:
     """Whether a row has a repaired form beside it: the paper's own mechanism, where the audits refute the printed ε."""
     paper, parameters = own(setting)
     mine = setting["method"] in paper.own(str(setting["data"]))
-    return mine and float(setting["epsilon"]) in EPSILONS and paper.repairable(parameters)
+    return (
+        mine and float(setting["epsilon"]) in EPSILONS and paper.repairable(parameters)
+    )
 
 
 def published(setting: Parameters, metric: str) -> Published | None:
@@ -368,7 +419,9 @@ def published(setting: Parameters, metric: str) -> Published | None:
     if metric != "accuracy":
         return None
     paper = PAPERS[str(setting["paper"])]
-    return paper.published(str(setting["data"]), str(setting["method"]), float(setting["epsilon"]))
+    return paper.published(
+        str(setting["data"]), str(setting["method"]), float(setting["epsilon"])
+    )
 
 
 METHODS = (
@@ -376,7 +429,17 @@ METHODS = (
     dprr.USERS,
     graph_pub.NO_EDGES,
     hetero_rr.PUBLIC_ALONE,
-    *("DPRR", SIZE_KNOWN, "RR", "LPGNN", DEGREES, "GraphPub", ALL_LABELS, "EdgeRR", "FeatureRR"),
+    *(
+        "DPRR",
+        SIZE_KNOWN,
+        "RR",
+        "LPGNN",
+        DEGREES,
+        "GraphPub",
+        ALL_LABELS,
+        "EdgeRR",
+        "FeatureRR",
+    ),
     *(*dpar.DPAR_METHODS, "Features", CLEAN),
 )
 DATA = tuple(dict.fromkeys(name for paper in PAPERS.values() for name in paper.files))
@@ -397,7 +460,9 @@ EXPERIMENTS = (
         keep=in_figure,
         common=("epsilon", "method", FORM),
         repaired=repairable,
-        files=lambda setting: (PAPERS[str(setting["paper"])].files[str(setting["data"])],),
+        files=lambda setting: (
+            PAPERS[str(setting["paper"])].files[str(setting["data"])],
+        ),
         published=published,
         guarantee=guarantee,
         notes=(

@@ -92,7 +92,13 @@ def accuracy(parameters: Parameters, seed: int, device: str) -> Metrics:
     from gnn.pipelines.lpgnn import lpgnn as train
 
     data, split, generator = prepared(str(parameters["data"]), seed)
-    _, record = train(data, Settings(**setting(parameters)), split=split, generator=generator, device=device)
+    _, record = train(
+        data,
+        Settings(**setting(parameters)),
+        split=split,
+        generator=generator,
+        device=device,
+    )
     return {
         "accuracy": 100 * record.test_accuracy,
         LARGEST: record.largest_share,
@@ -116,23 +122,39 @@ def denoising(parameters: Parameters, seed: int, device: str) -> Metrics:
     operator = normalised_adjacency(data.edge_index, int(data.num_nodes or 0))
     curve = []
     for steps in STEPS:
-        found = denoised_labels(operator, noisy, data.num_classes, steps)[split.training]
+        found = denoised_labels(operator, noisy, data.num_classes, steps)[
+            split.training
+        ]
         reached = found >= 0
-        curve.append((steps, 100 * float((found == data.y[split.training])[reached].float().mean())))
+        curve.append(
+            (
+                steps,
+                100 * float((found == data.y[split.training])[reached].float().mean()),
+            )
+        )
     return {"label accuracy": curve, "best label accuracy": max(y for _, y in curve)}
 
 
 def guarantee(parameters: Parameters) -> Guarantee:
     """Return ε_x + ε_y of a node's features and label; of the label alone where features are not protected or not used."""
-    epsilon_x, epsilon_y = float(parameters["epsilon_x"]), float(parameters["epsilon_y"])
+    epsilon_x, epsilon_y = (
+        float(parameters["epsilon_x"]),
+        float(parameters["epsilon_y"]),
+    )
     if parameters.get("features", "MBM") != "MBM":
         return Guarantee(epsilon_y, LABEL, supports=epsilon_y)
     if math.isinf(epsilon_x):
-        return Guarantee(None) if math.isinf(epsilon_y) else Guarantee(epsilon_y, LABEL_BESIDE, supports=epsilon_y)
+        return (
+            Guarantee(None)
+            if math.isinf(epsilon_y)
+            else Guarantee(epsilon_y, LABEL_BESIDE, supports=epsilon_y)
+        )
     total = epsilon_x if math.isinf(epsilon_y) else epsilon_x + epsilon_y
     if scaled(parameters) and parameters.get(FORM) != REPAIRED:
         return Guarantee(total, SCALING)
-    return Guarantee(total, ENCODER if math.isinf(epsilon_y) else RECORD, supports=total)
+    return Guarantee(
+        total, ENCODER if math.isinf(epsilon_y) else RECORD, supports=total
+    )
 
 
 def scaled(parameters: Parameters) -> bool:
@@ -152,8 +174,16 @@ def table_of_features(parameters: Parameters, metric: str) -> Published | None:
 
 def table_of_learning(parameters: Parameters, metric: str) -> Published | None:
     """Return the accuracy that the source prints for a learning algorithm."""
-    key = (str(parameters["data"]), float(parameters["epsilon_y"]), str(parameters["learning"]))
-    return lpgnn.LEARNING.get(key) if metric == "accuracy" and parameters["features"] == "MBM" else None
+    key = (
+        str(parameters["data"]),
+        float(parameters["epsilon_y"]),
+        str(parameters["learning"]),
+    )
+    return (
+        lpgnn.LEARNING.get(key)
+        if metric == "accuracy" and parameters["features"] == "MBM"
+        else None
+    )
 
 
 METRICS = (
@@ -192,7 +222,9 @@ EXPERIMENTS = (
             Factor("epsilon_y", (1.0,)),
             EPOCHS,
         ),
-        keep=lambda parameters: (parameters["data"], parameters["features"]) != ("LastFM", "MBM"),
+        keep=lambda parameters: (
+            (parameters["data"], parameters["features"]) != ("LastFM", "MBM")
+        ),
         common=("features", FORM),
         repaired=scaled,
         published=table_of_features,
@@ -210,7 +242,9 @@ EXPERIMENTS = (
             Factor("learning", lpgnn.LOSSES),
             EPOCHS,
         ),
-        keep=lambda parameters: (parameters["data"] == "LastFM") == (parameters["features"] == "OHD"),
+        keep=lambda parameters: (
+            (parameters["data"] == "LastFM") == (parameters["features"] == "OHD")
+        ),
         common=("epsilon_y", "learning"),
         published=table_of_learning,
         plots=(Plot("accuracy", x="epsilon_y", lines="learning", panels=("data",)),),
@@ -222,7 +256,9 @@ EXPERIMENTS = (
         source=f"{lpgnn.SOURCE}, figure of varying budgets",
         factors=(
             Factor("data", ("Cora", "PubMed", "Facebook"), quick=("Cora",)),
-            Factor("epsilon_x", lpgnn_settings.EPSILON_FEATURES, quick=(0.1, 1.0, math.inf)),
+            Factor(
+                "epsilon_x", lpgnn_settings.EPSILON_FEATURES, quick=(0.1, 1.0, math.inf)
+            ),
             Factor("epsilon_y", lpgnn_settings.EPSILON_LABELS, quick=(1.0, math.inf)),
             EPOCHS,
         ),
@@ -240,7 +276,9 @@ EXPERIMENTS = (
         factors=(
             Factor("data", ("Facebook",), quick=("Cora",)),
             Factor("model", ("GCN", "GAT", "GraphSAGE")),
-            Factor("epsilon_x", lpgnn_settings.EPSILON_FEATURES, quick=(0.1, 1.0, math.inf)),
+            Factor(
+                "epsilon_x", lpgnn_settings.EPSILON_FEATURES, quick=(0.1, 1.0, math.inf)
+            ),
             Factor("epsilon_y", (1.0,)),
             EPOCHS,
         ),
@@ -258,11 +296,16 @@ EXPERIMENTS = (
             Factor("data", ("Facebook", "Cora", "LastFM"), quick=("Cora",)),
             Factor("epsilon_y", (0.5, 1.0, 2.0, 3.0)),
         ),
-        metrics=(Metric("label accuracy", "%", curve="steps K"), Metric("best label accuracy", "%")),
+        metrics=(
+            Metric("label accuracy", "%", curve="steps K"),
+            Metric("best label accuracy", "%"),
+        ),
         cell=denoising,
         common=("epsilon_y",),
         guarantee=lambda parameters: Guarantee(
-            float(parameters["epsilon_y"]), LABEL, supports=float(parameters["epsilon_y"])
+            float(parameters["epsilon_y"]),
+            LABEL,
+            supports=float(parameters["epsilon_y"]),
         ),
         plots=(Plot("label accuracy", lines="epsilon_y", panels=("data",)),),
         statements=(lpgnn.STATEMENTS[0],),

@@ -28,7 +28,9 @@ def accuracy_of(parameters: Parameters, seed: int, device: str) -> Metrics:
     epochs, kind = int(parameters["epochs"]), parameters["model"]
     model: Stack
     if kind == "GAT":
-        model = GAT(*sizes, input_dropout=0.6, attention_dropout=0.6, generator=generator)
+        model = GAT(
+            *sizes, input_dropout=0.6, attention_dropout=0.6, generator=generator
+        )
         dense = parameters["data"] == "PubMed"
         settings = Settings(
             epochs=5 * epochs,
@@ -38,11 +40,19 @@ def accuracy_of(parameters: Parameters, seed: int, device: str) -> Metrics:
         )
     else:
         dropped = 0.0 if kind == PLAIN_INPUT else 0.5
-        model = (GCN if kind == "GCN" else GraphSAGE)(*sizes, input_dropout=dropped, generator=generator)
+        model = (GCN if kind == "GCN" else GraphSAGE)(
+            *sizes, input_dropout=dropped, generator=generator
+        )
         settings = Settings(epochs=epochs, weight_decay=5e-4, decayed="first")
     split = public_split(data)
     _, record = fit(
-        model, data, split=split, generator=generator, settings=settings, better=higher_score, device=device
+        model,
+        data,
+        split=split,
+        generator=generator,
+        settings=settings,
+        better=higher_score,
+        device=device,
     )
     return {
         "accuracy": 100 * evaluate(model, data, split.test, device=device),
@@ -67,7 +77,11 @@ EXPERIMENTS = (
             Factor("model", MODELS),
             Factor("epochs", (200,)),
         ),
-        metrics=(Metric("accuracy", "%"), Metric("epoch kept"), Metric("training", "s")),
+        metrics=(
+            Metric("accuracy", "%"),
+            Metric("epoch kept"),
+            Metric("training", "s"),
+        ),
         cell=accuracy_of,
         repetitions={"quick": 2, "paper": 10},
         files=files_of(FILES),

@@ -9,7 +9,13 @@ EPSILONS = (1.0, 8.0)
 METHODS = ("GAP", "SAGE", "Features", "DPAR-EM0", "DPAR-EM1", "DPAR-GM")
 NON_PRIVATE_METHODS = ("DPAR", "GAP", "Features")
 
-DELTAS = {"Cora-ML": 2e-3, "MS Academic": 8e-4, "CS": 8e-4, "Reddit": 1e-4, "Physics": 1e-4}
+DELTAS = {
+    "Cora-ML": 2e-3,
+    "MS Academic": 8e-4,
+    "CS": 8e-4,
+    "Reddit": 1e-4,
+    "Physics": 1e-4,
+}
 
 _ACCURACY = {
     ("Cora-ML", 1.0): (0.34, 0.152, 0.5733, 0.3421, 0.2895, 0.3333),
@@ -50,14 +56,21 @@ below 684; by chance one accuracy in 29 is. A ninth of the nodes are 333, and ME
 
 STATEMENTS = (
     Statement(
-        "Figure 1", "with ε_sgd fixed, EM1 and GM gain with ε_pr; EM0 is best where it is small, GM gains on both later"
+        "Figure 1",
+        "with ε_sgd fixed, EM1 and GM gain with ε_pr; EM0 is best where it is small, GM gains on both later",
     ),
     Statement(
-        "Figures 2 to 6", "a lower share for DP-APPR is better at small ε; at ε = 8 equal shares on MS Academic and CS"
+        "Figures 2 to 6",
+        "a lower share for DP-APPR is better at small ε; at ε = 8 equal shares on MS Academic and CS",
     ),
     Statement("Figure 8", "K ∈ {2, 4, 8, 16, 32}: EM1 loses with a larger K, EM0 less"),
-    Statement("Figure 10", "accuracy is flat in the batch size unless it is very small"),
+    Statement(
+        "Figure 10", "accuracy is flat in the batch size unless it is very small"
+    ),
     Statement("Figure 12", "accuracy falls with M; a very small M is worse as well"),
-    Statement("Section 4", "80/20 inductive split, hidden layer of 32, 200 epochs, learning rate .005, batches of 60"),
+    Statement(
+        "Section 4",
+        "80/20 inductive split, hidden layer of 32, 200 epochs, learning rate .005, batches of 60",
+    ),
     Statement("Figures 1 to 12", "the numbers that are plotted", verified=False),
 )

@@ -21,18 +21,33 @@ class Improvement:
 
 
 IMPROVEMENTS = {
-    "FLICKR-MIR features": Improvement("FeatureRR", "LPGNN", 7.6, 3.0e-5, "text of Figure 6"),
-    "PPI features": Improvement("FeatureRR", "Three-output", 2.6, 0.0031, "text of Figure 6"),
-    "FLICKR-MIR edges": Improvement("EdgeRR", "LapGraph", 6.3, 3.6e-9, "text of Figure 7"),
+    "FLICKR-MIR features": Improvement(
+        "FeatureRR", "LPGNN", 7.6, 3.0e-5, "text of Figure 6"
+    ),
+    "PPI features": Improvement(
+        "FeatureRR", "Three-output", 2.6, 0.0031, "text of Figure 6"
+    ),
+    "FLICKR-MIR edges": Improvement(
+        "EdgeRR", "LapGraph", 6.3, 3.6e-9, "text of Figure 7"
+    ),
 }
 
 STATEMENTS = (
-    Statement("Figure 6", "FeatureRR is best of Duchi, Piecewise, Hybrid, Three-output, Sub-optimal and LPGNN"),
-    Statement("Figure 7", "EdgeRR is best of privHRG, EdgeRand and LapGraph on FLICKR-MIR"),
+    Statement(
+        "Figure 6",
+        "FeatureRR is best of Duchi, Piecewise, Hybrid, Three-output, Sub-optimal and LPGNN",
+    ),
+    Statement(
+        "Figure 7", "EdgeRR is best of privHRG, EdgeRand and LapGraph on FLICKR-MIR"
+    ),
     Statement("Figure 7 (b)", "on PPI F1 is higher the smaller ρ is"),
     Statement("LinkTeller", "AUC falls from .91 to nearly a random guess with EdgeRR"),
-    Statement("Figure 8", "images inverted from FeatureRR's embeddings cannot be recognised"),
     Statement(
-        "Figures 6 and 7", "the values of ε_f, ε_e and γ that are plotted, hidden units and patience", verified=False
+        "Figure 8", "images inverted from FeatureRR's embeddings cannot be recognised"
+    ),
+    Statement(
+        "Figures 6 and 7",
+        "the values of ε_f, ε_e and γ that are plotted, hidden units and patience",
+        verified=False,
     ),
 )

@@ -43,11 +43,20 @@ LEARNING = {
 """Data set, ε_y, how the model is trained, at ε_x = 1."""
 
 STATEMENTS = (
-    Statement("label accuracy against K", "plotted for Facebook, Cora and LastFM (4, 7 and 10 classes)"),
+    Statement(
+        "label accuracy against K",
+        "plotted for Facebook, Cora and LastFM (4, 7 and 10 classes)",
+    ),
     Statement("performance under varying ε_x and ε_y", "plotted for GraphSAGE"),
     Statement("base architectures", "GCN, GAT and GraphSAGE plotted on Facebook"),
     Statement(
-        "the grids ε_x ∈ {.01, .1, 1, 2, 3, ∞}, ε_y ∈ {.5, 1, 2, 3, ∞}", "which values are plotted", verified=False
+        "the grids ε_x ∈ {.01, .1, 1, 2, 3, ∞}, ε_y ∈ {.5, 1, 2, 3, ∞}",
+        "which values are plotted",
+        verified=False,
     ),
-    Statement("hyperparameters", "steps K_x and K_y, learning rates, dropout and weight decay", verified=False),
+    Statement(
+        "hyperparameters",
+        "steps K_x and K_y, learning rates, dropout and weight decay",
+        verified=False,
+    ),
 )

@@ -59,13 +59,43 @@ class Fitting(NamedTuple):
 
 _ORDER = ("Cora", "PubMed", "Facebook", "LastFM")
 _FITTING = {
-    ("MBM", False, False): ((0.01, 1e-3, 0.5), (0.01, 1e-4, 0.25), (0.001, 0.01, 0.5), (0.001, 1e-4, 0.75)),
+    ("MBM", False, False): (
+        (0.01, 1e-3, 0.5),
+        (0.01, 1e-4, 0.25),
+        (0.001, 0.01, 0.5),
+        (0.001, 1e-4, 0.75),
+    ),
     ("MBM", False, True): ((0.01, 0.01, 0.75),) * 4,
-    ("MBM", True, False): ((0.01, 1e-4, 0.75), (0.01, 1e-4, 0.0), (0.01, 1e-4, 0.25), (0.01, 1e-4, 0.75)),
-    ("MBM", True, True): ((0.01, 0.01, 0.5), (0.01, 1e-3, 0.25), (0.001, 1e-4, 0.75), (0.001, 0.01, 0.25)),
-    ("OHD", True, False): ((0.01, 0.0, 0.0), (0.01, 0.0, 0.0), (0.01, 0.0, 0.0), (0.01, 0.0, 0.5)),
-    ("Ones", True, False): ((1e-4, 0.01, 0.75), (1e-4, 1e-4, 0.0), (1e-4, 0.01, 0.75), (1e-4, 0.01, 0.75)),
-    ("RND", True, False): ((1e-4, 0.01, 0.25), (0.001, 0.001, 0.5), (1e-4, 0.001, 0.0), (1e-4, 1e-4, 0.5)),
+    ("MBM", True, False): (
+        (0.01, 1e-4, 0.75),
+        (0.01, 1e-4, 0.0),
+        (0.01, 1e-4, 0.25),
+        (0.01, 1e-4, 0.75),
+    ),
+    ("MBM", True, True): (
+        (0.01, 0.01, 0.5),
+        (0.01, 1e-3, 0.25),
+        (0.001, 1e-4, 0.75),
+        (0.001, 0.01, 0.25),
+    ),
+    ("OHD", True, False): (
+        (0.01, 0.0, 0.0),
+        (0.01, 0.0, 0.0),
+        (0.01, 0.0, 0.0),
+        (0.01, 0.0, 0.5),
+    ),
+    ("Ones", True, False): (
+        (1e-4, 0.01, 0.75),
+        (1e-4, 1e-4, 0.0),
+        (1e-4, 0.01, 0.75),
+        (1e-4, 0.01, 0.75),
+    ),
+    ("RND", True, False): (
+        (1e-4, 0.01, 0.25),
+        (0.001, 0.001, 0.5),
+        (1e-4, 0.001, 0.0),
+        (1e-4, 1e-4, 0.5),
+    ),
 }
 """By features, whether ε_x and ε_y are infinite, and data set; found at ε = 1 and used for every finite one."""
 
@@ -83,7 +113,9 @@ def _place(grid: tuple[float, ...], epsilon: float) -> int:
     return grid.index(epsilon if math.isinf(epsilon) else min(epsilon, grid[-2]))
 
 
-def fitting(data: str, features: str, epsilon_features: float, epsilon_labels: float) -> Fitting:
+def fitting(
+    data: str, features: str, epsilon_features: float, epsilon_labels: float
+) -> Fitting:
     """Return how a model is fitted to a data set at a point of the grid."""
     found = _FITTING[features, math.isinf(epsilon_features), math.isinf(epsilon_labels)]
     return Fitting(*found[_ORDER.index(data)])

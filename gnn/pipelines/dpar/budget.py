@@ -62,7 +62,9 @@ class Budget:
         """Return what is proved of DP-APPR for a replaced node of public ids."""
         if self.row_sigma:
             return GaussianCurve(self.row_sigma, math.sqrt(2), rows)
-        return ZCDP(rows * k * self.entry_epsilon**2 / 2 + rows * self.value_epsilon**2 / 2)
+        return ZCDP(
+            rows * k * self.entry_epsilon**2 / 2 + rows * self.value_epsilon**2 / 2
+        )
 
 
 @lru_cache(maxsize=256)
@@ -74,10 +76,16 @@ def budget_of(parameters: DPARParameters, nodes: int) -> Budget:
         AccountantError: If no noise between 1e-6 and 1e6 meets the target.
     """
     if not parameters.private:
-        raise ConfigurationError("budget_of: an infinite epsilon has no noise; expected a finite one")
+        raise ConfigurationError(
+            "budget_of: an infinite epsilon has no noise; expected a finite one"
+        )
     sizes = parameters.sizes(nodes)
     repaired = parameters.accounting == "repaired"
-    epsilon, delta = _on_the_drawn(parameters) if repaired else (parameters.epsilon / parameters.rate, parameters.delta)
+    epsilon, delta = (
+        _on_the_drawn(parameters)
+        if repaired
+        else (parameters.epsilon / parameters.rate, parameters.delta)
+    )
     pagerank = (parameters.share * epsilon, delta / 2)
     training = ((1 - parameters.share) * epsilon, delta / 2)
     if repaired:
@@ -85,7 +93,9 @@ def budget_of(parameters: DPARParameters, nodes: int) -> Budget:
         noise = node_noise(*training, sizes.rows, reached, sizes.batch, sizes.steps)
         entry, value, sigma = _repaired_rows(parameters, pagerank, sizes.private_rows)
     else:
-        noise = parameters.tau * record_noise(*training, sizes.batch / sizes.rows, sizes.steps)
+        noise = parameters.tau * record_noise(
+            *training, sizes.batch / sizes.rows, sizes.steps
+        )
         entry, value, sigma = _published_rows(parameters, pagerank, sizes.private_rows)
     return Budget(pagerank, training, entry, value, sigma, noise)
 
@@ -104,8 +114,12 @@ def supported_epsilon(parameters: DPARParameters, nodes: int) -> float:
     budget, sizes = budget_of(parameters, nodes), parameters.sizes(nodes)
     delta = min(parameters.delta * BELOW / parameters.rate, 0.5)
     reached = min(sizes.private_rows + (parameters.others == "identity"), sizes.batch)
-    pagerank = budget.pagerank_accountant(sizes.private_rows, parameters.k).epsilon_at(delta / 2)
-    training = GaussianCurve(budget.noise_multiplier, 2.0 * reached, sizes.steps).epsilon_at(delta / 2)
+    pagerank = budget.pagerank_accountant(sizes.private_rows, parameters.k).epsilon_at(
+        delta / 2
+    )
+    training = GaussianCurve(
+        budget.noise_multiplier, 2.0 * reached, sizes.steps
+    ).epsilon_at(delta / 2)
     whole = pagerank + training
     # ln(1 + q(e^ε − 1)), without e^ε, which overflows.
     return whole + math.log(parameters.rate + (1 - parameters.rate) * math.exp(-whole))
@@ -129,7 +143,9 @@ def _on_the_drawn(parameters: DPARParameters) -> tuple[float, float]:
     return found.value, delta
 
 
-def _published_rows(parameters: DPARParameters, pagerank: tuple[float, float], rows: int) -> tuple[float, float, float]:
+def _published_rows(
+    parameters: DPARParameters, pagerank: tuple[float, float], rows: int
+) -> tuple[float, float, float]:
     """ε of a selection, ε of the values, σ/C₁; the paper does not say how option II shares a row: here equally."""
     epsilon, delta = pagerank[0], pagerank[1] / (2 * rows)
     row = share_of_row(epsilon, rows, delta)
@@ -140,11 +156,19 @@ def _published_rows(parameters: DPARParameters, pagerank: tuple[float, float], r
     return entry_epsilon(row, parameters.k, delta), 0.0, 0.0
 
 
-def _repaired_rows(parameters: DPARParameters, pagerank: tuple[float, float], rows: int) -> tuple[float, float, float]:
+def _repaired_rows(
+    parameters: DPARParameters, pagerank: tuple[float, float], rows: int
+) -> tuple[float, float, float]:
     """The same with a proof; option II has half of ρ for the indices and half for the values."""
     if parameters.method == "GM":
-        return 0.0, 0.0, GaussianCurve.sigma_for(*pagerank, sensitivity=math.sqrt(2), count=rows)
-    rho = solve(lambda each: [ZCDP(each)], *pagerank, larger_is_safer=False).value * BELOW
+        return (
+            0.0,
+            0.0,
+            GaussianCurve.sigma_for(*pagerank, sensitivity=math.sqrt(2), count=rows),
+        )
+    rho = (
+        solve(lambda each: [ZCDP(each)], *pagerank, larger_is_safer=False).value * BELOW
+    )
     if parameters.method == "EM1":
         return math.sqrt(rho / (rows * parameters.k)), math.sqrt(rho / rows), 0.0
     return math.sqrt(2 * rho / (rows * parameters.k)), 0.0, 0.0

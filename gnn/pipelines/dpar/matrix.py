@@ -14,7 +14,13 @@ from auditdp.mechanism.protocol import Array
 from gnn.pipelines.dpar.budget import Budget
 from gnn.pipelines.dpar.parameters import DPARParameters
 from mechanisms.cells import Rng
-from mechanisms.pagerank import DPApprEM, DPApprEMValues, DPApprGM, NoisyRows, PublicRows
+from mechanisms.pagerank import (
+    DPApprEM,
+    DPApprEMValues,
+    DPApprGM,
+    NoisyRows,
+    PublicRows,
+)
 from mechanisms.validation import check_positive
 
 
@@ -37,13 +43,17 @@ class PageRankMatrix:
     @property
     def column_norms(self) -> Array:
         """The ℓ₁ norm of each column, shape (nodes,)."""
-        return np.bincount(self.ids.ravel(), np.abs(self.weights).ravel(), minlength=self.nodes)
+        return np.bincount(
+            self.ids.ravel(), np.abs(self.weights).ravel(), minlength=self.nodes
+        )
 
     @property
     def rows_of_nodes(self) -> Array:
         """In how many rows each node is, as owner or as entry, int64, shape (nodes,)."""
         used = (self.weights != 0) & (self.ids != self.owners[:, None])
-        return np.bincount(self.ids[used], minlength=self.nodes) + np.bincount(self.owners, minlength=self.nodes)
+        return np.bincount(self.ids[used], minlength=self.nodes) + np.bincount(
+            self.owners, minlength=self.nodes
+        )
 
 
 @dataclass(frozen=True)
@@ -63,12 +73,16 @@ def walk_matrix(data: Data) -> sparse.csr_array:
     nodes = int(data.num_nodes or 0)
     arcs = data.edge_index.cpu().numpy()
     ends = np.concatenate([arcs, arcs[::-1], np.tile(np.arange(nodes), (2, 1))], axis=1)
-    graph = sparse.csr_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(nodes, nodes))
+    graph = sparse.csr_array(
+        (np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(nodes, nodes)
+    )
     graph.data[:] = 1.0  # arcs that are listed twice were added up
     return graph
 
 
-def pagerank_matrix(data: Data, parameters: DPARParameters, budget: Budget | None, *, rng: Rng) -> PageRankMatrix:
+def pagerank_matrix(
+    data: Data, parameters: DPARParameters, budget: Budget | None, *, rng: Rng
+) -> PageRankMatrix:
     """Return the rows of M random nodes, released by DP-APPR, and those of the others, if there are to be any.
 
     The ids of all nodes are public: whose rows are released is drawn among them, and every id is a candidate of a row. All M
@@ -85,9 +99,13 @@ def pagerank_matrix(data: Data, parameters: DPARParameters, budget: Budget | Non
     """
     nodes, k = int(data.num_nodes or 0), parameters.k
     if k > nodes:
-        raise ConfigurationError(f"pagerank_matrix: expected k of at most {nodes} nodes, got {k}; use a smaller k")
+        raise ConfigurationError(
+            f"pagerank_matrix: expected k of at most {nodes} nodes, got {k}; use a smaller k"
+        )
     seeds = np.sort(rng.permutation(nodes)[: min(parameters.pagerank_rows, nodes)])
-    rows = PublicRows(nodes, tuple(seeds.tolist()), alpha=parameters.alpha, rho=parameters.rho)
+    rows = PublicRows(
+        nodes, tuple(seeds.tolist()), alpha=parameters.alpha, rho=parameters.rho
+    )
     graph = walk_matrix(data)
     if budget is None:
         exact = rows.of(graph, seeds)
@@ -106,28 +124,47 @@ def pagerank_matrix(data: Data, parameters: DPARParameters, budget: Budget | Non
 
 
 def _released(
-    graph: sparse.csr_array, rows: PublicRows, parameters: DPARParameters, budget: Budget, rng: Rng
+    graph: sparse.csr_array,
+    rows: PublicRows,
+    parameters: DPARParameters,
+    budget: Budget,
+    rng: Rng,
 ) -> tuple[Array, Array]:
     """Indices and weights of the private rows, both of shape (M, K)."""
     shape, k = (rows.count, parameters.k), parameters.k
     if parameters.method == "GM":
-        noisy = _NoisierRows(*budget.pagerank, rows, clip=parameters.row_clip, multiplier=budget.row_sigma)
+        noisy = _NoisierRows(
+            *budget.pagerank,
+            rows,
+            clip=parameters.row_clip,
+            multiplier=budget.row_sigma,
+        )
         ids, weights = np.hsplit(DPApprGM(noisy, k)(graph, 1, rng=rng)[0], 2)
         return ids.astype(np.int64).reshape(shape), weights.reshape(shape)
-    selected: Any = rows  # its protocol has settable members, which a frozen class has not
+    selected: Any = (
+        rows  # its protocol has settable members, which a frozen class has not
+    )
     selection = DPApprEM(budget.entry_epsilon, k, selected, clip=parameters.entry_clip)
     if parameters.method == "EM0":
-        return selection(graph, 1, rng=rng)[0].astype(np.int64).reshape(shape), np.full(shape, 1 / k)
-    ids, weights = np.hsplit(DPApprEMValues(selection, budget.value_epsilon)(graph, 1, rng=rng)[0], 2)
+        return selection(graph, 1, rng=rng)[0].astype(np.int64).reshape(shape), np.full(
+            shape, 1 / k
+        )
+    ids, weights = np.hsplit(
+        DPApprEMValues(selection, budget.value_epsilon)(graph, 1, rng=rng)[0], 2
+    )
     return ids.astype(np.int64).reshape(shape), weights.reshape(shape)
 
 
-def normalised(matrix: PageRankMatrix, tau: float, how: Literal["clipped", "scaled"]) -> PageRankMatrix:
+def normalised(
+    matrix: PageRankMatrix, tau: float, how: Literal["clipped", "scaled"]
+) -> PageRankMatrix:
     """Return the matrix with columns of ℓ₁ norm at most τ ("clipped"), or exactly τ where they are not 0 ("scaled")."""
     check_positive("normalised", "tau", tau)
     norms = matrix.column_norms
     least = tau if how == "clipped" else np.finfo(float).tiny
-    return replace(matrix, weights=matrix.weights * (tau / np.maximum(norms, least))[matrix.ids])
+    return replace(
+        matrix, weights=matrix.weights * (tau / np.maximum(norms, least))[matrix.ids]
+    )
 
 
 def capped(matrix: PageRankMatrix, most_rows: int, *, rng: Rng) -> PageRankMatrix:

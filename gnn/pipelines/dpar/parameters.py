@@ -76,16 +76,36 @@ class DPARParameters:
     def __post_init__(self) -> None:
         owner = "DPARParameters"
         if not self.epsilon > 0:
-            raise ConfigurationError(f"{owner}: expected epsilon > 0, in nats, got {self.epsilon!r}")
+            raise ConfigurationError(
+                f"{owner}: expected epsilon > 0, in nats, got {self.epsilon!r}"
+            )
         for name in ("delta", "share"):
             value = getattr(self, name)
             check_positive(owner, name, value)
             check_number(owner, name, value, below=1.0)
         if not 0 < self.rate <= 1:
-            raise ConfigurationError(f"{owner}: expected rate, a share in (0, 1], got {self.rate!r}")
-        for name in ("pagerank_rows", "k", "most_rows", "batch", "epochs", "hidden", "layers", "inference_steps"):
+            raise ConfigurationError(
+                f"{owner}: expected rate, a share in (0, 1], got {self.rate!r}"
+            )
+        for name in (
+            "pagerank_rows",
+            "k",
+            "most_rows",
+            "batch",
+            "epochs",
+            "hidden",
+            "layers",
+            "inference_steps",
+        ):
             check_count(owner, name, getattr(self, name))
-        for name in ("entry_clip", "row_clip", "tau", "clipping_norm", "learning_rate", "rho"):
+        for name in (
+            "entry_clip",
+            "row_clip",
+            "tau",
+            "clipping_norm",
+            "learning_rate",
+            "rho",
+        ):
             check_positive(owner, name, getattr(self, name))
         check_choice(owner, "method", self.method, ("EM0", "EM1", "GM"))
         check_choice(owner, "accounting", self.accounting, ("published", "repaired"))
@@ -103,7 +123,13 @@ class DPARParameters:
         private_rows = min(self.pagerank_rows, drawn)
         rows = drawn if self.others == "identity" else private_rows
         batch = min(self.batch, rows)
-        return Sizes(drawn, private_rows, rows, batch, steps_of(rows, batch=batch, epochs=self.epochs))
+        return Sizes(
+            drawn,
+            private_rows,
+            rows,
+            batch,
+            steps_of(rows, batch=batch, epochs=self.epochs),
+        )
 
 
 @dataclass(frozen=True)

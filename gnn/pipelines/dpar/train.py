@@ -9,7 +9,13 @@ from gnn.models import DecoupledPageRank
 from gnn.pipelines.dpar.budget import budget_of, supported_epsilon
 from gnn.pipelines.dpar.matrix import capped, normalised, pagerank_matrix
 from gnn.pipelines.dpar.parameters import DPARParameters
-from gnn.pipelines.parts import PrivateRecord, check_training, numpy_generator, part, settings_of
+from gnn.pipelines.parts import (
+    PrivateRecord,
+    check_training,
+    numpy_generator,
+    part,
+    settings_of,
+)
 from gnn.training import PageRankRows, fit_private
 
 
@@ -72,9 +78,13 @@ def fit_dpar(
         generator=generator,
     )
     multiplier = budget.noise_multiplier if budget else 0.0
-    settings = settings_of(parameters, multiplier, steps=sizes.steps, batch=sizes.batch, rate=None)
+    settings = settings_of(
+        parameters, multiplier, steps=sizes.steps, batch=sizes.batch, rate=None
+    )
     examples = PageRankRows(
-        subgraph.x, torch.from_numpy(matrix.ids), torch.from_numpy(matrix.weights).to(torch.float32)
+        subgraph.x,
+        torch.from_numpy(matrix.ids),
+        torch.from_numpy(matrix.weights).to(torch.float32),
     )
     _, training = fit_private(
         model.mlp,

@@ -18,7 +18,15 @@ from gnn.models import GIN
 from gnn.models.blocks import packed
 from gnn.pipelines.dprr.release import Release
 from gnn.pipelines.parts import numpy_generator
-from gnn.training import Record, Settings, accuracy, area_under_roc, fit, largest_share, predict
+from gnn.training import (
+    Record,
+    Settings,
+    accuracy,
+    area_under_roc,
+    fit,
+    largest_share,
+    predict,
+)
 from gnn.validation import DataError, check_choice
 from mechanisms.graphs import DirectedGraph
 
@@ -155,7 +163,9 @@ def fit_gin(
         or [np.zeros(1)]
     )
     labels = [graph.y for graph in graphs]
-    received = as_received(lists, labels, sums=parameters.sums, features=parameters.features)
+    received = as_received(
+        lists, labels, sums=parameters.sums, features=parameters.features
+    )
     classes = int(max(int(graph.y.max()) for graph in graphs)) + 1
     model = GIN(
         1,
@@ -166,9 +176,19 @@ def fit_gin(
         readout=parameters.readout,
         generator=generator,
     )
-    _, training = fit(model, received, split=split, generator=generator, settings=parameters.settings, device=device)
+    _, training = fit(
+        model,
+        received,
+        split=split,
+        generator=generator,
+        settings=parameters.settings,
+        device=device,
+    )
     tested = [received[i] for i in split.test.tolist()]
-    logits, targets = predict(model, tested, device=device), torch.cat([graph.y for graph in tested])
+    logits, targets = (
+        predict(model, tested, device=device),
+        torch.cat([graph.y for graph in tested]),
+    )
     return model, DPRRRecord(
         training,
         accuracy(logits, targets),
@@ -182,7 +202,11 @@ def fit_gin(
 
 
 def as_received(
-    lists: Sequence[DirectedGraph], labels: Sequence[Tensor], *, sums: str = "own list", features: str = "constant"
+    lists: Sequence[DirectedGraph],
+    labels: Sequence[Tensor],
+    *,
+    sums: str = "own list",
+    features: str = "constant",
 ) -> list[Data]:
     """Return lists as data for ``GIN``: features, and arcs in the direction in which messages go.
 
@@ -195,13 +219,18 @@ def as_received(
     Returns:
         Data with ``x``, ``y`` and ``edge_index``, or ``bits`` and no arcs where lists are long.
     """
-    arcs, pairs = (sum(count) for count in zip(*((g.arcs.shape[1], g.nodes**2) for g in lists), strict=True))
+    arcs, pairs = (
+        sum(count)
+        for count in zip(*((g.arcs.shape[1], g.nodes**2) for g in lists), strict=True)
+    )
     dense = arcs * DENSE_FROM > pairs and pairs > len(lists) * LARGE**2
     found = []
     for graph, y in zip(lists, labels, strict=True):
         value = 1.0 if features == "constant" else math.log(max(graph.nodes, 1))
         data = to_data(graph, x=torch.full((graph.nodes, 1), value), y=y)
-        if sums == "own list":  # a message goes from the one who is named to the owner of the list
+        if (
+            sums == "own list"
+        ):  # a message goes from the one who is named to the owner of the list
             data.edge_index = data.edge_index.flip(0)
         if dense:
             data.bits = packed(data.edge_index, graph.nodes)
@@ -214,7 +243,11 @@ def _check(graphs: Sequence[Data], split: Split) -> None:
     if not graphs:
         raise DataError("fit_gin: expected graphs, got none")
     if not len(split.test):
-        raise DataError("fit_gin: the split has no test graph; give one with a test part")
+        raise DataError(
+            "fit_gin: the split has no test graph; give one with a test part"
+        )
     for number, graph in enumerate(graphs):
         if graph.y is None or graph.y.shape != (1,):
-            raise DataError(f"fit_gin: graph {number} has no single label y of shape (1,); leave it out")
+            raise DataError(
+                f"fit_gin: graph {number} has no single label y of shape (1,); leave it out"
+            )

@@ -14,7 +14,14 @@ from auditdp.errors import ConfigurationError
 from auditdp.mechanism.protocol import Array
 from gnn.validation import check_choice, check_count, check_positive
 from mechanisms.cells import Rng, pair_count
-from mechanisms.edges import DPRR, Customised, LocalLaplace, LocalLaplaceRow, NonPrivPart, RandomisedResponse
+from mechanisms.edges import (
+    DPRR,
+    Customised,
+    LocalLaplace,
+    LocalLaplaceRow,
+    NonPrivPart,
+    RandomisedResponse,
+)
 from mechanisms.edges.laplace_cells import rounded_total
 from mechanisms.edges.sparse import largest_pairs
 from mechanisms.graphs import DirectedGraph, Graph
@@ -67,10 +74,18 @@ class Release:
         check_choice("Release", "local_lap", self.local_lap, LOCAL_LAP)
         check_positive("Release", "epsilon", self.epsilon)
         check_count("Release", "nodes_max", self.nodes_max, 2)
-        if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 <= self.share <= 1:
-            raise ConfigurationError(f"Release: expected share, a number in [0, 1], got {self.share!r}")
+        if (
+            isinstance(self.share, bool)
+            or not isinstance(self.share, int | float)
+            or not 0 <= self.share <= 1
+        ):
+            raise ConfigurationError(
+                f"Release: expected share, a number in [0, 1], got {self.share!r}"
+            )
         if self.mechanism == "NonPriv-Part" and not self.share:
-            raise ConfigurationError("Release: NonPriv-Part has no user where share = 0; give a share > 0")
+            raise ConfigurationError(
+                "Release: NonPriv-Part has no user where share = 0; give a share > 0"
+            )
         _ = self.row_mechanism
 
     @cached_property
@@ -85,7 +100,9 @@ class Release:
         if self.allocation == "1:9":
             first = portion(self.epsilon, Fraction(1, 10))
             return DPRR(first, remaining(self.epsilon, first))
-        allocate = DPRR.allocated if self.allocation == "published" else DPRR.allocated_within
+        allocate = (
+            DPRR.allocated if self.allocation == "published" else DPRR.allocated_within
+        )
         return allocate(self.epsilon, self.nodes_max)
 
     @property
@@ -106,21 +123,35 @@ class Release:
         public = np.sort(rng.permutation(graph.nodes)[:published])
         private = np.setdiff1d(np.arange(graph.nodes), public)
         if self.mechanism == "NonPriv-Part":
-            left = NonPrivPart(graph.nodes, tuple(private)).whole_graph(graph, rng=rng) if graph.nodes > 1 else graph
+            left = (
+                NonPrivPart(graph.nodes, tuple(private)).whole_graph(graph, rng=rng)
+                if graph.nodes > 1
+                else graph
+            )
             return DirectedGraph(len(public), np.searchsorted(public, left.arcs))
         if graph.nodes < 2:
             return DirectedGraph(graph.nodes, graph.arcs)
         if self.row_mechanism is None:
             return self._pairs(graph, private, rng)
-        return Customised(self.row_mechanism, graph.nodes, tuple(private)).whole_graph(graph, rng=rng)
+        return Customised(self.row_mechanism, graph.nodes, tuple(private)).whole_graph(
+            graph, rng=rng
+        )
 
     def _pairs(self, graph: Graph, private: Array, rng: Rng) -> DirectedGraph:
         """The T largest noisy cells of pairs of private users, and all edges of the others, in both directions."""
         split = LocalLaplace(self.epsilon)
         inside = np.isin(graph.edges, private).all(axis=0)
         among = Graph(len(private), np.searchsorted(private, graph.edges[:, inside]))
-        noisy = graph.degrees[private] + rng.laplace(0, split.degree_scale, len(private))
+        noisy = graph.degrees[private] + rng.laplace(
+            0, split.degree_scale, len(private)
+        )
         total = int(rounded_total(noisy.sum() / 2, pair_count(len(private))))
-        found = private[largest_pairs(among, total, split.cell_scale, rng).edges] if total else among.edges[:, :0]
-        whole = Graph.of(graph.nodes, np.concatenate([graph.edges[:, ~inside], found], axis=1))
+        found = (
+            private[largest_pairs(among, total, split.cell_scale, rng).edges]
+            if total
+            else among.edges[:, :0]
+        )
+        whole = Graph.of(
+            graph.nodes, np.concatenate([graph.edges[:, ~inside], found], axis=1)
+        )
         return DirectedGraph(graph.nodes, whole.arcs)

@@ -5,7 +5,12 @@
 
 from gnn.pipelines.graph_pub.constructors import CONSTRUCTORS, constructor
 from gnn.pipelines.graph_pub.learning import MODELS, Learned, learn
-from gnn.pipelines.graph_pub.release import METHODS, Release, published_arcs, publishing_weights
+from gnn.pipelines.graph_pub.release import (
+    METHODS,
+    Release,
+    published_arcs,
+    publishing_weights,
+)
 from gnn.pipelines.graph_pub.scores import ScoreSettings, embedding, learned_adjacency
 
 __all__ = [

@@ -31,7 +31,11 @@ class Features:
 
     def times(self, weight: Tensor) -> Tensor:
         """Return X times a weight of shape (features, out)."""
-        return self.x @ weight if self.transpose is None else product(self.x, self.transpose, weight)
+        return (
+            self.x @ weight
+            if self.transpose is None
+            else product(self.x, self.transpose, weight)
+        )
 
 
 class Constructor(nn.Module, ABC):
@@ -125,15 +129,26 @@ class DenseGAT(Constructor):
         source, target = mapped @ self.sources[layer], mapped @ self.targets[layer]
         # A number that does not depend on j leaves α as it is; this one keeps the exponentials at 1 or below.
         most = functional.leaky_relu(target + source.max(), NEGATIVE_SLOPE).detach()
-        weights = edges.dense * (functional.leaky_relu(target + source.t(), NEGATIVE_SLOPE) - most).exp()
+        weights = (
+            edges.dense
+            * (functional.leaky_relu(target + source.t(), NEGATIVE_SLOPE) - most).exp()
+        )
         own = (functional.leaky_relu(target + source, NEGATIVE_SLOPE) - most).exp()
-        return (weights @ mapped + own * mapped) / (weights.sum(dim=1, keepdim=True) + own)
+        return (weights @ mapped + own * mapped) / (
+            weights.sum(dim=1, keepdim=True) + own
+        )
 
 
-KINDS: dict[str, type[Constructor]] = {"GCN": DenseGCN, "GAT": DenseGAT, "GraphSAGE": DenseSAGE}
+KINDS: dict[str, type[Constructor]] = {
+    "GCN": DenseGCN,
+    "GAT": DenseGAT,
+    "GraphSAGE": DenseSAGE,
+}
 
 
-def constructor(name: str, features: int, classes: int, *, generator: torch.Generator) -> Constructor:
+def constructor(
+    name: str, features: int, classes: int, *, generator: torch.Generator
+) -> Constructor:
     """Return a constructor with random weights.
 
     Args:

@@ -67,16 +67,35 @@ def learn(
     published = Data(x=data.x, y=data.y, edge_index=arcs, num_nodes=data.num_nodes)
     width, classes = int(data.x.shape[1]), int(data.y.max()) + 1
     network: nn.Module
-    settings = Settings(epochs=epochs, weight_decay=5e-4, decayed="first", patience=PATIENCE)
+    settings = Settings(
+        epochs=epochs, weight_decay=5e-4, decayed="first", patience=PATIENCE
+    )
     if model == "GCN":
-        network = GCN(width, classes, dropout=0.5, input_dropout=0.5, generator=generator)
+        network = GCN(
+            width, classes, dropout=0.5, input_dropout=0.5, generator=generator
+        )
     elif model == "GAT":
-        network = GAT(width, classes, dropout=0.6, input_dropout=0.6, attention_dropout=0.6, generator=generator)
-        settings = Settings(epochs=epochs, learning_rate=0.005, weight_decay=5e-4, patience=PATIENCE)
+        network = GAT(
+            width,
+            classes,
+            dropout=0.6,
+            input_dropout=0.6,
+            attention_dropout=0.6,
+            generator=generator,
+        )
+        settings = Settings(
+            epochs=epochs, learning_rate=0.005, weight_decay=5e-4, patience=PATIENCE
+        )
     else:
         network = GraphSAGE(width, classes, dropout=0.5, generator=generator)
     network, record = fit(
-        network, published, split=split, generator=generator, settings=settings, better=higher_score, device=device
+        network,
+        published,
+        split=split,
+        generator=generator,
+        settings=settings,
+        better=higher_score,
+        device=device,
     )
     found = evaluate(network, published, split.test, device=device)
     return Learned(network, published, record, found)

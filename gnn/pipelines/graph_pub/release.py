@@ -55,10 +55,14 @@ class Release:
         check_choice(owner, "arcs", self.arcs, ("lists", "union"))
         check_positive(owner, "epsilon", self.epsilon)
         if not 0 <= self.degree_share < 1:
-            raise ConfigurationError(f"{owner}: expected degree_share in [0, 1), got {self.degree_share!r}")
+            raise ConfigurationError(
+                f"{owner}: expected degree_share in [0, 1), got {self.degree_share!r}"
+            )
 
 
-def published_arcs(graph: Graph, release: Release, *, rng: Rng, embedding: Tensor | None = None) -> Tensor:
+def published_arcs(
+    graph: Graph, release: Release, *, rng: Rng, embedding: Tensor | None = None
+) -> Tensor:
     """Return the arcs of the published graph as (sender, receiver), int64, shape (2, arcs).
 
     Args:
@@ -74,9 +78,13 @@ def published_arcs(graph: Graph, release: Release, *, rng: Rng, embedding: Tenso
     if release.method == "none":
         return _tensor(graph.arcs)
     if release.method == "RR":
-        return _tensor(EdgeRand(release.epsilon, graph.nodes).whole_graph(graph, rng=rng).arcs)
+        return _tensor(
+            EdgeRand(release.epsilon, graph.nodes).whole_graph(graph, rng=rng).arcs
+        )
     if release.method == "LAPGRAPH":
-        return _tensor(LapGraph(release.epsilon, graph.nodes).whole_graph(graph, rng=rng).arcs)
+        return _tensor(
+            LapGraph(release.epsilon, graph.nodes).whole_graph(graph, rng=rng).arcs
+        )
     if release.method == "DPRR":
         if release.form == "repaired":
             lists = DPRR.allocated_within(release.epsilon / 2, graph.nodes)
@@ -88,7 +96,11 @@ def published_arcs(graph: Graph, release: Release, *, rng: Rng, embedding: Tenso
             "published_arcs: GraphPub selects by an embedding Z; give one, such as of embedding(...)"
         )
     z = embedding.double().numpy()
-    return _response(graph, release, z, rng) if release.form == "repaired" else _selection(graph, release, z, rng)
+    return (
+        _response(graph, release, z, rng)
+        if release.form == "repaired"
+        else _selection(graph, release, z, rng)
+    )
 
 
 def _selection(graph: Graph, release: Release, z: Array, rng: Rng) -> Tensor:
@@ -144,7 +156,9 @@ def publishing_weights(z: Array, epsilon: float, degree: float) -> Array:
         middle = (low + high) / 2
         mean = np.exp(np.minimum(upper + middle, np.log(most))).mean()
         low, high = (middle, high) if mean < share else (low, middle)
-    weights = np.exp(np.maximum(np.minimum(logs + low, np.log(most)), np.log(most) - LEAST))
+    weights = np.exp(
+        np.maximum(np.minimum(logs + low, np.log(most)), np.log(most) - LEAST)
+    )
     return np.asarray((weights + weights.T) / 2)
 
 

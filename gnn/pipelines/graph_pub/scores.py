@@ -11,8 +11,18 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnn.datasets.splits import Split
-from gnn.pipelines.graph_pub.constructors import CONSTRUCTORS, Constructor, Features, constructor
-from gnn.pipelines.graph_pub.weights import EdgeWeights, FixedWeights, LearnedWeights, ListedEdges
+from gnn.pipelines.graph_pub.constructors import (
+    CONSTRUCTORS,
+    Constructor,
+    Features,
+    constructor,
+)
+from gnn.pipelines.graph_pub.weights import (
+    EdgeWeights,
+    FixedWeights,
+    LearnedWeights,
+    ListedEdges,
+)
 from gnn.randomness import deterministic, device_of
 from gnn.reverse_learning import ReverseLearning
 from gnn.training import accuracy, last
@@ -97,14 +107,20 @@ def embedding(
     settings = settings or ScoreSettings()
     check_data(data, split)
     place = device_of(device)
-    x, labels, nodes = Features(data.x.to(place)), data.y.to(place), int(data.num_nodes or 0)
+    x, labels, nodes = (
+        Features(data.x.to(place)),
+        data.y.to(place),
+        int(data.num_nodes or 0),
+    )
     classes = int(labels.max()) + 1
     training = split.training.to(place)
     arcs = data.edge_index if settings.edges else data.edge_index[:, :0]
     private = ListedEdges(arcs.to(place), nodes)
 
     def trained(edges: EdgeWeights) -> Constructor:
-        model = constructor(settings.constructor, x.x.shape[1], classes, generator=generator).to(place)
+        model = constructor(
+            settings.constructor, x.x.shape[1], classes, generator=generator
+        ).to(place)
         _train(model, edges, x, labels, training, settings)
         return model.requires_grad_(False)
 
@@ -115,17 +131,25 @@ def embedding(
             known = {
                 "all": (labels >= 0).nonzero().squeeze(1),
                 "training": training,
-                "training and validation": torch.cat([training, split.validation.to(place)]),
+                "training and validation": torch.cat(
+                    [training, split.validation.to(place)]
+                ),
             }[settings.labels]
             targets = torch.full_like(labels, -1)
             targets[known] = labels[known]
             predictions = model(private, x).argmax(dim=1)
-            edges = FixedWeights(learned_adjacency(settings.reverse, model, x, predictions, targets))
+            edges = FixedWeights(
+                learned_adjacency(settings.reverse, model, x, predictions, targets)
+            )
         return trained(edges).hidden(edges, x).cpu()
 
 
 def learned_adjacency(
-    reverse: ReverseLearning, model: Constructor, x: Features, predictions: Tensor, labels: Tensor
+    reverse: ReverseLearning,
+    model: Constructor,
+    x: Features,
+    predictions: Tensor,
+    labels: Tensor,
 ) -> Tensor:
     """Return A_s, float32, shape (nodes, nodes), as of ``ReverseLearning.learned``, for one model of any constructor.
 
@@ -142,15 +166,21 @@ def learned_adjacency(
         edges = LearnedWeights(adjacency)
         logits = model(edges, x)
         loss = reverse.alpha * functional.cross_entropy(logits, predictions)
-        loss = loss + (1 - reverse.alpha) * functional.cross_entropy(logits, labels, ignore_index=-1)
-        check_finite(loss.item(), f"loss of step {step + 1} of reverse learning", reverse.eta)
+        loss = loss + (1 - reverse.alpha) * functional.cross_entropy(
+            logits, labels, ignore_index=-1
+        )
+        check_finite(
+            loss.item(), f"loss of step {step + 1} of reverse learning", reverse.eta
+        )
         loss.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
             _descend(adjacency, edges, reverse)
     return adjacency
 
 
-def _descend(adjacency: Tensor, edges: LearnedWeights, reverse: ReverseLearning) -> None:
+def _descend(
+    adjacency: Tensor, edges: LearnedWeights, reverse: ReverseLearning
+) -> None:
     """Take a projected step in place.
 
     The projection takes the mean with the transpose; A_s is symmetric already, so here that of the gradient is taken.
@@ -166,14 +196,25 @@ def _descend(adjacency: Tensor, edges: LearnedWeights, reverse: ReverseLearning)
 
 
 def _train(
-    model: Constructor, edges: EdgeWeights, x: Features, labels: Tensor, nodes: Tensor, settings: ScoreSettings
+    model: Constructor,
+    edges: EdgeWeights,
+    x: Features,
+    labels: Tensor,
+    nodes: Tensor,
+    settings: ScoreSettings,
 ) -> None:
-    optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    optimiser = torch.optim.Adam(
+        model.parameters(),
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+    )
 
     def epoch(number: int) -> tuple[float, float]:
         logits = model(edges, x)[nodes]
         loss = functional.cross_entropy(logits, labels[nodes])
-        check_finite(loss.item(), f"training loss of epoch {number}", settings.learning_rate)
+        check_finite(
+            loss.item(), f"training loss of epoch {number}", settings.learning_rate
+        )
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()

@@ -42,8 +42,12 @@ class ListedEdges(EdgeWeights):
 
     def __init__(self, edge_index: Tensor, nodes: int) -> None:
         ones = np.ones(edge_index.shape[1])
-        found = sparse.csr_array((ones, tuple(edge_index.cpu().numpy())), shape=(nodes, nodes))
-        self.matrix = csr(found.data, found.indices, found.indptr, (nodes, nodes)).to(edge_index.device)
+        found = sparse.csr_array(
+            (ones, tuple(edge_index.cpu().numpy())), shape=(nodes, nodes)
+        )
+        self.matrix = csr(found.data, found.indices, found.indptr, (nodes, nodes)).to(
+            edge_index.device
+        )
 
     def product(self, values: Tensor) -> Tensor:
         """Return A times the values."""
@@ -91,7 +95,9 @@ class LearnedWeights(EdgeWeights):
 
     def __init__(self, matrix: Tensor) -> None:
         self.matrix = matrix
-        self.anchor = torch.zeros((), dtype=matrix.dtype, device=matrix.device, requires_grad=True)
+        self.anchor = torch.zeros(
+            (), dtype=matrix.dtype, device=matrix.device, requires_grad=True
+        )
         self.left: list[Tensor] = []
         self.right: list[Tensor] = []
 
@@ -114,12 +120,16 @@ class LearnedWeights(EdgeWeights):
     def columns(self) -> tuple[Tensor, Tensor]:
         """U and V, both of shape (nodes, any); the gradient is U Vᵀ."""
         empty = self.matrix.new_empty(len(self.matrix), 0)
-        return torch.cat([empty, *self.left], dim=1), torch.cat([empty, *self.right], dim=1)
+        return torch.cat([empty, *self.left], dim=1), torch.cat(
+            [empty, *self.right], dim=1
+        )
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, anchor: Tensor, owner: LearnedWeights) -> Tensor:
+    def forward(
+        ctx: Any, values: Tensor, anchor: Tensor, owner: LearnedWeights
+    ) -> Tensor:
         ctx.owner = owner
         ctx.save_for_backward(values)
         return owner.matrix @ values

@@ -4,8 +4,19 @@
 edges by FeatureRR, EdgeRR or a mechanism of the comparison, and ``learn`` trains.
 """
 
-from gnn.pipelines.hetero_rr.edges import DividedGraph, EdgeRelease, divided, released_graph, united
-from gnn.pipelines.hetero_rr.extractor import ExtractorSettings, embedded, raw_records, trained_extractor
+from gnn.pipelines.hetero_rr.edges import (
+    DividedGraph,
+    EdgeRelease,
+    divided,
+    released_graph,
+    united,
+)
+from gnn.pipelines.hetero_rr.extractor import (
+    ExtractorSettings,
+    embedded,
+    raw_records,
+    trained_extractor,
+)
 from gnn.pipelines.hetero_rr.features import FeatureRelease, released_features
 from gnn.pipelines.hetero_rr.learning import Learned, MeanGCN, learn
 

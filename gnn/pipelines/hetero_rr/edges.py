@@ -43,11 +43,16 @@ def divided(graph: Graph, share: float, *, rng: Rng) -> DividedGraph:
         ConfigurationError: If the share is not in (0, 1].
     """
     if not 0 < share <= 1:
-        raise ConfigurationError(f"divided: expected a share of private edges in (0, 1], got {share!r}")
+        raise ConfigurationError(
+            f"divided: expected a share of private edges in (0, 1], got {share!r}"
+        )
     count = graph.edges.shape[1]
     private = np.zeros(count, bool)
     private[rng.choice(count, round(share * count), replace=False)] = True
-    return DividedGraph(Graph(graph.nodes, graph.edges[:, private]), Graph(graph.nodes, graph.edges[:, ~private]))
+    return DividedGraph(
+        Graph(graph.nodes, graph.edges[:, private]),
+        Graph(graph.nodes, graph.edges[:, ~private]),
+    )
 
 
 def united(first: Graph, second: Graph) -> Graph:
@@ -110,7 +115,9 @@ def released_graph(graph: DividedGraph, release: EdgeRelease, *, rng: Rng) -> Gr
     if release.method == "public edges alone":
         return graph.public
     if release.method == "EdgeRR":
-        return united(_edge_rr(graph, release).whole_graph(graph.private, rng=rng), graph.public)
+        return united(
+            _edge_rr(graph, release).whole_graph(graph.private, rng=rng), graph.public
+        )
     secret = graph.whole if release.protected == "all" else graph.private
     found = _other(secret, release).whole_graph(secret, rng=rng)
     return found if release.protected == "all" else united(found, graph.public)
@@ -119,14 +126,24 @@ def released_graph(graph: DividedGraph, release: EdgeRelease, *, rng: Rng) -> Gr
 def _edge_rr(graph: DividedGraph, release: EdgeRelease) -> HierarchicalRelease:
     public = tuple(map(tuple, graph.public.edges.T.tolist()))
     half = release.epsilon / 2
-    options: dict[str, Any] = {"steps": release.steps * graph.private.nodes, "start": "uniform", "public": public}
+    options: dict[str, Any] = {
+        "steps": release.steps * graph.private.nodes,
+        "start": "uniform",
+        "public": public,
+    }
     if release.form == "published":
         return EdgeRR(half, half, graph.private.nodes, **options)
-    return PrivHRG(half, half, graph.private.nodes, moves="joint", private_nodes="all", **options)
+    return PrivHRG(
+        half, half, graph.private.nodes, moves="joint", private_nodes="all", **options
+    )
 
 
-def _other(secret: Graph, release: EdgeRelease) -> HierarchicalRelease | EdgeRand | LapGraph:
+def _other(
+    secret: Graph, release: EdgeRelease
+) -> HierarchicalRelease | EdgeRand | LapGraph:
     if release.method == "privHRG":
         half, steps = release.epsilon / 2, release.steps * secret.nodes
         return PrivHRG(half, half, secret.nodes, steps=steps, start="uniform")
-    return (EdgeRand if release.method == "EdgeRand" else LapGraph)(release.epsilon, secret.nodes)
+    return (EdgeRand if release.method == "EdgeRand" else LapGraph)(
+        release.epsilon, secret.nodes
+    )

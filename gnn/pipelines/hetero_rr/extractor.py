@@ -73,11 +73,17 @@ def raw_records(x: Tensor) -> Array:
     """
     dense = x.to_dense() if is_sparse(x) else x
     ones = dense.new_ones(len(dense), 1)
-    return np.asarray(torch.cat([dense.clamp(0, 1), ones], dim=1).double().cpu().numpy())
+    return np.asarray(
+        torch.cat([dense.clamp(0, 1), ones], dim=1).double().cpu().numpy()
+    )
 
 
 def trained_extractor(
-    records: Array, labels: Tensor, settings: ExtractorSettings | None = None, *, generator: torch.Generator
+    records: Array,
+    labels: Tensor,
+    settings: ExtractorSettings | None = None,
+    *,
+    generator: torch.Generator,
 ) -> LinearExtractor:
     """Return an extractor z = clip(Wx, 0, 1), its sensitive inputs, and the importance of its features.
 
@@ -105,7 +111,11 @@ def trained_extractor(
     x = torch.from_numpy(records).float()
     with seeded(generator):
         network = _Network(x.shape[1], settings.width, int(labels.max()) + 1)
-    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    optimiser = torch.optim.Adam(
+        network.parameters(),
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+    )
     for _ in range(settings.epochs):
         optimiser.zero_grad()
         functional.cross_entropy(network(x), labels).backward()  # type: ignore[no-untyped-call]
@@ -118,7 +128,9 @@ def trained_extractor(
         chosen = weights[:, :-1].abs().sum(dim=0).argsort(descending=True)[:count]
     importance = network.second.weight.detach().double().abs().mean(dim=0)
     return LinearExtractor(
-        tuple(map(tuple, weights.tolist())), tuple(chosen.sort().values.tolist()), tuple(importance.tolist())
+        tuple(map(tuple, weights.tolist())),
+        tuple(chosen.sort().values.tolist()),
+        tuple(importance.tolist()),
     )
 
 

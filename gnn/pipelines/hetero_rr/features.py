@@ -14,8 +14,23 @@ from gnn.pipelines.hetero_rr.extractor import embedded
 from gnn.validation import check_choice, check_count, check_positive
 from mechanisms.backend import backend_of
 from mechanisms.cells import Rng
-from mechanisms.features import ExtractedFeatureRR, FeatureRR, LinearExtractor, MultiBit, RecordFeatureRR
-from mechanisms.numeric import Duchi, Hybrid, Piecewise, PMSub, Scalar, ThreeOutput, every_feature, sampled_features
+from mechanisms.features import (
+    ExtractedFeatureRR,
+    FeatureRR,
+    LinearExtractor,
+    MultiBit,
+    RecordFeatureRR,
+)
+from mechanisms.numeric import (
+    Duchi,
+    Hybrid,
+    Piecewise,
+    PMSub,
+    Scalar,
+    ThreeOutput,
+    every_feature,
+    sampled_features,
+)
 
 NUMERIC: dict[str, Callable[[float], Scalar]] = {
     "Duchi": Duchi,
@@ -69,7 +84,12 @@ class FeatureRelease:
 
 
 def released_features(
-    records: Array, extractor: LinearExtractor, release: FeatureRelease, *, public: Array, rng: Rng
+    records: Array,
+    extractor: LinearExtractor,
+    release: FeatureRelease,
+    *,
+    public: Array,
+    rng: Rng,
 ) -> Array:
     """Return what the server has of every node's embedding, float64, shape (nodes, width).
 
@@ -96,15 +116,30 @@ def released_features(
     return z
 
 
-def _released(records: Array, extractor: LinearExtractor, release: FeatureRelease, public: Array, rng: Rng) -> Array:
+def _released(
+    records: Array,
+    extractor: LinearExtractor,
+    release: FeatureRelease,
+    public: Array,
+    rng: Rng,
+) -> Array:
     width = len(extractor.weights)
     if release.method == "FeatureRR":
         if release.form == "published":
-            own = RecordFeatureRR(release.epsilon, extractor, release.bins, gamma=release.gamma)
+            own = RecordFeatureRR(
+                release.epsilon, extractor, release.bins, gamma=release.gamma
+            )
             return np.asarray(own.perturb(records, rng=rng)) / release.bins
-        shares = extractor.shares(records[public], release.gamma, backend_of(rng)).mean(axis=0)
+        shares = extractor.shares(records[public], release.gamma, backend_of(rng)).mean(
+            axis=0
+        )
         response = FeatureRR(release.epsilon, tuple(shares.tolist()), release.bins)
-        return np.asarray(ExtractedFeatureRR(extractor, response).perturb(records, rng=rng)) / release.bins
+        return (
+            np.asarray(
+                ExtractedFeatureRR(extractor, response).perturb(records, rng=rng)
+            )
+            / release.bins
+        )
     z = embedded(extractor, records)
     if release.method == "clean":
         return z

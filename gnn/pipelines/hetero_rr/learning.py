@@ -15,7 +15,15 @@ from gnn.datasets.splits import Split
 from gnn.models.stack import LayerEdges, Stack, widths
 from gnn.randomness import seeded
 from gnn.sparse import csr, product, transposed
-from gnn.training import Record, Settings, area_under_roc, evaluate, fit, macro_f1, micro_f1
+from gnn.training import (
+    Record,
+    Settings,
+    area_under_roc,
+    evaluate,
+    fit,
+    macro_f1,
+    micro_f1,
+)
 from mechanisms.graphs import Graph
 
 
@@ -36,17 +44,32 @@ class MeanGCN(Stack):
     """
 
     def __init__(
-        self, features: int, classes: int, *, hidden: int = 128, dropout: float = 0.5, generator: torch.Generator
+        self,
+        features: int,
+        classes: int,
+        *,
+        hidden: int = 128,
+        dropout: float = 0.5,
+        generator: torch.Generator,
     ) -> None:
         with seeded(generator):
-            layers = [nn.Linear(*each) for each in widths("MeanGCN", features, hidden, classes, 2)]
-        super().__init__(layers, hops=2, dropout=dropout, input_dropout=0.0, activation="relu")
+            layers = [
+                nn.Linear(*each)
+                for each in widths("MeanGCN", features, hidden, classes, 2)
+            ]
+        super().__init__(
+            layers, hops=2, dropout=dropout, input_dropout=0.0, activation="relu"
+        )
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
+    def edges(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> LayerEdges:
         """Return D^-1(A+I) and its transpose, both sparse CSR, in place of arcs and weights."""
         sender, receiver = super().edges(x, edge_index, edge_weight).arcs.cpu().numpy()
         shape = (len(x), len(x))
-        looped = sparse.csr_array((np.ones(len(sender)), (receiver, sender)), shape=shape) + sparse.eye_array(len(x))
+        looped = sparse.csr_array(
+            (np.ones(len(sender)), (receiver, sender)), shape=shape
+        ) + sparse.eye_array(len(x))
         found = sparse.csr_array(looped / looped.sum(axis=1)[:, None])
         mean = csr(found.data, found.indices, found.indptr, shape).to(x.device)
         return LayerEdges(mean, transposed(mean))
@@ -107,9 +130,16 @@ def learn(
         TrainingError: If a loss is no number.
     """
     data = to_data(graph, x=x, y=labels)
-    model = MeanGCN(x.shape[1], int(labels.max()) + 1, hidden=hidden, generator=generator)
+    model = MeanGCN(
+        x.shape[1], int(labels.max()) + 1, hidden=hidden, generator=generator
+    )
     settings = Settings(epochs=epochs, learning_rate=learning_rate, patience=patience)
-    _, record = fit(model, data, split=split, generator=generator, settings=settings, device=device)
+    _, record = fit(
+        model, data, split=split, generator=generator, settings=settings, device=device
+    )
     kinds = {"F1": micro_f1, "macro F1": macro_f1, "AUC": area_under_roc}
-    scores = {name: evaluate(model, data, split.test, score=score, device=device) for name, score in kinds.items()}
+    scores = {
+        name: evaluate(model, data, split.test, score=score, device=device)
+        for name, score in kinds.items()
+    }
     return Learned(model, data, record, scores)

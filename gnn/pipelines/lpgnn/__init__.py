@@ -16,7 +16,12 @@ from gnn.pipelines.lpgnn.labels import (
 from gnn.pipelines.lpgnn.model import LocallyPrivateGNN
 from gnn.pipelines.lpgnn.parameters import Parameters
 from gnn.pipelines.lpgnn.pipeline import LPGNNRecord, lpgnn
-from gnn.pipelines.lpgnn.propagation import PropagatedFeatures, k_prop, normalised_adjacency, propagated
+from gnn.pipelines.lpgnn.propagation import (
+    PropagatedFeatures,
+    k_prop,
+    normalised_adjacency,
+    propagated,
+)
 
 __all__ = [
     "LPGNNRecord",

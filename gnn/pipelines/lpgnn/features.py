@@ -35,7 +35,9 @@ class Reports:
     shift: float = 0.0
 
 
-def reports(data: Data, parameters: Parameters, *, generator: torch.Generator) -> Reports:
+def reports(
+    data: Data, parameters: Parameters, *, generator: torch.Generator
+) -> Reports:
     """Return what the server receives, on the CPU.
 
     Raises:
@@ -52,7 +54,9 @@ def reports(data: Data, parameters: Parameters, *, generator: torch.Generator) -
     if math.isinf(parameters.epsilon_features):
         return Reports(x)
     rng = np.random.default_rng(int(torch.randint(2**63 - 1, (), generator=generator)))
-    return multi_bit(x, MultiBit(parameters.epsilon_features, x.shape[1], low, high), rng=rng)
+    return multi_bit(
+        x, MultiBit(parameters.epsilon_features, x.shape[1], low, high), rng=rng
+    )
 
 
 def multi_bit(x: Tensor, encoder: MultiBit, *, rng: np.random.Generator) -> Reports:
@@ -72,17 +76,23 @@ def multi_bit(x: Tensor, encoder: MultiBit, *, rng: np.random.Generator) -> Repo
     at_once = max(1, CELLS // x.shape[1])
     for start in range(0, len(x), at_once):
         block = rows(x, torch.arange(start, min(start + at_once, len(x))))
-        sent = encoder.perturb((block.to_dense() if is_sparse(block) else block).double().numpy(), rng=rng)
+        sent = encoder.perturb(
+            (block.to_dense() if is_sparse(block) else block).double().numpy(), rng=rng
+        )
         places = sent.nonzero()
         values.append(sent[places])
         columns.append(places[1])
         counts.append(np.bincount(places[0], minlength=len(sent)))
     pointers = np.cumsum(np.concatenate(counts))
-    encoded = csr(np.concatenate(values), np.concatenate(columns), pointers, (len(x), x.shape[1]))
+    encoded = csr(
+        np.concatenate(values), np.concatenate(columns), pointers, (len(x), x.shape[1])
+    )
     return Reports(encoded, scale=encoder.step, shift=(encoder.low + encoder.high) / 2)
 
 
-def ad_hoc(data: Data, parameters: Parameters, *, generator: torch.Generator) -> Reports:
+def ad_hoc(
+    data: Data, parameters: Parameters, *, generator: torch.Generator
+) -> Reports:
     """Return ONES, OHD or RND, of as many columns as the data has features, or as ``parameters.width`` says.
 
     Raises:
@@ -98,7 +108,9 @@ def ad_hoc(data: Data, parameters: Parameters, *, generator: torch.Generator) ->
     if parameters.features == "OHD":
         return Reports(one_hot_degree(data, width).to_sparse_csr())
     nodes, nothing = int(data.num_nodes or 0), np.empty(0)
-    return Reports(csr(nothing, nothing, np.zeros(nodes + 1), (nodes, width)), shift=1.0)
+    return Reports(
+        csr(nothing, nothing, np.zeros(nodes + 1), (nodes, width)), shift=1.0
+    )
 
 
 def clipped(x: Tensor, low: float, high: float) -> Tensor:
@@ -120,12 +132,17 @@ def scaled_by_population(x: Tensor) -> Tensor:
         least, most = x.amin(dim=0), x.amax(dim=0)
         kept = most > least
         if not kept.any():
-            raise DataError("LPGNN: every feature is the same for all nodes, and none is left after scaling")
+            raise DataError(
+                "LPGNN: every feature is the same for all nodes, and none is left after scaling"
+            )
         return (x[:, kept] - least[kept]) / (most - least)[kept]
     columns, width = x.col_indices(), x.shape[1]
     stored = torch.bincount(columns, minlength=width)
     full = stored == len(x)
-    extremes = [torch.zeros(width).scatter_reduce(0, columns, x.values(), how) for how in ("amin", "amax")]
+    extremes = [
+        torch.zeros(width).scatter_reduce(0, columns, x.values(), how)
+        for how in ("amin", "amax")
+    ]
     if full.any() or bool((extremes[0] < 0).any()) or bool((extremes[1] <= 0).any()):
         return scaled_by_population(x.to_dense())
     return with_values(x, x.values() / extremes[1][columns])

@@ -15,7 +15,9 @@ from gnn.training.record import Criterion, Epoch
 from mechanisms.labels import LabelRR
 
 
-def noisy_labels(labels: Tensor, split: Split, response: LabelRR | None, *, rng: np.random.Generator) -> Tensor:
+def noisy_labels(
+    labels: Tensor, split: Split, response: LabelRR | None, *, rng: np.random.Generator
+) -> Tensor:
     """Return what the server receives: noisy labels of training and validation nodes, -1 elsewhere; int64, shape (nodes,).
 
     Args:
@@ -27,7 +29,9 @@ def noisy_labels(labels: Tensor, split: Split, response: LabelRR | None, *, rng:
     nodes = torch.cat([split.training, split.validation])
     sent = labels[nodes]
     if response is not None:
-        sent = torch.from_numpy(response.perturb(sent.numpy(), rng=rng).astype(np.int64))
+        sent = torch.from_numpy(
+            response.perturb(sent.numpy(), rng=rng).astype(np.int64)
+        )
     return torch.full_like(labels, -1).index_copy(0, nodes, sent)
 
 
@@ -39,7 +43,9 @@ def transition(response: LabelRR | None, classes: int) -> Tensor:
     return torch.full((classes, classes), other).fill_diagonal_(float(response.true))
 
 
-def denoised_labels(operator: Tensor, noisy: Tensor, classes: int, steps: int) -> Tensor:
+def denoised_labels(
+    operator: Tensor, noisy: Tensor, classes: int, steps: int
+) -> Tensor:
     """Return ỹ: the class of the largest entry of KProp on one-hot noisy labels, int64, shape (nodes,).
 
     -1 where no label is within reach of a walk of K steps: isolated nodes, among others.
@@ -50,7 +56,9 @@ def denoised_labels(operator: Tensor, noisy: Tensor, classes: int, steps: int) -
         classes: Number of classes.
         steps: K >= 0; with 0 the noisy labels themselves.
     """
-    one_hot = functional.one_hot(noisy.clamp(min=0), classes).float() * (noisy >= 0).unsqueeze(1)
+    one_hot = functional.one_hot(noisy.clamp(min=0), classes).float() * (
+        noisy >= 0
+    ).unsqueeze(1)
     mass = propagated(operator, one_hot, steps)
     return torch.where(mass.sum(dim=1) > 0, mass.argmax(dim=1), -1)
 
@@ -69,7 +77,9 @@ def log_corrected(logits: Tensor, law: Tensor | None) -> Tensor:
     return (logits.softmax(dim=1) @ law).clamp(min=torch.finfo(logits.dtype).tiny).log()
 
 
-def log_denoised(logits: Tensor, law: Tensor, operator: Tensor, steps: int, reach: Tensor) -> Tensor:
+def log_denoised(
+    logits: Tensor, law: Tensor, operator: Tensor, steps: int, reach: Tensor
+) -> Tensor:
     """Return log p̂(ỹ|x): what happens to labels happens to predictions, randomised response and then KProp.
 
     Note:
@@ -105,7 +115,12 @@ def below_ceiling(ceiling: float) -> Criterion:
             return True
         loss, score, least, most = (
             math.nan if value is None else value
-            for value in (epoch.validation_loss, epoch.validation_score, best.validation_loss, best.validation_score)
+            for value in (
+                epoch.validation_loss,
+                epoch.validation_score,
+                best.validation_loss,
+                best.validation_score,
+            )
         )
         return loss < least and most < score <= ceiling
 

@@ -85,12 +85,15 @@ class LocallyPrivateGNN(nn.Module):
         shift: The rectifier's middle (α+β)/2.
     """
 
-    def __init__(self, network: Stack, *, steps: int, scale: float = 1.0, shift: float = 0.0) -> None:
+    def __init__(
+        self, network: Stack, *, steps: int, scale: float = 1.0, shift: float = 0.0
+    ) -> None:
         super().__init__()
         self.kind = type(network)
         self.dropout, self.activation = network.dropout, network.activation
         self.layers = nn.ModuleList(
-            Attending(layer) if isinstance(layer, GATConv) else Mixed(layer) for layer in network.layers
+            Attending(layer) if isinstance(layer, GATConv) else Mixed(layer)
+            for layer in network.layers
         )
         self.steps, self.scale, self.shift = steps, scale, shift
 
@@ -106,18 +109,24 @@ class LocallyPrivateGNN(nn.Module):
         """
         if operator is None:
             operator = normalised_adjacency(edge_index, len(x))
-        found = PropagatedFeatures(x, operator, self.steps, scale=self.scale, shift=self.shift)
+        found = PropagatedFeatures(
+            x, operator, self.steps, scale=self.scale, shift=self.shift
+        )
         return found, self._graph(edge_index, operator)
 
     def _graph(self, edge_index: Tensor, operator: Tensor) -> Mixing | LayerEdges:
         nodes = operator.shape[0]
         if self.kind is GraphSAGE:
-            weights = degree(edge_index[1], nodes).clamp(min=1).reciprocal()[edge_index[1]]
+            weights = (
+                degree(edge_index[1], nodes).clamp(min=1).reciprocal()[edge_index[1]]
+            )
         else:
             edge_index, weights = propagation_edges(operator, edge_index, None)
         if self.kind is GAT:
             return LayerEdges(edge_index, None)
-        matrix = torch.sparse_coo_tensor(edge_index.flip(0), weights, (nodes, nodes), check_invariants=False)
+        matrix = torch.sparse_coo_tensor(
+            edge_index.flip(0), weights, (nodes, nodes), check_invariants=False
+        )
         matrix = matrix.to_sparse_csr()
         return Mixing(matrix, transposed(matrix) if self.kind is GraphSAGE else matrix)
 
@@ -142,13 +151,21 @@ class LocallyPrivateGNN(nn.Module):
             x, graph = self.prepared(x, graph)
         found: Tensor = self.layers[0](x, graph)
         for layer in self.layers[1:]:
-            hidden = dropout(ACTIVATIONS[self.activation](found), self.dropout, training=self.training)
+            hidden = dropout(
+                ACTIVATIONS[self.activation](found),
+                self.dropout,
+                training=self.training,
+            )
             found = layer(hidden, graph)
         return found
 
 
 def network_of(
-    parameters: Parameters, reports: Reports, classes: int, *, generator: torch.Generator
+    parameters: Parameters,
+    reports: Reports,
+    classes: int,
+    *,
+    generator: torch.Generator,
 ) -> LocallyPrivateGNN:
     """Return an untrained model for these reports."""
     width, of = reports.encoded.shape[1], parameters
@@ -166,5 +183,14 @@ def network_of(
         )
     else:
         kind = GCN if of.model == "GCN" else GraphSAGE
-        network = kind(width, classes, hidden=of.hidden, dropout=of.dropout, activation="selu", generator=generator)
-    return LocallyPrivateGNN(network, steps=of.steps_features, scale=reports.scale, shift=reports.shift)
+        network = kind(
+            width,
+            classes,
+            hidden=of.hidden,
+            dropout=of.dropout,
+            activation="selu",
+            generator=generator,
+        )
+    return LocallyPrivateGNN(
+        network, steps=of.steps_features, scale=reports.scale, shift=reports.shift
+    )

@@ -67,8 +67,15 @@ class Parameters:
     def __post_init__(self) -> None:
         for name in ("epsilon_features", "epsilon_labels"):
             if not getattr(self, name) > 0:
-                raise ConfigurationError(f"LPGNN: expected {name} > 0, perhaps infinite, got {getattr(self, name)!r}")
-        for name, known in (("features", FEATURES), ("learning", LEARNING), ("model", MODELS), ("scaling", SCALING)):
+                raise ConfigurationError(
+                    f"LPGNN: expected {name} > 0, perhaps infinite, got {getattr(self, name)!r}"
+                )
+        for name, known in (
+            ("features", FEATURES),
+            ("learning", LEARNING),
+            ("model", MODELS),
+            ("scaling", SCALING),
+        ):
             check_choice("LPGNN", name, getattr(self, name), known)
         for name in ("steps_features", "steps_labels"):
             check_count("LPGNN", name, getattr(self, name), least=0)
@@ -80,4 +87,6 @@ class Parameters:
         check_number("LPGNN", "weight_decay", self.weight_decay)
         check_positive("LPGNN", "learning_rate", self.learning_rate)
         if not (math.isfinite(self.high - self.low) and self.low < self.high):
-            raise ConfigurationError(f"LPGNN: expected finite bounds low < high, got {self.low!r} and {self.high!r}")
+            raise ConfigurationError(
+                f"LPGNN: expected finite bounds low < high, got {self.low!r} and {self.high!r}"
+            )

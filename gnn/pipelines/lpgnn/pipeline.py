@@ -99,17 +99,29 @@ def lpgnn(
         check_data(data, split)
     labels = data.y.cpu()
     if not bool((labels[split.test] >= 0).all()):
-        raise DataError("LPGNN: some test nodes have no label (-1); leave them out of the split")
+        raise DataError(
+            "LPGNN: some test nodes have no label (-1); leave them out of the split"
+        )
     classes = int(getattr(data, "num_classes", None) or labels.max() + 1)
-    response = None if math.isinf(parameters.epsilon_labels) else LabelRR(parameters.epsilon_labels, classes)
-    users = np.random.default_rng(int(torch.randint(2**63 - 1, (), generator=generator)))
+    response = (
+        None
+        if math.isinf(parameters.epsilon_labels)
+        else LabelRR(parameters.epsilon_labels, classes)
+    )
+    users = np.random.default_rng(
+        int(torch.randint(2**63 - 1, (), generator=generator))
+    )
     sent = reports(data, parameters, generator=generator)
     noisy = noisy_labels(labels, split, response, rng=users)
-    released = Data(x=sent.encoded, edge_index=data.edge_index.cpu(), y=noisy, num_nodes=len(labels))
+    released = Data(
+        x=sent.encoded, edge_index=data.edge_index.cpu(), y=noisy, num_nodes=len(labels)
+    )
     check_data(released, replace(split, test=split.test[:0]))
     model = network_of(parameters, sent, classes, generator=generator).to(place)
     with deterministic(place), seeded(generator, place):
-        task = _Learning(model, released, transition(response, classes), split, parameters, place)
+        task = _Learning(
+            model, released, transition(response, classes), split, parameters, place
+        )
         training = run_epochs(
             model,
             epochs=parameters.epochs,
@@ -147,20 +159,30 @@ class _Learning:
         parameters: Parameters,
         place: torch.device,
     ) -> None:
-        self.model, self.learning, self.rate = model, parameters.learning, parameters.learning_rate
+        self.model, self.learning, self.rate = (
+            model,
+            parameters.learning,
+            parameters.learning_rate,
+        )
         self.law, self.noisy = law.to(place), released.y.to(place)
         edge_index = released.edge_index.to(place)
         self.operator = normalised_adjacency(edge_index, len(self.noisy))
         self.inputs = model.prepared(released.x.to(place), edge_index, self.operator)
         self.steps = parameters.steps_labels if self.learning == "Drop" else 0
         self.targets = denoised_labels(self.operator, self.noisy, len(law), self.steps)
-        self.reach = propagated(self.operator, law.new_ones(len(self.noisy), 1).to(place), self.steps)
+        self.reach = propagated(
+            self.operator, law.new_ones(len(self.noisy), 1).to(place), self.steps
+        )
         self.validated = split.validation.to(place)
         nodes = split.training.to(place)
         self.nodes = nodes[self.targets[nodes] >= 0]
         if not len(self.nodes):
-            raise DataError("Drop: no noisy label reaches a training node; use steps_labels=0")
-        settings = Settings(learning_rate=self.rate, weight_decay=parameters.weight_decay)
+            raise DataError(
+                "Drop: no noisy label reaches a training node; use steps_labels=0"
+            )
+        settings = Settings(
+            learning_rate=self.rate, weight_decay=parameters.weight_decay
+        )
         self.optimiser = settings.optimiser_of(model)
 
     @torch.no_grad()
@@ -177,18 +199,24 @@ class _Learning:
         if self.learning == "Drop":
             logs = log_denoised(logits, self.law, self.operator, self.steps, self.reach)
         else:
-            logs = log_corrected(logits, self.law if self.learning == "forward correction" else None)
+            logs = log_corrected(
+                logits, self.law if self.learning == "forward correction" else None
+            )
         loss = functional.nll_loss(logs[self.nodes], self.targets[self.nodes])
         check_finite(loss.item(), f"training loss of epoch {number}", self.rate)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
-        return loss.item(), accuracy(logits.detach()[self.nodes], self.noisy[self.nodes])
+        return loss.item(), accuracy(
+            logits.detach()[self.nodes], self.noisy[self.nodes]
+        )
 
     def assess(self) -> tuple[float, float]:
         """Return the loss and the accuracy on the noisy labels of validation nodes, the former by forward correction."""
         logits, noisy = self.logits()[self.validated], self.noisy[self.validated]
-        logs = log_corrected(logits, None if self.learning == "cross-entropy" else self.law)
+        logs = log_corrected(
+            logits, None if self.learning == "cross-entropy" else self.law
+        )
         return functional.nll_loss(logs, noisy).item(), accuracy(logits, noisy)
 
 

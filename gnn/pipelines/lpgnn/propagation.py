@@ -31,7 +31,9 @@ def normalised_adjacency(edge_index: Tensor, nodes: int) -> Tensor:
         )
     scale = degree(edge_index[1], nodes).clamp(min=1).rsqrt()
     values = scale[edge_index[0]] * scale[edge_index[1]]
-    return torch.sparse_coo_tensor(edge_index, values, (nodes, nodes), check_invariants=False).to_sparse_csr()
+    return torch.sparse_coo_tensor(
+        edge_index, values, (nodes, nodes), check_invariants=False
+    ).to_sparse_csr()
 
 
 def propagated(operator: Tensor, x: Tensor, steps: int) -> Tensor:
@@ -84,17 +86,34 @@ class PropagatedFeatures:
     """
 
     def __init__(
-        self, encoded: Tensor, operator: Tensor, steps: int, *, scale: float = 1.0, shift: float = 0.0
+        self,
+        encoded: Tensor,
+        operator: Tensor,
+        steps: int,
+        *,
+        scale: float = 1.0,
+        shift: float = 0.0,
     ) -> None:
-        self.operator, self.steps, self.scale, self.shift = operator, steps, scale, shift
+        self.operator, self.steps, self.scale, self.shift = (
+            operator,
+            steps,
+            scale,
+            shift,
+        )
         self.shape = tuple(encoded.shape)
         self._dense: Tensor | None = None
         if is_sparse(encoded) and len(encoded.values()) < DENSE_SHARE * encoded.numel():
             self._encoded, self._transpose = encoded, transposed(encoded)
-            self._ones = propagated(operator, encoded.values().new_ones(len(encoded), 1), steps)
+            self._ones = propagated(
+                operator, encoded.values().new_ones(len(encoded), 1), steps
+            )
         else:
             full = encoded.to_dense() if is_sparse(encoded) else encoded
-            self._dense = k_prop(operator, full if (scale, shift) == (1, 0) else scale * full + shift, steps)
+            self._dense = k_prop(
+                operator,
+                full if (scale, shift) == (1, 0) else scale * full + shift,
+                steps,
+            )
 
     def product(self, weight: Tensor) -> Tensor:
         """Return S^K(s E + c)Wᵀ, shape (nodes, units), differentiable in W, of shape (units, features)."""
@@ -102,4 +121,6 @@ class PropagatedFeatures:
             return self._dense @ weight.t()
         narrow = product(self._encoded, self._transpose, weight.t().contiguous())
         found = self.scale * propagated(self.operator, narrow, self.steps)
-        return found + self.shift * self._ones * weight.sum(dim=1) if self.shift else found
+        return (
+            found + self.shift * self._ones * weight.sum(dim=1) if self.shift else found
+        )

@@ -23,11 +23,24 @@ from auditdp.accountants.accountant import (
     least,
     settle,
 )
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve, LaplaceLower, LaplaceUpper
-from auditdp.accountants.composition import AdvancedComposition, BasicComposition, KairouzCorollary, OptimalComposition
+from auditdp.accountants.additive_noise import (
+    ClassicGaussian,
+    GaussianCurve,
+    LaplaceLower,
+    LaplaceUpper,
+)
+from auditdp.accountants.composition import (
+    AdvancedComposition,
+    BasicComposition,
+    KairouzCorollary,
+    OptimalComposition,
+)
 from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.dp_sgd_batches import fixed_size_accountants, shuffled_accountants
+from auditdp.accountants.dp_sgd_batches import (
+    fixed_size_accountants,
+    shuffled_accountants,
+)
 from auditdp.accountants.dp_sgd_node_level import node_level_accountants
 from auditdp.accountants.dp_sgd_poisson import RDP, Opacus, PLDLower, PLDUpper
 from auditdp.accountants.selection import (
@@ -40,7 +53,11 @@ from auditdp.accountants.selection import (
     TopKZCDP,
     bounded_range,
 )
-from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
+from auditdp.accountants.subsampling import (
+    FixedSizeSubsampled,
+    PoissonSubsampled,
+    WithReplacementSubsampled,
+)
 from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.statements import ApproxDP
 from auditdp.errors import AuditError
@@ -85,23 +102,38 @@ def accountants():
     """Every class of the room that is an accountant."""
     for module in walk_packages(room.__path__, f"{room.__name__}."):
         for name, each in vars(import_module(module.name)).items():
-            own = getattr(each, "__module__", "") == module.name and not name.startswith("_") and each is not Accountant
+            own = (
+                getattr(each, "__module__", "") == module.name
+                and not name.startswith("_")
+                and each is not Accountant
+            )
             if own and hasattr(each, "soundness") and hasattr(each, "source"):
                 yield each
 
 
 def test_every_accountant_of_the_room_is_listed_here_and_in_the_reference():
     """But those of Opacus are not listed here: their defects have tests of their own."""
-    assert {type(accountant) for accountant in ALL} == {each for each in accountants() if not issubclass(each, Opacus)}
-    page = (Path(__file__).parents[3] / "docs/pages/api/accountants.md").read_text(encoding="utf-8")
-    assert {each.__module__ for each in accountants() if f"::: {each.__module__}\n" not in page} == set()
+    assert {type(accountant) for accountant in ALL} == {
+        each for each in accountants() if not issubclass(each, Opacus)
+    }
+    page = (Path(__file__).parents[3] / "docs/pages/api/accountants.md").read_text(
+        encoding="utf-8"
+    )
+    assert {
+        each.__module__
+        for each in accountants()
+        if f"::: {each.__module__}\n" not in page
+    } == set()
 
 
 @pytest.mark.parametrize("accountant", ALL, ids=lambda accountant: accountant.name)
 def test_every_accountant_keeps_the_protocol(accountant):
     assert isinstance(accountant, Accountant)
     assert accountant.soundness in set(Soundness)
-    assert all(getattr(accountant, text) for text in ("name", "adjacency", "sampling", "source"))
+    assert all(
+        getattr(accountant, text)
+        for text in ("name", "adjacency", "sampling", "source")
+    )
     assert accountant.epsilon_at(1.0) == 0.0
     assert accountant.delta_at(math.inf) <= accountant.delta_at(0.0) <= 1.0
     for wrong in (-1e-9, 1.5, math.nan):
@@ -156,12 +188,16 @@ def test_no_function_takes_least_much_longer_than_bisection(function, target, ex
     x = least(lambda x: asked.append(x) or function(x), target)
     assert x == pytest.approx(expected, rel=1e-13)
     assert function(x) <= target
-    assert len(asked) <= 85  # 25 to double up to 3e7 or to come down to 7e-8, 53 to halve, a few to begin
+    assert (
+        len(asked) <= 85
+    )  # 25 to double up to 3e7 or to come down to 7e-8, 53 to halve, a few to begin
 
 
 def test_least_finds_the_jump_of_a_step():
     jump = 0.7310585786300049
-    assert least(lambda x: 1.0 if x < jump else 0.0, 0.5, high=1.0) == pytest.approx(jump, rel=1e-13)
+    assert least(lambda x: 1.0 if x < jump else 0.0, 0.5, high=1.0) == pytest.approx(
+        jump, rel=1e-13
+    )
 
 
 def test_greatest_inverts_an_increasing_function_over_many_orders_of_magnitude():
@@ -177,7 +213,9 @@ def test_an_upper_inverse_lies_above_the_crossing_and_a_lower_one_below():
         return math.exp(-epsilon)
 
     assert curve(epsilon_from(curve, 1e-5)) <= 1e-5 < curve(epsilon_below(curve, 1e-5))
-    assert epsilon_below(curve, 1e-5) == pytest.approx(epsilon_from(curve, 1e-5), rel=1e-13)
+    assert epsilon_below(curve, 1e-5) == pytest.approx(
+        epsilon_from(curve, 1e-5), rel=1e-13
+    )
     assert epsilon_below(curve, 1.0) == 0.0
     assert epsilon_below(lambda _: 0.5, 0.1) == math.inf
 
@@ -197,7 +235,11 @@ def test_the_error_is_one_of_the_family():
     ("accountant", "delta", "epsilon"),
     [
         (PoissonSubsampled(1.0, 1e-6, 0.1), 1e-7, math.log1p(0.1 * math.expm1(1.0))),
-        (FixedSizeSubsampled(1.0, 3e-6, 0.01), 3e-8, math.log1p(0.01 * math.expm1(1.0))),
+        (
+            FixedSizeSubsampled(1.0, 3e-6, 0.01),
+            3e-8,
+            math.log1p(0.01 * math.expm1(1.0)),
+        ),
         (OptimalComposition(0.1, 0.0, 3), 0.0, 0.3),
         (OptimalComposition(1.0, 1e-6, 1), 1e-6, 1.0),
         (OptimalComposition(0.7, 0.1, 2), 0.19, 1.4),
@@ -208,11 +250,15 @@ def test_the_error_is_one_of_the_family():
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, float) else "",
 )
-def test_products_of_decimals_are_the_decimals_that_somebody_writes(accountant, delta, epsilon):
+def test_products_of_decimals_are_the_decimals_that_somebody_writes(
+    accountant, delta, epsilon
+):
     """As rationals 0.1·1e-6 is above 1e-7 and 3·0.1 above 0.3, by the rounding of what was written."""
     assert accountant.epsilon_at(delta) == pytest.approx(epsilon, rel=1e-15)
     assert (
-        cross_check(ApproxDP(epsilon * (1 + 1e-15) if delta else epsilon, delta), [accountant]).verdict
+        cross_check(
+            ApproxDP(epsilon * (1 + 1e-15) if delta else epsilon, delta), [accountant]
+        ).verdict
         is Verdict.CERTIFIED
     )
     assert accountant.delta_at(epsilon * 0.999) > delta

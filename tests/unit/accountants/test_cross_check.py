@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from auditdp.accountants.accountant import AccountantError, Soundness
 from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.composition import BasicComposition, Composition, OptimalComposition
+from auditdp.accountants.composition import (
+    BasicComposition,
+    Composition,
+    OptimalComposition,
+)
 from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.description import Description
@@ -43,7 +47,11 @@ class Thing(Description):
         return f"{self.kind} of size {self.size}"
 
     def includes(self, other):
-        return isinstance(other, Thing) and other.kind == self.kind and other.size <= self.size
+        return (
+            isinstance(other, Thing)
+            and other.kind == self.kind
+            and other.size <= self.size
+        )
 
 
 @dataclass(frozen=True)
@@ -98,8 +106,12 @@ def test_the_verdict_is_where_the_claim_lies(claimed, lowers, uppers):
     elif claimed > least:
         assert check.verdict is Verdict.NOT_REFUTED
     assert not check.findings
-    assert (check.lower.value if check.lower else None) == (max(lowers) if lowers else None)
-    assert (check.upper.value if check.upper else None) == (min(uppers) if uppers else None)
+    assert (check.lower.value if check.lower else None) == (
+        max(lowers) if lowers else None
+    )
+    assert (check.upper.value if check.upper else None) == (
+        min(uppers) if uppers else None
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,14 +124,27 @@ def test_the_verdict_is_where_the_claim_lies(claimed, lowers, uppers):
             Says(Soundness.APPROXIMATION, 0.7, "odd"),
             "underestimates: ε = 0.7, but lower shows at least 0.9",
         ),
-        (Says(Soundness.UNPROVED, 0.7, "odd"), "underestimates: ε = 0.7, but lower shows at least 0.9"),
-        (upper(0.1, "odd", describes=Thing("other")), "is about other of size 1; the claim is about thing of size 1"),
-        (lower(5.0, "odd", describes=Thing("other")), "is about other of size 1; the claim is about thing of size 1"),
+        (
+            Says(Soundness.UNPROVED, 0.7, "odd"),
+            "underestimates: ε = 0.7, but lower shows at least 0.9",
+        ),
+        (
+            upper(0.1, "odd", describes=Thing("other")),
+            "is about other of size 1; the claim is about thing of size 1",
+        ),
+        (
+            lower(5.0, "odd", describes=Thing("other")),
+            "is about other of size 1; the claim is about thing of size 1",
+        ),
     ],
 )
 def test_findings_about_an_accountant_change_nothing(odd, finding):
     sound = [lower(0.9), upper(1.2)]
-    for claimed, verdict in ((0.8, Verdict.VIOLATED), (1.0, Verdict.NOT_REFUTED), (1.3, Verdict.CERTIFIED)):
+    for claimed, verdict in (
+        (0.8, Verdict.VIOLATED),
+        (1.0, Verdict.NOT_REFUTED),
+        (1.3, Verdict.CERTIFIED),
+    ):
         claim = ApproxDP(claimed, 1e-5)
         check = cross_check(claim, [*sound, odd], about=Thing())
         assert check.verdict is verdict is cross_check(claim, sound).verdict
@@ -134,9 +159,16 @@ class RunsOut(Says):
 @pytest.mark.parametrize("kind", [Raises, RunsOut])
 @pytest.mark.parametrize("soundness", [Soundness.UPPER, Soundness.LOWER])
 def test_an_accountant_that_fails_gives_no_answer_and_is_no_finding(kind, soundness):
-    message = {Raises: "raised ValueError: different signs; it", RunsOut: "ran out of memory; it"}[kind]
+    message = {
+        Raises: "raised ValueError: different signs; it",
+        RunsOut: "ran out of memory; it",
+    }[kind]
     odd = kind(soundness, 0.0, "odd")
-    for claimed, verdict in ((0.8, Verdict.VIOLATED), (1.0, Verdict.NOT_REFUTED), (1.3, Verdict.CERTIFIED)):
+    for claimed, verdict in (
+        (0.8, Verdict.VIOLATED),
+        (1.0, Verdict.NOT_REFUTED),
+        (1.3, Verdict.CERTIFIED),
+    ):
         check = cross_check(ApproxDP(claimed, 1e-5), [lower(0.9), upper(1.2), odd])
         assert check.verdict is verdict
         assert check.findings == []
@@ -155,7 +187,12 @@ def test_proofs_that_contradict_each_other_do_not_count():
         "lower: contradiction: ε is at most 1.5 (upper) and at least 2 (lower); neither counts",
         "upper: contradiction: ε is at most 1.5 (upper) and at least 2 (lower); neither counts",
     ]
-    assert cross_check(ApproxDP(3.0, 1e-5), [lower(2.0), upper(1.5), upper(3.0, "other")]).verdict is Verdict.CERTIFIED
+    assert (
+        cross_check(
+            ApproxDP(3.0, 1e-5), [lower(2.0), upper(1.5), upper(3.0, "other")]
+        ).verdict
+        is Verdict.CERTIFIED
+    )
 
 
 def test_equal_bounds_do_not_contradict_each_other():
@@ -169,7 +206,10 @@ SELECTIONS = TopKZCDP(20, 0.1)
 """Twenty ε-DP parts compose to 1.79; selections of bounded range ε are better ones, of which a proof says 1.014."""
 
 
-@pytest.mark.parametrize("order", list(permutations([PARTS, SELECTIONS, BasicComposition(0.1, 0.0, 20), ZCDP(0.1)])))
+@pytest.mark.parametrize(
+    "order",
+    list(permutations([PARTS, SELECTIONS, BasicComposition(0.1, 0.0, 20), ZCDP(0.1)])),
+)
 def test_the_worst_of_a_wider_class_refutes_nothing(order):
     assert PARTS.epsilon_at(1e-6) == pytest.approx(1.79, abs=0.01)
     check = cross_check(ApproxDP(1.2, 1e-6), order)
@@ -184,12 +224,16 @@ def test_a_claim_about_the_wider_class_is_another_claim():
     """All parts lose 1.79 at worst, and what selections lose bounds that from below."""
     claim = ApproxDP(1.2, 1e-6)
     assert cross_check(claim, [PARTS]).verdict is Verdict.VIOLATED
-    check = cross_check(claim, [PARTS, SELECTIONS, TopKNonAdaptive(20, 0.1)], about=PARTS)
+    check = cross_check(
+        claim, [PARTS, SELECTIONS, TopKNonAdaptive(20, 0.1)], about=PARTS
+    )
     assert check.verdict is Verdict.VIOLATED
     assert "the worst of any 20 adaptive mechanisms of (0.1, 0)-DP" in check.statement
     assert check.lower.name == PARTS.name
     assert check.upper.name == PARTS.name
-    found = cross_check(ApproxDP(0.9, 1e-6), [TopKNonAdaptive(20, 0.1)], about=Composition(0.1, 0.0, 20))
+    found = cross_check(
+        ApproxDP(0.9, 1e-6), [TopKNonAdaptive(20, 0.1)], about=Composition(0.1, 0.0, 20)
+    )
     assert found.verdict is Verdict.VIOLATED
 
 
@@ -214,21 +258,31 @@ def test_where_the_worst_need_not_be_attained_nothing_is_refuted():
     check = cross_check(claim, [GaussianCurve(1.0)], attained=False)
     assert check.verdict is Verdict.NOT_REFUTED
     assert check.lower is None
-    assert cross_check(ApproxDP(5.0, 1e-5), [GaussianCurve(1.0)], attained=False).verdict is Verdict.CERTIFIED
+    assert (
+        cross_check(ApproxDP(5.0, 1e-5), [GaussianCurve(1.0)], attained=False).verdict
+        is Verdict.CERTIFIED
+    )
 
 
 def test_the_steps_without_sampling_bound_them_with_it_from_above_only():
     whole, sampled = GaussianCurve(1.0, count=10), Poisson(1.0, 0.1, 10)
     assert cross_check(CLAIM, [whole]).verdict is Verdict.VIOLATED
     assert cross_check(CLAIM, [whole], about=sampled).verdict is Verdict.NOT_REFUTED
-    assert cross_check(ApproxDP(100.0, 1e-5), [whole], about=sampled).verdict is Verdict.CERTIFIED
+    assert (
+        cross_check(ApproxDP(100.0, 1e-5), [whole], about=sampled).verdict
+        is Verdict.CERTIFIED
+    )
 
 
-@pytest.mark.parametrize(("sensitivity", "verdict"), [(1.0, Verdict.NOT_REFUTED), (2.0, Verdict.CERTIFIED)])
+@pytest.mark.parametrize(
+    ("sensitivity", "verdict"), [(1.0, Verdict.NOT_REFUTED), (2.0, Verdict.CERTIFIED)]
+)
 def test_a_sensitivity_for_other_neighbours_bounds_nothing(sensitivity, verdict):
     """A record that is replaced moves a sum of clipped gradients by 2C: noise over C is not what bounds that."""
     claim = ApproxDP(GaussianCurve(1.0, 2.0).epsilon_at(1e-5), 1e-5)
-    check = cross_check(claim, [GaussianCurve(1.0, sensitivity)], about=FixedSize(1.0, 1000, 1000, 1))
+    check = cross_check(
+        claim, [GaussianCurve(1.0, sensitivity)], about=FixedSize(1.0, 1000, 1000, 1)
+    )
     assert check.verdict is verdict
     assert bool(check.findings) is (verdict is Verdict.NOT_REFUTED)
 
@@ -244,10 +298,14 @@ def test_a_sensitivity_for_other_neighbours_bounds_nothing(sensitivity, verdict)
     ],
 )
 def test_what_cannot_be_compared_is_refused(listed):
-    with pytest.raises(AccountantError, match=r"expected accountants of one thing.*about=\.\.\."):
+    with pytest.raises(
+        AccountantError, match=r"expected accountants of one thing.*about=\.\.\."
+    ):
         cross_check(CLAIM, listed)
     check = cross_check(CLAIM, listed, about=listed[0])
-    assert [finding.split("(")[0] for finding in check.findings] == [type(listed[1]).__name__]
+    assert [finding.split("(")[0] for finding in check.findings] == [
+        type(listed[1]).__name__
+    ]
     assert "; the claim is about " in check.findings[0]
 
 
@@ -260,7 +318,9 @@ def test_a_check_needs_an_accountant():
 def test_wider_classes_only_certify(data, claimed):
     """Whatever is true of the classes, as long as their proofs are: the worst of a larger one loses more."""
     truth = data.draw(st.lists(st.floats(0, 8), min_size=3, max_size=3).map(sorted))
-    kinds = st.tuples(st.sampled_from(list(Soundness)), st.integers(1, 3), st.floats(0, 4))
+    kinds = st.tuples(
+        st.sampled_from(list(Soundness)), st.integers(1, 3), st.floats(0, 4)
+    )
 
     def says(number, drawn):
         soundness, size, off = drawn
@@ -268,13 +328,19 @@ def test_wider_classes_only_certify(data, claimed):
         epsilon = max(0.0, truth[size - 1] + signs.get(soundness, -1) * off)
         return Says(soundness, epsilon, f"{number}", Thing(size=size))
 
-    listed = [says(k, one) for k, one in enumerate(data.draw(st.lists(kinds, min_size=1, max_size=6)))]
+    listed = [
+        says(k, one)
+        for k, one in enumerate(data.draw(st.lists(kinds, min_size=1, max_size=6)))
+    ]
     least = min(one.describes.size for one in listed)
     own = [one for one in listed if one.describes.size == least]
     alone = cross_check(PureDP(claimed), own).verdict
     together = cross_check(PureDP(claimed), data.draw(st.permutations(listed)))
     assert together.about == Thing(size=least)
-    assert together.verdict is alone or (alone, together.verdict) == (Verdict.NOT_REFUTED, Verdict.CERTIFIED)
+    assert together.verdict is alone or (alone, together.verdict) == (
+        Verdict.NOT_REFUTED,
+        Verdict.CERTIFIED,
+    )
     for size, loss in enumerate(truth, start=1):
         verdict = cross_check(PureDP(claimed), listed, about=Thing(size=size)).verdict
         assert verdict is not Verdict.VIOLATED or claimed < loss
@@ -285,10 +351,16 @@ def test_what_is_rounded_in_floating_point_without_a_bound_certifies_nothing():
     check = cross_check(CLAIM, [Says(Soundness.UNPROVED, 0.5, "float"), lower(0.2)])
     assert check.verdict is Verdict.NOT_REFUTED
     assert check.upper is None
-    assert check.statement.endswith("; float has 0.5, with rounding errors that are not bounded")
+    assert check.statement.endswith(
+        "; float has 0.5, with rounding errors that are not bounded"
+    )
 
 
-@given(sigma=st.floats(0.3, 10), delta=st.floats(1e-12, 0.1), change=st.sampled_from([1e-6, -1e-6, 0.0]))
+@given(
+    sigma=st.floats(0.3, 10),
+    delta=st.floats(1e-12, 0.1),
+    change=st.sampled_from([1e-6, -1e-6, 0.0]),
+)
 def test_exact_accountants_decide_up_to_rounding(sigma, delta, change):
     curve = GaussianCurve(sigma)
     epsilon = curve.epsilon_at(delta)
@@ -296,7 +368,10 @@ def test_exact_accountants_decide_up_to_rounding(sigma, delta, change):
         return
     verdict = cross_check(ApproxDP(epsilon * (1 + change), delta), [curve]).verdict
     assert verdict is (Verdict.VIOLATED if change < 0 else Verdict.CERTIFIED)
-    assert cross_check(ApproxDP(epsilon * (1 - 1e-15), delta), [curve]).verdict is not Verdict.VIOLATED
+    assert (
+        cross_check(ApproxDP(epsilon * (1 - 1e-15), delta), [curve]).verdict
+        is not Verdict.VIOLATED
+    )
 
 
 def test_a_claim_that_is_the_closed_form_but_for_rounding():
@@ -318,7 +393,9 @@ def test_gaussian_claims_are_not_certified_by_points_of_their_curve(mu):
     upper = Says(Soundness.UPPER, 0.0)
     check = cross_check(GaussianDP(1.1 * mu), [upper])
     assert check.verdict is Verdict.NOT_REFUTED
-    assert check.statement.endswith("statements that it implies were compared, and do not imply it")
+    assert check.statement.endswith(
+        "statements that it implies were compared, and do not imply it"
+    )
     assert cross_check(GaussianDP(1.1 * mu), [curve]).verdict is Verdict.CERTIFIED, (
         "by the noise, and not by its points"
     )
@@ -340,6 +417,9 @@ def test_opacus_underestimates_and_goes_below_zero():
     assert "underestimates: ε = 1.61771" in check.findings[0]
     tiny = cross_check(ApproxDP(1.7, 0.05), poisson_accountants(5.0, 0.001, 10))
     assert tiny.verdict is Verdict.CERTIFIED
-    assert [finding.split("(")[0] for finding in tiny.findings] == ["OpacusPRV", "OpacusRDP"]
+    assert [finding.split("(")[0] for finding in tiny.findings] == [
+        "OpacusPRV",
+        "OpacusRDP",
+    ]
     assert [failed.split("(")[0] for failed in tiny.failures] == ["OpacusGDP"]
     assert tiny.findings[1].endswith("ε = -0.0512892 at δ = 0.05 is no ε")

@@ -19,51 +19,82 @@ from auditdp.record.results import Verdict
 
 def one_release(epsilon, whole):
     """δ of one release at any ε."""
-    return -math.expm1(epsilon) if epsilon < -whole else max(0.0, -math.expm1((epsilon - whole) / 2))
+    return (
+        -math.expm1(epsilon)
+        if epsilon < -whole
+        else max(0.0, -math.expm1((epsilon - whole) / 2))
+    )
 
 
 def two_releases(epsilon, whole):
     """Over the loss of the first, δ of the second at what is left."""
     between = quad(
-        lambda loss: math.exp((loss - whole) / 2) / 4 * one_release(epsilon - loss, whole),
+        lambda loss: (
+            math.exp((loss - whole) / 2) / 4 * one_release(epsilon - loss, whole)
+        ),
         -whole,
         whole,
-        points=sorted({min(max(at, -whole), whole) for at in (epsilon - whole, epsilon + whole)}),
+        points=sorted(
+            {min(max(at, -whole), whole) for at in (epsilon - whole, epsilon + whole)}
+        ),
         epsabs=1e-13,
         epsrel=1e-12,
     )[0]
-    atoms = one_release(epsilon - whole, whole) + math.exp(-whole) * one_release(epsilon + whole, whole)
+    atoms = one_release(epsilon - whole, whole) + math.exp(-whole) * one_release(
+        epsilon + whole, whole
+    )
     return atoms / 2 + between
 
 
 @settings(max_examples=15)
-@given(scale=st.floats(0.2, 20), sensitivity=st.floats(0.1, 3), part=st.floats(0, 0.99), count=st.sampled_from([1, 2]))
+@given(
+    scale=st.floats(0.2, 20),
+    sensitivity=st.floats(0.1, 3),
+    part=st.floats(0, 0.99),
+    count=st.sampled_from([1, 2]),
+)
 def test_one_and_two_releases_are_between_the_bounds(scale, sensitivity, part, count):
     whole = sensitivity / scale
     epsilon = part * count * whole
     exact = (one_release if count == 1 else two_releases)(epsilon, whole)
-    lower, upper = (kind(scale, sensitivity, count).delta_at(epsilon) for kind in (LaplaceLower, LaplaceUpper))
+    lower, upper = (
+        kind(scale, sensitivity, count).delta_at(epsilon)
+        for kind in (LaplaceLower, LaplaceUpper)
+    )
     assert lower <= exact * (1 + 1e-10) + 1e-13
     assert exact <= upper * (1 + 1e-10) + 1e-13
     assert upper - lower <= 2e-3 * upper + 1e-12
 
 
-@pytest.mark.parametrize(("scale", "count", "delta"), [(1.0, 10, 1e-5), (10.0, 300, 1e-8)])
+@pytest.mark.parametrize(
+    ("scale", "count", "delta"), [(1.0, 10, 1e-5), (10.0, 300, 1e-8)]
+)
 def test_it_is_dp_accountings_own_number(scale, count, delta):
-    own = privacy_loss_distribution.from_laplace_mechanism(scale).self_compose(count).get_epsilon_for_delta(delta)
-    lower, upper = (kind(scale, count=count).epsilon_at(delta) for kind in (LaplaceLower, LaplaceUpper))
+    own = (
+        privacy_loss_distribution.from_laplace_mechanism(scale)
+        .self_compose(count)
+        .get_epsilon_for_delta(delta)
+    )
+    lower, upper = (
+        kind(scale, count=count).epsilon_at(delta)
+        for kind in (LaplaceLower, LaplaceUpper)
+    )
     assert lower <= upper <= 1.001 * lower
     assert own == pytest.approx(upper, rel=2e-3)
 
 
 def test_it_loses_less_than_any_pure_mechanisms_and_never_more_than_their_sum():
     upper = LaplaceUpper(2.0, 1.0, 50)
-    assert upper.epsilon_at(1e-6) < 0.95 * OptimalComposition(0.5, 0.0, 50).epsilon_at(1e-6)
+    assert upper.epsilon_at(1e-6) < 0.95 * OptimalComposition(0.5, 0.0, 50).epsilon_at(
+        1e-6
+    )
     assert upper.epsilon_at(0.0) == 25.0
     assert upper.delta_at(25.0) == 0.0 < upper.delta_at(20.0)
     assert LaplaceUpper(10.0, 3.0, 1).epsilon_at(0.0) == 0.3
     assert LaplaceLower(10.0, 3.0, 1).epsilon_at(1e-12) == pytest.approx(0.3, rel=1e-3)
-    assert narrowest([OptimalComposition(0.5, 0.0, 50).describes, upper.describes]) == LaplaceNoise(2.0, 1.0, 50)
+    assert narrowest(
+        [OptimalComposition(0.5, 0.0, 50).describes, upper.describes]
+    ) == LaplaceNoise(2.0, 1.0, 50)
 
 
 def test_parameters_are_checked():
@@ -77,14 +108,26 @@ def test_its_zcdp_is_the_divergence_of_order_1_which_no_order_exceeds(whole):
     """Divergences by integrals: half the mass has the loss ε₀, the rest has the density e^((x − ε₀)/2)/4."""
     noise = LaplaceNoise(1 / whole, count=3)
     rho = float(noise.zcdp)
-    assert rho == pytest.approx(3 * (whole - 1 + math.exp(-whole)) if whole > 1e-3 else 1.5 * whole**2, rel=1e-5)
+    assert rho == pytest.approx(
+        3 * (whole - 1 + math.exp(-whole)) if whole > 1e-3 else 1.5 * whole**2, rel=1e-5
+    )
     for order in (1.0001, 1.5, 2.0, 10.0, 300.0):
         low, high = (float(each) for each in noise.concentrated(order))
         assert low == high <= rho
         if 0.1 < whole < 3 and order < 20:
-            inner = quad(lambda x, o=order: math.exp((o - 1) * x + (x - whole) / 2) / 4, -whole, whole)[0]
-            moment = math.exp((order - 1) * whole) / 2 + math.exp(-order * whole) / 2 + inner
-            assert high == pytest.approx(3 * math.log(moment) / ((order - 1) * order), rel=1e-6)
+            inner = quad(
+                lambda x, o=order: math.exp((o - 1) * x + (x - whole) / 2) / 4,
+                -whole,
+                whole,
+            )[0]
+            moment = (
+                math.exp((order - 1) * whole) / 2 + math.exp(-order * whole) / 2 + inner
+            )
+            assert high == pytest.approx(
+                3 * math.log(moment) / ((order - 1) * order), rel=1e-6
+            )
     about = [LaplaceUpper(1 / whole, count=3)]
     assert cross_check(ZeroConcentratedDP(rho), about).verdict is Verdict.CERTIFIED
-    assert cross_check(ZeroConcentratedDP(rho * 0.999), about).verdict is Verdict.VIOLATED
+    assert (
+        cross_check(ZeroConcentratedDP(rho * 0.999), about).verdict is Verdict.VIOLATED
+    )

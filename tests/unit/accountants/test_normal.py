@@ -6,10 +6,21 @@ from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.normal_quantiles import at_most, gaussian_cells, log_at_most, upper_tail
+from auditdp.accountants.normal_quantiles import (
+    at_most,
+    gaussian_cells,
+    log_at_most,
+    upper_tail,
+)
 from auditdp.mechanism.laws import precision
 
-GRID = np.concatenate([np.linspace(0, 37, 4001), np.arange(0, 37, 1 / 256), np.nextafter(np.arange(1, 37) / 256, 0)])
+GRID = np.concatenate(
+    [
+        np.linspace(0, 37, 4001),
+        np.arange(0, 37, 1 / 256),
+        np.nextafter(np.arange(1, 37) / 256, 0),
+    ]
+)
 
 
 def exact_tail(z):
@@ -30,7 +41,9 @@ def test_probabilities_are_enclosed_even_where_z_was_rounded(z, way):
     moved = z * (1 + way * 2.0**-52)  # by 2u, and u for the product
     (low,), (high,) = at_most(np.array([moved]))
     (log_low,), (log_high,) = log_at_most(np.array([moved]))
-    with precision(4000):  # what is nearly 1 and its logarithm have to be told apart from 1 and 0
+    with precision(
+        4000
+    ):  # what is nearly 1 and its logarithm have to be told apart from 1 and 0
         exact = exact_tail(-z)
         assert arb(float(low)) <= exact
         assert exact <= arb(float(high))
@@ -48,7 +61,9 @@ def test_infinite_ends():
 @pytest.mark.parametrize("mean", [0.0, 1.0])
 @pytest.mark.parametrize("sigma", [0.3, 5.0])
 def test_gaussian_cells_enclose_the_probabilities(mean, sigma):
-    edges = mean + sigma * np.array([-9.5, -9.4999, -3, -0.01, 0, 1e-6, 0.5, 0.50001, 9.4, 9.5])
+    edges = mean + sigma * np.array(
+        [-9.5, -9.4999, -3, -0.01, 0, 1e-6, 0.5, 0.50001, 9.4, 9.5]
+    )
     lower, upper = gaussian_cells(edges, mean, sigma)
     with precision(200):
         z = [(arb(float(e)) - arb(mean)) / (arb(sigma) * arb(2).sqrt()) for e in edges]

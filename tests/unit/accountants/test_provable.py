@@ -8,19 +8,39 @@ import pytest
 from auditdp import Audit
 from auditdp.accountants.accountant import Soundness
 from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import BasicComposition, Composition, OptimalComposition
+from auditdp.accountants.composition import (
+    BasicComposition,
+    Composition,
+    OptimalComposition,
+)
 from auditdp.accountants.concentrated import ZCDP
 from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.dp_sgd_batches import FixedSizeLower, FixedSizeUpper, ShuffledLower, ShuffledUpper
+from auditdp.accountants.dp_sgd_batches import (
+    FixedSizeLower,
+    FixedSizeUpper,
+    ShuffledLower,
+    ShuffledUpper,
+)
 from auditdp.accountants.dp_sgd_node_level import NodeLevelLower, NodeLevelUpper
 from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
 from auditdp.accountants.provable import bounds
-from auditdp.accountants.selection import TopKNonAdaptive, TopKOptimalComposition, TopKZCDP
+from auditdp.accountants.selection import (
+    TopKNonAdaptive,
+    TopKOptimalComposition,
+    TopKZCDP,
+)
 from auditdp.accountants.subsampling import PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.claims.statements import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from auditdp.claims.statements import (
+    AccountedDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear
@@ -33,12 +53,16 @@ ORDERS = (1.01, 2.0, 17.5, 400.0)
 def response(epsilon, order):
     """D of randomised response, term by term."""
     p, q = 1 / (1 + mp.exp(-epsilon)), 1 / (1 + mp.exp(epsilon))
-    return mp.log(p**order * q ** (1 - order) + q**order * p ** (1 - order)) / (order - 1)
+    return mp.log(p**order * q ** (1 - order) + q**order * p ** (1 - order)) / (
+        order - 1
+    )
 
 
 def laplace(epsilon, order):
     """D of Laplace noise (Mironov 2017, arXiv:1702.07476, Proposition 6)."""
-    terms = order * mp.exp((order - 1) * epsilon) + (order - 1) * mp.exp(-order * epsilon)
+    terms = order * mp.exp((order - 1) * epsilon) + (order - 1) * mp.exp(
+        -order * epsilon
+    )
     return mp.log(terms / (2 * order - 1)) / (order - 1)
 
 
@@ -47,12 +71,17 @@ def sampled(noise, rate, order):
     ratio = lambda x: 1 - rate + rate * mp.exp((2 * x - 1) / (2 * mp.mpf(noise) ** 2))  # noqa: E731
     density = lambda x: mp.npdf(x, 0, noise)  # noqa: E731
     ends = [-30 * noise, 0, 1, order, order + 30 * noise]
-    both = [mp.quad(lambda x, k=k: density(x) * ratio(x) ** k, ends) for k in (order, 1 - order)]
+    both = [
+        mp.quad(lambda x, k=k: density(x) * ratio(x) ** k, ends)
+        for k in (order, 1 - order)
+    ]
     return max(mp.log(value) / (order - 1) for value in both)
 
 
 def gaussian_delta(mu, epsilon):
-    return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+    return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(
+        -mu / 2 - epsilon / mu
+    )
 
 
 def near(make, truth, listed, *, open_at=(), **about):
@@ -74,14 +103,28 @@ def test_gaussian_noise(sigma, sensitivity, count):
     rho = mp.mpf(count) * mp.mpf(sensitivity) ** 2 / (2 * mp.mpf(sigma) ** 2)
     curve = GaussianCurve(sigma, sensitivity, count)
     lists = [[curve, ZCDP(float(rho) * 1.5)], [ZCDP(float(rho) * 1.5)]]
-    lists += [[ClassicGaussian(sigma, sensitivity, everywhere=True)]] if count == 1 else []
+    lists += (
+        [[ClassicGaussian(sigma, sensitivity, everywhere=True)]] if count == 1 else []
+    )
     for listed in lists:
         about = {"about": curve}
         near(ZeroConcentratedDP, rho, listed, **about)
         near(GaussianDP, mp.sqrt(2 * rho), listed, **about)
         for order in ORDERS:
-            near(lambda level, order=order: RenyiDP(order, level), order * rho, listed, **about)
-        near(ZeroConcentratedDP, rho, listed, **about, attained=False, open_at=(VIOLATED,))
+            near(
+                lambda level, order=order: RenyiDP(order, level),
+                order * rho,
+                listed,
+                **about,
+            )
+        near(
+            ZeroConcentratedDP,
+            rho,
+            listed,
+            **about,
+            attained=False,
+            open_at=(VIOLATED,),
+        )
     delta = 1e-5
     near(lambda level: ApproxDP(level, delta), curve.epsilon_at(delta), [curve])
 
@@ -98,10 +141,18 @@ def test_pure_parts(epsilon, count):
     for listed in parts:
         near(ZeroConcentratedDP, count * epsilon * mp.tanh(mp.mpf(epsilon) / 2), listed)
         for order in ORDERS:
-            near(lambda level, order=order: RenyiDP(order, level), count * response(mp.mpf(epsilon), order), listed)
+            near(
+                lambda level, order=order: RenyiDP(order, level),
+                count * response(mp.mpf(epsilon), order),
+                listed,
+            )
         near(PureDP, count * epsilon, listed, open_at=(VIOLATED,))
     mixed = HeterogeneousComposition((epsilon, 2 * epsilon), (0.0, 0.0))
-    near(lambda level: RenyiDP(2.0, level), response(mp.mpf(epsilon), 2) + response(2 * mp.mpf(epsilon), 2), [mixed])
+    near(
+        lambda level: RenyiDP(2.0, level),
+        response(mp.mpf(epsilon), 2) + response(2 * mp.mpf(epsilon), 2),
+        [mixed],
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -111,29 +162,55 @@ def test_a_mechanism_of_a_class_may_be_a_better_one(epsilon):
         claim = lambda level, order=order: RenyiDP(order, level)  # noqa: E731
         truth = laplace(mp.mpf(epsilon), order)
         assert truth < response(mp.mpf(epsilon), order)
-        near(claim, truth, [OptimalComposition(epsilon, 0.0, 1)], attained=False, open_at=(CERTIFIED, VIOLATED))
+        near(
+            claim,
+            truth,
+            [OptimalComposition(epsilon, 0.0, 1)],
+            attained=False,
+            open_at=(CERTIFIED, VIOLATED),
+        )
 
 
 @pytest.mark.parametrize("claim", [RenyiDP(2.0, 500.0), ZeroConcentratedDP(500.0)])
 @pytest.mark.parametrize(
     "parts",
-    [OptimalComposition(0.1, 1e-9, 3), HeterogeneousComposition((0.1, 0.2), (0.0, 1e-30))],
+    [
+        OptimalComposition(0.1, 1e-9, 3),
+        HeterogeneousComposition((0.1, 0.2), (0.0, 1e-30)),
+    ],
     ids=["equal", "mixed"],
 )
 def test_what_may_reveal_its_input_has_no_divergence(claim, parts):
     """Its curve lies below the one that the claim implies nearly everywhere, and beyond 1e-9 nobody looks."""
     assert cross_check(claim, [parts]).verdict is VIOLATED
     assert cross_check(claim, [parts], attained=False).verdict is OPEN
-    assert cross_check(claim, [PoissonSubsampled(0.1, 1e-9, 0.1)]).verdict is not CERTIFIED
+    assert (
+        cross_check(claim, [PoissonSubsampled(0.1, 1e-9, 0.1)]).verdict is not CERTIFIED
+    )
 
 
-@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.0, 0.1, 1), (0.6, 0.01, 20), (2.0, 1.0, 3)])
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"), [(1.0, 0.1, 1), (0.6, 0.01, 20), (2.0, 1.0, 3)]
+)
 def test_sampled_steps(noise, rate, steps):
     """Decided at integer orders; between them, and of all orders at once, never wrong."""
-    listed = [PLDUpper(noise, rate, steps), PLDLower(noise, rate, steps), RDP(noise, rate, steps)]
+    listed = [
+        PLDUpper(noise, rate, steps),
+        PLDLower(noise, rate, steps),
+        RDP(noise, rate, steps),
+    ]
     for order in (2, 3, 8):
-        near(lambda level, order=order: RenyiDP(float(order), level), steps * sampled(noise, rate, order), listed)
-    near(lambda level: RenyiDP(2.5, level), steps * sampled(noise, rate, 2.5), listed, open_at=(CERTIFIED, VIOLATED))
+        near(
+            lambda level, order=order: RenyiDP(float(order), level),
+            steps * sampled(noise, rate, order),
+            listed,
+        )
+    near(
+        lambda level: RenyiDP(2.5, level),
+        steps * sampled(noise, rate, 2.5),
+        listed,
+        open_at=(CERTIFIED, VIOLATED),
+    )
     near(ZeroConcentratedDP, steps / (2 * mp.mpf(noise) ** 2), listed)
     near(GaussianDP, mp.sqrt(steps) / noise, listed[:2], open_at=(VIOLATED,))
 
@@ -152,10 +229,17 @@ def test_sampled_steps(noise, rate, steps):
     ],
     ids=lambda listed: type(listed[0]).__name__,
 )
-def test_a_divergence_and_a_curve_that_are_certified_are_not_refuted_by_any_point(listed):
+def test_a_divergence_and_a_curve_that_are_certified_are_not_refuted_by_any_point(
+    listed,
+):
     """Whatever is certified, a loss of the same class at any ε lies below what it implies, also at the bound itself."""
     subject = listed[0].describes
-    for make in (ZeroConcentratedDP, GaussianDP, lambda level: RenyiDP(2.0, level), lambda level: RenyiDP(30.0, level)):
+    for make in (
+        ZeroConcentratedDP,
+        GaussianDP,
+        lambda level: RenyiDP(2.0, level),
+        lambda level: RenyiDP(30.0, level),
+    ):
         suffices = bounds(make(1.0), subject)[1]
         if not suffices.is_finite():
             assert cross_check(make(20.0), listed).verdict is OPEN
@@ -176,17 +260,22 @@ def test_a_curve_holds_where_all_of_its_points_do(sigma):
     quoted = deltas[2]
 
     def claim(offs):
-        points = [(e, d * (1 + off)) for e, d, off in zip(epsilons, deltas, offs, strict=True)]
+        points = [
+            (e, d * (1 + off)) for e, d, off in zip(epsilons, deltas, offs, strict=True)
+        ]
         return AccountedDP(points, quoted=max(quoted, points[-1][1]))
 
     for off in OFF:
         assert cross_check(claim([off] * 4), [curve]).verdict is CERTIFIED
         for k in range(4):
-            broken = cross_check(claim([-off if j == k else off for j in range(4)]), [curve])
+            broken = cross_check(
+                claim([-off if j == k else off for j in range(4)]), [curve]
+            )
             assert broken.verdict is VIOLATED, (off, k)
             assert (
                 cross_check(
-                    claim([-off if j == k else off for j in range(4)]), [ZCDP(float(mu**2 / 2) * 1.001)]
+                    claim([-off if j == k else off for j in range(4)]),
+                    [ZCDP(float(mu**2 / 2) * 1.001)],
                 ).verdict
                 is not CERTIFIED
             )
@@ -199,10 +288,16 @@ def test_a_curve_holds_where_all_of_its_points_do(sigma):
 def test_a_function_of_epsilon_is_certified_as_the_curve_of_a_proof_alone():
     listed = [PLDUpper(1.0, 0.1, 10), PLDLower(1.0, 0.1, 10)]
     assert cross_check(AccountedDP(PLDUpper(1.0, 0.1, 10)), listed).verdict is CERTIFIED
-    assert cross_check(AccountedDP(GaussianCurve(1.0, 1.0, 10)), listed).verdict is CERTIFIED, (
-        "the steps without sampling"
-    )
-    for curve in (PLDUpper(1.0, 0.1, 10).delta_at, PLDLower(1.0, 0.1, 10), RDP(1.0, 0.1, 10), PLDUpper(1.0, 0.1, 11)):
+    assert (
+        cross_check(AccountedDP(GaussianCurve(1.0, 1.0, 10)), listed).verdict
+        is CERTIFIED
+    ), "the steps without sampling"
+    for curve in (
+        PLDUpper(1.0, 0.1, 10).delta_at,
+        PLDLower(1.0, 0.1, 10),
+        RDP(1.0, 0.1, 10),
+        PLDUpper(1.0, 0.1, 11),
+    ):
         found = cross_check(AccountedDP(curve), listed)
         assert found.verdict is OPEN, curve
     assert cross_check(AccountedDP(PLDUpper(1.01, 0.1, 10)), listed).verdict is VIOLATED
@@ -211,18 +306,34 @@ def test_a_function_of_epsilon_is_certified_as_the_curve_of_a_proof_alone():
 def test_a_formula_and_a_mechanism_are_judged_by_the_same_rules():
     settings = Settings(alpha=0.05, calls=1_000, root_seed=1)
     noise = [GaussianCurve(0.7)]
-    assert run_audit(Audit(None, RenyiDP(2.0, 1.0), accountants=noise), settings).verdict is VIOLATED
     assert (
-        run_audit(Audit(None, ZeroConcentratedDP(0.5), accountants=[GaussianCurve(0.98)]), settings).verdict is VIOLATED
+        run_audit(Audit(None, RenyiDP(2.0, 1.0), accountants=noise), settings).verdict
+        is VIOLATED
+    )
+    assert (
+        run_audit(
+            Audit(None, ZeroConcentratedDP(0.5), accountants=[GaussianCurve(0.98)]),
+            settings,
+        ).verdict
+        is VIOLATED
     )
 
     def release(data, size, *, rng):
         return data + rng.normal(scale=0.7, size=size)
 
     for claim, verdict in ((RenyiDP(2.0, 2.05), CERTIFIED), (RenyiDP(2.0, 2.0), OPEN)):
-        audit = Audit(release, claim, [(0.0, 1.0)], accountants=noise, evidence=["accounting"])
+        audit = Audit(
+            release, claim, [(0.0, 1.0)], accountants=noise, evidence=["accounting"]
+        )
         assert run_audit(audit, settings).verdict is verdict
-    audit = Audit(release, RenyiDP(2.0, 2.0), [(0.0, 1.0)], accountants=noise, about=noise[0], evidence=["accounting"])
+    audit = Audit(
+        release,
+        RenyiDP(2.0, 2.0),
+        [(0.0, 1.0)],
+        accountants=noise,
+        about=noise[0],
+        evidence=["accounting"],
+    )
     result = run_audit(audit, settings)
     assert result.verdict is VIOLATED
     assert result.epsilon_lower == pytest.approx(2 / 0.98, rel=1e-12)
@@ -232,6 +343,11 @@ def test_accountants_that_prove_nothing_decide_nothing():
     """Numbers far within a curve, of an approximation, and of an unproved bound."""
     claims = [PureDP(9.0), ApproxDP(9.0, 1e-3), AccountedDP([(3.0, 0.5)], quoted=0.6)]
     for soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
-        listed = [type("Loose", (BasicComposition,), {"soundness": soundness})(0.1, 0.0, 3)]
-        assert {cross_check(claim, listed, about=Composition(0.1, 0.0, 3)).verdict for claim in claims} == {OPEN}
+        listed = [
+            type("Loose", (BasicComposition,), {"soundness": soundness})(0.1, 0.0, 3)
+        ]
+        assert {
+            cross_check(claim, listed, about=Composition(0.1, 0.0, 3)).verdict
+            for claim in claims
+        } == {OPEN}
     assert math.isclose(BasicComposition(0.1, 0.0, 3).epsilon_at(0.0), 0.3)

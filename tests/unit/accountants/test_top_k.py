@@ -21,20 +21,37 @@ from auditdp.accountants.selection import (
 from auditdp.mechanism.laws import precision
 from mechanisms.top_k_law import plackett_luce, unordered_top_k
 
-UPPER = (TopKPure, TopKAdvanced, TopKDurfeeRogers, TopKBoundedRange, TopKZCDP, TopKOptimalComposition)
+UPPER = (
+    TopKPure,
+    TopKAdvanced,
+    TopKDurfeeRogers,
+    TopKBoundedRange,
+    TopKZCDP,
+    TopKOptimalComposition,
+)
 
 
 def exact_delta(p, q, epsilon):
     """δ(ε) between two laws with the same outcomes in the same order, in balls."""
     with precision():
         e = arb(epsilon).exp()
-        return float(sum(((a - e * b).max(arb(0)) for a, b in zip(p.balls, q.balls, strict=True)), arb(0)).mid())
+        return float(
+            sum(
+                (
+                    (a - e * b).max(arb(0))
+                    for a, b in zip(p.balls, q.balls, strict=True)
+                ),
+                arb(0),
+            ).mid()
+        )
 
 
 def exact_loss(p, q):
     """The largest loss ln P/Q."""
     with precision():
-        return max(float((a / b).log().mid()) for a, b in zip(p.balls, q.balls, strict=True))
+        return max(
+            float((a / b).log().mid()) for a, b in zip(p.balls, q.balls, strict=True)
+        )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +70,9 @@ def test_twenty_selections_of_a_tenth(analysis, epsilon):
     """For δ = 1e-6; the closed ones by hand, such as 20·.1·tanh(.05) + .1·√(10 ln 1e6) = 1.275."""
     accountant = analysis(20, 0.1)
     assert accountant.epsilon_at(1e-6) == pytest.approx(epsilon, abs=6e-4)
-    assert accountant.soundness is (Soundness.LOWER if analysis is TopKNonAdaptive else Soundness.UPPER)
+    assert accountant.soundness is (
+        Soundness.LOWER if analysis is TopKNonAdaptive else Soundness.UPPER
+    )
 
 
 def test_corollary_1_of_dpar_written_out():
@@ -66,7 +85,9 @@ def test_corollary_1_of_dpar_written_out():
     eta = bounded_range(1 / epsilon)
     assert eta == pytest.approx(2 * epsilon, rel=1e-15)
     assert TopKAdvanced(k, eta).epsilon_at(delta) == pytest.approx(stated, rel=1e-14)
-    assert TopKAdvanced(k, eta).epsilon_at(delta) >= KairouzCorollary(eta, 0.0, k).epsilon_at(delta)
+    assert TopKAdvanced(k, eta).epsilon_at(delta) >= KairouzCorollary(
+        eta, 0.0, k
+    ).epsilon_at(delta)
 
 
 def test_the_mean_of_bounded_range_is_the_largest_of_all_two_point_losses():
@@ -74,7 +95,9 @@ def test_the_mean_of_bounded_range_is_the_largest_of_all_two_point_losses():
     t = np.linspace(0, eta, 200_001)
     means = t - eta * np.expm1(t) / np.expm1(eta)
     with precision():
-        assert float(TopKBoundedRange(1, eta)._mean().mid()) == pytest.approx(means.max(), rel=1e-9)
+        assert float(TopKBoundedRange(1, eta)._mean().mid()) == pytest.approx(
+            means.max(), rel=1e-9
+        )
 
 
 def test_bounded_range_counts_both_directions_unless_scores_are_monotone():
@@ -93,7 +116,9 @@ def test_one_selection_attains_its_pure_epsilon_in_the_limit_only():
             p = plackett_luce([high] + [low] * others, 1)
             q = plackett_luce([low] + [high] * others, 1)
         chance = p.floats[0]
-        assert exact_loss(p, q) == pytest.approx(math.log(chance + (1 - chance) * math.exp(eta)), rel=1e-12)
+        assert exact_loss(p, q) == pytest.approx(
+            math.log(chance + (1 - chance) * math.exp(eta)), rel=1e-12
+        )
         assert exact_loss(p, q) < eta
     assert exact_loss(p, q) > 0.998 * eta
 
@@ -104,8 +129,13 @@ def test_the_lower_bound_is_attained_by_many_candidates():
     lower = TopKNonAdaptive(2, eta).delta_at(epsilon)
     best = 0.0
     for raised in range(4, n, 4):
-        move = [0.5] * raised + [0.0] * (n - raised)  # a common shift of all scores does not matter
-        p, q = unordered_top_k([m + 0.5 for m in move], 2), unordered_top_k([0.5 - m for m in move], 2)
+        move = [0.5] * raised + [0.0] * (
+            n - raised
+        )  # a common shift of all scores does not matter
+        p, q = (
+            unordered_top_k([m + 0.5 for m in move], 2),
+            unordered_top_k([0.5 - m for m in move], 2),
+        )
         best = max(best, exact_delta(p, q, epsilon))
     assert best == pytest.approx(lower, rel=0.03)
 
@@ -116,7 +146,10 @@ def test_the_lower_bound_is_the_largest_over_all_t():
     for t in np.linspace(0, eta, 20_001):
         p = (math.exp(-t) - math.exp(-eta)) / -math.expm1(-eta)
         curve = sum(
-            math.comb(k, i) * p ** (k - i) * (1 - p) ** i * max(math.exp(k * t - i * eta) - math.exp(epsilon), 0)
+            math.comb(k, i)
+            * p ** (k - i)
+            * (1 - p) ** i
+            * max(math.exp(k * t - i * eta) - math.exp(epsilon), 0)
             for i in range(k + 1)
         )
         best = max(best, curve)
@@ -134,7 +167,9 @@ def test_no_upper_bound_is_below_the_exact_curve_of_a_bad_pair(n, k, eta):
     """Clipped scores in [0, Δ]: any base scores, each moved by up to Δ; all corners where base scores are equal."""
     largest = 0.0
     for signs in pairs(n):
-        p, q = (plackett_luce([sign * s * eta / 4 for s in signs], k) for sign in (1, -1))
+        p, q = (
+            plackett_luce([sign * s * eta / 4 for s in signs], k) for sign in (1, -1)
+        )
         loss = exact_loss(p, q)
         largest = max(largest, loss)
         for epsilon in np.linspace(0, loss, 7):

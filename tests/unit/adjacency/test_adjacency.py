@@ -69,7 +69,9 @@ NOT_NEIGHBOURS = [
 
 
 @pytest.mark.parametrize(("adjacency", "pair", "shown"), NOT_NEIGHBOURS)
-def test_inputs_that_are_not_neighbours_are_refused_with_what_is_wrong(adjacency, pair, shown):
+def test_inputs_that_are_not_neighbours_are_refused_with_what_is_wrong(
+    adjacency, pair, shown
+):
     for order in (pair, pair.swapped()):
         with pytest.raises(AdjacencyError, match=shown if order is pair else None):
             adjacency.check(order)
@@ -133,7 +135,9 @@ def test_what_is_no_pair_is_refused_and_shown(item):
 
 
 def played(pairs):
-    return [(identity(p.data), identity(p.neighbour)) for p in as_adjacency(pairs).pairs()]
+    return [
+        (identity(p.data), identity(p.neighbour)) for p in as_adjacency(pairs).pairs()
+    ]
 
 
 A, B = np.array([0, 1, 0]), np.array([0, 1, 1])
@@ -175,7 +179,10 @@ def test_two_pairs_that_could_be_one_are_refused_with_both_readings_and_what_to_
 def content(both):
     """What two inputs hold, whatever holds it, in either order."""
     sides = [np.asarray(side) for side in both]
-    return {repr((side if side.dtype.kind == "U" else side.astype(np.float64)).tolist()) for side in sides}
+    return {
+        repr((side if side.dtype.kind == "U" else side.astype(np.float64)).tolist())
+        for side in sides
+    }
 
 
 CORNERS = [
@@ -193,8 +200,12 @@ CORNERS = [
 ]
 
 
-@pytest.mark.parametrize(("adjacency", "expected"), CORNERS, ids=lambda value: getattr(value, "name", None))
-def test_pairs_at_which_code_breaks_are_neighbours_and_go_to_limits_and_ends(adjacency, expected):
+@pytest.mark.parametrize(
+    ("adjacency", "expected"), CORNERS, ids=lambda value: getattr(value, "name", None)
+)
+def test_pairs_at_which_code_breaks_are_neighbours_and_go_to_limits_and_ends(
+    adjacency, expected
+):
     pairs = adjacency.corner_cases()
     for pair in pairs:
         adjacency.check(pair)
@@ -211,9 +222,13 @@ def test_neighbours_with_a_strategy_generate_its_pairs():
     searched = Neighbours([(0, 1)], search=st.integers(0, 9).map(lambda x: (x, x + 1)))
     assert find(searched.strategy(), lambda pair: pair.data > 3).neighbour == 5
     assert Pair(9, 10).data in {pair.data for pair in searched.corner_cases()}
-    with pytest.raises(AdjacencyError, match=r"search, a Hypothesis strategy of pairs .* got 3"):
+    with pytest.raises(
+        AdjacencyError, match=r"search, a Hypothesis strategy of pairs .* got 3"
+    ):
         Neighbours([(0, 1)], search=3)
-    with pytest.raises(AdjacencyError, match=r"expected pairs \(data, neighbour\), got 3"):
+    with pytest.raises(
+        AdjacencyError, match=r"expected pairs \(data, neighbour\), got 3"
+    ):
         find(Neighbours([(0, 1)], search=st.just(3)).strategy(), lambda pair: True)
 
 
@@ -223,7 +238,9 @@ def test_as_adjacency_returns_an_adjacency_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "wrong", [3, None, "ab", np.zeros((2, 2)), {0: 1}, [], (), [1, 2], [A, B], (0, 1, 2)], ids=repr
+    "wrong",
+    [3, None, "ab", np.zeros((2, 2)), {0: 1}, [], (), [1, 2], [A, B], (0, 1, 2)],
+    ids=repr,
 )
 def test_as_adjacency_refuses_what_it_cannot_read(wrong):
     with pytest.raises(AdjacencyError):
@@ -236,10 +253,16 @@ def test_a_pair_shows_both_inputs_and_its_name():
     assert (swapped.data, swapped.neighbour, swapped.name) == (0, 1, "ends")
 
 
-@pytest.mark.parametrize("adjacency", [NeighbourList(4), NeighbourLists(3), Edges(4)], ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "adjacency", [NeighbourList(4), NeighbourLists(3), Edges(4)], ids=lambda a: a.name
+)
 def test_strategies_generate_both_orders(adjacency):
-    assert find(adjacency.strategy(), lambda pair: pair.data.sum() > pair.neighbour.sum())
-    assert find(adjacency.strategy(), lambda pair: pair.data.sum() < pair.neighbour.sum())
+    assert find(
+        adjacency.strategy(), lambda pair: pair.data.sum() > pair.neighbour.sum()
+    )
+    assert find(
+        adjacency.strategy(), lambda pair: pair.data.sum() < pair.neighbour.sum()
+    )
 
 
 def test_only_edges_among_the_named_nodes_change():
@@ -255,12 +278,23 @@ def test_only_edges_among_the_named_nodes_change():
 
 def smallest_form(pair, inner):
     """The pair in the order of the nodes, among those that map the inner ones to themselves, that comes first."""
-    orders = (p for p in permutations(range(len(pair.data))) if {p[i] for i in inner} == set(inner))
-    return min((pair.data[np.ix_(p, p)].tobytes(), pair.neighbour[np.ix_(p, p)].tobytes()) for p in orders)
+    orders = (
+        p
+        for p in permutations(range(len(pair.data)))
+        if {p[i] for i in inner} == set(inner)
+    )
+    return min(
+        (pair.data[np.ix_(p, p)].tobytes(), pair.neighbour[np.ix_(p, p)].tobytes())
+        for p in orders
+    )
 
 
-@pytest.mark.parametrize(("nodes", "among"), [(2, None), (3, None), (4, None), (4, (0, 1)), (4, (1, 2, 3))])
-def test_unlabelled_pairs_are_one_of_each_that_differ_in_the_order_of_nodes(nodes, among):
+@pytest.mark.parametrize(
+    ("nodes", "among"), [(2, None), (3, None), (4, None), (4, (0, 1)), (4, (1, 2, 3))]
+)
+def test_unlabelled_pairs_are_one_of_each_that_differ_in_the_order_of_nodes(
+    nodes, among
+):
     every, one = Edges(nodes, among=among), Edges(nodes, among=among, unlabelled=True)
     inner = range(nodes) if among is None else among
     forms = [smallest_form(pair, inner) for pair in one.exhaustive()]
@@ -284,7 +318,9 @@ def test_unlabelled_pairs_of_more_nodes_are_as_many_as_counting_orbits_says():
                 while (edge := image[edge]) in left:
                     left.remove(edge)
             fixed += sum(e == f for e, f in image.items()) * 2 ** max(cycles - 1, 0)
-        assert len(Edges(nodes, unlabelled=True).exhaustive()) == fixed / math.factorial(nodes)
+        assert len(
+            Edges(nodes, unlabelled=True).exhaustive()
+        ) == fixed / math.factorial(nodes)
 
 
 def test_a_pair_of_large_arrays_says_their_shapes_and_the_row_that_differs():
@@ -292,7 +328,14 @@ def test_a_pair_of_large_arrays_says_their_shapes_and_the_row_that_differs():
     other = rows.copy()
     other[3] = 0
     shapes = "2 items: array of shape (30, 2), array of shape (30,)"
-    assert str(Pair((rows, labels), (other, labels))) == f"{shapes} | {shapes} ([0][3] is [6.,7.] | [0.,0.])"
+    assert (
+        str(Pair((rows, labels), (other, labels)))
+        == f"{shapes} | {shapes} ([0][3] is [6.,7.] | [0.,0.])"
+    )
     assert str(Pair((rows, labels), (rows, labels + 1))).endswith("([1][0] is 0 | 1)")
-    assert str(Pair((other[1:], labels[1:]), (other, labels))).endswith("([0][0] is absent | [0.,1.])")
-    assert str(Pair((rows, labels), (rows[:29], labels[:29]))).endswith("([0][29] is [58.,59.] | absent)")
+    assert str(Pair((other[1:], labels[1:]), (other, labels))).endswith(
+        "([0][0] is absent | [0.,1.])"
+    )
+    assert str(Pair((rows, labels), (rows[:29], labels[:29]))).endswith(
+        "([0][29] is [58.,59.] | absent)"
+    )

@@ -36,7 +36,11 @@ def test_both_vectors_have_one_length():
         Box(0, 1, 2, shortest=1).check(Pair(np.zeros(1), np.ones(2)))
 
 
-@pytest.mark.parametrize("arguments", [(1, 1), (2, 1), (0, np.inf), (0, 1, 0), (0, 1, 2, 3), (0, 1, 2, 0)], ids=str)
+@pytest.mark.parametrize(
+    "arguments",
+    [(1, 1), (2, 1), (0, np.inf), (0, 1, 0), (0, 1, 2, 3), (0, 1, 2, 0)],
+    ids=str,
+)
 def test_what_is_no_box_is_refused(arguments):
     with pytest.raises(AdjacencyError):
         Box(*arguments)

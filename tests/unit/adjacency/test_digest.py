@@ -16,7 +16,15 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp.adjacency import AnyValues, Box, Fields, Neighbours, Pair, QueryAnswers, Rows
+from auditdp.adjacency import (
+    AnyValues,
+    Box,
+    Fields,
+    Neighbours,
+    Pair,
+    QueryAnswers,
+    Rows,
+)
 from auditdp.adjacency.digest import digest_of
 
 LIMIT = 500
@@ -91,24 +99,44 @@ def users(last):
 
 KINDS = {
     "a long table": lambda most: Rows(table(most), "add/remove"),
-    "mapped by a lambda": lambda most: Rows(st.integers(0, 500).map(lambda age: min(age, most)), "replace"),
+    "mapped by a lambda": lambda most: Rows(
+        st.integers(0, 500).map(lambda age: min(age, most)), "replace"
+    ),
     "filtered": lambda most: Rows(st.integers(0, 500).filter(within(most)), "replace"),
     "drawn by a function": lambda most: Rows(ages(most), "replace"),
-    "chosen after another": lambda most: Rows(st.integers(1, most).flatmap(lambda k: st.integers(0, k)), "replace"),
+    "chosen after another": lambda most: Rows(
+        st.integers(1, most).flatmap(lambda k: st.integers(0, k)), "replace"
+    ),
     "built": lambda most: Rows(st.builds(Person, age=st.integers(0, most)), "replace"),
-    "an array of lists": lambda most: Rows(st.lists(st.tuples(st.integers(0, most), st.booleans())), "replace"),
-    "listed values": lambda most: Rows(st.sampled_from([np.arange(2000), np.full(2000, most)]), "replace"),
-    "one of several": lambda most: Rows(st.one_of(st.just(0), st.integers(0, most)), "replace"),
+    "an array of lists": lambda most: Rows(
+        st.lists(st.tuples(st.integers(0, most), st.booleans())), "replace"
+    ),
+    "listed values": lambda most: Rows(
+        st.sampled_from([np.arange(2000), np.full(2000, most)]), "replace"
+    ),
+    "one of several": lambda most: Rows(
+        st.one_of(st.just(0), st.integers(0, most)), "replace"
+    ),
     "fields": record,
     "values": lambda most: AnyValues([0, 1, most]),
     "a box to six digits": lambda most: Box(0.0, 1000.0 + most / 1000),
     "answers": lambda most: QueryAnswers(3, sensitivity=1.0, largest=most),
     "given lists": lambda most: Neighbours([Pair(*users(most))]),
-    "given arrays": lambda most: Neighbours([(np.zeros(500), np.append(np.zeros(499), most))]),
-    "given records": lambda most: Neighbours([([Person(3)], [Person(3), Person(most)])]),
-    "a relation": lambda most: Neighbours([(0, 1)], relation=lambda one, other: abs(one - other) < most),
-    "a partial relation": lambda most: Neighbours([(0, 1)], relation=partial(apart, most)),
-    "a search": lambda most: Neighbours([(0, 1)], search=st.tuples(st.just(0), st.integers(1, most))),
+    "given arrays": lambda most: Neighbours(
+        [(np.zeros(500), np.append(np.zeros(499), most))]
+    ),
+    "given records": lambda most: Neighbours(
+        [([Person(3)], [Person(3), Person(most)])]
+    ),
+    "a relation": lambda most: Neighbours(
+        [(0, 1)], relation=lambda one, other: abs(one - other) < most
+    ),
+    "a partial relation": lambda most: Neighbours(
+        [(0, 1)], relation=partial(apart, most)
+    ),
+    "a search": lambda most: Neighbours(
+        [(0, 1)], search=st.tuples(st.just(0), st.integers(1, most))
+    ),
     "of a user": Own,
 }
 
@@ -211,7 +239,11 @@ def test_every_process_has_the_same_digests():
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
         }
         found = subprocess.run(
-            [sys.executable, "-c", EVERYWHERE], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", EVERYWHERE],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         printed.add(found.stdout)
     (one,) = printed

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.adjacency.corner_cases import Domain, at_limits, ends, numbers, values, with_extremes
+from auditdp.adjacency.corner_cases import (
+    Domain,
+    at_limits,
+    ends,
+    numbers,
+    values,
+    with_extremes,
+)
 from auditdp.adjacency.pair_search import first_values
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import identity_key
@@ -58,7 +65,9 @@ def test_the_ends_of_a_structure_are_those_of_its_leaves(strategy, expected):
 
 
 @pytest.mark.parametrize(
-    "strategy", [st.dates(), st.integers(0, 9).filter(lambda x: 0 < x < 9)], ids=["dates", "filtered"]
+    "strategy",
+    [st.dates(), st.integers(0, 9).filter(lambda x: 0 < x < 9)],
+    ids=["dates", "filtered"],
 )
 def test_ends_differ_where_nobody_can_say_what_they_are(strategy):
     low, high = ends(strategy)
@@ -82,11 +91,27 @@ def test_what_a_strategy_excludes_is_not_tried():
         assert value["n"] % 2
     assert not any(map(math.isnan, values(st.floats(allow_nan=False))))
     assert any(map(math.isnan, values(st.floats())[:3]))
-    assert not any(0 < abs(x) < 2.2e-308 for x in values(st.floats(allow_subnormal=False)))
+    assert not any(
+        0 < abs(x) < 2.2e-308 for x in values(st.floats(allow_subnormal=False))
+    )
 
 
 def test_limits_among_listed_values():
-    assert at_limits(range(100, 300)) == [100, 101, 127, 128, 129, 181, 182, 199, 255, 256, 257, 298, 299]
+    assert at_limits(range(100, 300)) == [
+        100,
+        101,
+        127,
+        128,
+        129,
+        181,
+        182,
+        199,
+        255,
+        256,
+        257,
+        298,
+        299,
+    ]
     assert at_limits(["a", "b"]) == []
 
 

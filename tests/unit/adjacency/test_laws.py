@@ -44,7 +44,13 @@ class Row(NamedTuple):
 
 
 FIELDS = {"age": st.integers(0, 1000), "city": st.text(max_size=3), "ok": st.booleans()}
-PERSON = st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.sampled_from("ABC"), "pay": st.floats(0, 1e5)})
+PERSON = st.fixed_dictionaries(
+    {
+        "age": st.integers(0, 120),
+        "city": st.sampled_from("ABC"),
+        "pay": st.floats(0, 1e5),
+    }
+)
 NUMBER = st.integers(0, 1000)
 GRAPHS = [
     *(NeighbourList(n) for n in (2, 3, 5, 8, 30)),
@@ -54,7 +60,12 @@ GRAPHS = [
     *(Edges(n) for n in (2, 3, 4, 9)),
     Edges(4, among=(0, 2)),
     *(Relationship(n) for n in (4, 6)),
-    *(Nodes(n, change, loops) for n in (2, 3, 4, 7) for change in ("replaced", "removed") for loops in (False, True)),
+    *(
+        Nodes(n, change, loops)
+        for n in (2, 3, 4, 7)
+        for change in ("replaced", "removed")
+        for loops in (False, True)
+    ),
     Nodes(1, "removed", loops=True),
 ]
 VALUES = [
@@ -66,12 +77,26 @@ VALUES = [
     QueryAnswers(4),
     QueryAnswers(4, "all"),
     QueryAnswers(5, "all", sensitivity=0.5, shortest=2),
-    *(QueryAnswers(k, change, largest=most) for k in (1, 3) for change in ("one", "all") for most in (1, 2)),
+    *(
+        QueryAnswers(k, change, largest=most)
+        for k in (1, 3)
+        for change in ("one", "all")
+        for most in (1, 2)
+    ),
     QueryAnswers(3, "all", largest=2, sensitivity=2.0),
     *(Box(-1, 1), Box(0, 1, 4), Box(-2.5, 7, 5, shortest=2)),
-    *(Records(1, (0.0, 1.0)), Records(3, (-1.0, 0.0, 1.0)), Records(2, (0.0, 0.5, 2.0), 2), Records(3, ("a", "bc"), 2)),
+    *(
+        Records(1, (0.0, 1.0)),
+        Records(3, (-1.0, 0.0, 1.0)),
+        Records(2, (0.0, 0.5, 2.0), 2),
+        Records(3, ("a", "bc"), 2),
+    ),
     *(Canaries(n) for n in (1, 2, 7)),
-    *(Fields(FIELDS, change, into) for change in ("one", "any") for into in (dict, Person, Row)),
+    *(
+        Fields(FIELDS, change, into)
+        for change in ("one", "any")
+        for into in (dict, Person, Row)
+    ),
 ]
 ROWS = [
     Rows(NUMBER, "add/remove"),
@@ -81,11 +106,17 @@ ROWS = [
     Rows(st.floats(), "add/remove"),
     Rows(st.floats(0, 1), "add/remove", into=np.ndarray),
     Rows(st.integers(), "replace", into=np.ndarray),
-    Rows(st.lists(st.floats(0, 1), min_size=2, max_size=2), "add/remove", into=np.ndarray),
+    Rows(
+        st.lists(st.floats(0, 1), min_size=2, max_size=2), "add/remove", into=np.ndarray
+    ),
     Rows(st.characters(codec="ascii"), "replace", into=str, called="character"),
     Rows(st.text(), "add/remove", called="word"),
     Rows(PERSON, "add/remove"),
-    *(Rows(PERSON, change, into=into) for change in ("add/remove", "replace") for into in (dict, "table")),
+    *(
+        Rows(PERSON, change, into=into)
+        for change in ("add/remove", "replace")
+        for into in (dict, "table")
+    ),
     Rows(st.builds(Person, st.integers(0, 120), st.text(), st.booleans()), "replace"),
     Rows(st.dates(), "add/remove"),
     Rows(st.booleans(), "replace", most=1),
@@ -97,7 +128,9 @@ def key(pair):
     return frozenset((identity_key(pair.data), identity_key(pair.neighbour)))
 
 
-@pytest.mark.parametrize("adjacency", [*CHECKED, Neighbours([(0, 1), Pair(1, 2)])], ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "adjacency", [*CHECKED, Neighbours([(0, 1), Pair(1, 2)])], ids=lambda a: a.name
+)
 def test_pairs_that_are_played_or_break_code_are_distinct_neighbours(adjacency):
     assert adjacency.pairs()
     for pairs in (adjacency.pairs(), offers(adjacency).corner_cases or []):
@@ -112,7 +145,9 @@ def test_pairs_that_are_played_or_break_code_are_distinct_neighbours(adjacency):
 
 
 @pytest.mark.parametrize("adjacency", CHECKED, ids=lambda a: a.name)
-def test_what_is_generated_are_neighbours_and_among_all_where_these_are_listed(adjacency):
+def test_what_is_generated_are_neighbours_and_among_all_where_these_are_listed(
+    adjacency,
+):
     everything = adjacency.exhaustive()
     listed = {key(pair) for pair in everything or ()}
     strategy, wide = adjacency.strategy(), offers(adjacency).wide
@@ -158,7 +193,9 @@ COUNTS = [
 ]
 
 
-@pytest.mark.parametrize(("adjacency", "count"), COUNTS, ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize(
+    ("adjacency", "count"), COUNTS, ids=lambda value: getattr(value, "name", value)
+)
 def test_an_enumeration_lists_every_pair_once(adjacency, count):
     pairs = adjacency.exhaustive()
     assert len({key(pair) for pair in pairs}) == len(pairs) == count
@@ -168,9 +205,24 @@ def test_an_enumeration_lists_every_pair_once(adjacency, count):
 
 MANY = [
     *(NeighbourList(60), Edges(8), NeighbourLists(6), Neighbours([(0, 1)]), *ROWS[:1]),
-    *(AnyValues(tuple(range(201))), AnyValues((0, 1), finite=False), Box(-1, 1), Records(9, (0.0, 1.0, 2.0))),
-    *(Nodes(5), Nodes(9, "removed"), Nodes(200, "removed", loops=True), Canaries(1_000)),
-    *(QueryAnswers(3), QueryAnswers(12, "all", largest=5), Fields(FIELDS, "one"), Edges(8, unlabelled=True)),
+    *(
+        AnyValues(tuple(range(201))),
+        AnyValues((0, 1), finite=False),
+        Box(-1, 1),
+        Records(9, (0.0, 1.0, 2.0)),
+    ),
+    *(
+        Nodes(5),
+        Nodes(9, "removed"),
+        Nodes(200, "removed", loops=True),
+        Canaries(1_000),
+    ),
+    *(
+        QueryAnswers(3),
+        QueryAnswers(12, "all", largest=5),
+        Fields(FIELDS, "one"),
+        Edges(8, unlabelled=True),
+    ),
 ]
 
 

@@ -9,7 +9,12 @@ from hypothesis import find
 from auditdp import Nodes, Pair
 from auditdp.errors import AdjacencyError
 
-SMALL = [Nodes(n, change, loops) for n in (2, 3) for change in ("replaced", "removed") for loops in (False, True)]
+SMALL = [
+    Nodes(n, change, loops)
+    for n in (2, 3)
+    for change in ("replaced", "removed")
+    for loops in (False, True)
+]
 
 
 def unordered(pair):
@@ -28,10 +33,17 @@ def symmetric(nodes):
 
 def belongs(adjacency, graph):
     """Whether a matrix is an input: the definition, in other words than the code's."""
-    there, connected = np.diagonal(graph) == 1, (graph - np.diag(np.diagonal(graph))).any(axis=1)
+    there, connected = (
+        np.diagonal(graph) == 1,
+        (graph - np.diag(np.diagonal(graph))).any(axis=1),
+    )
     if not adjacency.loops:
         return not there.any()
-    return there.all() if adjacency.change == "replaced" else not (connected & ~there).any()
+    return (
+        there.all()
+        if adjacency.change == "replaced"
+        else not (connected & ~there).any()
+    )
 
 
 def neighbours(adjacency, a, b):
@@ -41,15 +53,26 @@ def neighbours(adjacency, a, b):
         for graph in without:
             graph[node] = graph[:, node] = 0
         same = (without[0] == without[1]).all() and (a != b).any()
-        if same and (adjacency.change == "replaced" or any((graph == without[0]).all() for graph in (a, b))):
+        if same and (
+            adjacency.change == "replaced"
+            or any((graph == without[0]).all() for graph in (a, b))
+        ):
             return True
     return False
 
 
-@pytest.mark.parametrize("adjacency", [*SMALL, Nodes(1, "removed", loops=True)], ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "adjacency", [*SMALL, Nodes(1, "removed", loops=True)], ids=lambda a: a.name
+)
 def test_exhaustive_is_what_brute_force_finds(adjacency):
-    inputs = [graph for graph in symmetric(adjacency.nodes) if belongs(adjacency, graph)]
-    brute = {unordered(Pair(a, b)) for a, b in combinations(inputs, 2) if neighbours(adjacency, a, b)}
+    inputs = [
+        graph for graph in symmetric(adjacency.nodes) if belongs(adjacency, graph)
+    ]
+    brute = {
+        unordered(Pair(a, b))
+        for a, b in combinations(inputs, 2)
+        if neighbours(adjacency, a, b)
+    }
     found = adjacency.exhaustive()
     assert {unordered(pair) for pair in found} == brute
     assert len(found) == len(brute)
@@ -60,19 +83,34 @@ def test_exhaustive_is_what_brute_force_finds(adjacency):
 
 
 def test_generated_pairs_have_every_change():
-    degree = {"replaced": lambda graph: graph[0].sum(), "removed": lambda graph: graph[3].sum()}
+    degree = {
+        "replaced": lambda graph: graph[0].sum(),
+        "removed": lambda graph: graph[3].sum(),
+    }
     for change, of in degree.items():
         strategy = Nodes(4, change).strategy()
-        assert find(strategy, lambda pair, of=of: of(pair.data) == 3 and of(pair.neighbour) == 0)
-        assert find(strategy, lambda pair, of=of: of(pair.data) == 0 and of(pair.neighbour) == 3)
+        assert find(
+            strategy, lambda pair, of=of: of(pair.data) == 3 and of(pair.neighbour) == 0
+        )
+        assert find(
+            strategy, lambda pair, of=of: of(pair.data) == 0 and of(pair.neighbour) == 3
+        )
     moved = Nodes(4).strategy().filter(lambda pair: 0 < pair.data[0].sum() < 3)
-    assert find(moved, lambda pair: (pair.data[0] + pair.neighbour[0])[1:].tolist() == [1, 1, 1])
+    assert find(
+        moved, lambda pair: (pair.data[0] + pair.neighbour[0])[1:].tolist() == [1, 1, 1]
+    )
     removed = Nodes(4, "removed", loops=True).strategy()
-    assert find(removed, lambda pair: pair.neighbour.trace() == 1 and pair.data.trace() == 2)
-    assert find(removed, lambda pair: pair.neighbour.trace() == 1 and pair.data.trace() == 0)
+    assert find(
+        removed, lambda pair: pair.neighbour.trace() == 1 and pair.data.trace() == 2
+    )
+    assert find(
+        removed, lambda pair: pair.neighbour.trace() == 1 and pair.data.trace() == 0
+    )
 
 
-@pytest.mark.parametrize("adjacency", [Nodes(4), Nodes(4, "removed", loops=True)], ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "adjacency", [Nodes(4), Nodes(4, "removed", loops=True)], ids=lambda a: a.name
+)
 def test_hubs_and_isolated_nodes_are_played(adjacency):
     by_name = {pair.name: pair for pair in adjacency.pairs()}
     hub = by_name["hub | no hub"]
@@ -106,15 +144,32 @@ NOT_NEIGHBOURS = [
     (Nodes(4), ASYMMETRIC, EMPTY, "symmetric"),
     (Nodes(4), 2 * graph(4, (0, 1)), EMPTY, "zeros and ones"),
     (Nodes(4), graph(4, (0, 1), there=(0,)), EMPTY, "loops=True"),
-    (Nodes(4, "removed"), graph(4, (0, 1), (1, 2)), graph(4, (0, 1), (1, 3)), "edges in both"),
-    (Nodes(4, loops=True), graph(4, there=(0, 1, 2)), graph(4, there=range(4)), "zeros on the diagonal"),
-    (Nodes(4, "removed", loops=True), graph(4, (0, 1), there=(0,)), graph(4, there=(0,)), "not there"),
+    (
+        Nodes(4, "removed"),
+        graph(4, (0, 1), (1, 2)),
+        graph(4, (0, 1), (1, 3)),
+        "edges in both",
+    ),
+    (
+        Nodes(4, loops=True),
+        graph(4, there=(0, 1, 2)),
+        graph(4, there=range(4)),
+        "zeros on the diagonal",
+    ),
+    (
+        Nodes(4, "removed", loops=True),
+        graph(4, (0, 1), there=(0,)),
+        graph(4, there=(0,)),
+        "not there",
+    ),
     (Nodes(4, "removed", loops=True), graph(4, there=(0, 1)), EMPTY, "share no node"),
 ]
 
 
 @pytest.mark.parametrize(("adjacency", "data", "neighbour", "shown"), NOT_NEIGHBOURS)
-def test_inputs_that_are_not_neighbours_are_refused_with_what_is_wrong(adjacency, data, neighbour, shown):
+def test_inputs_that_are_not_neighbours_are_refused_with_what_is_wrong(
+    adjacency, data, neighbour, shown
+):
     for pair in (Pair(data, neighbour), Pair(neighbour, data)):
         with pytest.raises(AdjacencyError, match=shown):
             adjacency.check(pair)
@@ -123,7 +178,9 @@ def test_inputs_that_are_not_neighbours_are_refused_with_what_is_wrong(adjacency
 def test_a_removed_node_may_leave_others_without_edges():
     star = graph(4, (0, 1), (0, 2), (0, 3))
     Nodes(4, "removed").check(Pair(star, EMPTY))
-    Nodes(4, "removed", loops=True).check(Pair(star + np.eye(4, dtype=np.int8), graph(4, there=(1, 2, 3))))
+    Nodes(4, "removed", loops=True).check(
+        Pair(star + np.eye(4, dtype=np.int8), graph(4, there=(1, 2, 3)))
+    )
 
 
 @pytest.mark.parametrize("nodes", [1, 0, -3, 2.0, "8", None], ids=repr)
@@ -133,10 +190,15 @@ def test_numbers_of_nodes_that_make_no_pairs_are_refused(nodes):
 
 
 def test_the_change_is_one_of_two():
-    with pytest.raises(AdjacencyError, match="change='replaced' or 'removed', got 'moved'"):
+    with pytest.raises(
+        AdjacencyError, match="change='replaced' or 'removed', got 'moved'"
+    ):
         Nodes(4, "moved")
 
 
 def test_names_say_what_changes():
     assert Nodes(4).name == "node DP (the edges of one node replaced), 4 ids"
-    assert Nodes(1, "removed", loops=True).name == "node DP (one node added or removed), 1 id, self-loops"
+    assert (
+        Nodes(1, "removed", loops=True).name
+        == "node DP (one node added or removed), 1 id, self-loops"
+    )

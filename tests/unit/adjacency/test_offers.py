@@ -40,11 +40,20 @@ def having(**attributes):
 
 def test_an_adjacency_may_offer_nothing_but_its_pairs():
     offered = offers(Least())
-    assert (offered.generated, offered.wide, offered.corner_cases, offered.remedy) == (None, None, None, "")
+    assert (offered.generated, offered.wide, offered.corner_cases, offered.remedy) == (
+        None,
+        None,
+        None,
+        "",
+    )
 
 
 def test_what_ours_offer():
-    box, edges, values = offers(Box(0.0, 1.0)), offers(Edges(4)), offers(AnyValues((0.5, 1.5)))
+    box, edges, values = (
+        offers(Box(0.0, 1.0)),
+        offers(Edges(4)),
+        offers(AnyValues((0.5, 1.5))),
+    )
     assert box.generated is not None
     assert box.wide is not None
     assert all(isinstance(pair, Pair) for pair in box.corner_cases)
@@ -59,14 +68,29 @@ def test_what_ours_offer():
     ("attributes", "name", "message"),
     [
         ({"strategy": st.just(Pair(1, 0))}, "generated", "a method strategy"),
-        ({"strategy": lambda self: [Pair(1, 0)]}, "generated", "strategy.. to return a Hypothesis strategy"),
-        ({"wide": lambda self: Pair(1, 0)}, "wide", "wide.. to return a Hypothesis strategy"),
-        ({"corner_cases": lambda self: [(1, 0)]}, "corner_cases", "corner_cases.. to return a list of Pair"),
+        (
+            {"strategy": lambda self: [Pair(1, 0)]},
+            "generated",
+            "strategy.. to return a Hypothesis strategy",
+        ),
+        (
+            {"wide": lambda self: Pair(1, 0)},
+            "wide",
+            "wide.. to return a Hypothesis strategy",
+        ),
+        (
+            {"corner_cases": lambda self: [(1, 0)]},
+            "corner_cases",
+            "corner_cases.. to return a list of Pair",
+        ),
         ({"corner_cases": [Pair(1, 0)]}, "corner_cases", "a method corner_cases"),
     ],
 )
 def test_what_is_no_such_method_is_refused_by_name(attributes, name, message):
-    with pytest.raises(AdjacencyError, match=f"numbers one apart: expected {message}.*, got .*correct or rename it"):
+    with pytest.raises(
+        AdjacencyError,
+        match=f"numbers one apart: expected {message}.*, got .*correct or rename it",
+    ):
         getattr(offers(having(**attributes)), name)
 
 
@@ -89,10 +113,15 @@ def test_evidence_needs_no_strategy():
     exact = exact_evidence(Answer(), PureDP(1.0), Least())
     assert exact.verdict is Verdict.VIOLATED
     assert exact.counterexample.pair == "1 | 0"
-    calibrated = sensitivity_evidence(Answer(), Least(), streams=lambda purpose, batch: stream(0, purpose, batch))
+    calibrated = sensitivity_evidence(
+        Answer(), Least(), streams=lambda purpose, batch: stream(0, purpose, batch)
+    )
     assert calibrated.verdict is Verdict.NOT_REFUTED
     assert calibrated.details.pairs_compared == 2
-    whole = run_audit(Audit(Answer(), claim=PureDP(1.0), pairs=Least()), Settings(alpha=0.05, calls=2_000, root_seed=0))
+    whole = run_audit(
+        Audit(Answer(), claim=PureDP(1.0), pairs=Least()),
+        Settings(alpha=0.05, calls=2_000, root_seed=0),
+    )
     assert whole.verdict is Verdict.VIOLATED
 
 
@@ -114,7 +143,10 @@ def test_pairs_of_a_size_generate_nothing_where_the_adjacency_does_not():
         return np.full(size, len(data)) + rng.laplace(scale=1.0, size=size)
 
     audit = Audit(first, claim=PureDP(1.0), pairs=sized, evidence=["game"])
-    assert run_audit(audit, Settings(alpha=0.05, calls=20_000, root_seed=0)).verdict is Verdict.NOT_REFUTED
+    assert (
+        run_audit(audit, Settings(alpha=0.05, calls=20_000, root_seed=0)).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 def test_an_adjacency_that_lacks_a_part_is_told_which():
@@ -127,5 +159,7 @@ def test_an_adjacency_that_lacks_a_part_is_told_which():
         def pairs(self):
             return []
 
-    with pytest.raises(AdjacencyError, match="but no exhaustive, which every adjacency has"):
+    with pytest.raises(
+        AdjacencyError, match="but no exhaustive, which every adjacency has"
+    ):
         as_adjacency(Unfinished())

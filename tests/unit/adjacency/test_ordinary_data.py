@@ -61,14 +61,22 @@ ROW = [WORDS[:3], WORDS[3:]]
 KINDS = {
     "lists of lists of words": lambda k: [WORDS[: k % 5 + 1], WORDS[k % 5 :]],
     "frozen records": lambda k: Visit("Ulm", tuple(range(k % 5, 12))),
-    "slotted records with arrays": lambda k: Bill(k / 7, Visit("Bonn", (k,)), np.arange(12.0) + k % 5),
+    "slotted records with arrays": lambda k: Bill(
+        k / 7, Visit("Bonn", (k,)), np.arange(12.0) + k % 5
+    ),
     "named tuples": lambda k: Stay(k % 5, WORDS[: k % 6]),
     "shared rows": lambda k: [ROW, ROW, [str(k % 5)]],
     "texts": lambda k: " ".join(WORDS * 9) + f" {k % 5}",
-    "dicts of lists": lambda k: {"words": WORDS[: k % 5], "ages": [k % 5, 3], "none": None},
+    "dicts of lists": lambda k: {
+        "words": WORDS[: k % 5],
+        "ages": [k % 5, 3],
+        "none": None,
+    },
     "mixed": lambda k: [{"a": (k % 5, "x", None, b"y")}, [[True, k / 3]], {k % 5}],
     "arrays in dicts": lambda k: {"features": np.full((3, 4), k % 5), "label": k % 2},
-    "dicts of dicts": lambda k: {"home": {"city": "Köln", "rooms": {"all": [k % 5] * 9}}},
+    "dicts of dicts": lambda k: {
+        "home": {"city": "Köln", "rooms": {"all": [k % 5] * 9}}
+    },
     "ordered dicts": lambda k: OrderedDict(a=[WORDS[k % 5]] * 7, b=k % 5),
     "objects": lambda k: Account(WORDS[k % 5] * 9, [k % 5] * 5),
     "tuples of tuples": lambda k: (((k % 5,),), ((WORDS[k % 5],) * 9,)),
@@ -116,7 +124,9 @@ def test_a_place_that_differs_late_is_named(made):
 
 def test_others_are_derived_of_it(rows):
     first, second = rows
-    if isinstance(first[0], Account):  # two that are made apart are different, whatever they hold
+    if isinstance(
+        first[0], Account
+    ):  # two that are made apart are different, whatever they hold
         second[: MANY - 1] = first[: MANY - 1]
     alike = Alike([Pair(first, second)])
     found = [*alike.corner_cases(), *first_values(alike.strategy(), 5)]
@@ -147,12 +157,18 @@ class Parts(NamedTuple):
 @pytest.mark.parametrize("as_array", [True, False])
 def test_parts_of_records_stay_in_what_holds_them(together, as_array):
     x, y = np.random.default_rng(0).normal(size=(MANY, 3)), np.arange(MANY) % 2
-    features, labels = (x, y) if as_array else ([" ".join(WORDS[: k % 5]) for k in range(MANY)], y.tolist())
+    features, labels = (
+        (x, y)
+        if as_array
+        else ([" ".join(WORDS[: k % 5]) for k in range(MANY)], y.tolist())
+    )
     given = Pair(together(features, labels), together(features[:-1], labels[:-1]))
     alike = Alike([given])
     for pair in [*alike.corner_cases(), *first_values(alike.strategy(), 3)]:
         assert {type(pair.data), type(pair.neighbour)} == {type(given.data)}
-        assert getattr(pair.data, "_fields", None) == getattr(given.data, "_fields", None)
+        assert getattr(pair.data, "_fields", None) == getattr(
+            given.data, "_fields", None
+        )
         if isinstance(given.data, dict):
             assert list(pair.data) == ["x", "y"]
 
@@ -209,19 +225,26 @@ class Plain:
         self.x, self.edge_index, self.num_nodes = x, edge_index, len(x)
 
 
-@pytest.mark.parametrize("kind", [Frozen, Slotted, Sized, Named, ByPlace, Plain, lambda x, arcs: (x, arcs)])
+@pytest.mark.parametrize(
+    "kind", [Frozen, Slotted, Sized, Named, ByPlace, Plain, lambda x, arcs: (x, arcs)]
+)
 def test_a_graph_of_any_kind_has_others_like_it(kind):
     rng = np.random.default_rng(0)
     x, half = rng.normal(size=(30, 4)), np.stack([np.arange(29), np.arange(1, 30)])
     arcs = np.concatenate([half, half[::-1]], axis=1)
     without = arcs[:, (arcs != 7).all(axis=0)]
-    graphs = [kind(edge_index=a, x=x) if kind is Named else kind(x, a) for a in (arcs, without)]
+    graphs = [
+        kind(edge_index=a, x=x) if kind is Named else kind(x, a)
+        for a in (arcs, without)
+    ]
     adjacency = neighbours(tuple(graphs), search=True)
     assert isinstance(adjacency, AlikeGraph)
     for pair in adjacency.corner_cases():
         for graph in (pair.data, pair.neighbour):
             assert type(graph) is type(graphs[0])
-            features = getattr(graph, "x", None) if type(graph) is not tuple else graph[0]
+            features = (
+                getattr(graph, "x", None) if type(graph) is not tuple else graph[0]
+            )
             assert features.shape == x.shape
             if kind is Sized:
                 assert graph.edges == graph.edge_index.shape[1]
@@ -231,15 +254,31 @@ def test_a_graph_of_any_kind_has_others_like_it(kind):
 
 
 STRATEGIES = {
-    "frozen records": st.builds(Visit, st.sampled_from(WORDS), st.tuples(st.integers(0, 9))),
-    "slotted records": st.builds(
-        Bill, st.floats(0, 9), st.just(Visit("Ulm", (1,))), st.lists(st.integers(0, 3), max_size=3)
+    "frozen records": st.builds(
+        Visit, st.sampled_from(WORDS), st.tuples(st.integers(0, 9))
     ),
-    "named tuples": st.builds(Stay, st.integers(0, 9), st.lists(st.sampled_from(WORDS), max_size=3)),
-    "lists of words": st.lists(st.lists(st.sampled_from(WORDS), min_size=2, max_size=4), min_size=2, max_size=4),
+    "slotted records": st.builds(
+        Bill,
+        st.floats(0, 9),
+        st.just(Visit("Ulm", (1,))),
+        st.lists(st.integers(0, 3), max_size=3),
+    ),
+    "named tuples": st.builds(
+        Stay, st.integers(0, 9), st.lists(st.sampled_from(WORDS), max_size=3)
+    ),
+    "lists of words": st.lists(
+        st.lists(st.sampled_from(WORDS), min_size=2, max_size=4), min_size=2, max_size=4
+    ),
     "texts": st.text("abc", min_size=70, max_size=90),
-    "dicts of lists": st.fixed_dictionaries({"ages": st.lists(st.integers(0, 99), max_size=4), "name": st.text("ab")}),
-    "mixed": st.one_of(st.none(), st.booleans(), st.text("ab"), st.tuples(st.integers(0, 3), st.text("ab"))),
+    "dicts of lists": st.fixed_dictionaries(
+        {"ages": st.lists(st.integers(0, 99), max_size=4), "name": st.text("ab")}
+    ),
+    "mixed": st.one_of(
+        st.none(),
+        st.booleans(),
+        st.text("ab"),
+        st.tuples(st.integers(0, 3), st.text("ab")),
+    ),
 }
 
 
@@ -247,7 +286,11 @@ STRATEGIES = {
 @pytest.mark.parametrize("kind", STRATEGIES)
 def test_rows_of_any_kind_are_generated(kind, change):
     adjacency = Rows(STRATEGIES[kind], change, least=8, most=MANY)
-    found = [*adjacency.pairs(), *adjacency.corner_cases(), *first_values(adjacency.strategy(), 5)]
+    found = [
+        *adjacency.pairs(),
+        *adjacency.corner_cases(),
+        *first_values(adjacency.strategy(), 5),
+    ]
     found += first_values(adjacency.wide(), 5)
     for pair in found:
         adjacency.check(pair)
@@ -264,7 +307,10 @@ def told(data, rng):
     return repr(vars(data[-1]) if isinstance(data[-1], Account) else data[-1])
 
 
-@pytest.mark.parametrize(("change", "kind"), [*zip(["replaced", "removed"] * len(KINDS), KINDS, strict=False)])
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [*zip(["replaced", "removed"] * len(KINDS), KINDS, strict=False)],
+)
 def test_every_report_is_made_of_it(change, kind):
     first, second = ([KINDS[kind](k) for k in range(MANY)] for _ in range(2))
     second[-1:] = [KINDS[kind](MANY + 2)] if change == "replaced" else []
@@ -274,8 +320,15 @@ def test_every_report_is_made_of_it(change, kind):
         check(told, PureDP(0.1), pair, calls=200, seed=3),
         audit_training(released, PureDP(1.0), (first, second), calls=120),
     ]
-    assert [result.verdict for result in results] == [Verdict.NOT_REFUTED, Verdict.VIOLATED, Verdict.NOT_REFUTED]
-    named = [replace(result, id=f"audits/audit_a.py::{k}") for k, result in enumerate(results)]
+    assert [result.verdict for result in results] == [
+        Verdict.NOT_REFUTED,
+        Verdict.VIOLATED,
+        Verdict.NOT_REFUTED,
+    ]
+    named = [
+        replace(result, id=f"audits/audit_a.py::{k}")
+        for k, result in enumerate(results)
+    ]
     record = RunRecord(1, "complete", {}, {}, "", "", [], named)
     for name in FORMATS:
         assert render(record, name)

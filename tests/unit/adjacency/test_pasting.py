@@ -21,10 +21,16 @@ LONG = "a" * 70
 ROWS = [{"age": 40, "city": LONG}] * 6
 WRITTEN = {
     "a row more": (([*ROWS, {"age": 7}], ROWS), "without data[6], which is {'age': 7}"),
-    "a row less": ((ROWS, [{"age": 7}, *ROWS]), "without neighbour[0], which is {'age': 7}"),
+    "a row less": (
+        (ROWS, [{"age": 7}, *ROWS]),
+        "without neighbour[0], which is {'age': 7}",
+    ),
     "a field": (([*ROWS, {"age": 7}], [*ROWS, {"age": 8}]), "differs in [6]['age']"),
     "a key": (({LONG: 1, "b": 2}, {LONG: 1}), "without data['b']"),
-    "an array": ((np.arange(30.0), np.append(np.arange(29.0), math.inf)), "differs in [29]"),
+    "an array": (
+        (np.arange(30.0), np.append(np.arange(29.0), math.inf)),
+        "differs in [29]",
+    ),
     "not a number": (((LONG, math.nan), (LONG, -math.inf)), "differs in [1]"),
     "sets": (([{LONG, "b"}], [frozenset(), {LONG}]), "without neighbour[0]"),
     "objects": ((Person(LONG, (1,)), Person(LONG)), "differs in .ages"),
@@ -35,7 +41,10 @@ WRITTEN = {
 def test_what_is_written_makes_the_inputs_again_and_marks_what_differs(pair, marked):
     text, made = as_python(*pair), {"np": np, "Person": Person}
     exec(text, made)
-    assert (difference(pair[0], made["data"]), difference(pair[1], made["neighbour"])) == (None, None)
+    assert (
+        difference(pair[0], made["data"]),
+        difference(pair[1], made["neighbour"]),
+    ) == (None, None)
     assert f"  # {marked}" in text
 
 
@@ -61,7 +70,16 @@ def test_a_table_is_written_by_columns(library, name):
     assert "without data[0], which is {'age': 40, 'city': 'Ulm'}" in text
 
 
-CODE = ["print(1)", "(lambda: 1)()", "open('x')", "[x for x in (1,)]", "Path.home()", "f'{1}'", "x", "[*x]"]
+CODE = [
+    "print(1)",
+    "(lambda: 1)()",
+    "open('x')",
+    "[x for x in (1,)]",
+    "Path.home()",
+    "f'{1}'",
+    "x",
+    "[*x]",
+]
 
 
 @pytest.mark.parametrize("code", CODE)

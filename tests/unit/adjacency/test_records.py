@@ -26,19 +26,33 @@ def test_records_of_texts_are_named_listed_and_enumerated():
     records = Records(2, ("a", "bc"))
     assert records.name == "one of 2 records replaced (1 feature of a, bc)"
     first = records.pairs()[0]
-    assert (first.data.tolist(), first.neighbour.tolist()) == ([["bc"], ["bc"]], [["bc"], ["a"]])
+    assert (first.data.tolist(), first.neighbour.tolist()) == (
+        [["bc"], ["bc"]],
+        [["bc"], ["a"]],
+    )
     with pytest.raises(AdjacencyError, match="not such a population"):
         records.check(Pair(np.array([["a"], ["b"]]), np.array([["a"], ["a"]])))
 
 
-@pytest.mark.parametrize("values", [(None, "b"), (0, "b"), ((0, 1), (1, 0)), ("b", 1.0)], ids=str)
+@pytest.mark.parametrize(
+    "values", [(None, "b"), (0, "b"), ((0, 1), (1, 0)), ("b", 1.0)], ids=str
+)
 def test_records_of_anything_else_are_refused_with_the_remedy(values):
-    with pytest.raises(AdjacencyError, match=r"all numbers or all texts, got .*Rows\(strategy"):
+    with pytest.raises(
+        AdjacencyError, match=r"all numbers or all texts, got .*Rows\(strategy"
+    ):
         Records(2, values)
 
 
 @pytest.mark.parametrize(
-    "arguments", [(0, (0.0, 1.0)), (1, (0.0,)), (1, (1.0, 0.0)), (1, (0.0, 0.0)), (1, (0.0, 1.0), 0)]
+    "arguments",
+    [
+        (0, (0.0, 1.0)),
+        (1, (0.0,)),
+        (1, (1.0, 0.0)),
+        (1, (0.0, 0.0)),
+        (1, (0.0, 1.0), 0),
+    ],
 )
 def test_what_is_no_population_is_refused(arguments):
     with pytest.raises(AdjacencyError, match="expected"):

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from auditdp import Pair, Rows
 from auditdp.errors import AdjacencyError
 
-PERSON = st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.sampled_from("ABC"), "pay": st.floats(0, 1e5)})
+PERSON = st.fixed_dictionaries(
+    {
+        "age": st.integers(0, 120),
+        "city": st.sampled_from("ABC"),
+        "pay": st.floats(0, 1e5),
+    }
+)
 NUMBER = st.integers(0, 1000)
 
 
@@ -16,7 +22,9 @@ def both(pair):
 
 
 def test_the_listed_pairs_change_the_only_row_a_duplicate_and_the_last_first_and_middle_one():
-    only, duplicates, unlike, last, first, middle = map(both, Rows(NUMBER, "add/remove").pairs())
+    only, duplicates, unlike, last, first, middle = map(
+        both, Rows(NUMBER, "add/remove").pairs()
+    )
     assert only == ([1000], [])
     assert duplicates == ([1000] * 3, [1000] * 2)
     assert unlike == ([0, 0, 1000], [0, 0])
@@ -31,7 +39,10 @@ def test_the_listed_pairs_change_the_only_row_a_duplicate_and_the_last_first_and
 @pytest.mark.parametrize("change", ["add/remove", "replace"])
 @pytest.mark.parametrize("limit", [2**8, 2**15, 2**16])
 def test_a_corner_case_takes_the_sum_across_a_limit(change, limit):
-    sums = [[sum(side) for side in both(pair)] for pair in Rows(NUMBER, change, most=100).corner_cases()]
+    sums = [
+        [sum(side) for side in both(pair)]
+        for pair in Rows(NUMBER, change, most=100).corner_cases()
+    ]
     assert any(min(two) < limit <= max(two) for two in sums)
 
 
@@ -41,13 +52,18 @@ def test_corner_cases_have_the_extremes_the_ends_the_limits_and_bytes_full_of_ro
         assert ([value], []) in pairs
     lengths = {len(data) for data, _ in pairs}
     assert {1, 2, 128, 129, 256, 257, 299, 300} <= lengths
-    odd = [data[0] for data, _ in map(both, Rows(st.floats(), "add/remove", most=1).corner_cases())]
+    odd = [
+        data[0]
+        for data, _ in map(both, Rows(st.floats(), "add/remove", most=1).corner_cases())
+    ]
     assert any(np.isnan(odd))
     assert {np.inf, -np.inf, 5e-324, 2.0**31} <= set(odd)
     assert any(x == 0 and np.signbit(x) for x in odd)
 
 
-TICKS = st.fixed_dictionaries({"user": st.sampled_from("ab"), "page": st.sampled_from("xy")})
+TICKS = st.fixed_dictionaries(
+    {"user": st.sampled_from("ab"), "page": st.sampled_from("xy")}
+)
 BLIND_SPOTS = {
     "fields of the changed row that are equal": (
         Rows(TICKS, "replace"),
@@ -57,16 +73,27 @@ BLIND_SPOTS = {
         Rows(st.floats(), "add/remove", most=3),
         lambda a, b: any(map(np.isnan, a)) and not any(map(np.isnan, b)),
     ),
-    "infinity": (Rows(st.floats(), "add/remove", most=3), lambda a, b: np.inf in a and np.inf not in b),
-    "a list of many elements": (Rows(st.lists(NUMBER), "add/remove"), lambda a, b: len(a[0]) >= 10 and len(b) == 0),
+    "infinity": (
+        Rows(st.floats(), "add/remove", most=3),
+        lambda a, b: np.inf in a and np.inf not in b,
+    ),
+    "a list of many elements": (
+        Rows(st.lists(NUMBER), "add/remove"),
+        lambda a, b: len(a[0]) >= 10 and len(b) == 0,
+    ),
     "a set of all elements": (
         Rows(st.frozensets(st.sampled_from("abc")), "add/remove"),
         lambda a, b: len(b) == 3 and max(map(len, b)) == 1 and frozenset("abc") in a,
     ),
-    "copies from one to two": (Rows(NUMBER, "add/remove"), lambda a, b: len(b) == 1 and a == b * 2),
+    "copies from one to two": (
+        Rows(NUMBER, "add/remove"),
+        lambda a, b: len(b) == 1 and a == b * 2,
+    ),
     "a tie that is broken": (
         Rows(NUMBER, "add/remove"),
-        lambda a, b: len(set(b)) == 2 and b.count(b[0]) == b.count(b[-1]) == len(b) // 2,
+        lambda a, b: (
+            len(set(b)) == 2 and b.count(b[0]) == b.count(b[-1]) == len(b) // 2
+        ),
     ),
     "a row that has nothing, first": (
         Rows(st.lists(NUMBER), "add/remove"),
@@ -85,10 +112,12 @@ def test_the_convention_is_in_the_name():
     assert Rows(NUMBER, "add/remove").name == (
         "one row added or removed (0 to 20 rows of integers(min_value=0, max_value=1000), list)"
     )
-    assert Rows(st.text(), "replace", least=3, most=3, into=tuple, called="word").name == (
-        "one word replaced (3 words of text(), tuple)"
+    assert Rows(
+        st.text(), "replace", least=3, most=3, into=tuple, called="word"
+    ).name == ("one word replaced (3 words of text(), tuple)")
+    assert Rows(PERSON, "replace", into="pandas").name.startswith(
+        "one row replaced (1 to 20 rows of fixed_dict"
     )
-    assert Rows(PERSON, "replace", into="pandas").name.startswith("one row replaced (1 to 20 rows of fixed_dict")
     assert len(Rows(PERSON, "replace").name) < 120
 
 
@@ -104,8 +133,18 @@ NOT_NEIGHBOURS = [
     (LISTS[1], [1, 2], [2, 1], "differ in 2 rows"),
     (Rows(NUMBER, "replace", into=dict), {0: 1}, {1: 1}, "differ in 2 rows"),
     (Rows(NUMBER, "add/remove", into=dict), {0: 1}, {0: 2, 1: 1}, "differ in 2 rows"),
-    (Rows(PERSON, "replace", into="table"), np.zeros(2), np.ones(2), "data is not such a table"),
-    (Rows(NUMBER, "replace", into=np.ndarray), np.array(3), np.array(4), "not such a ndarray"),
+    (
+        Rows(PERSON, "replace", into="table"),
+        np.zeros(2),
+        np.ones(2),
+        "data is not such a table",
+    ),
+    (
+        Rows(NUMBER, "replace", into=np.ndarray),
+        np.array(3),
+        np.array(4),
+        "not such a ndarray",
+    ),
     (Rows(PERSON, "replace", into="pandas"), [1], [2], "not such a pandas"),
 ]
 
@@ -150,7 +189,9 @@ def test_the_convention_has_to_be_stated():
 
 
 def test_rows_that_make_no_table_are_refused():
-    with pytest.raises(AdjacencyError, match=r"cannot make a table|no dicts of the same keys"):
+    with pytest.raises(
+        AdjacencyError, match=r"cannot make a table|no dicts of the same keys"
+    ):
         Rows(NUMBER, "replace", into="table").pairs()
     with pytest.raises(AdjacencyError, match="generates something"):
         Rows(st.nothing(), "replace").pairs()
@@ -158,7 +199,9 @@ def test_rows_that_make_no_table_are_refused():
 
 def test_tables_have_the_types_of_their_columns_and_lose_no_text():
     data, neighbour = both(Rows(PERSON, "add/remove", into="table").pairs()[0])
-    assert data.dtype == neighbour.dtype == [("age", "i8"), ("city", "O"), ("pay", "f8")]
+    assert (
+        data.dtype == neighbour.dtype == [("age", "i8"), ("city", "O"), ("pay", "f8")]
+    )
     assert (len(data), len(neighbour)) == (1, 0)
 
 
@@ -169,9 +212,15 @@ def test_tables_of_libraries(library):
     assert len(rows.corner_cases()) > 10
     for pair in [*rows.pairs(), *rows.corner_cases()[:5]]:
         rows.check(pair)
-        assert list(pair.data.columns) == list(pair.neighbour.columns) == ["age", "city", "pay"]
+        assert (
+            list(pair.data.columns)
+            == list(pair.neighbour.columns)
+            == ["age", "city", "pay"]
+        )
         assert list(pair.data.dtypes) == list(pair.neighbour.dtypes)
-    assert str(rows.pairs()[0]).startswith("fewest: 1 row {'age': [120], 'city': ['C'], 'pay'")
+    assert str(rows.pairs()[0]).startswith(
+        "fewest: 1 row {'age': [120], 'city': ['C'], 'pay'"
+    )
 
 
 def test_long_rows_are_shown_by_how_often_they_follow_each_other_and_where_they_differ():

@@ -44,10 +44,15 @@ def test_a_slope_is_climbed_to_its_top(seed):
 
 def test_pairs_are_told_apart_by_what_they_hold():
     """NeighbourList(3) has four pairs, in two orders each."""
-    found = maximise(NeighbourList(3).strategy(), lambda pair: pair.data.sum(), examples=100, seed=0)
+    found = maximise(
+        NeighbourList(3).strategy(), lambda pair: pair.data.sum(), examples=100, seed=0
+    )
     assert len(found) == 8
     frozen = maximise(
-        st.tuples(NeighbourList(3).strategy(), st.integers(0, 1)), lambda drawn: drawn[1], examples=200, seed=0
+        st.tuples(NeighbourList(3).strategy(), st.integers(0, 1)),
+        lambda drawn: drawn[1],
+        examples=200,
+        seed=0,
     )
     assert len(frozen) == 16
 
@@ -63,7 +68,9 @@ def test_what_cannot_be_scored_is_left_out():
 
 
 def test_an_infinite_score_comes_first():
-    found = maximise(st.integers(0, 20), lambda x: math.inf if x == 13 else x, examples=100, seed=0)
+    found = maximise(
+        st.integers(0, 20), lambda x: math.inf if x == 13 else x, examples=100, seed=0
+    )
     assert found[:2] == [(math.inf, 13), (20, 20)]
 
 
@@ -77,13 +84,21 @@ def test_if_no_value_can_be_scored_the_reason_is_raised():
 
 def test_nothing_to_generate_is_nothing_found():
     assert maximise(st.nothing(), nearness, examples=20, seed=0) == []
-    assert maximise(st.integers().filter(lambda x: False), nearness, examples=20, seed=0) == []
+    assert (
+        maximise(st.integers().filter(lambda x: False), nearness, examples=20, seed=0)
+        == []
+    )
     assert smallest(st.nothing(), bool, examples=20, seed=0) is None
 
 
 @pytest.mark.parametrize("raised", [ZeroDivisionError, KeyboardInterrupt, Timeout])
 @pytest.mark.parametrize(
-    "search", [maximise, smallest, lambda *args, **kwargs: smallest(args[0], bool, score=args[1], **kwargs)]
+    "search",
+    [
+        maximise,
+        smallest,
+        lambda *args, **kwargs: smallest(args[0], bool, score=args[1], **kwargs),
+    ],
 )
 def test_any_other_error_ends_the_search_at_once(search, raised):
     def fails(x):
@@ -102,7 +117,11 @@ def test_any_other_error_ends_the_search_at_once(search, raised):
         (NUMBERS, lambda x: x >= 123_456, 123_456),
         (st.integers(), lambda x: x * x > 1000, 32),
         (st.lists(st.integers(0, 10**4)), lambda xs: sum(xs) >= 1000, [1000]),
-        (st.lists(st.booleans(), min_size=5, max_size=5), lambda xs: sum(xs) >= 2, [False] * 3 + [True] * 2),
+        (
+            st.lists(st.booleans(), min_size=5, max_size=5),
+            lambda xs: sum(xs) >= 2,
+            [False] * 3 + [True] * 2,
+        ),
     ],
 )
 def test_what_holds_is_shrunk(strategy, holds, simplest):
@@ -111,14 +130,22 @@ def test_what_holds_is_shrunk(strategy, holds, simplest):
 
 def test_a_pair_is_shrunk_in_the_order_of_its_strategy():
     """Of the lists of 11 bits in which at least 4 become at least 5, the last four ones are the simplest."""
-    pair = smallest(NeighbourList(12).strategy(), lambda p: p.neighbour.sum() >= 4, examples=200, seed=0)
+    pair = smallest(
+        NeighbourList(12).strategy(),
+        lambda p: p.neighbour.sum() >= 4,
+        examples=200,
+        seed=0,
+    )
     assert pair.neighbour.tolist() == [0] * 7 + [1] * 4
     assert np.abs(pair.data - pair.neighbour).tolist() == [1] + [0] * 10
 
 
 def test_nothing_that_holds_gives_the_start():
     assert smallest(NUMBERS, lambda x: x > 10**6, examples=50, seed=0) is None
-    assert smallest(NUMBERS, lambda x: x > 10**6, examples=50, seed=0, start=2 * 10**6) == 2 * 10**6
+    assert (
+        smallest(NUMBERS, lambda x: x > 10**6, examples=50, seed=0, start=2 * 10**6)
+        == 2 * 10**6
+    )
     assert smallest(NUMBERS, lambda x: x >= 10, examples=50, seed=0, start=10**6) == 10
 
 
@@ -131,7 +158,12 @@ def test_shrinking_stops_at_its_cap_with_the_simplest_so_far(examples):
         seen.append((held, xs))
         return held
 
-    found = smallest(st.lists(st.integers(0, 10**9), min_size=8, max_size=30), holds, examples=examples, seed=1)
+    found = smallest(
+        st.lists(st.integers(0, 10**9), min_size=8, max_size=30),
+        holds,
+        examples=examples,
+        seed=1,
+    )
     assert len(seen) <= 2 * examples
     assert found == next((xs for held, xs in reversed(seen) if held), None)
 
@@ -155,14 +187,18 @@ def test_what_was_found_by_its_score_is_found_again(seed):
         return math.nan if x % 3 == 0 else nearness(x)
 
     best = maximise(NUMBERS, score, examples=60, seed=seed)[0][0]
-    again = smallest(NUMBERS, lambda x: score(x) >= best, score=score, examples=60, seed=seed)
+    again = smallest(
+        NUMBERS, lambda x: score(x) >= best, score=score, examples=60, seed=seed
+    )
     assert score(again) >= best
 
 
 def test_an_answer_that_changes_gives_the_last_value_that_held():
     calls = Counted(lambda x: calls.calls == 5)
     held = []
-    found = smallest(NUMBERS, lambda x: calls(x) and (held.append(x) or True), examples=50, seed=0)
+    found = smallest(
+        NUMBERS, lambda x: calls(x) and (held.append(x) or True), examples=50, seed=0
+    )
     assert held == [found]
 
 
@@ -173,7 +209,9 @@ def test_a_search_needs_examples(examples):
 
 
 def test_the_seed_is_what_makes_a_difference():
-    one, other = (maximise(NUMBERS, lambda x: 0, examples=30, seed=seed) for seed in (1, 2))
+    one, other = (
+        maximise(NUMBERS, lambda x: 0, examples=30, seed=seed) for seed in (1, 2)
+    )
     assert one != other
 
 
@@ -202,14 +240,20 @@ def test_neither_the_process_nor_its_folder_matters(tmp_path):
     """Hypothesis would draw the constants of local modules, keep them in a folder, and follow the loaded profile."""
     code = tmp_path / "code"
     code.mkdir()
-    (code / "local.py").write_text("CONSTANTS = " + repr([10**6 + k for k in range(200)]))
+    (code / "local.py").write_text(
+        "CONSTANTS = " + repr([10**6 + k for k in range(200)])
+    )
     told = []
     for name, load in (("a", ""), ("b", "import local"), ("c", "import local")):
         folder = tmp_path / name
         folder.mkdir()
         script = textwrap.dedent(SCRIPT).format(folder=str(code), load=load)
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", script], cwd=folder, capture_output=True, text=True, check=True
+            [sys.executable, "-W", "error", "-c", script],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert done.stdout == ""
         assert list(folder.iterdir()) == []

@@ -54,10 +54,26 @@ def test_n_is_the_size_of_the_smaller_input(pairs, n):
 @pytest.mark.parametrize(
     ("pairs", "options", "message"),
     [
-        (Rows(DIGITS, "replace", most=4), {}, "give pairs of one size, such as Rows(..., 'replace', least=n, most=n)"),
-        ([([0], [1]), ([0, 0], [0, 1])], {}, "the smaller inputs of the pairs have [1, 2]"),
-        ([([0], [1])], {"play": [Pair([0, 0], [0, 1])]}, "the smaller inputs of the pairs have [1, 2]"),
-        (Rows(DIGITS, "add/remove", least=0, most=1), {}, "claim(0), for 0 records, raised ZeroDivisionError"),
+        (
+            Rows(DIGITS, "replace", most=4),
+            {},
+            "give pairs of one size, such as Rows(..., 'replace', least=n, most=n)",
+        ),
+        (
+            [([0], [1]), ([0, 0], [0, 1])],
+            {},
+            "the smaller inputs of the pairs have [1, 2]",
+        ),
+        (
+            [([0], [1])],
+            {"play": [Pair([0, 0], [0, 1])]},
+            "the smaller inputs of the pairs have [1, 2]",
+        ),
+        (
+            Rows(DIGITS, "add/remove", least=0, most=1),
+            {},
+            "claim(0), for 0 records, raised ZeroDivisionError",
+        ),
         (None, {}, "a claim for each number of records needs pairs="),
     ],
 )
@@ -68,9 +84,14 @@ def test_where_there_is_no_one_claim_nothing_is_audited(pairs, options, message)
 
 
 def test_inputs_without_records_and_what_is_no_claim_are_refused():
-    with pytest.raises(AdjacencyError, match="expected two inputs with a number of records"):
+    with pytest.raises(
+        AdjacencyError, match="expected two inputs with a number of records"
+    ):
         Audit(one_of_them, squared, AnyValues((0, 1)))
-    with pytest.raises(CollectionError, match=r"expected a claim such as PureDP\(1\.0\), got claim=0\.25"):
+    with pytest.raises(
+        CollectionError,
+        match=r"expected a claim such as PureDP\(1\.0\), got claim=0\.25",
+    ):
         Audit(one_of_them, lambda n: 1 / n**2, [([0, 0], [0, 1])])
     with pytest.raises(CollectionError, match="got the class PureDP"):
         Audit(one_of_them, PureDP, [([0, 0], [0, 1])])
@@ -87,7 +108,11 @@ def test_generated_pairs_are_of_that_size(pair):
 
 
 def test_corner_cases_are_of_that_size_and_others_are_refused():
-    assert {records(pair) for pair in SIZED.corner_cases()} == {2} < {records(pair) for pair in WHOLE.corner_cases()}
+    assert (
+        {records(pair) for pair in SIZED.corner_cases()}
+        == {2}
+        < {records(pair) for pair in WHOLE.corner_cases()}
+    )
     with pytest.raises(AdjacencyError, match="the smaller input has 3 records"):
         SIZED.check(Pair([1, 2, 3], [1, 2, 3, 4]))
     with pytest.raises(AdjacencyError, match="expected one"):
@@ -98,10 +123,16 @@ def test_corner_cases_are_of_that_size_and_others_are_refused():
     ("claim", "pairs", "verdict"),
     [
         (squared, [([0] * 5, [0, 0, 0, 0, 1])], Verdict.VIOLATED),
-        (lambda n: ApproxDP(1.0, 1 / n), Rows(DIGITS, "replace", least=5, most=5), Verdict.NOT_REFUTED),
+        (
+            lambda n: ApproxDP(1.0, 1 / n),
+            Rows(DIGITS, "replace", least=5, most=5),
+            Verdict.NOT_REFUTED,
+        ),
     ],
 )
-def test_an_audit_of_such_a_claim_says_what_it_is_and_of_how_many_records(claim, pairs, verdict):
+def test_an_audit_of_such_a_claim_says_what_it_is_and_of_how_many_records(
+    claim, pairs, verdict
+):
     audit = Audit(one_of_them, claim, pairs, evidence=["game"])
     result = run_audit(audit, Settings(0.01, 4_000, 1))
     assert result.verdict is verdict

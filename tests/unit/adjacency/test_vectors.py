@@ -14,7 +14,10 @@ def pair(a, b):
 
 def test_patterns_are_those_of_statdp():
     """Ding et al. (2018), in units of the sensitivity."""
-    found = {p.name: (p.data.tolist(), p.neighbour.tolist()) for p in QueryAnswers(5, "all").pairs()}
+    found = {
+        p.name: (p.data.tolist(), p.neighbour.tolist())
+        for p in QueryAnswers(5, "all").pairs()
+    }
     assert found == {
         "one below": ([1, 1, 1, 1, 1], [0, 1, 1, 1, 1]),
         "one above": ([1, 1, 1, 1, 1], [2, 1, 1, 1, 1]),
@@ -26,7 +29,9 @@ def test_patterns_are_those_of_statdp():
         "halves swapped": ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1]),
     }
     assert [p.name for p in QueryAnswers(5).pairs()] == ["one below", "one above"]
-    assert [(p.data.tolist(), p.neighbour.tolist()) for p in QueryAnswers(1, "all").pairs()] == [
+    assert [
+        (p.data.tolist(), p.neighbour.tolist()) for p in QueryAnswers(1, "all").pairs()
+    ] == [
         ([1], [0]),
         ([1], [2]),
     ]
@@ -53,15 +58,25 @@ def test_the_simplest_pair_has_zeros_and_one_change(adjacency, simplest):
 
 
 def test_shrinking_finds_the_fewest_answers_that_matter():
-    found = find(QueryAnswers(8, "all", shortest=1).strategy(), lambda p: (p.data != p.neighbour).sum() >= 3)
-    assert (np.abs(found.data).tolist(), found.neighbour.tolist()) == ([1, 1, 1], [0, 0, 0])
+    found = find(
+        QueryAnswers(8, "all", shortest=1).strategy(),
+        lambda p: (p.data != p.neighbour).sum() >= 3,
+    )
+    assert (np.abs(found.data).tolist(), found.neighbour.tolist()) == (
+        [1, 1, 1],
+        [0, 0, 0],
+    )
 
 
 @pytest.mark.parametrize(
     ("adjacency", "bad", "message"),
     [
         (QueryAnswers(2), pair([1, 1], [1, 1]), "differ in 0 answers"),
-        (QueryAnswers(2), pair([1, 1], [0, 0]), "differ in 2 answers, expected exactly one"),
+        (
+            QueryAnswers(2),
+            pair([1, 1], [0, 0]),
+            "differ in 2 answers, expected exactly one",
+        ),
         (QueryAnswers(2), pair([1, 1], [3, 1]), "changes by 2"),
         (QueryAnswers(2, "all"), pair([1, 1], [1, 1]), "at least one"),
         (QueryAnswers(2, "all"), pair([1, 1], [2, 2.5]), "changes by 1.5"),

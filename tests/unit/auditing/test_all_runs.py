@@ -11,7 +11,15 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from auditdp import PureDP, Rows, Verdict, assert_private, audit_training, check, unseeded
+from auditdp import (
+    PureDP,
+    Rows,
+    Verdict,
+    assert_private,
+    audit_training,
+    check,
+    unseeded,
+)
 from auditdp.errors import PrivacyViolation
 from auditdp.record.details import GameDetails
 from auditdp.record.results import details
@@ -38,11 +46,18 @@ class Counted:
 
     def service(self, ages: Any, rng: np.random.Generator) -> str:
         """Return the answer of a service."""
-        return json.dumps({"adults": self.adults(ages, rng.laplace(scale=self.scale)), "status": "ok"})
+        return json.dumps(
+            {"adults": self.adults(ages, rng.laplace(scale=self.scale)), "status": "ok"}
+        )
 
     def elsewhere(self, ages: Any) -> str:
         """Return the same, drawn from elsewhere."""
-        return json.dumps({"adults": self.adults(ages, np.random.laplace(scale=self.scale)), "status": "ok"})  # noqa: NPY002
+        return json.dumps(
+            {
+                "adults": self.adults(ages, np.random.laplace(scale=self.scale)),  # noqa: NPY002
+                "status": "ok",
+            }
+        )
 
 
 @pytest.fixture
@@ -51,12 +66,22 @@ def counted(tmp_path: Path) -> Any:
     return lambda scale: Counted(tmp_path / "runs", scale)
 
 
-@pytest.mark.parametrize("calls", [120, 500, 2_000, pytest.param(6_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "calls", [120, 500, 2_000, pytest.param(6_000, marks=pytest.mark.full)]
+)
 @pytest.mark.parametrize("scale", [0.25, 1.5])
 @pytest.mark.parametrize("seeded", [True, False])
-def test_no_more_runs_are_made_than_calls_are_named(counted: Any, calls: int, scale: float, *, seeded: bool) -> None:
+def test_no_more_runs_are_made_than_calls_are_named(
+    counted: Any, calls: int, scale: float, *, seeded: bool
+) -> None:
     made = counted(scale)
-    found = check(made.service if seeded else unseeded(made.elsewhere), PureDP(1.0), AGES, calls=calls, seed=3)
+    found = check(
+        made.service if seeded else unseeded(made.elsewhere),
+        PureDP(1.0),
+        AGES,
+        calls=calls,
+        seed=3,
+    )
     assert made.runs == found.calls <= calls
     if calls >= 500 and seeded:
         assert (found.verdict is Verdict.VIOLATED) is (scale < 1)
@@ -64,7 +89,9 @@ def test_no_more_runs_are_made_than_calls_are_named(counted: Any, calls: int, sc
         assert found.verdict is not Verdict.VIOLATED
 
 
-def test_a_finding_is_shown_on_a_smaller_pair_with_the_calls_that_are_left(counted: Any) -> None:
+def test_a_finding_is_shown_on_a_smaller_pair_with_the_calls_that_are_left(
+    counted: Any,
+) -> None:
     made = counted(0.25)
     found = check(made.service, PureDP(1.0), AGES, calls=20_000, seed=3)
     (game,) = details(found.evidence, GameDetails)

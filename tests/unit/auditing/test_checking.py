@@ -15,7 +15,14 @@ import numpy as np
 import pytest
 
 import auditdp
-from auditdp import LaplaceLaw, PrivacyViolation, PureDP, Unbiased, assert_private, check
+from auditdp import (
+    LaplaceLaw,
+    PrivacyViolation,
+    PureDP,
+    Unbiased,
+    assert_private,
+    check,
+)
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.betting.game import Watcher, going_on, watched
@@ -56,7 +63,9 @@ def test_a_clean_check_has_no_counterexample(clean):
 
 def test_the_same_seed_gives_the_same_result_as_an_audit_of_it(refuted):
     built = auditdp.Audit(noisy, PureDP(1.0), [(10, 11)])
-    audited = run_audit(built, Settings(alpha=0.05, calls=5_000, root_seed=3, key="noisy"))
+    audited = run_audit(
+        built, Settings(alpha=0.05, calls=5_000, root_seed=3, key="noisy")
+    )
     assert audited.log_e_value == refuted.log_e_value
     assert audited.epsilon_lower == refuted.epsilon_lower
 
@@ -65,7 +74,9 @@ def test_it_is_one_short_line(refuted, clean):
     assert repr(refuted).startswith("<VIOLATED: 1-DP claimed, ")
     assert " ≤ ε found, " in repr(refuted)
     assert "2.5-DP claimed" in repr(clean)
-    assert all(len(repr(found)) < 100 and "\n" not in repr(found) for found in (refuted, clean))
+    assert all(
+        len(repr(found)) < 100 and "\n" not in repr(found) for found in (refuted, clean)
+    )
     assert repr(replace(clean, interrupted=True)).endswith("stopped early>")
 
 
@@ -73,18 +84,31 @@ def test_a_notebook_sees_a_card_with_the_interval(refuted, clean):
     page = Page(refuted._repr_html_())
     shown = " ".join("".join(page.text).split())
     assert "the claim allows 73" in shown
-    assert "noisy is claimed to be 1-DP. No outputs are more than e^1 = 2.718 times as likely" in shown
+    assert (
+        "noisy is claimed to be 1-DP. No outputs are more than e^1 = 2.718 times as likely"
+        in shown
+    )
     (drawn,) = page.all("svg")
     assert drawn["class"] == "bar violated"
-    assert "mark violated" in [attributes.get("class") for attributes in page.all("span")]
+    assert "mark violated" in [
+        attributes.get("class") for attributes in page.all("span")
+    ]
     assert drawn["aria-label"].startswith("Found ")
     assert [cell.get("class") for cell in page.all("td")] == ["changed", "changed"]
     message = " ".join("".join(Page(clean._repr_html_()).text).split())
     assert "did not refute the claim" in message
     assert "would have refuted ε = " in message
-    assert ", and an output that only one of two neighbours gives, if it comes once in " in message
-    assert "calls. Smaller or rarer leaks may be missed; more calls find more." in message
-    assert "pair of neighbours that the audit lists was played, and no other was looked for" in message
+    assert (
+        ", and an output that only one of two neighbours gives, if it comes once in "
+        in message
+    )
+    assert (
+        "calls. Smaller or rarer leaks may be missed; more calls find more." in message
+    )
+    assert (
+        "pair of neighbours that the audit lists was played, and no other was looked for"
+        in message
+    )
     assert message.count("NOT REFUTED") == 1
     assert "NOT_REFUTED" not in message
 
@@ -123,13 +147,21 @@ def test_the_plot_shows_the_bound_beside_the_claim(refuted):
 
 def test_progress_hears_of_every_batch():
     heard = []
-    check(noisy, PureDP(2.5), [(10, 11)], calls=1_000, progress=lambda done, of: heard.append((done, of)))
+    check(
+        noisy,
+        PureDP(2.5),
+        [(10, 11)],
+        calls=1_000,
+        progress=lambda done, of: heard.append((done, of)),
+    )
     done = [calls for calls, _ in heard]
     assert done == sorted(set(done))
     assert {of for _, of in heard} == {done[-1]}
 
 
-@pytest.mark.parametrize(("application", "bars"), [("IPKernelApp", True), ("TerminalIPythonApp", False)])
+@pytest.mark.parametrize(
+    ("application", "bars"), [("IPKernelApp", True), ("TerminalIPythonApp", False)]
+)
 def test_a_notebook_shows_a_bar_and_a_terminal_none(monkeypatch, application, bars):
     """IPython as it looks from within its kernel, which is all that is asked of it."""
     drawn = []
@@ -143,8 +175,12 @@ def test_a_notebook_shows_a_bar_and_a_terminal_none(monkeypatch, application, ba
         return Handle()
 
     shell = types.SimpleNamespace(config={application: {}})
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(HTML=str, display=display))
+    monkeypatch.setitem(
+        sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell)
+    )
+    monkeypatch.setitem(
+        sys.modules, "IPython.display", types.SimpleNamespace(HTML=str, display=display)
+    )
     check(noisy, PureDP(2.5), [(10, 11)], calls=1_000)
     assert bool(drawn) is bars
     if bars:
@@ -176,7 +212,14 @@ def test_an_interrupted_game_that_had_refuted_the_claim_is_confirmed():
             os.kill(os.getpid(), signal.SIGINT)
 
     progress.sent = False
-    found = check(noisy, PureDP(1.0), [(10, 11)], calls=10**8, evidence=["game"], progress=progress)
+    found = check(
+        noisy,
+        PureDP(1.0),
+        [(10, 11)],
+        calls=10**8,
+        evidence=["game"],
+        progress=progress,
+    )
     assert (found.verdict, found.interrupted) == (Verdict.VIOLATED, True)
     assert found.counterexample.confirmed
 
@@ -194,7 +237,9 @@ def test_the_second_interrupt_is_one():
 
 def test_a_check_in_a_thread_leaves_signals_alone():
     found = []
-    thread = threading.Thread(target=lambda: found.append(check(noisy, PureDP(2.5), [(10, 11)], calls=200)))
+    thread = threading.Thread(
+        target=lambda: found.append(check(noisy, PureDP(2.5), [(10, 11)], calls=200))
+    )
     thread.start()
     thread.join()
     assert found[0].verdict is Verdict.NOT_REFUTED
@@ -211,10 +256,20 @@ def test_promises_are_checked_too():
         return data + rng.normal(size=size)
 
     promise, inputs = Unbiased(float, margin=0.5), {"one": [1.0]}
-    assert check(noisy, promise, inputs=inputs, calls=4_000).verdict is Verdict.EQUIVALENT
-    assert assert_private(noisy, promise, inputs=inputs, calls=4_000).verdict is Verdict.EQUIVALENT
+    assert (
+        check(noisy, promise, inputs=inputs, calls=4_000).verdict is Verdict.EQUIVALENT
+    )
+    assert (
+        assert_private(noisy, promise, inputs=inputs, calls=4_000).verdict
+        is Verdict.EQUIVALENT
+    )
     with pytest.raises(PrivacyViolation, match="is not unbiased"):
-        assert_private(lambda x, rng: 2 + noisy(x, 1, rng=rng)[0], promise, inputs=inputs, calls=4_000)
+        assert_private(
+            lambda x, rng: 2 + noisy(x, 1, rng=rng)[0],
+            promise,
+            inputs=inputs,
+            calls=4_000,
+        )
     with pytest.raises(CollectionError, match="needs inputs="):
         check(noisy, promise)
     with pytest.raises(CollectionError, match="needs pairs="):
@@ -242,7 +297,9 @@ def test_laws_and_controls_count_as_in_an_audit():
         def distribution(self, value):
             return LaplaceLaw(np.array([float(value)]), np.array([self.scale]))
 
-    found = check(Stated(1.0), PureDP(1.0), [(0.0, 1.0)], calls=2_000, controls=[Stated(0.2)])
+    found = check(
+        Stated(1.0), PureDP(1.0), [(0.0, 1.0)], calls=2_000, controls=[Stated(0.2)]
+    )
     assert {evidence.kind for evidence in found.evidence} >= {"exact", "game"}
     assert [control.verdict for control in found.controls] == [Verdict.VIOLATED]
 
@@ -263,7 +320,9 @@ def test_a_violation_holds_the_result_and_hides_the_frame():
 def test_the_vocabulary_loads_no_report_and_dir_finds_every_public_name():
     heavy = "{'matplotlib', 'jinja2', 'auditdp.report.html.pages'}"
     code = f"import sys, auditdp as a; a.check; assert not {heavy} & set(sys.modules)"
-    code += "; assert set(a.__all__) <= set(dir(a)); [getattr(a, name) for name in dir(a)]"
+    code += (
+        "; assert set(a.__all__) <= set(dir(a)); [getattr(a, name) for name in dir(a)]"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -281,5 +340,8 @@ def test_a_level_that_is_none_is_refused_wherever_it_is_given(alpha):
         lambda: audit_training(trainer, PureDP(1.0), pairs=(0, 1), alpha=alpha),
         lambda: Settings(alpha, 100, 0),
     ):
-        with pytest.raises(ConfigurationError, match="expected alpha strictly between 0 and 1, got alpha="):
+        with pytest.raises(
+            ConfigurationError,
+            match="expected alpha strictly between 0 and 1, got alpha=",
+        ):
             asked()

@@ -34,7 +34,13 @@ from auditdp.errors import (
 from auditdp.evidence.estimation import Unbiased
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.record.results import Verdict
-from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response, SharedNoise
+from auditdp.testing import (
+    GaussianMechanism,
+    LaplaceMechanism,
+    LeakyResponse,
+    Response,
+    SharedNoise,
+)
 
 pytestmark = pytest.mark.dear
 
@@ -71,7 +77,10 @@ class Fragile:
 
     def distribution(self, data):
         return FiniteLaw(
-            np.array([0, 1]), [Fraction(9, 10), Fraction(1, 10)] if data else [Fraction(1, 10), Fraction(9, 10)]
+            np.array([0, 1]),
+            [Fraction(9, 10), Fraction(1, 10)]
+            if data
+            else [Fraction(1, 10), Fraction(9, 10)],
         )
 
 
@@ -89,7 +98,10 @@ def safe():
         ({"claim": PureDP(1.0)}, "needs pairs"),
         ({"claim": Unbiased(float, margin=1.0)}, "needs inputs"),
         ({"claim": Unbiased(float, margin=1.0), "inputs": {}}, "needs inputs"),
-        ({"claim": PureDP(1.0), "pairs": BIT, "evidence": ["gaem"]}, "did you mean 'game'"),
+        (
+            {"claim": PureDP(1.0), "pairs": BIT, "evidence": ["gaem"]},
+            "did you mean 'game'",
+        ),
         ({"claim": PureDP(1.0), "pairs": BIT, "evidence": "exact"}, "unknown evidence"),
         ({"claim": 1.0, "pairs": BIT}, "claim=1.0"),
     ],
@@ -101,7 +113,9 @@ def test_arguments_that_do_not_fit_together_are_refused(arguments, shown):
 
 @pytest.mark.parametrize("calls", [0, -5, math.nan, math.inf])
 def test_a_number_of_calls_that_is_none_is_refused_where_it_is_declared(calls):
-    with pytest.raises(ConfigurationError, match=f"expected calls >= 1, got calls={calls}"):
+    with pytest.raises(
+        ConfigurationError, match=f"expected calls >= 1, got calls={calls}"
+    ):
         Audit(Response(1.0), PureDP(1.0), BIT, calls=calls)
 
 
@@ -116,7 +130,11 @@ def test_the_decorator_needs_no_parentheses():
         """Private."""
         return Audit(Response(1.0), PureDP(1.0), BIT)
 
-    assert (private.wrong, private.expect, private.description) == ("", "holds", "Private.")
+    assert (private.wrong, private.expect, private.description) == (
+        "",
+        "holds",
+        "Private.",
+    )
     assert isinstance(private.build({})[0], Audit)
 
 
@@ -142,16 +160,24 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("positional", "options", "shown"), WRONG, ids=str)
-def test_a_mistake_in_the_decorator_is_kept_until_its_audit_is_built(positional, options, shown):
+def test_a_mistake_in_the_decorator_is_kept_until_its_audit_is_built(
+    positional, options, shown
+):
     declared = audit(*positional, **options)(nothing)
     line = nothing.__code__.co_firstlineno
     with pytest.raises(CollectionError, match=f"^line {line}: .*{shown}"):
         declared.build({})
-    assert (declared.read({"nodes": "x"}), declared.timeout, declared.smallest) == ({}, None, {})
+    assert (declared.read({"nodes": "x"}), declared.timeout, declared.smallest) == (
+        {},
+        None,
+        {},
+    )
 
 
 def test_what_is_decorated_must_be_callable():
-    with pytest.raises(CollectionError, match="expected a function that returns an Audit, got 3"):
+    with pytest.raises(
+        CollectionError, match="expected a function that returns an Audit, got 3"
+    ):
         audit()(3)
 
 
@@ -198,21 +224,32 @@ def test_a_mistake_in_an_audit_costs_that_audit_alone_and_names_its_line(tmp_pat
 def test_a_mistake_outside_of_audits_costs_the_file_and_names_its_line(tmp_path):
     path = tmp_path / "audit_it.py"
     path.write_text("from auditdp import AnyValues\n\nVALUES = AnyValues((0,))\n")
-    with pytest.raises(CollectionError, match=r"^audit_it.py, line 3: AnyValues: expected at least two"):
+    with pytest.raises(
+        CollectionError, match=r"^audit_it.py, line 3: AnyValues: expected at least two"
+    ):
         collect(path, tmp_path)
 
 
 def test_a_proof_beats_a_clean_game():
     result = run(safe(), PureDP(1.0), BIT)
     assert [e.kind for e in result.evidence] == ["exact", "game", "counting"]
-    assert [e.verdict for e in result.evidence] == [Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.NOT_REFUTED]
+    assert [e.verdict for e in result.evidence] == [
+        Verdict.CERTIFIED,
+        Verdict.NOT_REFUTED,
+        Verdict.NOT_REFUTED,
+    ]
     assert result.verdict is Verdict.CERTIFIED
     assert result.counterexample is None
     assert 0 <= result.epsilon_lower <= result.epsilon_upper
     assert result.epsilon_upper == pytest.approx(1.0, abs=1e-6)
     assert (result.id, result.alpha) == ("test", 1e-6)
     assert 0.9 * SETTINGS.calls < result.calls <= SETTINGS.calls
-    assert (result.claim.kind, result.claim.epsilon, result.claim.delta, result.claim.mu) == ("PureDP", 1.0, 0.0, None)
+    assert (
+        result.claim.kind,
+        result.claim.epsilon,
+        result.claim.delta,
+        result.claim.mu,
+    ) == ("PureDP", 1.0, 0.0, None)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +281,10 @@ def test_a_code_that_loses_less_than_its_law_is_told_from_it_by_counting_alone()
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "does not draw from the law that it states" in result.summary
     assert "what is certified is the law, and not the code" in result.summary
-    assert run(mechanism, PureDP(3.0), BIT, evidence=["exact", "game"]).verdict is Verdict.CERTIFIED
+    assert (
+        run(mechanism, PureDP(3.0), BIT, evidence=["exact", "game"]).verdict
+        is Verdict.CERTIFIED
+    )
 
 
 def test_a_refuted_law_is_said_not_to_be_that_of_the_code():
@@ -277,7 +317,9 @@ def test_a_clean_game_says_what_it_would_have_seen():
 
 
 def test_controls_that_are_refuted_leave_the_verdict_alone():
-    result = run(safe(), PureDP(1.0), BIT, controls=[Response(2.0), Hidden(Response(3.0))])
+    result = run(
+        safe(), PureDP(1.0), BIT, controls=[Response(2.0), Hidden(Response(3.0))]
+    )
     assert result.verdict is Verdict.CERTIFIED
     assert [c.verdict for c in result.controls] == [Verdict.VIOLATED] * 2
     assert [c.name for c in result.controls] == ["Response(2)", "hidden Response(3)"]
@@ -285,10 +327,23 @@ def test_controls_that_are_refuted_leave_the_verdict_alone():
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "verdict"), [(safe(), "CERTIFIED"), (Response(2.0), "VIOLATED"), (Hidden(safe()), "NOT_REFUTED")]
+    ("mechanism", "verdict"),
+    [
+        (safe(), "CERTIFIED"),
+        (Response(2.0), "VIOLATED"),
+        (Hidden(safe()), "NOT_REFUTED"),
+    ],
 )
-def test_a_surviving_control_makes_the_audit_inconclusive_and_the_summary_keeps_the_verdict(mechanism, verdict):
-    result = run(mechanism, PureDP(1.0), BIT, controls=[Response(2.0), Hidden(Response(1.0))], calls=800)
+def test_a_surviving_control_makes_the_audit_inconclusive_and_the_summary_keeps_the_verdict(
+    mechanism, verdict
+):
+    result = run(
+        mechanism,
+        PureDP(1.0),
+        BIT,
+        controls=[Response(2.0), Hidden(Response(1.0))],
+        calls=800,
+    )
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "no power" in result.summary
     assert "hidden Response(1)" in result.summary
@@ -303,7 +358,9 @@ def test_a_control_is_audited_with_the_evidence_that_is_asked_for():
     result = run(safe(), PureDP(1.0), BIT, evidence=["game"], controls=[Response(2.0)])
     assert [e.kind for e in result.evidence] == ["game"]
     assert result.controls[0].calls > 0
-    result = run(Response(1.0 - 1e-9), PureDP(1.0), BIT, evidence=["exact"], controls=[Fragile()])
+    result = run(
+        Response(1.0 - 1e-9), PureDP(1.0), BIT, evidence=["exact"], controls=[Fragile()]
+    )
     assert result.controls[0].verdict is Verdict.VIOLATED
     assert result.calls == result.controls[0].calls == 0
 
@@ -327,11 +384,21 @@ def test_played_pairs_alone_do_not_certify():
 
 @pytest.mark.full
 def test_other_claims_are_audited_too():
-    assert run(LeakyResponse(1.0 - 1e-9, 0.01), ApproxDP(1.0, 0.01), BIT).verdict is Verdict.CERTIFIED
-    assert run(LeakyResponse(1.0, 0.2), ApproxDP(1.0, 0.01), BIT).verdict is Verdict.VIOLATED
+    assert (
+        run(LeakyResponse(1.0 - 1e-9, 0.01), ApproxDP(1.0, 0.01), BIT).verdict
+        is Verdict.CERTIFIED
+    )
+    assert (
+        run(LeakyResponse(1.0, 0.2), ApproxDP(1.0, 0.01), BIT).verdict
+        is Verdict.VIOLATED
+    )
     result = run(GaussianMechanism(0.5), GaussianDP(1.0), BIT)
     assert result.verdict is Verdict.VIOLATED
-    assert (result.claim.mu, result.claim.epsilon, result.claim.parameter) == (1.0, None, "mu")
+    assert (result.claim.mu, result.claim.epsilon, result.claim.parameter) == (
+        1.0,
+        None,
+        "mu",
+    )
     promise = Unbiased(float, margin=0.5)
     result = run(LaplaceMechanism(1.0), promise, inputs={"three": [3.0]})
     assert result.verdict is Verdict.EQUIVALENT
@@ -347,7 +414,10 @@ def test_a_laplace_law_can_be_audited_against_an_approximate_claim():
 def test_a_log_ratio_that_leaves_the_cap_by_its_last_bit_is_no_violation(scale):
     """Half of all Laplace outputs sit exactly at the cap: rounding must not make everything be staked on them."""
     claim = ApproxDP(1 / scale, 0.01)
-    assert run(LaplaceMechanism(scale), claim, BIT, evidence=["game"]).verdict is Verdict.NOT_REFUTED
+    assert (
+        run(LaplaceMechanism(scale), claim, BIT, evidence=["game"]).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 def test_noise_shared_by_a_call_is_an_error_and_no_verdict():
@@ -356,7 +426,12 @@ def test_noise_shared_by_a_call_is_an_error_and_no_verdict():
 
 
 def test_a_figure_joins_the_details_of_the_last_evidence():
-    result = run(safe(), PureDP(1.0), BIT, figure=lambda rng: {"points": rng.integers(0, 9, 2).tolist()})
+    result = run(
+        safe(),
+        PureDP(1.0),
+        BIT,
+        figure=lambda rng: {"points": rng.integers(0, 9, 2).tolist()},
+    )
     assert len(result.evidence[-1].details.more["points"]) == 2
     assert "points" not in result.evidence[0].details.more
 
@@ -369,7 +444,10 @@ def test_the_seed_and_the_key_determine_the_outcome():
     def hidden(settings):
         return outcome(run(Hidden(safe()), PureDP(1.0), BIT, settings=settings))
 
-    settings = [Settings(1e-6, 500, *of) for of in ((0, "test"), (0, "test"), (1, "test"), (0, "other"))]
+    settings = [
+        Settings(1e-6, 500, *of)
+        for of in ((0, "test"), (0, "test"), (1, "test"), (0, "other"))
+    ]
     first, again, *others = map(hidden, settings)
     assert first == again
     assert len({first, *others}) == 3
@@ -392,7 +470,12 @@ def test_assert_private_fails_with_the_counterexample():
     text = str(caught.value)
     assert isinstance(caught.value, AssertionError)
     assert text.startswith("noisy is not 0.3-DP")
-    for part in ("pair: 0.0 | 1.0", "ε ≥ 0.", "fresh calls, made one by one, confirmed it", "the claim allows 57"):
+    for part in (
+        "pair: 0.0 | 1.0",
+        "ε ≥ 0.",
+        "fresh calls, made one by one, confirmed it",
+        "the claim allows 57",
+    ):
         assert part in text
     assert re.search(r"seed=3, calls=5,?000, alpha=1e-06", text)  # as it was asked for
 
@@ -408,7 +491,9 @@ def test_assert_private_fails_where_a_refutation_is_not_confirmed():
 
 
 def test_assert_private_shows_the_output_where_the_law_is_known():
-    with pytest.raises(PrivacyViolation, match=r"output: .*\n  why: [Tt]his output has probability"):
+    with pytest.raises(
+        PrivacyViolation, match=r"output: .*\n  why: [Tt]his output has probability"
+    ):
         assert_private(Response(2.0), PureDP(1.0), Pair(0, 1), calls=100)
 
 
@@ -439,7 +524,9 @@ class Wrapping:
 
 
 def test_assert_private_is_deterministic_by_seed():
-    assert violation(noisy, seed=1) == violation(noisy, seed=1) != violation(noisy, seed=2)
+    assert (
+        violation(noisy, seed=1) == violation(noisy, seed=1) != violation(noisy, seed=2)
+    )
 
 
 @pytest.mark.parametrize(
@@ -454,11 +541,16 @@ def test_assert_private_is_deterministic_by_seed():
 )
 def test_where_the_mechanism_lies_in_memory_does_not_matter(make):
     one, other = make(), make()
-    results = [assert_private(m, PureDP(1.0), [(0.0, 1.0)], calls=300) for m in (one, other)]
+    results = [
+        assert_private(m, PureDP(1.0), [(0.0, 1.0)], calls=300) for m in (one, other)
+    ]
     assert outcome(results[0]) == outcome(results[1])
 
 
-@pytest.mark.parametrize("options", [{"alpha": 0}, {"alpha": 1.0}, {"alpha": math.nan}, {"calls": 0}, {"calls": -1}])
+@pytest.mark.parametrize(
+    "options",
+    [{"alpha": 0}, {"alpha": 1.0}, {"alpha": math.nan}, {"calls": 0}, {"calls": -1}],
+)
 def test_assert_private_refuses_settings_that_mean_nothing(options):
     (name,) = options
     with pytest.raises(ConfigurationError, match=name):
@@ -467,13 +559,26 @@ def test_assert_private_refuses_settings_that_mean_nothing(options):
 
 def test_assert_private_takes_adjacencies_and_forecasters():
     def respond(data, size, *, rng):
-        return np.where(rng.random((size, len(data))) < 0.7, data, 1 - data).astype(np.int8)
+        return np.where(rng.random((size, len(data))) < 0.7, data, 1 - data).astype(
+            np.int8
+        )
 
-    assert assert_private(respond, PureDP(1.0), NeighbourList(4), calls=500).verdict is Verdict.NOT_REFUTED
-    result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[GaussianNB()])
+    assert (
+        assert_private(respond, PureDP(1.0), NeighbourList(4), calls=500).verdict
+        is Verdict.NOT_REFUTED
+    )
+    result = assert_private(
+        noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[GaussianNB()]
+    )
     assert [f.name for f in result.evidence[0].details.forecasters] == ["gaussian n b"]
-    result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[ViewExperts()])
-    assert result.evidence[0].details.forecasters_played > len(result.evidence[0].details.forecasters) > 1
+    result = assert_private(
+        noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[ViewExperts()]
+    )
+    assert (
+        result.evidence[0].details.forecasters_played
+        > len(result.evidence[0].details.forecasters)
+        > 1
+    )
 
 
 def test_assert_private_passes_on_what_is_wrong_with_the_arguments():
@@ -488,19 +593,27 @@ def test_an_infinite_output_is_audited():
         outputs = noisy(data, size, rng=rng)
         return np.where(outputs > 3, np.inf, outputs)
 
-    assert assert_private(clipped, PureDP(1.0), [(0.0, 1.0)], calls=300).verdict is Verdict.NOT_REFUTED
+    assert (
+        assert_private(clipped, PureDP(1.0), [(0.0, 1.0)], calls=300).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 def test_an_answer_that_is_not_given_is_audited():
     """NaN means "no number here", which tells something if it depends on the data."""
 
     def withheld(data, size, *, rng):
-        return np.where(rng.random(size) < (0.6 if data else 0.1), np.nan, rng.random(size))
+        return np.where(
+            rng.random(size) < (0.6 if data else 0.1), np.nan, rng.random(size)
+        )
 
     def fair(data, size, *, rng):
         return np.where(rng.random(size) < 0.3, np.nan, rng.random(size))
 
-    assert assert_private(fair, PureDP(1.0), [(0, 1)], calls=300).verdict is Verdict.NOT_REFUTED
+    assert (
+        assert_private(fair, PureDP(1.0), [(0, 1)], calls=300).verdict
+        is Verdict.NOT_REFUTED
+    )
     with pytest.raises(PrivacyViolation):
         assert_private(withheld, PureDP(0.5), [(0, 1)], calls=5_000)
 
@@ -517,7 +630,13 @@ def declared(**options):
 
 def test_a_declaration_knows_its_parameters_and_its_text():
     made, _ = declared(source="Theorem 1", expect="violation", timeout=5.0)
-    assert made.parameters == {"epsilon": 1.0, "nodes": 8, "label": "a", "strict": False, "scales": (1.0, 2.0)}
+    assert made.parameters == {
+        "epsilon": 1.0,
+        "nodes": 8,
+        "label": "a",
+        "strict": False,
+        "scales": (1.0, 2.0),
+    }
     assert (made.description, made.source, made.expect, made.timeout) == (
         "What it says.",
         "Theorem 1",
@@ -528,7 +647,9 @@ def test_a_declaration_knows_its_parameters_and_its_text():
 
 def test_overrides_are_read_in_the_type_of_the_default():
     made, factory = declared()
-    built, parameters = made.build({"epsilon": "2", "nodes": "12", "label": "3", "strict": "True"})
+    built, parameters = made.build(
+        {"epsilon": "2", "nodes": "12", "label": "3", "strict": "True"}
+    )
     assert factory.seen == (2.0, 12, "3", True, (1.0, 2.0))
     assert [type(value) for value in factory.seen[:4]] == [float, int, str, bool]
     assert built.claim == PureDP(2.0)
@@ -539,7 +660,14 @@ def test_overrides_are_read_in_the_type_of_the_default():
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("epsilon", "big"), ("nodes", "1.5"), ("nodes", ""), ("strict", "maybe"), ("strict", "yes!"), ("epsilon", "")],
+    [
+        ("epsilon", "big"),
+        ("nodes", "1.5"),
+        ("nodes", ""),
+        ("strict", "maybe"),
+        ("strict", "yes!"),
+        ("epsilon", ""),
+    ],
 )
 def test_overrides_that_cannot_be_read_are_named(name, text):
     made, factory = declared()
@@ -568,9 +696,14 @@ def test_collect_finds_the_audits_of_a_file_in_order(tmp_path):
         "@audit()\ndef second():\n    return Audit(None, PureDP(1.0), [(0, 1)])\n"
         "@audit()\ndef first():\n    return Audit(None, PureDP(1.0), [(0, 1)])\n"
     )
-    assert [d.id for d in collect(path, tmp_path)] == ["audit_two.py::second", "audit_two.py::first"]
+    assert [d.id for d in collect(path, tmp_path)] == [
+        "audit_two.py::second",
+        "audit_two.py::first",
+    ]
     path.write_text("x = 1\nraise RuntimeError('no')\n")
-    with pytest.raises(CollectionError, match="line 2: does not import: RuntimeError: no"):
+    with pytest.raises(
+        CollectionError, match="line 2: does not import: RuntimeError: no"
+    ):
         collect(path, tmp_path)
 
 
@@ -587,9 +720,16 @@ def test_data_files_come_from_the_folder_that_is_named(tmp_path, monkeypatch):
 
 def test_the_examples_in_docstrings_are_true():
     package = Path(auditdp.__file__).parent
-    files = [file for file in package.rglob("*.py") if ">>> " in file.read_text(encoding="utf-8")]
+    files = [
+        file
+        for file in package.rglob("*.py")
+        if ">>> " in file.read_text(encoding="utf-8")
+    ]
     names = [
-        ".".join(file.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__") for file in files
+        ".".join(file.relative_to(package.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
+        for file in files
     ]
     results = {name: doctest.testmod(importlib.import_module(name)) for name in names}
     assert {name: r.failed for name, r in results.items() if r.failed} == {}

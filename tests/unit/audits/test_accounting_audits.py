@@ -21,21 +21,32 @@ DECLARED = {
     for file in sorted((ROOT / "audits").glob(pattern))
     for declared in collect(file, ROOT)
 }
-ACCOUNTING = [name for name, declared in DECLARED.items() if "audit_accounting" in declared.id]
-LEAST = {"em_composition_beyond": 55, "gm_composition_beyond": 1100, "classic_sigma_beyond": 8, "sage_record_level": 1}
+ACCOUNTING = [
+    name for name, declared in DECLARED.items() if "audit_accounting" in declared.id
+]
+LEAST = {
+    "em_composition_beyond": 55,
+    "gm_composition_beyond": 1100,
+    "classic_sigma_beyond": 8,
+    "sage_record_level": 1,
+}
 """The first size in each search that violates the claim."""
 
 
 def verdict(name, size=None):
     declared = DECLARED[name]
-    built, _ = declared.build({next(iter(declared.smallest)): str(size)} if size else {})
+    built, _ = declared.build(
+        {next(iter(declared.smallest)): str(size)} if size else {}
+    )
     return accounting_evidence(built.claim, built.accountants).verdict
 
 
 @pytest.mark.dear
 @pytest.mark.parametrize("name", ACCOUNTING)
 def test_each_audit_has_the_verdict_that_it_declares(name):
-    expected = Verdict.VIOLATED if DECLARED[name].expect == "violation" else Verdict.CERTIFIED
+    expected = (
+        Verdict.VIOLATED if DECLARED[name].expect == "violation" else Verdict.CERTIFIED
+    )
     assert verdict(name) is expected
 
 
@@ -49,8 +60,14 @@ def test_the_smallest_violation(name, least):
 
 def test_a_reading_that_no_paper_makes_is_no_line_of_the_ledger():
     explorations = [declared for declared in DECLARED.values() if not declared.row]
-    assert all(not declared.reading and not declared.repairs for declared in explorations)
-    assert {declared.id.rpartition("::")[2] for declared in explorations if declared.expect == "violation"} == {
+    assert all(
+        not declared.reading and not declared.repairs for declared in explorations
+    )
+    assert {
+        declared.id.rpartition("::")[2]
+        for declared in explorations
+        if declared.expect == "violation"
+    } == {
         "dp_appr_em_counted_once",
         "em_corollary_counted_once",
         "gap_node_replaced",
@@ -99,7 +116,9 @@ def test_a_quarter_of_the_noise_of_the_selections_would_do():
     assert TopKZCDP(140, bounded_range(1 / (4.2 * each))).epsilon_at(2e-3) > 8
 
 
-@pytest.mark.parametrize(("delta", "first"), [(0.1, 5.75), (1e-2, 6.78), (1e-3, 7.47), (1e-5, 8.42)])
+@pytest.mark.parametrize(
+    ("delta", "first"), [(0.1, 5.75), (1e-2, 6.78), (1e-3, 7.47), (1e-5, 8.42)]
+)
 def test_where_the_formula_for_sigma_ends(delta, first):
     """Between a hundredth below and at the ε to which the docstrings refer."""
     for epsilon, holds in ((first - 0.02, True), (first + 0.01, False)):

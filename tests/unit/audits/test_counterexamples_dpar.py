@@ -21,7 +21,9 @@ TRAINING = {
 
 def gaussian_delta(epsilon, mu):
     """δ(ε) of N(0, 1) against N(μ, 1) (Balle & Wang 2018, Theorem 8)."""
-    return stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+    return stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(
+        -mu / 2 - epsilon / mu
+    )
 
 
 def gaussian_epsilon(delta, mu):
@@ -38,11 +40,15 @@ def test_the_algebra_of_equation_9():
     # the second moment of (μ_τ − μ₀)/μ₀ under μ₀ = N(0, σ²), by integration
     grid = np.linspace(-12, 12, 200_001)
     zero, moved = stats.norm.pdf(grid), stats.norm.pdf(grid, 0.8)
-    assert np.trapezoid((moved - zero) ** 2 / zero, grid) == pytest.approx(math.expm1(0.64), rel=1e-6)
+    assert np.trapezoid((moved - zero) ** 2 / zero, grid) == pytest.approx(
+        math.expm1(0.64), rel=1e-6
+    )
 
 
 def test_delta_against_the_number_of_training_nodes():
-    ratios = [math.floor(delta * nodes * 0.8 * 10) / 10 for nodes, delta in TRAINING.values()]
+    ratios = [
+        math.floor(delta * nodes * 0.8 * 10) / 10 for nodes, delta in TRAINING.values()
+    ]
     assert ratios == [4.7, 11.7, 11.7, 9.3, 2.7]
     subsample = [delta * nodes * 0.8 * 0.09 for nodes, delta in TRAINING.values()]
     assert [0.8 < x < 1.1 for x in subsample] == [False, True, True, True, False]
@@ -85,7 +91,9 @@ def test_who_is_in_a_batch_does_not_depend_on_the_weights():
     for weight in (0.5, 0.25):
         column = np.array([weight] * 3 + [0.0] * 3)
         batches = list(combinations(range(6), 2))
-        assert sum(column[list(batch)].any() for batch in batches) / len(batches) == pytest.approx(0.8)
+        assert sum(column[list(batch)].any() for batch in batches) / len(
+            batches
+        ) == pytest.approx(0.8)
 
 
 def test_twice_as_many_nodes_and_features_cost_four_times_as_much():
@@ -119,7 +127,11 @@ def test_the_sum_of_gradients_loses_more(sensitivity, loss):
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "at", "loss"),
-    [(8.0, 2e-3, 2e-3, 5.57503), (8.0, 2e-3, 2e-3 * 0.09, 5.59544), (1 / 0.09, 2e-3, 2e-3, 8.68285)],
+    [
+        (8.0, 2e-3, 2e-3, 5.57503),
+        (8.0, 2e-3, 2e-3 * 0.09, 5.59544),
+        (1 / 0.09, 2e-3, 2e-3, 8.68285),
+    ],
 )
 def test_a_subsample_amplifies_by_the_logarithm(epsilon, delta, at, loss):
     """Randomised response that fails openly with δ, on a coin of 9 %: δ(ε) of the mixture, over its four outputs."""
@@ -129,7 +141,10 @@ def test_a_subsample_amplifies_by_the_logarithm(epsilon, delta, at, loss):
     mixed = 0.09 * among + 0.91 * without
 
     def hockey(e):
-        return max(np.maximum(p - math.exp(e) * q, 0).sum() for p, q in ((mixed, without), (without, mixed)))
+        return max(
+            np.maximum(p - math.exp(e) * q, 0).sum()
+            for p, q in ((mixed, without), (without, mixed))
+        )
 
     assert hockey(loss - 0.01) > at * (1 + 1e-9)
     assert hockey(loss + 0.01) <= at * (1 + 1e-9)
@@ -150,14 +165,25 @@ def test_rows_of_the_plain_walk_are_further_apart_than_c1():
         for i, j in edges:
             walk[i, j] = walk[j, i] = 1
         degrees = walk.sum(axis=1)
-        walk = np.divide(walk, degrees[:, None], out=np.zeros_like(walk), where=degrees[:, None] > 0)
+        walk = np.divide(
+            walk, degrees[:, None], out=np.zeros_like(walk), where=degrees[:, None] > 0
+        )
         found = 0.25 * np.linalg.solve((np.eye(5) - 0.75 * walk).T, np.eye(5)[0])
         return found / np.linalg.norm(found)
 
-    apart = np.linalg.norm(row([(0, 1), (1, 4), (2, 3)]) - row([(0, 2), (1, 4), (2, 3)]))
+    apart = np.linalg.norm(
+        row([(0, 1), (1, 4), (2, 3)]) - row([(0, 2), (1, 4), (2, 3)])
+    )
     assert apart > 1
-    sigma = math.sqrt(2 * math.log(1.25 / 1e-4)) / (0.01 * math.sqrt(2 * math.log(1.25 / 1e-4)) / 0.0067)
-    assert gaussian_delta(0.01 * math.sqrt(2 * math.log(1.25e4)) / 0.0067, apart * 0.01 / 0.0067) > 1.2e-4
+    sigma = math.sqrt(2 * math.log(1.25 / 1e-4)) / (
+        0.01 * math.sqrt(2 * math.log(1.25 / 1e-4)) / 0.0067
+    )
+    assert (
+        gaussian_delta(
+            0.01 * math.sqrt(2 * math.log(1.25e4)) / 0.0067, apart * 0.01 / 0.0067
+        )
+        > 1.2e-4
+    )
     assert sigma == pytest.approx(0.67)
 
 
@@ -171,7 +197,13 @@ def test_rows_and_entries_name_a_node():
         by_either.append((round(named, 2), round(2 * 70 * delta, 2)))
         assert named > 2 * 70 * delta
     assert by_row == [True, False, False, False, True]
-    assert by_either == [(0.65, 0.28), (0.15, 0.11), (0.15, 0.11), (0.02, 0.01), (0.08, 0.01)]
+    assert by_either == [
+        (0.65, 0.28),
+        (0.15, 0.11),
+        (0.15, 0.11),
+        (0.02, 0.01),
+        (0.08, 0.01),
+    ]
 
 
 def test_the_worst_of_composed_rows():
@@ -183,7 +215,9 @@ def test_the_worst_of_composed_rows():
     k = np.arange(rows + 1)
     losses = (2 * k - rows) * each
     loss = 55.1339
-    hockey = np.sum(stats.binom.pmf(k, rows, keep) * np.maximum(1 - np.exp(loss - losses), 0))
+    hockey = np.sum(
+        stats.binom.pmf(k, rows, keep) * np.maximum(1 - np.exp(loss - losses), 0)
+    )
     assert failing + (1 - failing) * hockey == pytest.approx(delta, rel=2e-3)
     assert loss > epsilon
 
@@ -222,7 +256,8 @@ def test_the_published_code_has_the_noise_of_corollary_1(epsilon):
     )
     code = min(
         k * twice,
-        k * twice * (math.exp(twice) - 1) / (math.exp(twice) + 1) + twice * math.sqrt(2 * k * math.log(1 / delta)),
+        k * twice * (math.exp(twice) - 1) / (math.exp(twice) + 1)
+        + twice * math.sqrt(2 * k * math.log(1 / delta)),
     )
     assert code == pytest.approx(paper)
     assert 2 * 0.001 / twice == pytest.approx(0.001 / epsilon)
@@ -235,7 +270,9 @@ def test_noisy_rows_beyond_every_budget():
         each = epsilon_g / (2 * math.sqrt(rows * math.log(math.e + epsilon_g / delta)))
         sigma = math.sqrt(2 * math.log(1.25 * 2 * rows / delta)) / each
         mu = math.sqrt(2 * rows) / sigma
-        lost = stats.norm.sf(epsilon_g / mu - mu / 2) - math.exp(epsilon_g + stats.norm.logsf(epsilon_g / mu + mu / 2))
+        lost = stats.norm.sf(epsilon_g / mu - mu / 2) - math.exp(
+            epsilon_g + stats.norm.logsf(epsilon_g / mu + mu / 2)
+        )
         assert (lost > delta) == (epsilon_g == 1100)
 
 
@@ -245,7 +282,9 @@ def test_the_mixture_of_equation_6():
     assert np.trapezoid(zero + rate * moved, grid) == pytest.approx(1 + rate)
     right = (1 - rate) * zero + rate * moved
     assert np.trapezoid(right, grid) == pytest.approx(1)
-    assert np.trapezoid((right - zero) ** 2 / zero, grid) == pytest.approx(rate**2 * math.expm1(0.64), rel=1e-6)
+    assert np.trapezoid((right - zero) ** 2 / zero, grid) == pytest.approx(
+        rate**2 * math.expm1(0.64), rel=1e-6
+    )
 
 
 def test_equation_10_at_the_defaults_of_the_code():
@@ -253,13 +292,23 @@ def test_equation_10_at_the_defaults_of_the_code():
     rate, sigma = 60 / 216, 0.95
 
     def moment(order):
-        terms = [math.comb(order + 1, k) * rate**k * (1 - rate) ** (order + 1 - k) for k in range(order + 2)]
-        return math.log(sum(term * math.exp(k * (k - 1) / (2 * sigma**2)) for k, term in enumerate(terms)))
+        terms = [
+            math.comb(order + 1, k) * rate**k * (1 - rate) ** (order + 1 - k)
+            for k in range(order + 2)
+        ]
+        return math.log(
+            sum(
+                term * math.exp(k * (k - 1) / (2 * sigma**2))
+                for k, term in enumerate(terms)
+            )
+        )
 
     grid = np.linspace(-12, 14, 200_001)
     zero = stats.norm.pdf(grid, 0, sigma)
     ratio = ((1 - rate) * zero + rate * stats.norm.pdf(grid, 1, sigma)) / zero
-    assert math.log(np.trapezoid(zero * ratio**3, grid)) == pytest.approx(moment(2), rel=1e-6)
+    assert math.log(np.trapezoid(zero * ratio**3, grid)) == pytest.approx(
+        moment(2), rel=1e-6
+    )
     first = {order: rate**2 * order * (order + 1) / sigma**2 for order in (1, 2, 6)}
     assert [(round(first[k], 3), round(moment(k), 3)) for k in first] == [
         (0.171, 0.145),
@@ -271,7 +320,10 @@ def test_equation_10_at_the_defaults_of_the_code():
 
 def test_the_batches_of_the_first_epoch():
     """200 outputs of one batch have a mean of noise σ/√200; 216 nodes by 60, the last batch filled up from the third."""
-    places = [range(i, i + 60) if i + 60 <= 216 else range(216 - 60, 216) for i in range(0, 216, 60)]
+    places = [
+        range(i, i + 60) if i + 60 <= 216 else range(216 - 60, 216)
+        for i in range(0, 216, 60)
+    ]
     assert [len(batch) for batch in places] == [60] * 4
     assert len(set(places[2]) & set(places[3])) == 24
     mu = math.sqrt(200) / 0.95

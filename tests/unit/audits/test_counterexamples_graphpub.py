@@ -33,9 +33,12 @@ def test_two_nodes_show_their_edge(epsilon):
 
 
 def test_rounded_down_two_nodes_show_nothing_and_three_do():
-    assert published(2, {(0, 1)}, 1.0, math.floor) == published(2, set(), 1.0, math.floor)
+    assert published(2, {(0, 1)}, 1.0, math.floor) == published(
+        2, set(), 1.0, math.floor
+    )
     graphs = [
-        {p for p, bit in zip([(0, 1), (0, 2), (1, 2)], bits, strict=True) if bit} for bits in product((0, 1), repeat=3)
+        {p for p, bit in zip([(0, 1), (0, 2), (1, 2)], bits, strict=True) if bit}
+        for bits in product((0, 1), repeat=3)
     ]
     lists = {frozenset(g): published(3, g, 1.0, math.floor) for g in graphs}
     assert lists[frozenset({(0, 1), (0, 2)})] != lists[frozenset({(0, 1)})]
@@ -73,7 +76,9 @@ def test_the_counts_are_expectations():
     real, others = keep * degree, (1 - keep) * (nodes - 1 - degree)
     one_more = (1 - keep) * (nodes - degree)
     printed = counts(epsilon, degree, nodes)
-    assert printed == pytest.approx([degree * x / (real + one_more) for x in (real, one_more)])
+    assert printed == pytest.approx(
+        [degree * x / (real + one_more) for x in (real, one_more)]
+    )
     assert printed[1] > degree * others / (real + others)
 
 
@@ -82,7 +87,9 @@ def noisy_degree(degree, epsilon, largest):
 
     def below(x):
         z = x - degree
-        return 0.5 * math.exp(epsilon * z) if z < 0 else 1 - 0.5 * math.exp(-epsilon * z)
+        return (
+            0.5 * math.exp(epsilon * z) if z < 0 else 1 - 0.5 * math.exp(-epsilon * z)
+        )
 
     found = [below(1.5), *(below(k + 0.5) - below(k - 0.5) for k in range(2, largest))]
     return [*found, 1 - sum(found)]
@@ -103,8 +110,14 @@ def test_the_reading_most_in_favour_of_noisy_degrees():
     mass = noisy_degree(1, 0.5, 200), noisy_degree(0, 0.5, 200)
     listed = []
     for which, law in zip((0, 1), mass, strict=True):
-        rates = [min(max(counts(1.0, k, 2)[which], 0.0), 1.0) if k < 3 else None for k in range(1, 201)]
-        rates = [r if r is not None else limit(which, k) for r, k in zip(rates, range(1, 201), strict=True)]
+        rates = [
+            min(max(counts(1.0, k, 2)[which], 0.0), 1.0) if k < 3 else None
+            for k in range(1, 201)
+        ]
+        rates = [
+            r if r is not None else limit(which, k)
+            for r, k in zip(rates, range(1, 201), strict=True)
+        ]
         listed.append(sum(p * r for p, r in zip(law, rates, strict=True)))
     none = [(1 - x) ** 2 for x in listed]
     assert none == pytest.approx([0.0269667391727, 0.631354269089], rel=1e-6)
@@ -135,8 +148,13 @@ def test_no_function_of_a_noisy_graph_loses_more():
         losses = []
         for function in product(range(len(first)), repeat=len(first)):
             mapped = [
-                [sum(p for p, y in zip(law, function, strict=True) if y == z) for z in set(function)]
+                [
+                    sum(p for p, y in zip(law, function, strict=True) if y == z)
+                    for z in set(function)
+                ]
                 for law in (first, second)
             ]
-            losses.append(max(abs(math.log(p / q)) for p, q in zip(*mapped, strict=True)))
+            losses.append(
+                max(abs(math.log(p / q)) for p, q in zip(*mapped, strict=True))
+            )
         assert max(losses) == pytest.approx(epsilon)

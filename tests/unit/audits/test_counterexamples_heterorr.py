@@ -13,7 +13,11 @@ from mechanisms.features import LinearExtractor
 
 def table(budget, bins):
     """P(u | t) as printed."""
-    rows = np.exp(-budget * np.abs(np.subtract.outer(np.arange(bins), np.arange(bins))) / (bins - 1))
+    rows = np.exp(
+        -budget
+        * np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
+        / (bins - 1)
+    )
     return rows / rows.sum(axis=1, keepdims=True)
 
 
@@ -40,11 +44,16 @@ def test_shares_from_the_record_lose_more_than_their_budget():
     records = np.array([[0.5, 1.0], [0.0, 0.0]])
     given = extractor.shares(records, 0.5, backend_of(np.random.default_rng(0)))
     first, second = (
-        [table(4.0 * share, 4)[max(1, math.ceil(4 * z)) - 1] for share, z in zip(theta, record, strict=True)]
+        [
+            table(4.0 * share, 4)[max(1, math.ceil(4 * z)) - 1]
+            for share, z in zip(theta, record, strict=True)
+        ]
         for theta, record in zip(np.asarray(given), records, strict=True)
     )
     losses = [
-        abs(math.log(first[0][u] * first[1][v] / (second[0][u] * second[1][v]))) for u in range(4) for v in range(4)
+        abs(math.log(first[0][u] * first[1][v] / (second[0][u] * second[1][v])))
+        for u in range(4)
+        for v in range(4)
     ]
     assert max(losses) == pytest.approx(4.39076743838)
 
@@ -55,7 +64,12 @@ def test_shares_that_equations_5_and_6_define_lose_more_too():
     for record in ((0.5, 0.0), (1.0, 1.0)):
         importance = np.abs(np.array(record) - 0.5)
         scores = importance / importance.sum() / 2 + (1 - np.array([1.0, 0.0])) / 2
-        laws.append([table(4.0 * s, 4)[max(1, math.ceil(4 * z)) - 1] for s, z in zip(scores, record, strict=True)])
+        laws.append(
+            [
+                table(4.0 * s, 4)[max(1, math.ceil(4 * z)) - 1]
+                for s, z in zip(scores, record, strict=True)
+            ]
+        )
     loss = sum(np.log(p / q).max() for p, q in zip(*laws, strict=True))
     other = sum(np.log(q / p).max() for p, q in zip(*laws, strict=True))
     assert max(loss, other) == pytest.approx(4.2925673021)
@@ -64,19 +78,26 @@ def test_shares_that_equations_5_and_6_define_lose_more_too():
 def test_population_scaling_before_feature_rr():
     """Two users with value 1/2 and 0 or 1: scaled to (1, 0) or (0, 1), so that both reports change bins."""
     law = table(1.0, 5)
-    losses = [math.log(law[4, u] * law[0, v] / (law[0, u] * law[4, v])) for u, v in product(range(5), repeat=2)]
+    losses = [
+        math.log(law[4, u] * law[0, v] / (law[0, u] * law[4, v]))
+        for u, v in product(range(5), repeat=2)
+    ]
     assert max(losses) == pytest.approx(2.0)
 
 
 def test_errors_of_feature_rr_and_of_an_unbiased_mechanism():
     law, values = table(0.1, 10), np.arange(1, 11) / 10
-    middle, high = (float(law[t] @ (values - value) ** 2) for t, value in ((4, 0.5), (9, 1.0)))
+    middle, high = (
+        float(law[t] @ (values - value) ** 2) for t, value in ((4, 0.5), (9, 1.0))
+    )
     assert (round(middle, 2), round(high, 2)) == (0.08, 0.28)
     bias = float(law[9] @ values) - 1.0
     assert (round(bias, 2), round(float(law[0] @ values), 2)) == (-0.44, 0.54)
     duchi = (0.5 / math.tanh(0.05)) ** 2 - 0.5**2  # of 1, half a range from the middle
     assert duchi == pytest.approx(100, rel=0.01)
-    neighbours = next(n for n in range(1, 5000) if duchi / n < bias**2 + (high - bias**2) / n)
+    neighbours = next(
+        n for n in range(1, 5000) if duchi / n < bias**2 + (high - bias**2) / n
+    )
     assert neighbours == 514
 
 
@@ -97,7 +118,17 @@ def kernel(edges, weight):
     for i, j in product(range(3), repeat=2):
         if i != j:
             step[i, j] = (
-                min(1.0, math.exp(weight * (log_likelihood(PAIRS[j], edges) - log_likelihood(PAIRS[i], edges)))) / 2
+                min(
+                    1.0,
+                    math.exp(
+                        weight
+                        * (
+                            log_likelihood(PAIRS[j], edges)
+                            - log_likelihood(PAIRS[i], edges)
+                        )
+                    ),
+                )
+                / 2
             )
     return step + np.diag(1 - step.sum(axis=1))
 
@@ -110,10 +141,16 @@ def stationary(step):
 DELTA = 2 * math.log(2)  # both printed sensitivities for three nodes
 
 
-@pytest.mark.parametrize(("factor", "public_moves", "loss"), [(2, 1, 0.10397), (2, 10, 0.17821), (1, 10, 0.32255)])
+@pytest.mark.parametrize(
+    ("factor", "public_moves", "loss"),
+    [(2, 1, 0.10397), (2, 10, 0.17821), (1, 10, 0.32255)],
+)
 def test_alternating_moves_on_three_nodes(factor, public_moves, loss):
     public = np.linalg.matrix_power(kernel([(0, 1), (0, 2)], 1.0), public_moves)
-    first, second = (stationary(public @ kernel(edges, 0.1 / (factor * DELTA))) for edges in ([(1, 2)], []))
+    first, second = (
+        stationary(public @ kernel(edges, 0.1 / (factor * DELTA)))
+        for edges in ([(1, 2)], [])
+    )
     assert np.abs(np.log(first / second)).max() == pytest.approx(loss, abs=2e-5)
 
 
@@ -149,7 +186,9 @@ def inserted(tree, leaf):
 
 
 def leaves_of(tree):
-    return leaves_of(tree[0]) + leaves_of(tree[1]) if isinstance(tree, tuple) else [tree]
+    return (
+        leaves_of(tree[0]) + leaves_of(tree[1]) if isinstance(tree, tuple) else [tree]
+    )
 
 
 def tree_likelihood(tree, edges):
@@ -177,8 +216,12 @@ def loss(nodes, one, other, weight):
     """The largest log ratio of the exponential weights of two graphs."""
     logs = []
     for edges in (one, other):
-        values = weight * np.array([tree_likelihood(tree, edges) for tree in dendrograms(nodes)])
-        logs.append(values - values.max() - math.log(np.exp(values - values.max()).sum()))
+        values = weight * np.array(
+            [tree_likelihood(tree, edges) for tree in dendrograms(nodes)]
+        )
+        logs.append(
+            values - values.max() - math.log(np.exp(values - values.max()).sum())
+        )
     return np.abs(logs[0] - logs[1]).max()
 
 
@@ -187,11 +230,20 @@ def loss(nodes, one, other, weight):
     [
         (4, {(0, 1), (0, 2)}, {(0, 1)}, 15, 0.5, 0.630318),
         (4, {(0, 1), (0, 2), (1, 3)}, {(0, 1), (0, 2)}, 19, 5.0, 5.796891),
-        (5, {(0, 2), (0, 4), (2, 3), (3, 4)}, {(0, 4), (2, 3), (3, 4)}, 15, 0.1, 0.1378),
+        (
+            5,
+            {(0, 2), (0, 4), (2, 3), (3, 4)},
+            {(0, 4), (2, 3), (3, 4)},
+            15,
+            0.1,
+            0.1378,
+        ),
     ],
 )
 def test_the_exponent_without_the_2(nodes, one, other, equation, epsilon, found):
-    assert loss(nodes, one, other, epsilon / delta(nodes, equation)) == pytest.approx(found, rel=1e-3)
+    assert loss(nodes, one, other, epsilon / delta(nodes, equation)) == pytest.approx(
+        found, rel=1e-3
+    )
 
 
 def test_one_edge_changes_more_than_equation_15():
@@ -214,8 +266,15 @@ def test_private_nodes_from_the_data():
     for with_edge in (True, False):
         edges = base | ({(4, 5)} if with_edge else set())
         rate = 0.1 / (2 * delta(len(members[with_edge]), 19))
-        values = rate * np.array([likelihood_among(tree, edges, set(members[with_edge])) for tree in dendrograms(6)])
-        logs.append(values - values.max() - math.log(np.exp(values - values.max()).sum()))
+        values = rate * np.array(
+            [
+                likelihood_among(tree, edges, set(members[with_edge]))
+                for tree in dendrograms(6)
+            ]
+        )
+        logs.append(
+            values - values.max() - math.log(np.exp(values - values.max()).sum())
+        )
     assert np.abs(logs[0] - logs[1]).max() == pytest.approx(0.119995641958, rel=1e-6)
 
 
@@ -227,7 +286,11 @@ def likelihood_among(tree, edges, members):
     pairs = len(left) * len(right)
     count = sum((min(a, b), max(a, b)) in edges for a in left for b in right)
     here = sum(n * math.log(n / pairs) for n in (count, pairs - count) if n)
-    return here + likelihood_among(tree[0], edges, members) + likelihood_among(tree[1], edges, members)
+    return (
+        here
+        + likelihood_among(tree[0], edges, members)
+        + likelihood_among(tree[1], edges, members)
+    )
 
 
 def test_a_lone_private_edge_shows():
@@ -237,7 +300,13 @@ def test_a_lone_private_edge_shows():
 
 def test_fresh_draws_for_the_same_count():
     """Two Laplace numbers of scale 1/ε around 1 or 0: the log ratio of densities reaches 2ε."""
-    assert max((abs(x) + abs(y)) - (abs(x - 1) + abs(y - 1)) for x, y in product(np.linspace(-3, 4, 29), repeat=2)) == 2
+    assert (
+        max(
+            (abs(x) + abs(y)) - (abs(x - 1) + abs(y - 1))
+            for x, y in product(np.linspace(-3, 4, 29), repeat=2)
+        )
+        == 2
+    )
 
 
 def moment(count, pairs, ones, zeros, epsilon):
@@ -260,7 +329,9 @@ def across(tree):
     """The pairs across each internal node."""
     if not isinstance(tree, tuple):
         return []
-    here = [(min(a, b), max(a, b)) for a in leaves_of(tree[0]) for b in leaves_of(tree[1])]
+    here = [
+        (min(a, b), max(a, b)) for a in leaves_of(tree[0]) for b in leaves_of(tree[1])
+    ]
     return [here, *across(tree[0]), *across(tree[1])]
 
 
@@ -282,10 +353,16 @@ def released(nodes, edges, weight, epsilon, pooled):
             known[key] = moment(*key, epsilon)
         return known[key]
 
-    graphs = [{p for p, bit in zip(every, bits, strict=True) if bit} for bits in product((0, 1), repeat=len(every))]
+    graphs = [
+        {p for p, bit in zip(every, bits, strict=True) if bit}
+        for bits in product((0, 1), repeat=len(every))
+    ]
     groups = [across(tree) for tree in trees]
     return [
-        sum(w * math.prod(of(group, graph) for group in node) for w, node in zip(law / law.sum(), groups, strict=True))
+        sum(
+            w * math.prod(of(group, graph) for group in node)
+            for w, node in zip(law / law.sum(), groups, strict=True)
+        )
         for graph in graphs
     ]
 
@@ -293,13 +370,24 @@ def released(nodes, edges, weight, epsilon, pooled):
 @pytest.mark.parametrize(
     ("nodes", "one", "other", "weight", "epsilon", "pooled", "loss_of_graph"),
     [
-        (4, {(0, 1), (0, 2)}, {(0, 1)}, 0.5 / delta(4, 15), 0.01, False, 0.628328063922),
+        (
+            4,
+            {(0, 1), (0, 2)},
+            {(0, 1)},
+            0.5 / delta(4, 15),
+            0.01,
+            False,
+            0.628328063922,
+        ),
         (3, {(0, 1)}, set(), 0.25 / (2 * delta(3, 19)), 0.75, True, 1.40106523385),
     ],
 )
 def test_the_released_graph(nodes, one, other, weight, epsilon, pooled, loss_of_graph):
     """EdgeRR with hardly any ε₂ shows its dendrogram; with fresh draws for a pooled subtree it shows the count twice."""
-    first, second = (np.log(released(nodes, edges, weight, epsilon, pooled)) for edges in (one, other))
+    first, second = (
+        np.log(released(nodes, edges, weight, epsilon, pooled))
+        for edges in (one, other)
+    )
     assert np.abs(first - second).max() == pytest.approx(loss_of_graph, rel=1e-6)
 
 
@@ -307,10 +395,16 @@ def test_the_published_pm_sub_shows_its_input():
     """(C − g₂)g₂ in place of a number of [g₂, C], for two values; each has it with its own probability P₃ > 0."""
     e, t = math.exp(1.0), math.exp(1 / 3)
     unit = (e + t) / (t * (e - 1))
-    atoms = {x: (unit * (t + 1) - unit * (x * t + 1)) * unit * (x * t + 1) for x in (0.0, 0.5)}
+    atoms = {
+        x: (unit * (t + 1) - unit * (x * t + 1)) * unit * (x * t + 1)
+        for x in (0.0, 0.5)
+    }
     chance = {x: (1 - x) * t / (2 * t + 2 * e) for x in atoms}
     assert (round(atoms[0.0], 2), round(chance[0.0], 2)) == (4.11, 0.17)
     assert chance[0.5] > 0
     for x, other in ((0.0, 0.5), (0.5, 0.0)):
-        assert atoms[other] not in (atoms[x], *np.linspace(-unit * (t + 1), unit * (x * t + 1), 2))
+        assert atoms[other] not in (
+            atoms[x],
+            *np.linspace(-unit * (t + 1), unit * (x * t + 1), 2),
+        )
         assert atoms[other] > unit * (x * t + 1)  # beyond both intervals that x has

@@ -18,7 +18,10 @@ def largest_loss(first, second, epsilon):
     losses = []
     for outputs in product((0, 1), repeat=len(first)):
         p, q = (
-            math.prod(bit(x, epsilon) if y else 1 - bit(x, epsilon) for x, y in zip(values, outputs, strict=True))
+            math.prod(
+                bit(x, epsilon) if y else 1 - bit(x, epsilon)
+                for x, y in zip(values, outputs, strict=True)
+            )
             for values in (first, second)
         )
         losses.append(abs(math.log(p / q)))
@@ -34,24 +37,36 @@ def scaled(values):
 @pytest.mark.parametrize("users", [2, 3, 4])
 def test_min_max_scaling_loses_epsilon_for_every_user(users):
     others = [0.0] * (users - 1)
-    assert largest_loss(scaled([*others, 1.0]), scaled([*others, -1.0]), 1.0) == pytest.approx(users)
+    assert largest_loss(
+        scaled([*others, 1.0]), scaled([*others, -1.0]), 1.0
+    ) == pytest.approx(users)
 
 
 def test_dropped_features_and_estimates_show_the_data():
     """Whether a feature has a range tells −1, 0 from −1, −1; estimates that are scaled back lie in the range of the data."""
     assert [max(v) > min(v) for v in ([-1.0, 0.0], [-1.0, -1.0])] == [True, False]
-    estimates = [{min(v) + y * (max(v) - min(v)) for y in (0, 1)} for v in ([0.0], [-1.0])]
+    estimates = [
+        {min(v) + y * (max(v) - min(v)) for y in (0, 1)} for v in ([0.0], [-1.0])
+    ]
     assert estimates[0].isdisjoint(estimates[1])
 
 
 def test_the_encoder_alone_is_biased():
     """E[x*] = (m/d)(2P(1) − 1): below x on [0, 1], with slopes below, at and above 1; x itself on one range [−a, a]."""
     x = np.linspace(0, 1, 101)
-    for epsilon, share in ((0.5, 1.0), (math.log(3), 1.0), (2.0, 1.0), (10.0, 1.0), (2.0, 0.5)):
+    for epsilon, share in (
+        (0.5, 1.0),
+        (math.log(3), 1.0),
+        (2.0, 1.0),
+        (10.0, 1.0),
+        (2.0, 0.5),
+    ):
         mean = share * (2 * np.array([bit(v, epsilon) for v in x]) - 1)
         assert (mean < x).all()
     a = math.tanh(1.0)
-    assert [2 * bit(v, 2.0, -a, a) - 1 for v in (-a, 0.1, a)] == pytest.approx([-a, 0.1, a])
+    assert [2 * bit(v, 2.0, -a, a) - 1 for v in (-a, 0.1, a)] == pytest.approx(
+        [-a, 0.1, a]
+    )
 
 
 def variance(epsilon, m):
@@ -61,12 +76,21 @@ def variance(epsilon, m):
 
 def test_the_best_number_of_sampled_features():
     printed = max(1, math.floor(4.0 / 2.18))
-    assert (printed, round(variance(4.0, 1), 4), round(variance(4.0, 2), 4)) == (1, 1.076, 0.862)
+    assert (printed, round(variance(4.0, 1), 4), round(variance(4.0, 2), 4)) == (
+        1,
+        1.076,
+        0.862,
+    )
     assert variance(4.0, 1) / variance(4.0, 2) > 1.24
-    best = {e: min(range(1, 9), key=lambda m, e=e: variance(e, m)) for e in np.arange(0.05, 10, 0.05)}
+    best = {
+        e: min(range(1, 9), key=lambda m, e=e: variance(e, m))
+        for e in np.arange(0.05, 10, 0.05)
+    }
     wrong = [e for e, m in best.items() if m != max(1, math.floor(e / 2.18))]
     assert 3.05 < min(wrong) < 3.15
-    assert all(best[e] in (max(1, math.floor(e / 2.18)), math.ceil(e / 2.18)) for e in best)
+    assert all(
+        best[e] in (max(1, math.floor(e / 2.18)), math.ceil(e / 2.18)) for e in best
+    )
 
 
 def test_the_accuracy_of_noisy_labels():
@@ -77,7 +101,9 @@ def test_the_accuracy_of_noisy_labels():
 
 def test_the_budget_grows_with_the_number_of_features():
     for features in (1, 2, 5):
-        assert largest_loss([0.0] * features, [1.0] * features, 0.7) == pytest.approx(0.7 * features)
+        assert largest_loss([0.0] * features, [1.0] * features, 0.7) == pytest.approx(
+            0.7 * features
+        )
 
 
 def test_how_many_neighbours_cancel_the_noise():

@@ -32,15 +32,23 @@ def test_fresh_messages_add_up():
 @pytest.mark.parametrize("flip", [0.1, 0.45])
 def test_the_posterior_of_blink_is_that_of_bayes(flip):
     for prior, bits in product((0.01, 0.6), product((0, 1), repeat=2)):
-        given = [math.prod(1 - flip if bit == link else flip for bit in bits) for link in (1, 0)]
+        given = [
+            math.prod(1 - flip if bit == link else flip for bit in bits)
+            for link in (1, 0)
+        ]
         bayes = given[0] * prior / (given[0] * prior + given[1] * (1 - prior))
         assert posterior(sum(bits), prior, flip) == pytest.approx(bayes)
 
 
-@pytest.mark.parametrize(("c", "hops"), [(Fraction(1, 2), 16), (Fraction(9, 10), 10), (Fraction(9, 10), 2)])
+@pytest.mark.parametrize(
+    ("c", "hops"), [(Fraction(1, 2), 16), (Fraction(9, 10), 10), (Fraction(9, 10), 2)]
+)
 def test_the_formula_for_hops_is_the_linear_hop(c, hops):
     """(Σ c^i)²/Σ c^(2i), in fractions; where the formula has a minimum, it is never K."""
-    shift, variance = sum(c**i for i in range(hops)), sum(c ** (2 * i) for i in range(hops))
+    shift, variance = (
+        sum(c**i for i in range(hops)),
+        sum(c ** (2 * i) for i in range(hops)),
+    )
     assert counted_hops(float(c), hops) == pytest.approx(float(shift**2 / variance))
     assert shift**2 / variance <= hops
 
@@ -66,7 +74,9 @@ def test_assigning_to_a_state_dict_changes_no_weight():
     torch = pytest.importorskip("torch")
     layer = torch.nn.Linear(3, 2)
     before = layer.weight.detach().clone()
-    layer.state_dict()["weight"] = torch.nn.functional.normalize(layer.state_dict()["weight"], p=2, dim=0) * 1e-8
+    layer.state_dict()["weight"] = (
+        torch.nn.functional.normalize(layer.state_dict()["weight"], p=2, dim=0) * 1e-8
+    )
     assert torch.equal(layer.weight, before)
 
 
@@ -74,8 +84,12 @@ def encoder_gradient(rows, bias, head, labels):
     """Per-row gradients of weights and bias of a linear encoder W = 0 with a fixed head, clipped at 1."""
     hidden = rows @ np.zeros((rows.shape[1], len(bias))) + bias
     scores = np.exp(hidden @ head)
-    slopes = (scores / scores.sum(axis=1, keepdims=True) - np.eye(head.shape[1])[labels]) @ head.T
-    gradients = np.concatenate([rows[:, :, None] * slopes[:, None, :], slopes[:, None, :]], axis=1)
+    slopes = (
+        scores / scores.sum(axis=1, keepdims=True) - np.eye(head.shape[1])[labels]
+    ) @ head.T
+    gradients = np.concatenate(
+        [rows[:, :, None] * slopes[:, None, :], slopes[:, None, :]], axis=1
+    )
     flat = gradients.reshape(len(rows), -1)
     return flat / np.maximum(1, np.linalg.norm(flat, axis=1, keepdims=True))
 
@@ -85,9 +99,14 @@ def test_a_node_moves_the_sum_of_its_neighbours_gradients_in_one_direction():
     degree, head = 100, np.array([[8.0, -8.0], [0.0, 0.0]])
     labels = np.ones(degree, dtype=int)
     linked, alone = np.ones((degree, 1)), np.zeros((degree, 1))
-    sums = [encoder_gradient(rows, np.array([0.1, 0.0]), head, labels).sum(axis=0) for rows in (linked, alone)]
+    sums = [
+        encoder_gradient(rows, np.array([0.1, 0.0]), head, labels).sum(axis=0)
+        for rows in (linked, alone)
+    ]
     moved = np.linalg.norm(sums[0] - sums[1])
-    assert moved == pytest.approx(degree * math.sqrt(0.5 + (1 - math.sqrt(0.5)) ** 2), rel=1e-9)
+    assert moved == pytest.approx(
+        degree * math.sqrt(0.5 + (1 - math.sqrt(0.5)) ** 2), rel=1e-9
+    )
     assert moved > 3.7 * 2 * math.sqrt(degree + 1)
 
 
@@ -96,7 +115,9 @@ def test_the_encoder_of_dpdgc_by_a_central_limit():
     steps, rate, degree = 400, 256 / 10_240, 100
     shown = math.sqrt(steps) * rate * degree / (2 * math.sqrt(degree + 1))
     assert shown > 2.4
-    claimed = norm.isf(1e-5) * shown + shown**2 / 2  # about the ε at δ of a Gaussian with that mean
+    claimed = (
+        norm.isf(1e-5) * shown + shown**2 / 2
+    )  # about the ε at δ of a Gaussian with that mean
     assert claimed > 13
 
 
@@ -126,12 +147,16 @@ def test_laplace_noise_in_many_coordinates_shows_its_scale():
         mu = 1 / math.sqrt(2 * w)
         return norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu)
 
-    assert quad(lambda w: delta(w) * math.exp(-w), 1e-9, 60, limit=200)[0] == pytest.approx(0.187, abs=5e-4)
+    assert quad(lambda w: delta(w) * math.exp(-w), 1e-9, 60, limit=200)[
+        0
+    ] == pytest.approx(0.187, abs=5e-4)
 
 
 def test_batches_with_replacement_lose_more_than_the_accountant_says():
     """δ of Σ_k Bin(k; 6, 1/3) N(k/2, 1) against N(0, 1) at the accountant's ε, by quadrature."""
-    epsilon = NodeLevelRDP(noise=4.0, nodes=6, reached=2, batch=6, steps=1).epsilon_at(1 / 60)
+    epsilon = NodeLevelRDP(noise=4.0, nodes=6, reached=2, batch=6, steps=1).epsilon_at(
+        1 / 60
+    )
     weights = binom.pmf(range(7), 6, 1 / 3)
 
     def excess(x):
@@ -143,7 +168,10 @@ def test_batches_with_replacement_lose_more_than_the_accountant_says():
 
 def test_a_threshold_from_the_data_shows_itself():
     """Standard deviations 8 and .08: beyond 4 with probability .6 and 0."""
-    sizes = [np.percentile(values, 75) for values in ([0.01, 0.01, 0.01, 1, 1], [0.01, 0.01, 0.01, 0.01, 1])]
+    sizes = [
+        np.percentile(values, 75)
+        for values in ([0.01, 0.01, 0.01, 1, 1], [0.01, 0.01, 0.01, 0.01, 1])
+    ]
     assert sizes == pytest.approx([1, 0.01])
     beyond = [norm.sf(4, 2.03, 8) + norm.cdf(-4, 2.03, 8), norm.sf(4, 0.05, 0.08)]
     assert beyond[0] > 0.6

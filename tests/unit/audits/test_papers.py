@@ -21,7 +21,11 @@ STATEMENTS = [(paper, statement) for paper in PAPERS for statement in paper.stat
 @cache
 def declared():
     """Every audit by its id."""
-    return {d.id: d for path in sorted((ROOT / "audits").glob("audit_*.py")) for d in collect(path, ROOT)}
+    return {
+        d.id: d
+        for path in sorted((ROOT / "audits").glob("audit_*.py"))
+        for d in collect(path, ROOT)
+    }
 
 
 def test_no_key_and_no_audit_stands_twice():
@@ -29,7 +33,12 @@ def test_no_key_and_no_audit_stands_twice():
 
 
 def test_statements_name_audits_that_are_listed():
-    wrong = [a for _, s in STATEMENTS for a in s.audits if a not in declared() or not declared()[a].row]
+    wrong = [
+        a
+        for _, s in STATEMENTS
+        for a in s.audits
+        if a not in declared() or not declared()[a].row
+    ]
     assert not wrong
 
 
@@ -40,20 +49,32 @@ def test_every_listed_audit_belongs_to_a_statement_or_repairs_one():
         for audit, d in declared().items()
         if d.repairs and audit not in named
     }
-    left = [audit for audit, d in declared().items() if d.row and audit not in named and not d.repairs]
+    left = [
+        audit
+        for audit, d in declared().items()
+        if d.row and audit not in named and not d.repairs
+    ]
     assert not left
     assert repaired <= named
 
 
 def test_what_is_declared_false_is_not_called_proved():
-    wrong = [a for _, s in STATEMENTS for a in s.audits if s.proof and declared()[a].expect != "holds"]
+    wrong = [
+        a
+        for _, s in STATEMENTS
+        for a in s.audits
+        if s.proof and declared()[a].expect != "holds"
+    ]
     assert not wrong
 
 
 def test_false_claims_say_what_holds_instead_and_where():
     for _, statement in STATEMENTS:
         false = [a for a in statement.audits if declared()[a].expect != "holds"]
-        settled = statement.settled is not None and statement.settled.verdict is Verdict.VIOLATED
+        settled = (
+            statement.settled is not None
+            and statement.settled.verdict is Verdict.VIOLATED
+        )
         if false or settled:
             assert statement.instead, statement.key
         if (false or settled) and statement.kind is Kind.PUBLISHED and statement.audits:
@@ -85,7 +106,9 @@ def test_tests_that_settle_a_statement_exist():
         if statement.settled is not None:
             path, _, name = statement.settled.test.partition("::")
             functions = [
-                n.name for n in ast.walk(ast.parse((ROOT / path).read_text())) if isinstance(n, ast.FunctionDef)
+                n.name
+                for n in ast.walk(ast.parse((ROOT / path).read_text()))
+                if isinstance(n, ast.FunctionDef)
             ]
             assert name in functions, statement.settled.test
 
@@ -94,23 +117,37 @@ def test_descriptions_of_listed_audits_hold_no_verdict():
     wrong = [
         a
         for a, d in declared().items()
-        if d.row and d.description.partition("\n\n")[0].rstrip().endswith((" True.", " False."))
+        if d.row
+        and d.description.partition("\n\n")[0].rstrip().endswith((" True.", " False."))
     ]
     assert not wrong
 
 
 def test_what_was_read_as_code_is_called_a_code_review():
     assert all(paper.title.startswith("Code review of ") for paper in NEWER)
-    assert not any("Code review" in paper.title for paper in PAPERS if paper not in NEWER)
+    assert not any(
+        "Code review" in paper.title for paper in PAPERS if paper not in NEWER
+    )
 
 
 def test_a_false_published_statement_has_inputs_that_show_it():
     """Those of its audits that print a pair, or its own; what is called a slip or out of range is false."""
     for paper, statement in STATEMENTS:
         false = any(declared()[a].expect != "holds" for a in statement.audits)
-        settled = statement.settled is not None and statement.settled.verdict is Verdict.VIOLATED
-        accounted = all("accounting" in a for a in statement.audits if declared()[a].expect != "holds")
-        if paper.answers and statement.kind is Kind.PUBLISHED and (settled or (false and accounted)):
+        settled = (
+            statement.settled is not None
+            and statement.settled.verdict is Verdict.VIOLATED
+        )
+        accounted = all(
+            "accounting" in a
+            for a in statement.audits
+            if declared()[a].expect != "holds"
+        )
+        if (
+            paper.answers
+            and statement.kind is Kind.PUBLISHED
+            and (settled or (false and accounted))
+        ):
             assert statement.inputs, statement.key
         if statement.fault is not Fault.RESULT:
             assert false or settled, statement.key
@@ -119,15 +156,24 @@ def test_a_false_published_statement_has_inputs_that_show_it():
 def test_the_letters_state_what_the_ledger_found():
     """As committed: what is refuted, out of range or a slip, in the ledger's words, and nothing else; a page each."""
     ledger = {
-        paper["key"]: paper["statements"] for paper in json.loads((ROOT / "reports/claims.json").read_text())["papers"]
+        paper["key"]: paper["statements"]
+        for paper in json.loads((ROOT / "reports/claims.json").read_text())["papers"]
     }
     letters = sorted((ROOT / "reports/letters").glob("*.md"))
-    assert [path.stem for path in letters] == sorted(p.key for p in PAPERS if p.answers and p not in NEWER)
+    assert [path.stem for path in letters] == sorted(
+        p.key for p in PAPERS if p.answers and p not in NEWER
+    )
     for path in letters:
         text = path.read_text(encoding="utf-8")
         assert len(text.split()) < 1000
         for statement in ledger[path.stem]:
-            false = statement["kind"] == Kind.PUBLISHED and statement["verdict"] in FALSE
-            assert (f"**{markdown(statement['title'])}**" in text) == false, statement["key"]
+            false = (
+                statement["kind"] == Kind.PUBLISHED and statement["verdict"] in FALSE
+            )
+            assert (f"**{markdown(statement['title'])}**" in text) == false, statement[
+                "key"
+            ]
             if false:
-                assert f"We find: {markdown(statement['headline'])}." in text, statement["key"]
+                assert f"We find: {markdown(statement['headline'])}." in text, (
+                    statement["key"]
+                )

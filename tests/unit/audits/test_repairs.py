@@ -16,7 +16,13 @@ def cell(method, epsilon, form, accuracy, noise, *, error="", epochs=200):
         key=f"{method} {epsilon} {form} {accuracy}",
         experiment="dpar-table",
         version=1,
-        parameters={"data": "Cora-ML", "method": method, "epsilon": epsilon, "form": form, "epochs": epochs},
+        parameters={
+            "data": "Cora-ML",
+            "method": method,
+            "epsilon": epsilon,
+            "form": form,
+            "epochs": epochs,
+        },
         repetition=0,
         root_seed=0,
         seed=0,
@@ -38,4 +44,6 @@ def test_means_of_both_forms():
         cell("GAP", 1, "published", 0.2, 9.0),
         cell("DPAR", math.inf, "published", 0.7, 0.0),
     ]
-    assert list(rows(cells)) == [["Cora-ML", "DPAR-EM0", "1", "0.500", "0.300", "4.5", "0.700"]]
+    assert list(rows(cells)) == [
+        ["Cora-ML", "DPAR-EM0", "1", "0.500", "0.300", "4.5", "0.700"]
+    ]

@@ -19,12 +19,22 @@ from benchmarks.ablation_mechanisms import SHAPES
 from benchmarks.parts import BlackBox
 
 
-@pytest.mark.parametrize("mechanism", [LaplaceMechanism(0.5), Response(1.7)], ids=["Laplace", "response"])
-def test_the_mixture_that_is_computed_with_everything_is_the_one_that_was_played(mechanism):
+@pytest.mark.parametrize(
+    "mechanism", [LaplaceMechanism(0.5), Response(1.7)], ids=["Laplace", "response"]
+)
+def test_the_mixture_that_is_computed_with_everything_is_the_one_that_was_played(
+    mechanism,
+):
     row = Row("row", OTHER, mechanism, PureDP(1.0), Pair(1, 0))
     played = ablation.play(row, 5, 0)
     streams = partial(stream, 5, "row", "ablation", 0)
-    game = Game(BlackBox(mechanism), row.claim, [row.pair], [ViewExperts(), Repeating()], streams)
+    game = Game(
+        BlackBox(mechanism),
+        row.claim,
+        [row.pair],
+        [ViewExperts(), Repeating()],
+        streams,
+    )
     game.play(ablation.CALLS, alpha=ablation.SURE, stop_when_refuted=True)
     after, wealth = zip(*game.path[1:], strict=True)
     assert played.calls.tolist() == list(after)
@@ -59,10 +69,20 @@ def test_views_of_one_kind_are_dropped_together(view, kind):
 def steady(**growth):
     """A game of 100 batches of ten calls in which each view wins so many nats a batch."""
     batches = np.arange(1, 101)
-    own = np.stack([k * batches for k in growth.values()], axis=1) + math.log(1 / len(growth))
+    own = np.stack([k * batches for k in growth.values()], axis=1) + math.log(
+        1 / len(growth)
+    )
     flat = np.tile(list(growth.values()), (100, 1))
     parts = [(0, name, "cells") for name in growth]
-    return Played(10 * batches, parts, [1.0], np.full(len(growth), 1 / len(growth)), own, own, flat)
+    return Played(
+        10 * batches,
+        parts,
+        [1.0],
+        np.full(len(growth), 1 / len(growth)),
+        own,
+        own,
+        flat,
+    )
 
 
 def test_what_wins_nothing_goes_and_one_of_two_that_win_the_same_but_not_both():

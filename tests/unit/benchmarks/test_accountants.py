@@ -8,7 +8,12 @@ GOOD = {"low": 1.0, "high": 1.0005, "cpu_seconds": 0.1, "megabytes": 20.0}
 
 
 def met(own, peer):
-    return [bar.met for bar in view({"training/0": {"tools": {OURS: own, "dp-accounting": peer}}}).bars]
+    return [
+        bar.met
+        for bar in view(
+            {"training/0": {"tools": {OURS: own, "dp-accounting": peer}}}
+        ).bars
+    ]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,9 @@ def test_trainings_are_the_same_each_time_and_in_range():
 
 
 def test_a_tool_answers_or_fails_in_a_process_of_its_own():
-    found = alone(lambda noise, rate, steps, delta: (noise, rate + steps), (1.0, 0.5, 2, 1e-5))
+    found = alone(
+        lambda noise, rate, steps, delta: (noise, rate + steps), (1.0, 0.5, 2, 1e-5)
+    )
     assert (found["low"], found["high"]) == (1.0, 2.5)
 
     def fails(*parameters):

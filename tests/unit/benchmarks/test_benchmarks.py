@@ -40,7 +40,9 @@ def asked(names):
 
 def test_a_black_box_hides_the_law_and_keeps_the_clock():
     box = BlackBox(Response(1.0))
-    assert not any(hasattr(box, name) for name in ("log_prob", "distribution", "score", "laplace"))
+    assert not any(
+        hasattr(box, name) for name in ("log_prob", "distribution", "score", "laplace")
+    )
     assert box.name == "Response(1)"
     box(1, 1000, rng=np.random.default_rng(0))
     spent = box.cpu_seconds
@@ -58,15 +60,29 @@ def test_factor_is_relative_to_the_reference():
     result = {"reference": 20.0, "calls": {"white box, best pair": [20, 30, None]}}
     assert calls.factor(result, "white box, best pair") == 1.5
     assert calls.factor(result, calls.SEARCHED) is None
-    assert calls.factor(result | {"reference": "Infinity"}, "white box, best pair") is None
+    assert (
+        calls.factor(result | {"reference": "Infinity"}, "white box, best pair") is None
+    )
 
 
 @pytest.mark.parametrize(
     ("true_level", "level", "reference", "counts"),
-    [(1.5, 1.0, 100, True), (1.49, 1.0, 100, False), ("Infinity", 1.0, 99_999, True), (2.0, 1.0, 100_000, False)],
+    [
+        (1.5, 1.0, 100, True),
+        (1.49, 1.0, 100, False),
+        ("Infinity", 1.0, 99_999, True),
+        (2.0, 1.0, 100_000, False),
+    ],
 )
-def test_rows_count_where_the_violation_is_clear_and_no_deep_tail(true_level, level, reference, counts):
-    assert calls.counts_for_the_bar({"true_level": true_level, "level": level, "reference": reference}) is counts
+def test_rows_count_where_the_violation_is_clear_and_no_deep_tail(
+    true_level, level, reference, counts
+):
+    assert (
+        calls.counts_for_the_bar(
+            {"true_level": true_level, "level": level, "reference": reference}
+        )
+        is counts
+    )
 
 
 def test_growth_of_a_perfect_posterior_is_the_known_one():
@@ -78,13 +94,17 @@ def test_growth_of_a_perfect_posterior_is_the_known_one():
 def test_growth_is_the_divergence_of_the_posterior_from_the_cap():
     p, q = 0.9, PureDP(1.0).posterior_cap()
     expected = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
-    assert calls.posterior_growth(np.array([math.log(p / (1 - p))]), 1.0)[0] == pytest.approx(expected)
+    assert calls.posterior_growth(np.array([math.log(p / (1 - p))]), 1.0)[
+        0
+    ] == pytest.approx(expected)
 
 
 def test_gaussian_epsilon_inverts_the_curve():
     epsilon = calls.gaussian_epsilon(1.0, 1e-5)
     assert GaussianDP(1.0).delta_at(epsilon) == pytest.approx(1e-5, rel=1e-9)
-    assert epsilon == pytest.approx(4.377, abs=1e-3)  # the known value for σ = 1 (Balle & Wang 2018, Theorem 8)
+    assert epsilon == pytest.approx(
+        4.377, abs=1e-3
+    )  # the known value for σ = 1 (Balle & Wang 2018, Theorem 8)
 
 
 def test_every_false_claim_is_measured_and_false():
@@ -95,7 +115,13 @@ def test_every_false_claim_is_measured_and_false():
 
 def test_the_reference_of_a_violation_without_noise_is_the_floor():
     """Randomised response that returns its input gains ln(1/q) a call: ln 20 / .3133 = 9.6, so 10 calls or a batch more."""
-    case = calls.Case("no noise", Response(math.inf), PureDP(1.0), calls.as_adjacency((1, 0)), math.inf)
+    case = calls.Case(
+        "no noise",
+        Response(math.inf),
+        PureDP(1.0),
+        calls.as_adjacency((1, 0)),
+        math.inf,
+    )
     spent = calls.calls_of_game(
         case.mechanism,
         case.claim,
@@ -116,10 +142,14 @@ def test_measure_plays_every_way_that_applies():
 
 
 def test_measure_stops_at_a_reference_that_was_cut_off():
-    result = calls.measure("TruncatedGeometric, natural logarithm", 1, repeats=1, most_calls=100)
+    result = calls.measure(
+        "TruncatedGeometric, natural logarithm", 1, repeats=1, most_calls=100
+    )
     assert result["reference"] == math.inf
     assert set(result["calls"]) == {calls.REFERENCE}
-    (line,) = calls.view({"TruncatedGeometric, natural logarithm": result}).tables[0].rows
+    (line,) = (
+        calls.view({"TruncatedGeometric, natural logarithm": result}).tables[0].rows
+    )
     assert "> 100" in line
 
 
@@ -128,7 +158,9 @@ def test_tightness_is_relative_to_the_exact_oracle_and_below_the_truth():
     result = tightness.play("NoisyHist2", 1, calls=20_000)
     assert result["calls"] == 20_000
     assert result["ratio"] == pytest.approx(result["bound"] / 9.9081, rel=1e-4)
-    assert 0.1 < result["bound"] < 10  # false with probability at most .05, and far below at so few calls
+    assert (
+        0.1 < result["bound"] < 10
+    )  # false with probability at most .05, and far below at so few calls
     assert 0 < result["mechanism_seconds"] < result["cpu_seconds"]
 
 
@@ -151,7 +183,9 @@ def test_speed_reads_both_clocks():
     assert [clock["calls"] for clock in result["clocks"]] == [100, 1000]
     last = result["clocks"][-1]
     assert last["mechanism_seconds"] >= 0.02
-    assert speed.overhead(last) == pytest.approx(last["cpu_seconds"] / last["mechanism_seconds"] - 1)
+    assert speed.overhead(last) == pytest.approx(
+        last["cpu_seconds"] / last["mechanism_seconds"] - 1
+    )
 
 
 # peers
@@ -178,15 +212,21 @@ def test_a_peer_that_is_not_there_is_said_so(monkeypatch):
 
     monkeypatch.setattr(peers.importlib, "import_module", missing)
     result = peers.tightness(peers.TASKS[0].name, "privacy-estimates, beta", 1, 1)
-    assert result["failed"].startswith("not installed: ModuleNotFoundError: No module named 'privacy_estimates'")
-    (table,) = peers.view({f"{peers.TASKS[0].name}: privacy-estimates, beta": result}).tables
+    assert result["failed"].startswith(
+        "not installed: ModuleNotFoundError: No module named 'privacy_estimates'"
+    )
+    (table,) = peers.view(
+        {f"{peers.TASKS[0].name}: privacy-estimates, beta": result}
+    ).tables
     assert table.rows[0][1] == "failed"
     assert result["failed"] in table.note
 
 
 def test_our_bounds_on_a_task_are_below_the_truth_where_they_should_be():
     result = peers.tightness(peers.TASKS[0].name, "auditdp, game", 1, 1)
-    assert 0 < result["bounds"][0] < 1.2  # ε = 1; above it with probability at most .05, far above it much less
+    assert (
+        0 < result["bounds"][0] < 1.2
+    )  # ε = 1; above it with probability at most .05, far above it much less
 
 
 # false alarms
@@ -194,7 +234,11 @@ def test_our_bounds_on_a_task_are_below_the_truth_where_they_should_be():
 
 def test_alarm_chunks_cover_the_repeats_and_differ():
     units = alarms.units(Options(seed=1, repeats=1100))
-    sizes = [unit.args[-1] for key, unit in units.items() if key.startswith("game: Laplace, watcher/")]
+    sizes = [
+        unit.args[-1]
+        for key, unit in units.items()
+        if key.startswith("game: Laplace, watcher/")
+    ]
     assert sizes == [500, 500, 100]
 
 
@@ -202,7 +246,12 @@ def test_alarm_view_adds_chunks_up_and_says_what_is_above():
     results = {
         "game: a/0": {"kind": "game", "name": "a", "repeats": 5000, "alarms": 200},
         "game: a/1": {"kind": "game", "name": "a", "repeats": 5000, "alarms": 400},
-        "estimation: b/0": {"kind": "estimation", "name": "b", "repeats": 1000, "alarms": 51},
+        "estimation: b/0": {
+            "kind": "estimation",
+            "name": "b",
+            "repeats": 1000,
+            "alarms": 51,
+        },
     }
     view = alarms.view(results)
     assert [row[2:5] for table in view.tables for row in table.rows] == [
@@ -215,7 +264,9 @@ def test_alarm_view_adds_chunks_up_and_says_what_is_above():
 
 
 def test_an_overconfident_forecaster_is_wrong_and_sure():
-    bound = alarms.Overconfident(LaplaceMechanism(0.5)).bind(LaplaceMechanism(1.0), Pair(1, 0))
+    bound = alarms.Overconfident(LaplaceMechanism(0.5)).bind(
+        LaplaceMechanism(1.0), Pair(1, 0)
+    )
     assert bound.log_odds(np.array([5.0])) == pytest.approx([2.0])  # the truth is 1
 
 
@@ -250,8 +301,14 @@ def test_bars_are_open_until_everything_was_measured():
     every = {f"{row.name}/0": run for row in tightness.ROWS}
     assert tightness.view(every).bars[0].met is True
     assert tightness.view(every | {"SVT1/0": run | {"ratio": 0.9}}).bars[0].met is False
-    assert "not: SVT1" in tightness.view(every | {"SVT1/0": run | {"ratio": 0.9}}).bars[0].found
-    assert tightness.view(every | {"SVT1/0": run | {"cpu_seconds": 61.0}}).bars[0].met is False
+    assert (
+        "not: SVT1"
+        in tightness.view(every | {"SVT1/0": run | {"ratio": 0.9}}).bars[0].found
+    )
+    assert (
+        tightness.view(every | {"SVT1/0": run | {"cpu_seconds": 61.0}}).bars[0].met
+        is False
+    )
     assert tightness.view({"SVT1/0": run}).bars[0].met is None
 
 
@@ -265,7 +322,9 @@ def test_figures_draw_values_that_are_missing():
     names, series = ["a", "b"], {"auditdp": [0.9, 1.0], "other": [None, 0.0]}
     assert figures.ratios(names, series, 0.95).startswith("<img")
     assert figures.bounds(names, series, [1.0, 2.0]).startswith("<img")
-    assert figures.factors(names, {"w": [None, math.inf]}, [True, False], 20).startswith("<img")
+    assert figures.factors(
+        names, {"w": [None, math.inf]}, [True, False], 20
+    ).startswith("<img")
 
 
 # running and recording
@@ -317,7 +376,9 @@ def test_a_failing_unit_is_recorded_and_loses_no_other(toy, tmp_path):
     assert fragment["stamps"][0]["options"] == asdict(Options(7))
     joined = json.loads((tmp_path / "bench.json").read_text())
     assert joined["parts"]["toy"] == fragment
-    assert joined["bars"]["toy"] == [{"text": "works <b>", "met": True, "found": "1 of 2"}]
+    assert joined["bars"]["toy"] == [
+        {"text": "works <b>", "met": True, "found": "1 of 2"}
+    ]
     text = (tmp_path / "bench.html").read_text()
     assert "works &lt;b&gt;" in text
     assert "ValueError: no luck" in text
@@ -327,7 +388,10 @@ def test_a_failing_unit_is_recorded_and_loses_no_other(toy, tmp_path):
 @pytest.mark.parametrize("reduced", [["--quick"], ["--repeats", "3"]])
 def test_a_reduced_run_decides_no_bar(toy, tmp_path, reduced):
     asked(["all", "--out", str(tmp_path), *reduced])
-    assert json.loads((tmp_path / "bench.json").read_text())["bars"]["toy"][0]["met"] is None
+    assert (
+        json.loads((tmp_path / "bench.json").read_text())["bars"]["toy"][0]["met"]
+        is None
+    )
     assert "Reduced runs: toys." in (tmp_path / "bench.html").read_text()
 
 
@@ -365,5 +429,8 @@ def test_an_unknown_row_is_told_the_rows(toy, tmp_path):
 
 
 def test_a_page_without_any_result_says_so(tmp_path):
-    sections = [command.section(part, Fragments(tmp_path).read(part)) for part in command.PARTS.values()]
+    sections = [
+        command.section(part, Fragments(tmp_path).read(part))
+        for part in command.PARTS.values()
+    ]
     assert page(sections).count("Not run.") == len(command.PARTS)

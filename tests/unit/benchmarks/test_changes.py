@@ -17,7 +17,11 @@ def test_each_change_replaces_text_that_occurs_once():
 def test_there_are_as_many_as_is_said():
     names = Counter((change.package, change.name) for change in CHANGES)
     assert max(names.values()) == 1  # by which a measurement goes on
-    assert (len({change.package for change in CHANGES}), sum(change.worse for change in CHANGES), len(CHANGES)) == (
+    assert (
+        len({change.package for change in CHANGES}),
+        sum(change.worse for change in CHANGES),
+        len(CHANGES),
+    ) == (
         20,
         78,
         113,

@@ -12,5 +12,11 @@ def test_the_kth_number_is_the_smallest_budget_with_which_k_games_refute():
     def draw(size, game):
         return np.zeros(size), np.full(size, needed[game])
 
-    found = calls_of(lambda first, second: float(len(first) >= second[0]), draw, 0.5, 1_000.0, [1, 2, 0])
+    found = calls_of(
+        lambda first, second: float(len(first) >= second[0]),
+        draw,
+        0.5,
+        1_000.0,
+        [1, 2, 0],
+    )
     assert found == [budgets[2], budgets[5], None]

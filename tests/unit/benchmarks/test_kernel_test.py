@@ -17,7 +17,10 @@ PAIR = Pair(1, 0)
     [
         (PureDP(1.0), math.sqrt(2) * (math.e - 1) / (math.e + 1)),
         (ApproxDP(1.0, 0.1), math.sqrt(2) * (math.e - 1 + 0.2) / (math.e + 1)),
-        (GaussianDP(1.0), math.sqrt(2) * math.erf(0.5 / math.sqrt(2))),  # total variation 2 Φ(1/2) - 1, at ε = 0
+        (
+            GaussianDP(1.0),
+            math.sqrt(2) * math.erf(0.5 / math.sqrt(2)),
+        ),  # total variation 2 Φ(1/2) - 1, at ε = 0
     ],
     ids=str,
 )
@@ -27,10 +30,23 @@ def test_the_threshold_is_that_of_the_theorem(claim, tau):
 
 def test_a_clear_violation_is_refuted_and_a_true_claim_hardly_ever():
     rng = np.random.default_rng(0)
-    wrong = [refuted_at(LaplaceMechanism(1.0), PureDP(0.1), PAIR, calls=1_000, alpha=0.05, rng=rng) for _ in range(10)]
+    wrong = [
+        refuted_at(
+            LaplaceMechanism(1.0), PureDP(0.1), PAIR, calls=1_000, alpha=0.05, rng=rng
+        )
+        for _ in range(10)
+    ]
     assert all(count is not None and count > 40 for count in wrong)
     true = [
-        refuted_at(GaussianMechanism(1.0), GaussianDP(1.0), PAIR, calls=400, alpha=0.05, rng=rng) for _ in range(40)
+        refuted_at(
+            GaussianMechanism(1.0),
+            GaussianDP(1.0),
+            PAIR,
+            calls=400,
+            alpha=0.05,
+            rng=rng,
+        )
+        for _ in range(40)
     ]
     assert sum(count is not None for count in true) <= 8
 
@@ -38,5 +54,10 @@ def test_a_clear_violation_is_refuted_and_a_true_claim_hardly_ever():
 def test_outputs_that_tell_nothing_are_not_refuted():
     rng = np.random.default_rng(1)
     same = Pair(0, 0)
-    found = [refuted_at(LaplaceMechanism(1.0), PureDP(0.01), same, calls=400, alpha=0.05, rng=rng) for _ in range(40)]
+    found = [
+        refuted_at(
+            LaplaceMechanism(1.0), PureDP(0.01), same, calls=400, alpha=0.05, rng=rng
+        )
+        for _ in range(40)
+    ]
     assert sum(count is not None for count in found) <= 8

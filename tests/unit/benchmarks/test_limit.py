@@ -20,7 +20,10 @@ def test_a_response_gains_its_divergence_from_the_cap(monkeypatch):
 
 def test_numbers_that_do_not_change_tell_nothing(monkeypatch):
     monkeypatch.setattr(limit, "DRAWS", 1 << 12)
-    alone, of_twenty = (limit.growth(limit.look(name)) for name in ("Laplace", "histogram in 20 dimensions"))
+    alone, of_twenty = (
+        limit.growth(limit.look(name))
+        for name in ("Laplace", "histogram in 20 dimensions")
+    )
     assert alone == pytest.approx(of_twenty, rel=0.05)
 
 
@@ -37,12 +40,14 @@ def test_twins_meet_what_they_are_said_to():
     for name in CHEAP:
         look = limit.look(name)
         outputs = look.twin(look.pair.data, 2_000, rng=np.random.default_rng(0))
-        odds = look.twin.distribution(look.pair.data).log_prob(outputs) - look.twin.distribution(
-            look.pair.neighbour
-        ).log_prob(outputs)
+        odds = look.twin.distribution(look.pair.data).log_prob(
+            outputs
+        ) - look.twin.distribution(look.pair.neighbour).log_prob(outputs)
         assert np.abs(odds).max() == pytest.approx(look.met.epsilon)
     look = limit.look("Gaussian, σ ÷ 1.5")
-    assert gaussian_epsilon(1 / look.twin.sigma, look.met.delta) == pytest.approx(look.met.epsilon)
+    assert gaussian_epsilon(1 / look.twin.sigma, look.met.delta) == pytest.approx(
+        look.met.epsilon
+    )
 
 
 def test_what_is_counted():
@@ -52,11 +57,16 @@ def test_what_is_counted():
         "Laplace/twin 0": {**unit, "way": limit.TWIN, "calls": [None, 80, None, None]},
     }
     view = limit.view(results)
-    assert view.tables[0].rows == [["Laplace", "1-DP", "100", "–", "2.00, > 10", "–", "–", "–", "–", "1 of 4"]]
+    assert view.tables[0].rows == [
+        ["Laplace", "1-DP", "100", "–", "2.00, > 10", "–", "–", "–", "–", "1 of 4"]
+    ]
     assert [bar.met for bar in view.bars] == [None, False]
 
 
 def test_a_unit_plays_the_games_that_it_is_asked_for():
     found = limit.measure("randomised response", limit.BLACK, 1, range(2))
     assert len(found["calls"]) == 2
-    assert limit.measure("randomised response", limit.BLACK, 1, range(1, 2))["calls"] == found["calls"][1:]
+    assert (
+        limit.measure("randomised response", limit.BLACK, 1, range(1, 2))["calls"]
+        == found["calls"][1:]
+    )

@@ -21,7 +21,11 @@ from benchmarks.ordinary import BROKEN, CASES, CORRECT, ERROR
 from benchmarks.ordinary_case import Case, geometric_noise, one_row_more
 from benchmarks.parts import Options
 
-VECTORISED = {name for name, case in CASES.items() if "size" in inspect.signature(case.function).parameters}
+VECTORISED = {
+    name
+    for name, case in CASES.items()
+    if "size" in inspect.signature(case.function).parameters
+}
 REACH = 30
 """Stand-ins of noise go that many scales far: what is beyond has a probability below e^-30."""
 NEGLIGIBLE = 2e-6
@@ -33,7 +37,10 @@ NEGLIGIBLE = 2e-6
 def test_forty_are_broken_and_twenty_are_not():
     assert (len(BROKEN), len(CORRECT), len(CASES)) == (40, 20, 60)
     assert all(case.is_broken and case.fault for case in BROKEN)
-    assert all(case.level == pytest.approx(case.claim.level, rel=1e-9) and not case.fault for case in CORRECT)
+    assert all(
+        case.level == pytest.approx(case.claim.level, rel=1e-9) and not case.fault
+        for case in CORRECT
+    )
 
 
 def test_every_kind_of_fault_is_there():
@@ -47,12 +54,18 @@ def test_every_kind_of_fault_is_there():
 
 
 def test_every_case_argues_in_a_sentence():
-    assert all(case.why.endswith(".") and not case.why[0].islower() and len(case.why) >= 30 for case in CASES.values())
+    assert all(
+        case.why.endswith(".") and not case.why[0].islower() and len(case.why) >= 30
+        for case in CASES.values()
+    )
     assert len({case.why for case in CASES.values()}) == 60
 
 
 def test_only_code_that_remembers_may_be_refused():
-    assert {case.name for case in CASES.values() if case.refusal} == {"Dashboard", "Heartbeat"}
+    assert {case.name for case in CASES.values() if case.refusal} == {
+        "Dashboard",
+        "Heartbeat",
+    }
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
@@ -63,7 +76,10 @@ def test_its_pairs_are_of_its_adjacency(case):
 
 
 def test_names_are_those_of_the_functions():
-    assert all(name_of(case.mechanism).replace("_", " ") == name for name, case in CASES.items())
+    assert all(
+        name_of(case.mechanism).replace("_", " ") == name
+        for name, case in CASES.items()
+    )
 
 
 def test_a_mechanism_was_never_called_before():
@@ -102,7 +118,9 @@ def fits(value, hint):
     if origin in (None, np.ndarray):
         return isinstance(value, origin or hint)
     if origin is dict:
-        return isinstance(value, dict) and all(fits(k, parts[0]) and fits(v, parts[1]) for k, v in value.items())
+        return isinstance(value, dict) and all(
+            fits(k, parts[0]) and fits(v, parts[1]) for k, v in value.items()
+        )
     if origin is tuple:
         return isinstance(value, tuple) and all(map(fits, value, parts))
     return isinstance(value, origin) and all(fits(item, parts[0]) for item in value)
@@ -110,7 +128,11 @@ def fits(value, hint):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
 def test_it_returns_the_type_that_it_says(case):
-    function = case.function if inspect.isfunction(case.function) else type(case.function).__call__
+    function = (
+        case.function
+        if inspect.isfunction(case.function)
+        else type(case.function).__call__
+    )
     hint = typing.get_type_hints(function)["return"]
     pair = as_adjacency(case.pairs).pairs()[0]
     for data in (pair.data, pair.neighbour):
@@ -119,25 +141,47 @@ def test_it_returns_the_type_that_it_says(case):
             assert len(case.mechanism(data, 7, rng=np.random.default_rng(1))) == 7
         else:
             found = outcomes(case.mechanism, data, 30)
-            assert all(isinstance(output, Exception) or fits(output, hint) for output in found)
+            assert all(
+                isinstance(output, Exception) or fits(output, hint) for output in found
+            )
 
 
 def test_more_than_numbers_is_returned():
     returned = {
         type(output)
         for case in CASES.values()
-        for output in outcomes(case.mechanism, as_adjacency(case.pairs).pairs()[0].data, 3)
+        for output in outcomes(
+            case.mechanism, as_adjacency(case.pairs).pairs()[0].data, 3
+        )
     }
     names = {kind.__name__ for kind in returned}
-    assert {"dict", "list", "str", "Summary", "Survey", "Decimal", "set", "tuple", "int", "float", "ndarray"} <= names
+    assert {
+        "dict",
+        "list",
+        "str",
+        "Summary",
+        "Survey",
+        "Decimal",
+        "set",
+        "tuple",
+        "int",
+        "float",
+        "ndarray",
+    } <= names
     assert {"NoneType", "KeyError", "complex128", "uint8"} <= names | {
-        type(output).__name__ for name in ("coded sample", "perhaps asked") for output in _both(name, 60)
+        type(output).__name__
+        for name in ("coded sample", "perhaps asked")
+        for output in _both(name, 60)
     }
 
 
 def _both(name, calls):
     pair = as_adjacency(CASES[name].pairs).pairs()[0]
-    return [output for data in (pair.data, pair.neighbour) for output in outcomes(CASES[name].mechanism, data, calls)]
+    return [
+        output
+        for data in (pair.data, pair.neighbour)
+        for output in outcomes(CASES[name].mechanism, data, calls)
+    ]
 
 
 # what is infinite
@@ -151,7 +195,11 @@ ONLY_FROM_ONE = {
     "both counts": (lambda o: round(o["women"] - o["men"], 9) == 1, None, 20),
     "remembered noise": (lambda o: o[0] == o[1], None, 20),
     "Heartbeat": (lambda o: o == 41, None, 1000),
-    "repeatable total": (lambda o: o == 8 + np.random.default_rng([3, 4, 1]).laplace(), None, 20),
+    "repeatable total": (
+        lambda o: o == 8 + np.random.default_rng([3, 4, 1]).laplace(),
+        None,
+        20,
+    ),
     "precise reading": (lambda o: float(np.float32(o - 0.1)) == o - 0.1, None, 200),
     "sampled check": (lambda o: o == 41, None, 5_000),
     "sensor values": (lambda o: o == [3.0, 1.0, 2.0], None, 20_000),
@@ -183,7 +231,9 @@ ARGUED = {"Dashboard", "scaled total", "frequent queries"}
 
 
 def test_whatever_is_infinite_is_shown_to_be():
-    assert {case.name for case in BROKEN if math.isinf(case.level)} == set(ONLY_FROM_ONE) | ARGUED
+    assert {case.name for case in BROKEN if math.isinf(case.level)} == set(
+        ONLY_FROM_ONE
+    ) | ARGUED
 
 
 @pytest.mark.parametrize("name", ONLY_FROM_ONE)
@@ -192,7 +242,9 @@ def test_an_output_comes_from_one_input_only(name):
     given = as_adjacency(CASES[name].pairs).pairs()[0]
     data, neighbour = pair or (given.data, given.neighbour)
     assert any(event(output) for output in outcomes(CASES[name].mechanism, data, calls))
-    assert not any(event(output) for output in outcomes(CASES[name].mechanism, neighbour, calls))
+    assert not any(
+        event(output) for output in outcomes(CASES[name].mechanism, neighbour, calls)
+    )
 
 
 def test_a_dashboard_tells_whether_a_count_changed():
@@ -229,7 +281,10 @@ def without_noise(function, data):
 def test_the_scale_of_a_total_depends_on_the_data():
     """Laplace noise of scales 9 and 2: the density ratio at x grows like exp(|x| (1/2 − 1/9))."""
     pair = as_adjacency(CASES["scaled total"].pairs).pairs()[0]
-    assert [without_noise(ordinary_noise.scaled_total, x) for x in (pair.data, pair.neighbour)] == [(13, 9), (6, 2)]
+    assert [
+        without_noise(ordinary_noise.scaled_total, x)
+        for x in (pair.data, pair.neighbour)
+    ] == [(13, 9), (6, 2)]
 
 
 def test_what_one_person_asked_is_published_more_often_than_delta():
@@ -237,8 +292,12 @@ def test_what_one_person_asked_is_published_more_often_than_delta():
     probability = laplace.sf(math.log(50) - 1)
     assert probability == pytest.approx(0.01 * math.e)
     assert probability > case.claim.delta
-    found = sum("b" in output for output in outcomes(case.mechanism, ["a"] * 5 + ["b"], 20_000))
-    assert found == pytest.approx(20_000 * probability, abs=5 * math.sqrt(20_000 * probability))
+    found = sum(
+        "b" in output for output in outcomes(case.mechanism, ["a"] * 5 + ["b"], 20_000)
+    )
+    assert found == pytest.approx(
+        20_000 * probability, abs=5 * math.sqrt(20_000 * probability)
+    )
     assert not any("b" in output for output in outcomes(case.mechanism, ["a"] * 5, 100))
 
 
@@ -274,7 +333,10 @@ class Chance:
     def two_sided(self, epsilon):
         """Integers with probability proportional to exp(−ε|z|)."""
         a, most = math.exp(-epsilon), math.ceil(self.reach / epsilon)
-        return self.pick([(1 - a) / (1 + a) * a ** abs(z) for z in range(-most, most + 1)]) - most
+        return (
+            self.pick([(1 - a) / (1 + a) * a ** abs(z) for z in range(-most, most + 1)])
+            - most
+        )
 
     def laplace(self, scale):
         """Multiples of the scale: ratios of probabilities are those of densities, where data differ by whole scales."""
@@ -305,7 +367,9 @@ class Uniform:
 def law(monkeypatch):
     """The law of what a function returns, from all that may happen."""
     for module in (ordinary_correct, ordinary_noise, ordinary_outputs):
-        monkeypatch.setattr(module, "geometric_noise", lambda epsilon, chance: chance.two_sided(epsilon))
+        monkeypatch.setattr(
+            module, "geometric_noise", lambda epsilon, chance: chance.two_sided(epsilon)
+        )
 
     def compute(function, data, reach=REACH):
         found, path = Counter(), []
@@ -321,14 +385,22 @@ def law(monkeypatch):
 
 def epsilon(p, q):
     """The smallest ε of two laws, where what is beyond the reach is left out."""
-    if any(max(p[output], q[output]) > NEGLIGIBLE and not (p[output] and q[output]) for output in {*p, *q}):
+    if any(
+        max(p[output], q[output]) > NEGLIGIBLE and not (p[output] and q[output])
+        for output in {*p, *q}
+    ):
         return math.inf
-    return max(abs(math.log(p[output] / q[output])) for output in p if p[output] and q[output])
+    return max(
+        abs(math.log(p[output] / q[output])) for output in p if p[output] and q[output]
+    )
 
 
 def delta(p, q, at):
     """The largest δ of two laws at an ε, in either order."""
-    return max(sum(max(b[o] - math.exp(at) * a[o], 0) for o in {*a, *b}) for a, b in ((p, q), (q, p)))
+    return max(
+        sum(max(b[o] - math.exp(at) * a[o], 0) for o in {*a, *b})
+        for a, b in ((p, q), (q, p))
+    )
 
 
 def test_the_law_of_geometric_noise():
@@ -338,10 +410,17 @@ def test_the_law_of_geometric_noise():
         found[geometric_noise(1.0, chance)] += chance.probability
         path = chance.after()
     a = math.exp(-1)
-    assert all(found[z] == pytest.approx((1 - a) / (1 + a) * a ** abs(z), rel=1e-9) for z in range(-8, 9))
+    assert all(
+        found[z] == pytest.approx((1 - a) / (1 + a) * a ** abs(z), rel=1e-9)
+        for z in range(-8, 9)
+    )
 
 
-ENUMERATED = [case.name for case in CORRECT if isinstance(case.claim, PureDP) and case.name not in VECTORISED]
+ENUMERATED = [
+    case.name
+    for case in CORRECT
+    if isinstance(case.claim, PureDP) and case.name not in VECTORISED
+]
 
 
 def test_most_correct_ones_are_enumerated():
@@ -354,9 +433,15 @@ def test_a_correct_one_has_exactly_the_level_of_its_claim(law, name):
     case = CASES[name]
     adjacency = as_adjacency(case.pairs)
     pairs = adjacency.exhaustive() or adjacency.pairs()
-    reach = 14 if name == "replaced counts" else REACH  # which draws twice from wide noise
+    reach = (
+        14 if name == "replaced counts" else REACH
+    )  # which draws twice from wide noise
     levels = [
-        epsilon(law(case.function, pair.data, reach), law(case.function, pair.neighbour, reach)) for pair in pairs
+        epsilon(
+            law(case.function, pair.data, reach),
+            law(case.function, pair.neighbour, reach),
+        )
+        for pair in pairs
     ]
     assert max(levels) == pytest.approx(case.claim.level, rel=1e-9)
 
@@ -365,7 +450,11 @@ def test_a_correct_one_has_exactly_the_level_of_its_claim(law, name):
 def test_a_correct_one_has_exactly_the_delta_of_its_claim(law, name):
     case = CASES[name]
     found = [
-        delta(law(case.function, pair.data), law(case.function, pair.neighbour), case.claim.epsilon)
+        delta(
+            law(case.function, pair.data),
+            law(case.function, pair.neighbour),
+            case.claim.epsilon,
+        )
         for pair in as_adjacency(case.pairs).pairs()
     ]
     assert max(found) == pytest.approx(case.claim.delta, rel=1e-3)
@@ -384,7 +473,9 @@ def test_wrapping_after_the_noise_is_private(law):
     wrapped = partial(ordinary_correct.wrapped_count, size=1)
     p, q = (law(wrapped, lone(count)) for count in (255, 256))
     likely = [output for output in p if p[output] > 1e-4]
-    assert max(abs(math.log(p[o] / q[o])) for o in likely) == pytest.approx(1.0, rel=1e-9)
+    assert max(abs(math.log(p[o] / q[o])) for o in likely) == pytest.approx(
+        1.0, rel=1e-9
+    )
 
 
 def test_complex_counts_have_noise_on_both_parts():
@@ -418,14 +509,16 @@ def test_a_broken_one_has_the_level_that_is_stated(law, name, data, neighbour, r
     if data is None:
         data, neighbour = pair.data, pair.neighbour
     function = CASES[name].function
-    assert epsilon(law(function, data, reach), law(function, neighbour, reach)) == pytest.approx(
-        CASES[name].level, rel=1e-3
-    )
+    assert epsilon(
+        law(function, data, reach), law(function, neighbour, reach)
+    ) == pytest.approx(CASES[name].level, rel=1e-3)
 
 
 def test_no_count_is_rounded_farther_than_ten():
     pairs = as_adjacency(CASES["rounded count"].pairs).exhaustive()
-    moved = [abs(round(pair.data[0], -1) - round(pair.neighbour[0], -1)) for pair in pairs]
+    moved = [
+        abs(round(pair.data[0], -1) - round(pair.neighbour[0], -1)) for pair in pairs
+    ]
     assert max(moved) == 10
     assert sum(change == 10 for change in moved) == 10
 
@@ -434,7 +527,9 @@ def test_no_count_is_rounded_farther_than_ten():
 def test_answers_change_by_more_than_their_noise_is_for(name, order):
     found = []
     for pair in as_adjacency(CASES[name].pairs).pairs():
-        (a, scale), (b, _) = (without_noise(CASES[name].function, x) for x in (pair.data, pair.neighbour))
+        (a, scale), (b, _) = (
+            without_noise(CASES[name].function, x) for x in (pair.data, pair.neighbour)
+        )
         assert scale == 1
         found.append(np.linalg.norm(a - b, order))
     assert max(found) == CASES[name].level
@@ -455,17 +550,29 @@ def test_one_row_more():
 def test_some_through_the_assertion_of_a_test():
     for name in ("both counts", "favourite colours", "visits"):
         with pytest.raises(PrivacyViolation, match="is not 1-DP"):
-            assert_private(CASES[name].mechanism, CASES[name].claim, CASES[name].pairs, calls=4_000)
+            assert_private(
+                CASES[name].mechanism, CASES[name].claim, CASES[name].pairs, calls=4_000
+            )
     for name in ("randomised answer", "city counts"):
-        result = assert_private(CASES[name].mechanism, CASES[name].claim, CASES[name].pairs, calls=2_000)
+        result = assert_private(
+            CASES[name].mechanism, CASES[name].claim, CASES[name].pairs, calls=2_000
+        )
         assert result.verdict == "NOT_REFUTED"
 
 
 @pytest.mark.full
 def test_some_through_check():
-    assert check(CASES["total"].mechanism, PureDP(1.0), CASES["total"].pairs, calls=4_000).verdict == "VIOLATED"
+    assert (
+        check(
+            CASES["total"].mechanism, PureDP(1.0), CASES["total"].pairs, calls=4_000
+        ).verdict
+        == "VIOLATED"
+    )
     case = CASES["report text"]
-    assert check(case.mechanism, case.claim, case.pairs, calls=2_000).verdict == "NOT_REFUTED"
+    assert (
+        check(case.mechanism, case.claim, case.pairs, calls=2_000).verdict
+        == "NOT_REFUTED"
+    )
 
 
 def test_judging_says_what_was_found():
@@ -480,7 +587,15 @@ def test_an_error_finds_nothing_unless_it_names_why_calls_are_no_runs():
     def broken(data, rng):
         raise OSError("no disk")
 
-    case = Case("broken", broken, PureDP(1.0), [(0, 1)], math.inf, "It always raises.", "exception")
+    case = Case(
+        "broken",
+        broken,
+        PureDP(1.0),
+        [(0, 1)],
+        math.inf,
+        "It always raises.",
+        "exception",
+    )
     run = ordinary.judge(case, 1, calls=100)
     assert run["verdict"] == ERROR
     assert "no disk" in run["statement"]
@@ -492,7 +607,13 @@ def test_an_error_finds_nothing_unless_it_names_why_calls_are_no_runs():
 
 
 def run(verdict, statement="", refuted_at=None):
-    return {"verdict": verdict, "statement": statement, "calls": 9, "refuted_at": refuted_at, "cpu_seconds": 1.0}
+    return {
+        "verdict": verdict,
+        "statement": statement,
+        "calls": 9,
+        "refuted_at": refuted_at,
+        "cpu_seconds": 1.0,
+    }
 
 
 def made(missed=(), accused=()):
@@ -517,19 +638,35 @@ def test_bars_are_met_by_thirty_eight_found_and_none_accused():
     assert [bar.met for bar in ordinary.view(made()).bars] == [True, True, True]
     assert [bar.met for bar in ordinary.view(made(few)).bars] == [True, True, True]
     assert [bar.met for bar in ordinary.view(made(many)).bars] == [False, True, True]
-    assert [bar.met for bar in ordinary.view(made(accused=["winner/7"])).bars] == [True, False, True]
+    assert [bar.met for bar in ordinary.view(made(accused=["winner/7"])).bars] == [
+        True,
+        False,
+        True,
+    ]
     asserted = ["as an assertion: winner", "as an assertion: survey"]
-    assert [bar.met for bar in ordinary.view(made(accused=asserted)).bars] == [True, True, False]
-    part = {key: result for key, result in made().items() if key.partition("/")[2] != "19"}
+    assert [bar.met for bar in ordinary.view(made(accused=asserted)).bars] == [
+        True,
+        True,
+        False,
+    ]
+    part = {
+        key: result for key, result in made().items() if key.partition("/")[2] != "19"
+    }
     assert [bar.met for bar in ordinary.view(part).bars] == [True, None, True]
-    audits = {key: result for key, result in made().items() if not key.startswith("as an assertion")}
+    audits = {
+        key: result
+        for key, result in made().items()
+        if not key.startswith("as an assertion")
+    }
     assert [bar.met for bar in ordinary.view(audits).bars] == [True, True, None]
 
 
 def test_what_was_missed_is_said_with_its_reason():
     view = ordinary.view(made(["sentence"]))
     (table,) = [table for table in view.tables if "missed" in table.title]
-    assert table.rows == [["sentence", CASES["sentence"].why, "NOT_REFUTED: saw nothing"]]
+    assert table.rows == [
+        ["sentence", CASES["sentence"].why, "NOT_REFUTED: saw nothing"]
+    ]
     assert "missed: sentence" in view.bars[0].found
     assert not any("missed" in table.title for table in ordinary.view(made()).tables)
 

@@ -27,20 +27,43 @@ from benchmarks.sound.leaky import LEAKY
 TENTH, FIRST = 10, 3
 FEWEST = 5
 """Cases of each kind, at least."""
-SINGLE = [*CORRECT, *LEAKY, *RIGHT, *WRONG, *(change.old for change in CHANGES), *(change.new for change in CHANGES)]
-LEAST = {"correct": 120, "leaky": 120, "harmless": 40, "worse": 40, "calibrated": 20, "miscalibrated": 10}
+SINGLE = [
+    *CORRECT,
+    *LEAKY,
+    *RIGHT,
+    *WRONG,
+    *(change.old for change in CHANGES),
+    *(change.new for change in CHANGES),
+]
+LEAST = {
+    "correct": 120,
+    "leaky": 120,
+    "harmless": 40,
+    "worse": 40,
+    "calibrated": 20,
+    "miscalibrated": 10,
+}
 
 
 @pytest.fixture(scope="module")
 def found():
     """Results of every tenth case of each kind."""
     keys = list(part.units(Options(1, quick=True)).items())
-    by_kind = {kind: [item for item in keys if item[0].startswith(f"{kind}: ")] for kind in part.KINDS}
+    by_kind = {
+        kind: [item for item in keys if item[0].startswith(f"{kind}: ")]
+        for kind in part.KINDS
+    }
     steps = {kind: min(TENTH, len(items) // FEWEST) for kind, items in by_kind.items()}
-    return {key: unit() for kind, items in by_kind.items() for key, unit in items[FIRST :: steps[kind]]}
+    return {
+        key: unit()
+        for kind, items in by_kind.items()
+        for key, unit in items[FIRST :: steps[kind]]
+    }
 
 
-@pytest.mark.parametrize("false", part.FALSE_STATEMENTS, ids=[false.what for false in part.FALSE_STATEMENTS])
+@pytest.mark.parametrize(
+    "false", part.FALSE_STATEMENTS, ids=[false.what for false in part.FALSE_STATEMENTS]
+)
 def test_nothing_false_is_stated_but_for_documented_limits(found, false):
     bar = false.bar(found)
     text = "\n".join(map(": ".join, false.made(found).items()))
@@ -48,8 +71,14 @@ def test_nothing_false_is_stated_but_for_documented_limits(found, false):
 
 
 def test_what_is_wrong_is_found(found):
-    wrong = {key: run for key, run in found.items() if key.startswith(("worse: ", "miscalibrated: "))}
-    missed = [key for key, run in wrong.items() if not run["accuses"] and not run["changed"]]
+    wrong = {
+        key: run
+        for key, run in found.items()
+        if key.startswith(("worse: ", "miscalibrated: "))
+    }
+    missed = [
+        key for key, run in wrong.items() if not run["accuses"] and not run["changed"]
+    ]
     assert len(missed) <= len(wrong) / 2, missed
 
 
@@ -65,7 +94,9 @@ def test_every_kind_is_large_enough_and_names_are_unique():
 def test_a_case_gives_an_output_on_both_inputs(known):
     outputs = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # an overflow is the fault of some
+        warnings.simplefilter(
+            "ignore", RuntimeWarning
+        )  # an overflow is the fault of some
         for data in known.pairs[0]:
             try:
                 known.function(data, np.random.default_rng(0))
@@ -76,7 +107,9 @@ def test_a_case_gives_an_output_on_both_inputs(known):
 
 
 def test_claims_of_correct_mechanisms_are_no_smaller_than_the_truth():
-    assert all(known.truth <= known.claim.level * (1 + 1e-6) for known in (*CORRECT, *RIGHT))
+    assert all(
+        known.truth <= known.claim.level * (1 + 1e-6) for known in (*CORRECT, *RIGHT)
+    )
     exact = [known for known in CORRECT if known.truth >= 0.99 * known.claim.level]
     assert len(exact) >= 0.97 * len(CORRECT)
     assert all(known.truth > known.claim.level * (1 + 1e-6) for known in LEAKY)
@@ -96,8 +129,16 @@ def test_known_levels():
 
 
 def test_a_false_statement_is_counted_with_its_name():
-    quiet = {"bounds": [], "certain": [], "accuses": False, "changed": False, "statement": ""}
-    results = {f"{kind}: {name}": quiet for kind, cases in part.KINDS.items() for name in cases}
+    quiet = {
+        "bounds": [],
+        "certain": [],
+        "accuses": False,
+        "changed": False,
+        "statement": "",
+    }
+    results = {
+        f"{kind}: {name}": quiet for kind, cases in part.KINDS.items() for name in cases
+    }
     assert [bar.met for bar in part.view(results).bars] == [True] * 7 + [None] * 2
     assert not any(false.made(results) for false in part.FALSE_STATEMENTS)
     results["correct: laplace"] = quiet | {
@@ -106,10 +147,25 @@ def test_a_false_statement_is_counted_with_its_name():
         "accuses": True,
         "statement": "VIOLATED",
     }
-    results["harmless: total: in a loop"] = quiet | {"accuses": True, "changed": True, "statement": "loses more"}
-    results["calibrated: one release"] = quiet | {"accuses": True, "statement": "MISCALIBRATED"}
+    results["harmless: total: in a loop"] = quiet | {
+        "accuses": True,
+        "changed": True,
+        "statement": "loses more",
+    }
+    results["calibrated: one release"] = quiet | {
+        "accuses": True,
+        "statement": "MISCALIBRATED",
+    }
     results["leaky: half the scale"] = quiet | {"bounds": [1.0]}
     made = [false.made(results) for false in part.FALSE_STATEMENTS]
     assert [len(names) for names in made] == [1] * 7
     assert made[0] == {"half the scale": "at most 1; the truth is 2"}
-    assert [bar.met for bar in part.view(results).bars[:7]] == [True, True, True, False, False, False, False]
+    assert [bar.met for bar in part.view(results).bars[:7]] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]

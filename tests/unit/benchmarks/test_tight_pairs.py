@@ -13,7 +13,11 @@ CHANNELS = [null for name, null in NULLS.items() if name.startswith("tight chann
 
 def excess(p, q, statements):
     """The largest of what any statement is exceeded by, in either order."""
-    return max(np.maximum(b - np.exp(e) * a, 0).sum() - d for e, d in statements for a, b in ((p, q), (q, p)))
+    return max(
+        np.maximum(b - np.exp(e) * a, 0).sum() - d
+        for e, d in statements
+        for a, b in ((p, q), (q, p))
+    )
 
 
 @pytest.mark.parametrize("null", CHANNELS, ids=lambda null: str(null.claim))
@@ -44,5 +48,10 @@ def test_outputs_follow_the_laws():
             seen = law > 0
             counts = np.bincount(outputs, minlength=len(law))
             assert (counts[~seen] == 0).all()
-            assert seen.sum() == 1 or chisquare(counts[seen], 20_000 * law[seen]).pvalue > 1e-6
-            assert np.exp(mechanism.log_prob(np.arange(len(law)), data)) == pytest.approx(law)
+            assert (
+                seen.sum() == 1
+                or chisquare(counts[seen], 20_000 * law[seen]).pvalue > 1e-6
+            )
+            assert np.exp(
+                mechanism.log_prob(np.arange(len(law)), data)
+            ) == pytest.approx(law)

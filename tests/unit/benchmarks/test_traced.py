@@ -18,9 +18,17 @@ def test_there_are_sixty_and_six_each_with_a_name_of_its_own():
 
 @pytest.mark.parametrize("case", ALL, ids=[case.name for case in ALL])
 def test_a_case_runs_on_its_first_pair(case):
-    pairs = case.pairs if isinstance(case.pairs, list) else [(p.data, p.neighbour) for p in case.pairs.pairs()]
+    pairs = (
+        case.pairs
+        if isinstance(case.pairs, list)
+        else [(p.data, p.neighbour) for p in case.pairs.pairs()]
+    )
     for data in pairs[0]:
-        given = (np.random.default_rng(0),) if "rng" in inspect.signature(case.function).parameters else ()
+        given = (
+            (np.random.default_rng(0),)
+            if "rng" in inspect.signature(case.function).parameters
+            else ()
+        )
         case.function(data, *given)
 
 
@@ -33,7 +41,12 @@ def test_a_broken_one_has_a_reason_and_a_line_where_noise_is_to_blame():
 
 def test_a_run_is_counted_with_its_reason_and_line():
     run = traced.judge(CASES["daily active"], 1)
-    assert (run["true"], run["line"], run["proposed"], run["extent"]) == (True, True, ["loss"], "full")
+    assert (run["true"], run["line"], run["proposed"], run["extent"]) == (
+        True,
+        True,
+        ["loss"],
+        "full",
+    )
     assert 2 <= run["runs"] <= traced.RUNS
     assert not traced.judge(CASES["daily active"], 1, most=1)["true"]
     assert traced.judge(CASES["cities"], 1)["line"] is None
@@ -42,10 +55,20 @@ def test_a_run_is_counted_with_its_reason_and_line():
 
 
 def test_the_page_counts_what_was_proposed():
-    found = {"extent": "full", "runs": 2, "said": "", "opaque": [], "cpu_seconds": 0.1, "line": None}
+    found = {
+        "extent": "full",
+        "runs": 2,
+        "said": "",
+        "opaque": [],
+        "cpu_seconds": 0.1,
+        "line": None,
+    }
     results = {
         name: found
-        | {"true": not name.startswith("correct: "), "proposed": [] if name.startswith("correct: ") else ["loss"]}
+        | {
+            "true": not name.startswith("correct: "),
+            "proposed": [] if name.startswith("correct: ") else ["loss"],
+        }
         for name in CASES
     }
     bars = traced.view(results).bars

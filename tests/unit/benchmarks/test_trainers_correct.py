@@ -26,19 +26,33 @@ TOLD = {  # whose claims are false where more differs than in the given pair
 
 def test_there_are_ten_of_each_kind_and_all_have_neighbours_derived():
     assert Counter(case.kind for case in CASES.values()) == dict.fromkeys(KINDS, 10)
-    assert all(isinstance(neighbours(case.pair, search=True), GivenPairs) for case in CASES.values())
+    assert all(
+        isinstance(neighbours(case.pair, search=True), GivenPairs)
+        for case in CASES.values()
+    )
     assert len(trainers_correct.units(Options(seed=1))) == len(CASES)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in TOLD else pytest.mark.full) for name in CASES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in TOLD else pytest.mark.full)
+        for name in CASES
+    ],
+)
 def test_none_is_accused(name):
     """Each game accuses a trainer whose claim is true with probability 0.05 at most; seeds are fixed."""
     assert trainers_correct.accused(name, range(1, 2), calls=150)["accused"] == 0
 
 
 def test_bars_count_games_by_kind():
-    groups = {f"{ROW}{name}": [{"verdicts": ["NOT_REFUTED"] * 10, "accused": 0}] for name in CASES}
+    groups = {
+        f"{ROW}{name}": [{"verdicts": ["NOT_REFUTED"] * 10, "accused": 0}]
+        for name in CASES
+    }
     assert all(bar.met for bar in trainers_correct.bars(groups))
     groups[f"{ROW}edge added, sums"][0]["accused"] = 1
-    assert [bar.met for bar in trainers_correct.bars(groups)] == [kind != "edge added" for kind in KINDS]
+    assert [bar.met for bar in trainers_correct.bars(groups)] == [
+        kind != "edge added" for kind in KINDS
+    ]
     assert {bar.met for bar in trainers_correct.bars({})} == {None}

@@ -8,7 +8,14 @@ import pytest
 from flint import arb
 from typer.testing import CliRunner
 
-from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from auditdp import (
+    AccountedDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from auditdp.evidence import exact
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.balls import ball
@@ -17,7 +24,16 @@ from benchmarks.parts import Options
 from benchmarks.verdicts import part
 from benchmarks.verdicts.case import ALPHA, NEVER, Case
 from benchmarks.verdicts.quadrature import Mixture, Permuted
-from benchmarks.verdicts.truth import BITS, Between, Finite, GaussianPair, LaplacePair, Worst, holds, level
+from benchmarks.verdicts.truth import (
+    BITS,
+    Between,
+    Finite,
+    GaussianPair,
+    LaplacePair,
+    Worst,
+    holds,
+    level,
+)
 
 THIRD = Fraction(1, 3)
 with precision(BITS):
@@ -53,9 +69,17 @@ def test_claims_next_to_the_truth_are_told_apart():
     epsilon = math.log(2)  # below ln 2, as a double
     assert holds(RESPONSE, PureDP(epsilon)) is False
     assert holds(RESPONSE, PureDP(math.nextafter(epsilon, 1))) is True
-    assert holds(RESPONSE, ApproxDP(0.5, float((2 - math.exp(0.5)) / 3) * (1 - 1e-13))) is False
-    assert holds(RESPONSE, ApproxDP(0.5, float((2 - math.exp(0.5)) / 3) * (1 + 1e-13))) is True
-    assert holds(RESPONSE, AccountedDP([(0.0, 0.34), (0.6, 0.05)], quoted=0.05)) is False  # 1/3 and .0593
+    assert (
+        holds(RESPONSE, ApproxDP(0.5, float((2 - math.exp(0.5)) / 3) * (1 - 1e-13)))
+        is False
+    )
+    assert (
+        holds(RESPONSE, ApproxDP(0.5, float((2 - math.exp(0.5)) / 3) * (1 + 1e-13)))
+        is True
+    )
+    assert (
+        holds(RESPONSE, AccountedDP([(0.0, 0.34), (0.6, 0.05)], quoted=0.05)) is False
+    )  # 1/3 and .0593
     assert holds(RESPONSE, AccountedDP([(0.0, 0.34), (0.6, 0.06)], quoted=0.06)) is True
     rho = number(RESPONSE.rho()[:1] * 2)
     assert holds(RESPONSE, ZeroConcentratedDP(rho * 0.999)) is False
@@ -65,7 +89,12 @@ def test_claims_next_to_the_truth_are_told_apart():
 
 def test_a_loss_is_infinite_where_one_input_alone_gives_an_output():
     revealing = Finite([TWO, ONE, NONE], [TWO, NONE, ONE])
-    for claim in (PureDP(50.0), GaussianDP(50.0), RenyiDP(2.0, 50.0), ZeroConcentratedDP(50.0)):
+    for claim in (
+        PureDP(50.0),
+        GaussianDP(50.0),
+        RenyiDP(2.0, 50.0),
+        ZeroConcentratedDP(50.0),
+    ):
         assert holds(revealing, claim) is False
     assert holds(revealing, ApproxDP(0.1, 0.34)) is True
 
@@ -104,20 +133,39 @@ def test_quadratures_agree_with_closed_forms():
         one = Mixture(1.0, (0.0, 1.0), (0.8, 0.2), 1)
         for epsilon in (0.0, 0.5, 2.0):
             gaussian = GaussianPair(arb(2).sqrt() / arb(1.5)).delta(arb(epsilon))[0]
-            assert number(two.delta(arb(epsilon))) == pytest.approx(float(gaussian), rel=1e-5)
-            amplified = 0.2 * float(GaussianPair(arb(1)).curve((1 + arb(epsilon).expm1() / arb(0.2)).log()))
-            assert float(one.delta(arb(epsilon))[0]) == pytest.approx(amplified, rel=1e-5)  # the removal is the worse
-        assert number(two.renyi(arb(2))) == pytest.approx(2 * 2 / (2 * 1.5**2), rel=1e-5)
+            assert number(two.delta(arb(epsilon))) == pytest.approx(
+                float(gaussian), rel=1e-5
+            )
+            amplified = 0.2 * float(
+                GaussianPair(arb(1)).curve((1 + arb(epsilon).expm1() / arb(0.2)).log())
+            )
+            assert float(one.delta(arb(epsilon))[0]) == pytest.approx(
+                amplified, rel=1e-5
+            )  # the removal is the worse
+        assert number(two.renyi(arb(2))) == pytest.approx(
+            2 * 2 / (2 * 1.5**2), rel=1e-5
+        )
         shuffled, whole = Permuted(1.0, 2), GaussianPair(arb(1))
         for epsilon in (0.0, 0.5, 1.5):
-            assert 0 < float(shuffled.delta(arb(epsilon))[0]) < float(whole.delta(arb(epsilon))[0])
+            assert (
+                0
+                < float(shuffled.delta(arb(epsilon))[0])
+                < float(whole.delta(arb(epsilon))[0])
+            )
 
 
 def test_what_lies_between_is_not_decided():
     with precision(BITS):
         between = Between(LaplacePair(arb(1)), LaplacePair(arb(2)))
-        assert [holds(between, PureDP(e)) for e in (0.9, 1.5, 2.1)] == [False, None, True]
-        assert number(Worst([LaplacePair(arb(1)), LaplacePair(arb(2))]).epsilon(arb(0))) == 2
+        assert [holds(between, PureDP(e)) for e in (0.9, 1.5, 2.1)] == [
+            False,
+            None,
+            True,
+        ]
+        assert (
+            number(Worst([LaplacePair(arb(1)), LaplacePair(arb(2))]).epsilon(arb(0)))
+            == 2
+        )
 
 
 # cases
@@ -136,7 +184,9 @@ def test_a_case_is_the_same_again_whatever_was_before_it():
 def test_an_auditor_that_certifies_all_is_found_out(monkeypatch):
     monkeypatch.setattr(exact, "_judge", lambda loss, claim: (True, False))
     counted = part.chunk(3, 100, 20)
-    wrong = [each for each in counted["wrong"] if "CERTIFIED of a false claim" in each["why"]]
+    wrong = [
+        each for each in counted["wrong"] if "CERTIFIED of a false claim" in each["why"]
+    ]
     assert len(wrong) >= 2
     assert wrong[0]["command"].startswith("python -m benchmarks verdicts --case 1")
     assert sum(row.get("wrong", 0) for row in counted["rows"].values()) >= len(wrong)
@@ -146,18 +196,35 @@ def test_an_auditor_that_certifies_all_is_found_out(monkeypatch):
 def test_no_verdict_of_thirty_cases_is_wrong(repeats):
     """Ten in short. Errors of α may come: one time in a thousand for a kind of evidence more than are allowed here."""
     view = part.view({"cases/0": part.chunk(20240229, 60, repeats(30, least=10))})
-    assert [bar.met for bar in view.bars] == [None, None, None], [table.rows for table in view.tables[1:]]
+    assert [bar.met for bar in view.bars] == [None, None, None], [
+        table.rows for table in view.tables[1:]
+    ]
 
 
 def test_rates_are_held_against_alpha():
     message = {
-        "rows": {"game: PureDP": {"cases": 200, "tried": 100, "by chance": 14, "VIOLATED": 14}},
+        "rows": {
+            "game: PureDP": {
+                "cases": 200,
+                "tried": 100,
+                "by chance": 14,
+                "VIOLATED": 14,
+            }
+        },
         "cases": 5_000,
         "wrong": [],
     }
-    assert [bar.met for bar in part.view({"cases/0": message}).bars] == [True, False, True]
+    assert [bar.met for bar in part.view({"cases/0": message}).bars] == [
+        True,
+        False,
+        True,
+    ]
     message["rows"]["game: PureDP"]["by chance"] = part.limit(100)
-    assert [bar.met for bar in part.view({"cases/0": message}).bars] == [True, True, True]
+    assert [bar.met for bar in part.view({"cases/0": message}).bars] == [
+        True,
+        True,
+        True,
+    ]
 
 
 def test_units_cover_the_cases_once():

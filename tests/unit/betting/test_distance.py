@@ -32,7 +32,10 @@ def far(one, zero, like):
 
 
 def test_chance_alone_is_near(rng, noise):
-    assert np.quantile([far(normal(rng), normal(rng), noise) for _ in range(300)], 0.99) < 3
+    assert (
+        np.quantile([far(normal(rng), normal(rng), noise) for _ in range(300)], 0.99)
+        < 3
+    )
 
 
 def test_gross_differences_are_far(rng, noise):
@@ -55,7 +58,11 @@ def test_with_the_same_randomness_the_change_of_a_query_is_told_exactly(rng):
     """Each of six columns has chance deviations of its own, which all inputs share."""
     like, same = usual(rng.laplace(size=(2048, 6))), rng.laplace(size=(N, 6))
     spread = spread_of([same, same + 3])
-    changes = [distance(same + shift * np.eye(6)[k], same, like, spread) for k in range(6) for shift in (1.0, 1.4)]
+    changes = [
+        distance(same + shift * np.eye(6)[k], same, like, spread)
+        for k in range(6)
+        for shift in (1.0, 1.4)
+    ]
     assert [where for _, where in changes] == [k for k in range(6) for _ in range(2)]
     assert max(d for d, _ in changes[::2]) < min(d for d, _ in changes[1::2])
 
@@ -63,7 +70,10 @@ def test_with_the_same_randomness_the_change_of_a_query_is_told_exactly(rng):
 def test_less_noise_is_told_where_it_is_the_same_noise(rng, noise):
     same = normal(rng)
     spread = spread_of([same])
-    full, half = (distance(scale * same + 1, scale * same, noise, spread)[0] for scale in (1.0, 0.5))
+    full, half = (
+        distance(scale * same + 1, scale * same, noise, spread)[0]
+        for scale in (1.0, 0.5)
+    )
     assert half > 1.2 * full
 
 

@@ -11,7 +11,12 @@ from auditdp.adjacency import AnyValues, Neighbours, Pair, QueryAnswers
 from auditdp.betting.forecasters.forecaster import Single, default_forecasters
 from auditdp.betting.game import Game
 from auditdp.claims.statements import GaussianDP, PureDP
-from auditdp.errors import AdjacencyError, AuditError, ConfigurationError, MechanismError
+from auditdp.errors import (
+    AdjacencyError,
+    AuditError,
+    ConfigurationError,
+    MechanismError,
+)
 from auditdp.evidence.confirmation import play_again
 from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
@@ -20,7 +25,14 @@ from auditdp.mechanism.protocol import as_mechanism, unseeded
 from auditdp.numerics.streams import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
-from benchmarks.false_alarms_game import Alternating, Drifting, Remembering, Smoothing, chain, shared_half
+from benchmarks.false_alarms_game import (
+    Alternating,
+    Drifting,
+    Remembering,
+    Smoothing,
+    chain,
+    shared_half,
+)
 
 pytestmark = pytest.mark.dear
 
@@ -32,9 +44,15 @@ def streams(seed=1):
     return lambda purpose, batch: stream(seed, purpose, batch)
 
 
-def play(mechanism, claim=CLAIM, pairs=BIT, *, calls=2_000, alpha=0.05, seed=1, **options):
+def play(
+    mechanism, claim=CLAIM, pairs=BIT, *, calls=2_000, alpha=0.05, seed=1, **options
+):
     return play_game(
-        as_mechanism(mechanism), claim, pairs, GameOptions(alpha=alpha, calls=calls, **options), streams=streams(seed)
+        as_mechanism(mechanism),
+        claim,
+        pairs,
+        GameOptions(alpha=alpha, calls=calls, **options),
+        streams=streams(seed),
     )
 
 
@@ -42,7 +60,10 @@ def play(mechanism, claim=CLAIM, pairs=BIT, *, calls=2_000, alpha=0.05, seed=1, 
 def test_an_order_of_rows_tells_nothing():
     """Each refuted a tight claim every time while batches were sorted by coin; a rate is in the benchmark."""
     for seed in range(10):
-        assert play(LaplaceMechanism(1.0), forecasters=[Smoothing()], seed=seed).verdict is Verdict.NOT_REFUTED
+        assert (
+            play(LaplaceMechanism(1.0), forecasters=[Smoothing()], seed=seed).verdict
+            is Verdict.NOT_REFUTED
+        )
         assert play(Alternating(), seed=seed).verdict is Verdict.NOT_REFUTED
 
 
@@ -65,7 +86,9 @@ def test_a_score_is_asked_once_of_a_whole_batch():
     game = Game(asked, CLAIM, BIT.pairs(), default_forecasters(asked), streams())
     game.play(60, alpha=0.05)
     asked.sizes.clear()
-    game.tables[0].players[0].forecast(game.draw(game.tables[0].pair, 37, np.random.default_rng(0)))
+    game.tables[0].players[0].forecast(
+        game.draw(game.tables[0].pair, 37, np.random.default_rng(0))
+    )
     assert asked.sizes == [37]
 
 
@@ -77,7 +100,9 @@ def test_forecasts_and_scores_are_one_for_every_output():
     batch = Game(Response(1.0), CLAIM, BIT.pairs(), [Short()], streams()).draw(
         BIT.pairs()[0], 5, np.random.default_rng(0)
     )
-    with pytest.raises(AuditError, match=r"one log-odds for each of 5 outputs, got shape \(4,\)"):
+    with pytest.raises(
+        AuditError, match=r"one log-odds for each of 5 outputs, got shape \(4,\)"
+    ):
         Single(Short()).forecast(batch)
 
 
@@ -95,20 +120,31 @@ def test_dependent_calls_are_no_violation(make, claim, repeats):
     """A mechanism whose single runs keep the claim is not refuted by calls that depend on each other, but once in 1,000."""
     for seed in range(repeats(3, least=1)):
         with contextlib.suppress(MechanismError):
-            assert play(make(), claim, seed=seed, calls=4_000, alpha=1e-3).verdict is not Verdict.VIOLATED
+            assert (
+                play(make(), claim, seed=seed, calls=4_000, alpha=1e-3).verdict
+                is not Verdict.VIOLATED
+            )
 
 
 def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch):
     """Where the tests of independence see nothing: the verdict rests on calls that were made one by one."""
     for check in ("check_seeded", "check_batch"):
-        monkeypatch.setattr(f"auditdp.mechanism.calls.independence.{check}", lambda *args, **options: None)
-    monkeypatch.setattr("auditdp.evidence.game_evidence.believed", lambda found, *args, **options: found)
+        monkeypatch.setattr(
+            f"auditdp.mechanism.calls.independence.{check}",
+            lambda *args, **options: None,
+        )
+    monkeypatch.setattr(
+        "auditdp.evidence.game_evidence.believed", lambda found, *args, **options: found
+    )
     found = play(
         shared_half, GaussianDP(1.0), trace=False, calls=20_000
     )  # by the noise that a trace reads off nothing is found
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
-    assert "their stake by 20, as they do in at most 1 of 20 games of a true claim" in found.statement
+    assert (
+        "their stake by 20, as they do in at most 1 of 20 games of a true claim"
+        in found.statement
+    )
     assert "refute" not in found.statement
     assert (found.epsilon_lower, found.details.bound_path) == (None, [])
     assert "ε ≥" not in found.statement
@@ -128,7 +164,9 @@ class Counting:
 def test_a_finding_that_rests_on_a_counter_names_it():
     found = play(Counting(), calls=8_000)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "outputs depend on the calls before: by a cache, a counter" in found.statement
+    assert (
+        "outputs depend on the calls before: by a cache, a counter" in found.statement
+    )
 
 
 class Harmless(Counting):
@@ -155,7 +193,9 @@ def test_a_finding_is_confirmed_at_the_level_of_the_audit():
 def test_an_explanation_shows_the_bets_that_were_made():
     """Also where those who led had not bet: nobody is told of 0 bets of which 0 were right."""
     for seed in range(20):
-        found = play(LaplaceMechanism(0.4), alpha=0.01, seed=seed, stop_when_refuted=True)
+        found = play(
+            LaplaceMechanism(0.4), alpha=0.01, seed=seed, stop_when_refuted=True
+        )
         assert found.verdict is Verdict.VIOLATED
         confirmation = found.details.confirmation
         assert 0 < confirmation.right <= confirmation.bets <= confirmation.calls
@@ -167,7 +207,13 @@ def test_two_inputs_that_are_the_same_are_refused():
         with pytest.raises(AdjacencyError, match="both inputs of a pair are"):
             play(lambda data, rng: rng.random(), pairs=Neighbours([pair]))
     with pytest.raises(AdjacencyError, match="lists no pairs"):
-        play_game(Response(1.0), CLAIM, BIT, GameOptions(alpha=0.05, calls=10, play=[]), streams=streams())
+        play_game(
+            Response(1.0),
+            CLAIM,
+            BIT,
+            GameOptions(alpha=0.05, calls=10, play=[]),
+            streams=streams(),
+        )
 
 
 def library(scale, seed=0):
@@ -179,7 +225,9 @@ def test_what_draws_from_elsewhere_is_audited_as_it_is():
     clean, broken = play(library(1.0), alpha=1e-6), play(library(0.3), alpha=1e-6)
     assert clean.verdict is Verdict.NOT_REFUTED
     assert broken.verdict is Verdict.VIOLATED
-    assert any("repeats the test and not its numbers" in text for text in broken.assumptions)
+    assert any(
+        "repeats the test and not its numbers" in text for text in broken.assumptions
+    )
     assert clean.details.confirmation is None
 
 
@@ -202,7 +250,9 @@ def test_too_many_outputs_are_not_kept_and_said_to_be(monkeypatch, bound, most):
     assert MOST_BYTES > 64
     confirmation = play(library(0.3)).details.confirmation
     assert confirmation.outputs["kept"] == 0
-    with pytest.raises(ConfigurationError, match=r"were not kept: .* bytes are more than 64"):
+    with pytest.raises(
+        ConfigurationError, match=r"were not kept: .* bytes are more than 64"
+    ):
         play_again(library(0.3), CLAIM, BIT, confirmation, streams=streams(1))
 
 

@@ -5,12 +5,28 @@ import pytest
 from hypothesis import strategies as st
 
 from auditdp import Audit
-from auditdp.adjacency import AnyValues, Box, Fields, NeighbourList, Neighbours, Pair, QueryAnswers, Records, Rows
+from auditdp.adjacency import (
+    AnyValues,
+    Box,
+    Fields,
+    NeighbourList,
+    Neighbours,
+    Pair,
+    QueryAnswers,
+    Records,
+    Rows,
+)
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.pairs.search import FEWEST_CALLS, MOST_PROPOSED, can_search, propose, smaller
+from auditdp.betting.pairs.search import (
+    FEWEST_CALLS,
+    MOST_PROPOSED,
+    can_search,
+    propose,
+    smaller,
+)
 from auditdp.claims.statements import PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.game_evidence import play_game
@@ -65,7 +81,11 @@ class Stated(Sometimes):
 def new_game(mechanism, pairs=None, seed=0):
     listed = Numbers().pairs() if pairs is None else pairs
     return Game(
-        mechanism, CLAIM, listed, default_forecasters(mechanism), lambda purpose, batch: stream(seed, purpose, batch)
+        mechanism,
+        CLAIM,
+        listed,
+        default_forecasters(mechanism),
+        lambda purpose, batch: stream(seed, purpose, batch),
     )
 
 
@@ -80,16 +100,22 @@ def found(game):
     return [(table.pair.data, table.pair.neighbour) for table in game.tables]
 
 
-@pytest.mark.parametrize("mechanism", [Sometimes(), Stated()], ids=["black box", "law stated"])
+@pytest.mark.parametrize(
+    "mechanism", [Sometimes(), Stated()], ids=["black box", "law stated"]
+)
 def test_pairs_that_leak_are_proposed(mechanism):
     game = new_game(mechanism)
     spent = searched(game, Numbers(), 7_000)
     assert 0 < spent <= 7_000
     assert 1 < len(game.tables) <= 1 + MOST_PROPOSED
     assert all(abs(a - b) == 1 for a, b in found(game))
-    assert len(set(map(frozenset, found(game)))) == len(game.tables), "no pair twice, whichever way round"
+    assert len(set(map(frozenset, found(game)))) == len(game.tables), (
+        "no pair twice, whichever way round"
+    )
     assert sum(min(pair) >= LEAKING for pair in found(game)) >= len(game.tables) - 2
-    assert [table.pair.name for table in game.tables[1:]] == ["found"] * (len(game.tables) - 1)
+    assert [table.pair.name for table in game.tables[1:]] == ["found"] * (
+        len(game.tables) - 1
+    )
 
 
 def test_what_is_spent_is_what_was_called():
@@ -111,13 +137,17 @@ def test_proposals_are_determined_by_the_seed_and_are_no_evidence():
 @pytest.mark.parametrize("calls", [1_024, 1_600, 2_200])
 def test_calls_that_screening_leaves_too_few_of_are_no_error(calls):
     adjacency = Box(0.0, 1.0)
-    game = new_game(lambda data, size, *, rng: data + rng.laplace(size=(size, 1)), adjacency.pairs())
+    game = new_game(
+        lambda data, size, *, rng: data + rng.laplace(size=(size, 1)), adjacency.pairs()
+    )
     assert searched(game, adjacency, calls) > 0
 
 
 def test_more_listed_pairs_than_the_calls_look_at_are_no_error():
     adjacency = AnyValues(tuple(range(8)))
-    game = new_game(lambda data, size, *, rng: data + rng.laplace(size=(size, 1)), adjacency.pairs())
+    game = new_game(
+        lambda data, size, *, rng: data + rng.laplace(size=(size, 1)), adjacency.pairs()
+    )
     assert searched(game, adjacency, FEWEST_CALLS) > 0
 
 
@@ -131,7 +161,9 @@ def test_where_there_is_something_to_search():
     assert can_search(Numbers())
     assert can_search(NeighbourList(nodes=30))
     assert not can_search(Neighbours([(0, 1)]))
-    assert can_search(Neighbours([(0, 1)], search=st.tuples(st.integers(), st.integers())))
+    assert can_search(
+        Neighbours([(0, 1)], search=st.tuples(st.integers(), st.integers()))
+    )
     assert not can_search(AnyValues((0, 1)))  # both of its pairs are listed
 
 
@@ -151,7 +183,9 @@ def test_the_smallest_pair_that_shows_it_is_found_and_played():
     assert small.refuted_at is not None
     (table,) = small.tables
     assert LEAKING <= table.pair.data < 61
-    fresh = small.confirmation(small.calls.singly(), lambda purpose, batch: stream(9, purpose, batch))
+    fresh = small.confirmation(
+        small.calls.singly(), lambda purpose, batch: stream(9, purpose, batch)
+    )
     fresh.play(2_000, alpha=0.05, stop_when_refuted=True)
     assert fresh.wealth.refuted(0.05)
 
@@ -186,13 +220,19 @@ def test_a_violation_that_no_listed_pair_shows_is_found_and_told_by_its_smallest
     assert evidence.verdict is Verdict.VIOLATED
     assert evidence.details.search_calls > 0
     assert 1.0 <= evidence.epsilon_lower <= 6.0
-    assert mechanism.calls <= evidence.calls <= 30_000  # some calls were made in processes of their own
+    assert (
+        mechanism.calls <= evidence.calls <= 30_000
+    )  # some calls were made in processes of their own
     smallest = evidence.details.smallest
     assert evidence.counterexample.pair == smallest.pair
     assert smallest.confirmed
 
 
-@pytest.mark.parametrize("options", [{"play": [Pair(0, 1)]}, {"search": False}], ids=["given pairs", "no search"])
+@pytest.mark.parametrize(
+    "options",
+    [{"play": [Pair(0, 1)]}, {"search": False}],
+    ids=["given pairs", "no search"],
+)
 def test_nothing_is_searched_where_pairs_are_given_or_nobody_asks(options):
     evidence = play_game(
         Sometimes(),
@@ -220,7 +260,9 @@ def test_a_list_of_neighbours_can_be_searched():
     """One list of 30 where only the last cell is not noisy; the pairs that are listed differ in the first."""
 
     def respond(data, size, *, rng):
-        noisy = np.where(rng.random((size, len(data))) < 0.7, data, 1 - data).astype(np.int8)
+        noisy = np.where(rng.random((size, len(data))) < 0.7, data, 1 - data).astype(
+            np.int8
+        )
         noisy[:, -1] = data[-1]
         return noisy
 
@@ -250,9 +292,18 @@ NUMBER = st.integers(0, 1000)
 FAULTS = {
     "count in a byte": (noisy(overflow(np.int8)), QueryAnswers(1, largest=1000)),
     "sum of records": (noisy(overflow(np.int16), 1000), Records(50, range(1001))),
-    "sum of rows": (noisy(overflow(np.int16), 1000), Rows(NUMBER, "add/remove", most=100)),
-    "sum of replaced rows": (noisy(overflow(np.uint16), 1000), Rows(NUMBER, "replace", most=100)),
-    "number of rows": (noisy(lambda rows: float(np.int8(len(rows) % 256 - 128))), Rows(NUMBER, "add/remove", most=300)),
+    "sum of rows": (
+        noisy(overflow(np.int16), 1000),
+        Rows(NUMBER, "add/remove", most=100),
+    ),
+    "sum of replaced rows": (
+        noisy(overflow(np.uint16), 1000),
+        Rows(NUMBER, "replace", most=100),
+    ),
+    "number of rows": (
+        noisy(lambda rows: float(np.int8(len(rows) % 256 - 128))),
+        Rows(NUMBER, "add/remove", most=300),
+    ),
     "no noise at the top": (silent_at_the_top, QueryAnswers(3, largest=1000)),
 }
 
@@ -262,12 +313,24 @@ def test_faults_at_limits_and_extremes_are_proposed_first(fault):
     """A fault that one pair of thousands shows, with the calls of the search of 50,000."""
     mechanism, adjacency = FAULTS[fault]
     pairs = adjacency.pairs()
-    game = Game(mechanism, CLAIM, pairs, default_forecasters(mechanism), lambda purpose, n: stream(0, purpose, n))
+    game = Game(
+        mechanism,
+        CLAIM,
+        pairs,
+        default_forecasters(mechanism),
+        lambda purpose, n: stream(0, purpose, n),
+    )
     spent = searched(game, adjacency, 5_000)
     assert spent <= 5_000
     first = game.tables[len(pairs)].pair
-    ones, zeros = (mechanism(data, 2_000, rng=np.random.default_rng(0)) for data in (first.data, first.neighbour))
-    gap, spread = abs(np.median(ones) - np.median(zeros)), sorted((ones.std(), zeros.std()))
+    ones, zeros = (
+        mechanism(data, 2_000, rng=np.random.default_rng(0))
+        for data in (first.data, first.neighbour)
+    )
+    gap, spread = (
+        abs(np.median(ones) - np.median(zeros)),
+        sorted((ones.std(), zeros.std())),
+    )
     assert gap > 20 * spread[1] or spread[0] == 0 < spread[1]
 
 
@@ -279,9 +342,17 @@ def test_pairs_of_a_users_own_relation_are_searched():
 
     numbers = st.integers(0, 20)
     adjacency = Neighbours(
-        [(0, 1)], relation=lambda a, b: abs(a - b) == 1, search=numbers.map(lambda x: (x, x + 1)) | st.just((0, 5))
+        [(0, 1)],
+        relation=lambda a, b: abs(a - b) == 1,
+        search=numbers.map(lambda x: (x, x + 1)) | st.just((0, 5)),
     )
-    game = Game(leaks, CLAIM, adjacency.pairs(), default_forecasters(leaks), lambda purpose, n: stream(0, purpose, n))
+    game = Game(
+        leaks,
+        CLAIM,
+        adjacency.pairs(),
+        default_forecasters(leaks),
+        lambda purpose, n: stream(0, purpose, n),
+    )
     searched(game, adjacency, 5_000)
     assert (9, 10) in found(game)
     assert (0, 5) not in found(game)
@@ -307,18 +378,45 @@ def times(factor, place):
 
 
 def weighed(rows):
-    return np.array(sum(r["sum"] * (1.9 if r["city"] == "Rome" and r["old"] else 1) for r in rows) / 100)
+    return np.array(
+        sum(r["sum"] * (1.9 if r["city"] == "Rome" and r["old"] else 1) for r in rows)
+        / 100
+    )
 
 
-ROW = {"sum": st.integers(0, 100), "city": st.sampled_from(["Oslo", "Rome", "Riga", "Bern"]), "old": st.booleans()}
+ROW = {
+    "sum": st.integers(0, 100),
+    "city": st.sampled_from(["Oslo", "Rome", "Riga", "Bern"]),
+    "old": st.booleans(),
+}
 SUBTLE = {
     "one answer of seven": (Noisy(times(1.6, 4)), QueryAnswers(7), 1.6),
     "one bit of eleven": (Noisy(times(1.8, 7)), NeighbourList(nodes=12), 1.8),
-    "one record of twelve": (Noisy(lambda m: times(1.8, 3)(m[:, 0]).sum() / 5), Records(12, range(6)), 1.6),
-    "a tenth of the domain": (Noisy(lambda x: x + 0.7 * np.clip(x - 300, 0, 100)), QueryAnswers(1, largest=1000), 1.7),
-    "opposite changes": (Noisy(lambda x: (x[::2] - x[1::2]).sum() / 2), QueryAnswers(4, "all"), 2.0),
-    "a combination in a row": (Noisy(weighed), Rows(st.fixed_dictionaries(ROW), "add/remove"), 1.7),
-    "a combination of fields": (Noisy(lambda row: weighed([row])), Fields(ROW, "one"), 1.7),
+    "one record of twelve": (
+        Noisy(lambda m: times(1.8, 3)(m[:, 0]).sum() / 5),
+        Records(12, range(6)),
+        1.6,
+    ),
+    "a tenth of the domain": (
+        Noisy(lambda x: x + 0.7 * np.clip(x - 300, 0, 100)),
+        QueryAnswers(1, largest=1000),
+        1.7,
+    ),
+    "opposite changes": (
+        Noisy(lambda x: (x[::2] - x[1::2]).sum() / 2),
+        QueryAnswers(4, "all"),
+        2.0,
+    ),
+    "a combination in a row": (
+        Noisy(weighed),
+        Rows(st.fixed_dictionaries(ROW), "add/remove"),
+        1.7,
+    ),
+    "a combination of fields": (
+        Noisy(lambda row: weighed([row])),
+        Fields(ROW, "one"),
+        1.7,
+    ),
     "long lists": (
         Noisy(lambda rows: np.array(len(rows) + 0.7 * max(len(rows) - 12, 0))),
         Rows(st.integers(0, 9), "add/remove"),
@@ -332,7 +430,10 @@ def test_a_pair_that_loses_less_than_twice_the_claim_is_proposed(fault):
     """With the calls of the search of 50,000; no listed pair loses more than the claim."""
     mechanism, adjacency, level = SUBTLE[fault]
     pairs = adjacency.pairs()
-    assert fault in ("opposite changes", "a combination of fields") or max(map(mechanism.level, pairs)) <= 1 + 1e-9
+    assert (
+        fault in ("opposite changes", "a combination of fields")
+        or max(map(mechanism.level, pairs)) <= 1 + 1e-9
+    )
     found = []
     for seed in (1, 2):
         game = Game(
@@ -343,7 +444,9 @@ def test_a_pair_that_loses_less_than_twice_the_claim_is_proposed(fault):
             lambda purpose, n, seed=seed: stream(seed, purpose, n),
         )
         assert searched(game, adjacency, 5_000) <= 5_000
-        found.append(max(mechanism.level(table.pair) for table in game.tables[len(pairs) :]))
+        found.append(
+            max(mechanism.level(table.pair) for table in game.tables[len(pairs) :])
+        )
     assert min(found) >= level - 1e-9
 
 
@@ -352,11 +455,16 @@ def counted_numbers(rows, rng):
     return sum(row >= 0 for row in rows) + rng.laplace(scale=0.2)
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (2, 3, 4))])
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (2, 3, 4))]
+)
 def test_a_finding_is_not_lost_to_candidates_that_cannot_be_played(seed):
     rows = Rows(st.one_of(st.integers(0, 100), st.text(max_size=3)), "add/remove")
     settings = Settings(alpha=0.05, calls=20_000, root_seed=seed)
-    assert run_audit(Audit(counted_numbers, PureDP(1.0), rows), settings).verdict is Verdict.VIOLATED
+    assert (
+        run_audit(Audit(counted_numbers, PureDP(1.0), rows), settings).verdict
+        is Verdict.VIOLATED
+    )
 
 
 def test_what_comes_after_a_finding_does_not_take_it_away(monkeypatch):
@@ -365,6 +473,11 @@ def test_what_comes_after_a_finding_does_not_take_it_away(monkeypatch):
 
     monkeypatch.setattr("auditdp.evidence.game_evidence.confirm_smaller", fails)
     monkeypatch.setattr("auditdp.evidence.sensitivity.sensitivity_evidence", fails)
-    result = run_audit(Audit(LaplaceMechanism(0.2), PureDP(1.0), Numbers()), Settings(0.05, 2_000, 1))
+    result = run_audit(
+        Audit(LaplaceMechanism(0.2), PureDP(1.0), Numbers()), Settings(0.05, 2_000, 1)
+    )
     assert result.verdict is Verdict.VIOLATED
-    assert any("the look for a smaller pair ended with RuntimeError" in found.statement for found in result.evidence)
+    assert any(
+        "the look for a smaller pair ended with RuntimeError" in found.statement
+        for found in result.evidence
+    )

@@ -10,7 +10,13 @@ from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.power import HIGHEST_LEVEL, POWER, _response_power, detectable_level, detectable_rarely
+from auditdp.betting.power import (
+    HIGHEST_LEVEL,
+    POWER,
+    _response_power,
+    detectable_level,
+    detectable_rarely,
+)
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.regions import log_cap
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
@@ -43,24 +49,40 @@ def refutations(mechanism, claim, calls, alpha, key, games, *, watched=False):
             levels=level_grid(claim, ratio=3.0),
         )
         wealth = game.wealth
-        assert wealth.shares[0] / (sum(wealth.shares) + wealth.leader) == pytest.approx(SHARED if watched else SHARE)
+        assert wealth.shares[0] / (sum(wealth.shares) + wealth.leader) == pytest.approx(
+            SHARED if watched else SHARE
+        )
         game.play(calls, alpha=alpha, stop_when_refuted=True)
         refuted += game.wealth.refuted(alpha)
     return refuted
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("claim", "calls", "alpha", "watched"), CASES.values(), ids=CASES)
-def test_the_stated_level_is_refuted_nine_times_in_ten_and_a_smaller_one_is_not(claim, calls, alpha, watched, repeats):
+@pytest.mark.parametrize(
+    ("claim", "calls", "alpha", "watched"), CASES.values(), ids=CASES
+)
+def test_the_stated_level_is_refuted_nine_times_in_ten_and_a_smaller_one_is_not(
+    claim, calls, alpha, watched, repeats
+):
     games, share = repeats(GAMES, least=40), SHARED if watched else SHARE
-    level, _ = detectable_level(claim, calls=calls, alpha=alpha, share=share, white_box=True)
+    level, _ = detectable_level(
+        claim, calls=calls, alpha=alpha, share=share, white_box=True
+    )
     assert claim.level < level < HIGHEST_LEVEL
-    found = refutations(Response(level), claim, calls, alpha, "power", games, watched=watched)
+    found = refutations(
+        Response(level), claim, calls, alpha, "power", games, watched=watched
+    )
     least = repeats.fewest(games, POWER)
-    assert found >= least, f"{found} of {games} refuted at level {level:.4g}, expected >= {least} at alpha = 1e-6"
+    assert found >= least, (
+        f"{found} of {games} refuted at level {level:.4g}, expected >= {least} at alpha = 1e-6"
+    )
     smaller = claim.level + 0.6 * (level - claim.level)
-    found = refutations(Response(smaller), claim, calls, alpha, "less power", games, watched=watched)
-    assert found < POWER * games, f"{found} of {games} refuted at {smaller:.4g}: the stated level is not the smallest"
+    found = refutations(
+        Response(smaller), claim, calls, alpha, "less power", games, watched=watched
+    )
+    assert found < POWER * games, (
+        f"{found} of {games} refuted at {smaller:.4g}: the stated level is not the smallest"
+    )
 
 
 @pytest.mark.statistical
@@ -68,18 +90,28 @@ def test_the_stated_level_is_refuted_nine_times_in_ten_and_a_smaller_one_is_not(
 def test_the_gaussian_level_is_about_right(repeats):
     """A normal approximation, so an estimate: at the stated mu most games refute, at the claim's own mu next to none."""
     claim, calls, alpha, games = GaussianDP(1.0), 150, 0.05, repeats(GAMES, least=40)
-    level, alternative = detectable_level(claim, calls=calls, alpha=alpha, share=SHARE, white_box=True)
+    level, alternative = detectable_level(
+        claim, calls=calls, alpha=alpha, share=SHARE, white_box=True
+    )
     assert "Gaussian" in alternative
-    found = refutations(GaussianMechanism(1 / level), claim, calls, alpha, "gaussian", games)
+    found = refutations(
+        GaussianMechanism(1 / level), claim, calls, alpha, "gaussian", games
+    )
     least = repeats.fewest(games, 0.85)
-    assert found >= least, f"{found} of {games} refuted at mu = {level:.4g}, expected >= {least} at alpha = 1e-6"
+    assert found >= least, (
+        f"{found} of {games} refuted at mu = {level:.4g}, expected >= {least} at alpha = 1e-6"
+    )
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0)], ids=str)
+@pytest.mark.parametrize(
+    "claim", [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0)], ids=str
+)
 @pytest.mark.parametrize("white_box", [True, False])
 def test_more_calls_and_more_alpha_see_smaller_violations(claim, white_box):
     def level(calls, alpha=0.05, share=1 / 3):
-        return detectable_level(claim, calls=calls, alpha=alpha, share=share, white_box=white_box)[0]
+        return detectable_level(
+            claim, calls=calls, alpha=alpha, share=share, white_box=white_box
+        )[0]
 
     by_calls = [level(calls) for calls in (1, 20, 100, 1000, 20_000)]
     assert by_calls == sorted(by_calls, reverse=True)
@@ -95,7 +127,9 @@ def test_more_calls_and_more_alpha_see_smaller_violations(claim, white_box):
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01)], ids=str)
 def test_what_has_to_learn_sees_less(claim):
     def levels(white_box):
-        return detectable_level(claim, calls=500, alpha=0.05, share=1 / 3, white_box=white_box)[0]
+        return detectable_level(
+            claim, calls=500, alpha=0.05, share=1 / 3, white_box=white_box
+        )[0]
 
     assert levels(True) < levels(False)
 
@@ -106,7 +140,9 @@ def rare(claim, share, *, alone):
     def mechanism(data, size, *, rng):
         outputs = rng.normal(size=size)
         rate = share if data else 0.0 if alone else share * math.exp(-2 * claim.level)
-        return np.where(rng.random(size) < rate, 7.25 if alone else 40 + outputs, outputs)
+        return np.where(
+            rng.random(size) < rate, 7.25 if alone else 40 + outputs, outputs
+        )
 
     return mechanism
 
@@ -115,12 +151,20 @@ def rare(claim, share, *, alone):
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize(("epsilon", "calls"), [(1.0, 5_000)])
 @pytest.mark.full
-def test_rare_outputs_that_are_stated_are_found_nine_times_in_ten(epsilon, calls, alone, repeats):
+def test_rare_outputs_that_are_stated_are_found_nine_times_in_ten(
+    epsilon, calls, alone, repeats
+):
     """By a black box; a third as rare ones are not. α = 1e-6 for each assertion."""
     claim, games = PureDP(epsilon), repeats(400, least=30)
 
     def game(mechanism, k):
-        made = Game(mechanism, claim, [Pair(1, 0)], [ViewExperts()], lambda *key: stream(k, "rare", *key))
+        made = Game(
+            mechanism,
+            claim,
+            [Pair(1, 0)],
+            [ViewExperts()],
+            lambda *key: stream(k, "rare", *key),
+        )
         made.play(calls, alpha=0.05, stop_when_refuted=True)
         return made
 
@@ -128,33 +172,63 @@ def test_rare_outputs_that_are_stated_are_found_nine_times_in_ten(epsilon, calls
     part = float(np.median(wealth.shares)) / (sum(wealth.shares) + wealth.leader)
     share = detectable_rarely(claim, calls=calls, alpha=0.05, share=part)[alone]
     assert 0 < share < 0.5
-    found = sum(game(rare(claim, share, alone=alone), k).refuted_at is not None for k in range(games))
+    found = sum(
+        game(rare(claim, share, alone=alone), k).refuted_at is not None
+        for k in range(games)
+    )
     assert found >= repeats.fewest(games, POWER)
     fewer = repeats(400, least=10)
-    rarer = sum(game(rare(claim, share / 3, alone=alone), k).refuted_at is not None for k in range(fewer))
+    rarer = sum(
+        game(rare(claim, share / 3, alone=alone), k).refuted_at is not None
+        for k in range(fewer)
+    )
     assert rarer < POWER * fewer
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 20.0, 40.0, 1e3, 1e308])
 @pytest.mark.parametrize("calls", [1, 100, 10**7])
 def test_how_rare_an_output_may_be_is_a_probability_whatever_the_claim(epsilon, calls):
-    assert all(0 < share <= 1 for share in detectable_rarely(PureDP(epsilon), calls=calls, alpha=0.05, share=1e-3))
+    assert all(
+        0 < share <= 1
+        for share in detectable_rarely(
+            PureDP(epsilon), calls=calls, alpha=0.05, share=1e-3
+        )
+    )
 
 
 def test_a_budget_that_can_refute_nothing_says_infinite():
     # Nine calls of a mechanism without noise do not reach 20 = 1/alpha against epsilon = 1; ten do.
-    message, alternative = detectable_level(PureDP(1.0), calls=9, alpha=0.05, share=1.0, white_box=True)
+    message, alternative = detectable_level(
+        PureDP(1.0), calls=9, alpha=0.05, share=1.0, white_box=True
+    )
     assert message == math.inf
     assert "randomised response" in alternative
-    assert detectable_level(PureDP(1.0), calls=10, alpha=0.05, share=1.0, white_box=True)[0] < 64
+    assert (
+        detectable_level(PureDP(1.0), calls=10, alpha=0.05, share=1.0, white_box=True)[
+            0
+        ]
+        < 64
+    )
 
 
 def test_a_claim_beyond_what_is_considered_is_infinite():
-    assert detectable_level(PureDP(100.0), calls=1000, alpha=0.05, share=1.0, white_box=True)[0] == math.inf
+    assert (
+        detectable_level(
+            PureDP(100.0), calls=1000, alpha=0.05, share=1.0, white_box=True
+        )[0]
+        == math.inf
+    )
 
 
-@pytest.mark.parametrize(("calls", "needed"), [(1, 0.1), (50, 3.0), (10_000, 12.0), (50, -100.0), (50, 100.0)])
+@pytest.mark.parametrize(
+    ("calls", "needed"),
+    [(1, 0.1), (50, 3.0), (10_000, 12.0), (50, -100.0), (50, 100.0)],
+)
 def test_the_power_against_randomised_response_is_a_binomial_tail(calls, needed):
     (log_q, log_1q), (log_p, log_1p) = log_cap(1.0), log_cap(1.3)
-    enough = math.ceil((needed - calls * (log_1p - log_1q)) / (log_p - log_q - log_1p + log_1q))
-    assert _response_power(PureDP(1.0), 1.3, calls, needed) == binom.sf(enough - 1, calls, math.exp(log_p))
+    enough = math.ceil(
+        (needed - calls * (log_1p - log_1q)) / (log_p - log_q - log_1p + log_1q)
+    )
+    assert _response_power(PureDP(1.0), 1.3, calls, needed) == binom.sf(
+        enough - 1, calls, math.exp(log_p)
+    )

@@ -24,21 +24,34 @@ def test_pairs_are_put_in_order_by_what_the_output_shows():
 
 def test_pairs_that_are_another_one_in_another_order_are_run_no_further():
     trace = Trace(forgetful)
-    alone, among = Pair([3.0], [0.0]), [Pair([3.0] + [1.0] * 9, [0.0] + [1.0] * k + [1.0] * (9 - k)) for k in range(9)]
+    alone, among = (
+        Pair([3.0], [0.0]),
+        [
+            Pair([3.0] + [1.0] * 9, [0.0] + [1.0] * k + [1.0] * (9 - k))
+            for k in range(9)
+        ],
+    )
     assert farthest(trace, [*among, alone], seed=0, runs=6, again=12) is alone
     assert trace.runs == 2 * (2 * 12 + 8 * 2)
-    assert telling(trace, alone, seed=0, runs=12) > telling(trace, among[0], seed=0, runs=12)
+    assert telling(trace, alone, seed=0, runs=12) > telling(
+        trace, among[0], seed=0, runs=12
+    )
 
 
 def sampled(data, rng):
     """A final model: in each step a batch of records is drawn."""
-    return sum(data[rng.random(len(data)) < 0.1].sum() + rng.normal() for _ in range(100))
+    return sum(
+        data[rng.random(len(data)) < 0.1].sum() + rng.normal() for _ in range(100)
+    )
 
 
 @pytest.mark.full
 def test_where_records_are_drawn_few_runs_tell_how_far_apart_final_models_are():
     data = np.array([1.0, 0.0, 0.0, 0.0])
-    told = [telling(Trace(sampled), Pair(data, data[1:]), seed=seed, runs=48) for seed in range(8)]
+    told = [
+        telling(Trace(sampled), Pair(data, data[1:]), seed=seed, runs=48)
+        for seed in range(8)
+    ]
     assert np.std(told) < 0.15  # with other draws on the other input, it is 0.29
 
 

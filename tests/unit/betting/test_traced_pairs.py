@@ -46,7 +46,9 @@ def exits(ages, rng):
 
 def looked(function, calls=2_000, adjacency=AGES, listed=None):
     listed = adjacency.pairs() if listed is None else listed
-    return looked_by_trace(as_mechanism(function), PureDP(1.0), listed, adjacency, calls=calls, seed=1)
+    return looked_by_trace(
+        as_mechanism(function), PureDP(1.0), listed, adjacency, calls=calls, seed=1
+    )
 
 
 @cache
@@ -72,7 +74,9 @@ def test_of_losses_without_bound_that_of_the_laws_farthest_apart_is_proposed():
     def mean(shares, rng):
         return np.mean(shares) + rng.laplace(scale=1 / (len(shares) + 1))
 
-    (pair, _), *_ = looked(mean, adjacency=Rows(st.floats(0.0, 1.0), "add/remove", least=1, most=5)).proposed
+    (pair, _), *_ = looked(
+        mean, adjacency=Rows(st.floats(0.0, 1.0), "add/remove", least=1, most=5)
+    ).proposed
     assert abs(np.mean(pair.data) - np.mean(pair.neighbour)) == 0.5
 
 
@@ -84,7 +88,10 @@ def test_of_noise_whose_scale_moves_the_pair_on_which_most_is_won_is_proposed():
 
     adjacency = Rows(st.integers(0, 120), "add/remove")
     found, calls = looked(mean, adjacency=adjacency), Calls(as_mechanism(mean))
-    calls.look((data for pair in adjacency.pairs() for data in (pair.data, pair.neighbour)), np.random.default_rng(1))
+    calls.look(
+        (data for pair in adjacency.pairs() for data in (pair.data, pair.neighbour)),
+        np.random.default_rng(1),
+    )
     assert found.replayed(calls.form, PureDP(1.0)) is not None
     (pair, promise), *_ = found.proposed
     assert promise == PROMISED
@@ -103,7 +110,11 @@ def test_nothing_is_promised_of_correct_code_and_its_loss_is_bounded():
 def test_an_input_that_is_refused_is_no_candidate():
     found = looked(refusing, listed=[Pair([50], [])])
     assert found.share >= 0.9
-    assert not [pair for pair, promise in found.proposed if max([*pair.data, *pair.neighbour]) > 100]
+    assert not [
+        pair
+        for pair, promise in found.proposed
+        if max([*pair.data, *pair.neighbour]) > 100
+    ]
 
 
 def test_code_that_is_not_understood_costs_few_runs():
@@ -144,7 +155,13 @@ RECORDS = np.array([0.3, -0.2, 2.5, 0.1, -1.5, 0.4])
 def bounded(function, place, calls=600):
     pair = Pair(RECORDS, np.delete(RECORDS, place))
     return looked_by_trace(
-        as_mechanism(function), GaussianDP(0.3), [pair], Alike([pair]), calls=calls, seed=1, enough=3.0
+        as_mechanism(function),
+        GaussianDP(0.3),
+        [pair],
+        Alike([pair]),
+        calls=calls,
+        seed=1,
+        enough=3.0,
     )
 
 
@@ -153,16 +170,24 @@ def test_where_runs_are_bounded_a_search_ends_at_a_pair_that_shows_enough():
     ((pair, promise), *_) = look.proposed
     assert promise == PROMISED
     assert look.runs < 100
-    assert abs(np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()) == pytest.approx(1.0)
+    assert abs(
+        np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()
+    ) == pytest.approx(1.0)
 
 
 def test_of_code_that_is_not_understood_the_pair_is_proposed_whose_outputs_are_farthest_apart():
     mixed, runs = np.array([[1.0, 0.0], [0.9, 0.4]]), []
     for calls in (600, 12_000):
-        look = bounded(lambda data, rng: np.clip(data, -1, 1).sum() + mixed @ rng.laplace(size=2), 0, calls)
+        look = bounded(
+            lambda data, rng: np.clip(data, -1, 1).sum() + mixed @ rng.laplace(size=2),
+            0,
+            calls,
+        )
         ((pair, _),) = look.proposed
         assert not look.is_traced
-        assert abs(np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()) == pytest.approx(1.0)
+        assert abs(
+            np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()
+        ) == pytest.approx(1.0)
         runs.append(look.runs)
     assert runs[1] > 2 * runs[0]  # where there are more, outputs of more tell better
 
@@ -171,7 +196,9 @@ def test_a_trace_that_understands_nothing_bounds_nothing():
     def code(value, rng):
         return value + rng.standard_t(3)
 
-    look = looked_by_trace(code, PureDP(1.0), [Pair(0.0, 1.0)], None, calls=400, seed=0, enough=3.0)
+    look = looked_by_trace(
+        code, PureDP(1.0), [Pair(0.0, 1.0)], None, calls=400, seed=0, enough=3.0
+    )
     assert look.looked
     assert not look.is_traced
     assert not look.covers

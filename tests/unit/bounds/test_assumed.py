@@ -21,7 +21,9 @@ def drawn(seed, canaries, noise=lambda rng, n: rng.normal(size=n)):
 
 
 def assumed(seed, canaries=400, curve=MU_DP, **noise):
-    return assuming_gaussian(*drawn(seed, canaries, **noise), Question(curve, 0.05, None))
+    return assuming_gaussian(
+        *drawn(seed, canaries, **noise), Question(curve, 0.05, None)
+    )
 
 
 def test_the_bound_inverts_the_noncentral_t():
@@ -29,7 +31,9 @@ def test_the_bound_inverts_the_noncentral_t():
     first, second = scores[labels == 1], scores[labels == 0]
     width = math.sqrt(1 / len(first) + 1 / len(second))
     found = assumed(2, 300).lower
-    assert nct.sf(ttest_ind(first, second).statistic, 298, found / width) == pytest.approx(0.05, abs=1e-6)
+    assert nct.sf(
+        ttest_ind(first, second).statistic, 298, found / width
+    ) == pytest.approx(0.05, abs=1e-6)
 
 
 def test_epsilon_is_that_of_the_gaussian_mechanism():
@@ -52,7 +56,10 @@ def test_it_is_calibrated_and_certifies_most_of_the_truth(repeats):
     ("noise", "against"),
     [
         (lambda rng, n: rng.standard_t(4, size=n), "moments"),
-        (lambda rng, n: np.convolve(rng.normal(size=n + 1), [0.8, 0.6], "valid"), "neighbours"),
+        (
+            lambda rng, n: np.convolve(rng.normal(size=n + 1), [0.8, 0.6], "valid"),
+            "neighbours",
+        ),
     ],
     ids=["heavy tails", "correlated"],
 )
@@ -73,8 +80,16 @@ def test_a_variance_that_depends_on_the_coin_is_seen():
 def test_the_power_that_is_said_is_that_of_the_look():
     """Of 60 trainings with Student's t as many are seen as is said, within limits of 1e-6."""
     power = assumed(5, 600).power
-    seen = sum(assumed(k, 600, noise=lambda rng, n: rng.standard_t(FREEDOM, size=n)).lower is None for k in range(60))
-    assert binom.ppf(1e-6, 60, max(power - 0.1, 0)) <= seen <= binom.ppf(1 - 1e-6, 60, min(power + 0.1, 1))
+    seen = sum(
+        assumed(k, 600, noise=lambda rng, n: rng.standard_t(FREEDOM, size=n)).lower
+        is None
+        for k in range(60)
+    )
+    assert (
+        binom.ppf(1e-6, 60, max(power - 0.1, 0))
+        <= seen
+        <= binom.ppf(1 - 1e-6, 60, min(power + 0.1, 1))
+    )
     assert 0.2 < power < 0.95
 
 
@@ -83,5 +98,7 @@ def test_nothing_is_assumed_where_nothing_follows():
     assert assumed(6, curve=EpsilonDelta()) is None
     assert assumed(6, 30) is None
     scores, labels = drawn(6, 400)
-    assert assuming_gaussian(0 * scores, labels, Question(Gaussian(), 0.05, None)) is None
+    assert (
+        assuming_gaussian(0 * scores, labels, Question(Gaussian(), 0.05, None)) is None
+    )
     assert norm.cdf(assumed(6).lower) > 0.5

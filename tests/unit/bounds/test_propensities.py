@@ -18,24 +18,35 @@ def recorded(seed, rows, epsilon):
     propensities = rng.uniform(0.2, 0.8, rows)
     members = rng.random(rows) < propensities
     released = np.where(rng.random(rows) < expit(epsilon), members, ~members)
-    return logit(propensities) + epsilon * np.where(released, 1, -1), members, propensities
+    return (
+        logit(propensities) + epsilon * np.where(released, 1, -1),
+        members,
+        propensities,
+    )
 
 
 def test_the_law_of_right_guesses_is_exact():
     """All outcomes of five guesses, one by one."""
-    propensities, guessed_in = np.array([0.3, 0.5, 0.6, 0.8, 0.9]), np.array([True, True, False, True, False])
+    propensities, guessed_in = (
+        np.array([0.3, 0.5, 0.6, 0.8, 0.9]),
+        np.array([True, True, False, True, False]),
+    )
     chances = expit(0.7 + np.where(guessed_in, 1, -1) * logit(propensities))
     exact = sum(
         np.prod(np.where(rights, chances, 1 - chances))
         for rights in map(np.array, product([0, 1], repeat=5))
         if sum(rights) >= 4
     )
-    assert answer(guessed_in, 4, propensities, 0.05, 0.7).p_value == pytest.approx(exact, rel=1e-12)
+    assert answer(guessed_in, 4, propensities, 0.05, 0.7).p_value == pytest.approx(
+        exact, rel=1e-12
+    )
 
 
 def test_fair_coins_are_the_binomial_test():
     found = answer(np.arange(100) < 50, 90, np.full(100, 0.5), 0.05, 1.0)
-    assert found.lower == pytest.approx(from_guesses(90, 100, method="binomial").lower, abs=1e-8)
+    assert found.lower == pytest.approx(
+        from_guesses(90, 100, method="binomial").lower, abs=1e-8
+    )
 
 
 def test_the_worst_mechanism_is_refuted_at_its_level_no_more_than_it_may_be(repeats):
@@ -54,7 +65,9 @@ def test_the_worst_mechanism_is_refuted_at_its_level_no_more_than_it_may_be(repe
 def test_without_a_training_nothing_is_seen_that_propensities_tell():
     """Scores that are the propensities: by fair coins a large bound, by the propensities none."""
     _, members, propensities = recorded(5, 2_000, 0.0)
-    assert from_guesses(int(np.sum((propensities > 0.5) == members)), 2_000).lower > 0.45
+    assert (
+        from_guesses(int(np.sum((propensities > 0.5) == members)), 2_000).lower > 0.45
+    )
     assert from_observed(propensities, members, propensities).lower == 0
 
 

@@ -12,7 +12,9 @@ from auditdp.claims.dominating import DominatingPair, lines
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ClaimError
 
-curve_points = st.lists(st.tuples(st.floats(0.0, 12.0), st.floats(0.0, 0.95)), min_size=1, max_size=7)
+curve_points = st.lists(
+    st.tuples(st.floats(0.0, 12.0), st.floats(0.0, 0.95)), min_size=1, max_size=7
+)
 
 
 def pair_of(*statements):
@@ -30,7 +32,9 @@ def envelope(statements, a):
 
 def roc(pair, a):
     """The largest probability under q of an event of probability a under p: straight between sums of atoms."""
-    return np.interp(a, np.append(0.0, np.cumsum(pair.p)), np.append(0.0, np.cumsum(pair.q)))
+    return np.interp(
+        a, np.append(0.0, np.cumsum(pair.p)), np.append(0.0, np.cumsum(pair.q))
+    )
 
 
 def test_pure_claims_have_randomised_response():
@@ -62,8 +66,22 @@ def test_total_variation_alone():
 
 @pytest.mark.parametrize(
     "more",
-    [[(2.0, 0.05)], [(2.0, 0.01)], [(0.5, 0.9)], [(1.0, 0.02)], [(0.0, 1.0)], [(1.0, 0.01)] * 3],
-    ids=["larger epsilon", "larger epsilon, same delta", "implied below", "implied at it", "nothing", "again"],
+    [
+        [(2.0, 0.05)],
+        [(2.0, 0.01)],
+        [(0.5, 0.9)],
+        [(1.0, 0.02)],
+        [(0.0, 1.0)],
+        [(1.0, 0.01)] * 3,
+    ],
+    ids=[
+        "larger epsilon",
+        "larger epsilon, same delta",
+        "implied below",
+        "implied at it",
+        "nothing",
+        "again",
+    ],
 )
 def test_implied_statements_change_nothing_in_whatever_order(more):
     plain = pair_of((1.0, 0.01))
@@ -84,17 +102,29 @@ def test_statements_that_promise_nothing_reveal_everything():
 @example([(12.0, 0.0), (0.0, 0.95)])
 def test_the_roc_is_the_lower_envelope(statements):
     pair = pair_of(*statements)
-    grid = np.unique(np.concatenate([np.linspace(0, 1, 201), np.logspace(-9, 0, 100), np.cumsum(pair.p).clip(0, 1)]))
+    grid = np.unique(
+        np.concatenate(
+            [
+                np.linspace(0, 1, 201),
+                np.logspace(-9, 0, 100),
+                np.cumsum(pair.p).clip(0, 1),
+            ]
+        )
+    )
     assert pair.p.sum() == pytest.approx(1.0, abs=1e-12)
     assert pair.q.sum() == pytest.approx(1.0, abs=1e-12)
     assert pair.p == pytest.approx(pair.q[::-1], abs=1e-15)
     assert (np.diff(pair.log_odds) <= 1e-9).all()
     # np.interp takes the last value at a = 0, as the envelope does.
-    assert roc(pair, grid) == pytest.approx(np.minimum(envelope(statements, grid), 1.0), abs=1e-9)
+    assert roc(pair, grid) == pytest.approx(
+        np.minimum(envelope(statements, grid), 1.0), abs=1e-9
+    )
 
 
 @given(curve_points)
-def test_the_pair_satisfies_every_statement_and_attains_those_that_no_others_imply(statements):
+def test_the_pair_satisfies_every_statement_and_attains_those_that_no_others_imply(
+    statements,
+):
     pair = pair_of(*statements)
     for epsilon, delta in statements:
         assert pair.hockey_stick(epsilon) <= delta + 1e-12 * math.exp(epsilon)
@@ -109,14 +139,17 @@ def test_the_pair_satisfies_every_statement_and_attains_those_that_no_others_imp
 def test_lines_are_the_envelope_too(statements, a, b):
     bounds = lines(np.array(statements))
     room = bounds[:, 1] * a + bounds[:, 2] - bounds[:, 0] * b
-    assert (room >= -1e-12).all() == (b <= envelope_unclipped(statements, a) + 1e-12) or abs(room.min()) < 1e-9
+    assert (room >= -1e-12).all() == (
+        b <= envelope_unclipped(statements, a) + 1e-12
+    ) or abs(room.min()) < 1e-9
     slopes = bounds[:, 1] / bounds[:, 0]
     assert (np.diff(slopes) >= 0).all()
 
 
 def envelope_unclipped(statements, a):
     return min(
-        min(delta + math.exp(epsilon) * a, 1 - (1 - delta - a) * math.exp(-epsilon)) for epsilon, delta in statements
+        min(delta + math.exp(epsilon) * a, 1 - (1 - delta - a) * math.exp(-epsilon))
+        for epsilon, delta in statements
     )
 
 
@@ -132,7 +165,10 @@ def test_little_of_a_gaussian_curve_is_lost(mu):
     for epsilon in mu * np.arange(0.025, mu / 2 + 3, 0.1):
         allowed = pair.hockey_stick(epsilon)
         equal = brentq(
-            lambda m, e=epsilon, d=allowed: GaussianDP(m).delta_at(e) - d, 0.9 * mu, 1.1 * mu, xtol=1e-9 * mu
+            lambda m, e=epsilon, d=allowed: GaussianDP(m).delta_at(e) - d,
+            0.9 * mu,
+            1.1 * mu,
+            xtol=1e-9 * mu,
         )
         assert equal < 1.001 * mu
 

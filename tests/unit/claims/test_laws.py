@@ -29,7 +29,9 @@ every = pytest.mark.parametrize("claim", EXAMPLES, ids=str)
 
 def product(one: DominatingPair, other: DominatingPair) -> DominatingPair:
     """Two outputs, one of either pair; mirrored as they are."""
-    return DominatingPair(np.outer(one.p, other.p).ravel(), np.outer(one.q, other.q).ravel())
+    return DominatingPair(
+        np.outer(one.p, other.p).ravel(), np.outer(one.q, other.q).ravel()
+    )
 
 
 def test_every_kind_is_tried():
@@ -37,21 +39,35 @@ def test_every_kind_is_tried():
 
 
 @every
-def test_the_curve_is_a_probability_that_falls_and_is_convex_in_the_exponential_of_epsilon(claim):
+def test_the_curve_is_a_probability_that_falls_and_is_convex_in_the_exponential_of_epsilon(
+    claim,
+):
     """A hockey-stick divergence is a supremum of functions that are affine in e^ε, and 1 at most where e^ε = 0."""
     deltas = [claim.delta_at(epsilon) for epsilon in EPSILONS]
-    assert all(0 <= later <= former + SLACK <= 1 + SLACK for former, later in pairwise(deltas))
-    for (a, one), (b, other) in pairwise([(0.0, 1.0), *zip(map(math.exp, EPSILONS), deltas, strict=True)]):
+    assert all(
+        0 <= later <= former + SLACK <= 1 + SLACK for former, later in pairwise(deltas)
+    )
+    for (a, one), (b, other) in pairwise(
+        [(0.0, 1.0), *zip(map(math.exp, EPSILONS), deltas, strict=True)]
+    ):
         for share in (0.1, 0.5, 0.9):
             middle = share * a + (1 - share) * b
             if middle >= 1:
-                assert claim.delta_at(math.log(middle)) <= share * one + (1 - share) * other + 1e-9
-    assert all(d >= 1 - math.exp(e) * (1 - deltas[0] + SLACK) for e, d in zip(EPSILONS, deltas, strict=True))
+                assert (
+                    claim.delta_at(math.log(middle))
+                    <= share * one + (1 - share) * other + 1e-9
+                )
+    assert all(
+        d >= 1 - math.exp(e) * (1 - deltas[0] + SLACK)
+        for e, d in zip(EPSILONS, deltas, strict=True)
+    )
 
 
 @every
 def test_who_promises_more_allows_no_more(claim):
-    levels = claim.levels or [f * claim.level for f in (0.5, 1.0, 1.5, 2.0) if claim.level]
+    levels = claim.levels or [
+        f * claim.level for f in (0.5, 1.0, 1.5, 2.0) if claim.level
+    ]
     for strong, weak in pairwise(map(claim.at, levels)):
         assert all(strong.delta_at(e) <= weak.delta_at(e) + SLACK for e in EPSILONS)
         assert strong.posterior_cap() <= weak.posterior_cap()
@@ -59,7 +75,9 @@ def test_who_promises_more_allows_no_more(claim):
 
 @every
 def test_a_level_is_given_back_and_nothing_else_changes(claim):
-    other = dataclasses.replace(claim, source="S").at(claim.level if claim.levels else 2.5)
+    other = dataclasses.replace(claim, source="S").at(
+        claim.level if claim.levels else 2.5
+    )
     assert (type(other), other.source, other.delta) == (type(claim), "S", claim.delta)
     assert other.level == (claim.level if claim.levels else 2.5)
     with pytest.raises(ClaimError):
@@ -67,36 +85,56 @@ def test_a_level_is_given_back_and_nothing_else_changes(claim):
     with pytest.raises(dataclasses.FrozenInstanceError):
         claim.source = "elsewhere"
     if claim.recorded_by:
-        assert claim == type(claim)(*(getattr(claim, name) for name in claim.recorded_by))
+        assert claim == type(claim)(
+            *(getattr(claim, name) for name in claim.recorded_by)
+        )
 
 
 @every
 def test_the_curve_is_what_its_statements_promise_together(claim):
     """None is exceeded, some are attained, and all are where no others imply them; between them, no more is promised."""
     statements, tangents = claim.statements(), claim.tangents()
-    assert {epsilon for epsilon, _ in tangents} <= set(statements[:, 0]) or not claim.of_curve
+    assert {epsilon for epsilon, _ in tangents} <= set(
+        statements[:, 0]
+    ) or not claim.of_curve
     assert len({epsilon for epsilon, _ in tangents}) == len(tangents)
     with np.errstate(all="raise", under="ignore", divide="ignore"):
         pair = DominatingPair.of(statements)
     known = [each for each in [*statements, *tangents] if each[0] <= LARGEST_EPSILON]
-    attained = [claim.delta_at(e) == pytest.approx(d, rel=1e-9, abs=1e-300) for e, d in known]
+    attained = [
+        claim.delta_at(e) == pytest.approx(d, rel=1e-9, abs=1e-300) for e, d in known
+    ]
     assert any(attained)
     assert all(attained) or claim.of_curve
     assert all(claim.delta_at(e) <= d * (1 + 1e-9) for e, d in known)
-    assert all(pair.hockey_stick(e) == pytest.approx(claim.delta_at(e), rel=1e-6, abs=1e-14) for e, _ in known[::7])
-    for epsilon in [*np.linspace(0, 1.5, 97) * min(statements[-1, 0], LARGEST_EPSILON / 1.5), *EPSILONS]:
-        assert pair.hockey_stick(epsilon) >= claim.delta_at(epsilon) * (1 - 1e-9) - 1e-15
+    assert all(
+        pair.hockey_stick(e) == pytest.approx(claim.delta_at(e), rel=1e-6, abs=1e-14)
+        for e, _ in known[::7]
+    )
+    for epsilon in [
+        *np.linspace(0, 1.5, 97) * min(statements[-1, 0], LARGEST_EPSILON / 1.5),
+        *EPSILONS,
+    ]:
+        assert (
+            pair.hockey_stick(epsilon) >= claim.delta_at(epsilon) * (1 - 1e-9) - 1e-15
+        )
 
 
 @every
 def test_processing_what_comes_out_tells_no_more(claim):
     """Atoms of the pair that the claim allows are joined, or sent elsewhere at random: the claim still holds, both ways."""
     pair, rng = DominatingPair.of(claim.statements()), np.random.default_rng(1)
-    for channel in (np.eye(3)[rng.integers(3, size=len(pair.p))], rng.dirichlet(np.full(4, 0.3), len(pair.p))):
+    for channel in (
+        np.eye(3)[rng.integers(3, size=len(pair.p))],
+        rng.dirichlet(np.full(4, 0.3), len(pair.p)),
+    ):
         p, q = pair.p @ channel, pair.q @ channel
         for epsilon in EPSILONS:
             for one, other in ((p, q), (q, p)):
-                assert DominatingPair(one, other).hockey_stick(epsilon) <= pair.hockey_stick(epsilon) + SLACK
+                assert (
+                    DominatingPair(one, other).hockey_stick(epsilon)
+                    <= pair.hockey_stick(epsilon) + SLACK
+                )
 
 
 @every
@@ -107,6 +145,8 @@ def test_two_releases_lose_no_more_than_the_sum_and_no_less_than_one(claim):
         both = product(pair, DominatingPair.of(other.statements()))
         for one in (0.0, 0.3, 2.5):
             for two in (0.0, 1.0):
-                most = pair.hockey_stick(one) + DominatingPair.of(other.statements()).hockey_stick(two)
+                most = pair.hockey_stick(one) + DominatingPair.of(
+                    other.statements()
+                ).hockey_stick(two)
                 assert both.hockey_stick(one + two) <= most + SLACK
             assert both.hockey_stick(one) >= pair.hockey_stick(one) - SLACK

@@ -50,15 +50,33 @@ class SteppedDP(Claim):
 
 
 def test_every_claim_of_auditdp_is_in_the_table_and_public_and_in_the_reference():
-    modules = [import_module(f"{claims.__name__}.{module.name}") for module in iter_modules(claims.__path__)]
-    made = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
-    own = {each.__name__: each for each in made if issubclass(each, Claim) and dataclasses.is_dataclass(each)}
+    modules = [
+        import_module(f"{claims.__name__}.{module.name}")
+        for module in iter_modules(claims.__path__)
+    ]
+    made = {
+        each
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, type)
+    }
+    own = {
+        each.__name__: each
+        for each in made
+        if issubclass(each, Claim) and dataclasses.is_dataclass(each)
+    }
     assert own == CLAIMS
     assert set(own) <= set(auditdp.__all__)
     recorded = {place.name for place in dataclasses.fields(ClaimRecord)} & set(SYMBOLS)
     assert {each.parameter for each in own.values()} <= recorded
-    page = (Path(__file__).parents[3] / "docs/pages/api/claims.md").read_text(encoding="utf-8")
-    assert [name for name, each in own.items() if f"::: {each.__module__}.{name}\n" not in page] == []
+    page = (Path(__file__).parents[3] / "docs/pages/api/claims.md").read_text(
+        encoding="utf-8"
+    )
+    assert [
+        name
+        for name, each in own.items()
+        if f"::: {each.__module__}.{name}\n" not in page
+    ] == []
 
 
 @pytest.fixture
@@ -90,7 +108,9 @@ def test_reports_say_what_it_means_to_who_guesses(stepped):
     assert "the claim allows 62" in text
 
 
-@pytest.mark.parametrize(("each", "verdict"), [(0.25, Verdict.CERTIFIED), (0.6, Verdict.VIOLATED)])
+@pytest.mark.parametrize(
+    ("each", "verdict"), [(0.25, Verdict.CERTIFIED), (0.6, Verdict.VIOLATED)]
+)
 def test_accountants_decide_it(each, verdict, stepped):
     assert cross_check(stepped, [OptimalComposition(each, 0.0, 2)]).verdict is verdict
 

@@ -18,7 +18,9 @@ NOT_A_DELTA = [-1e-9, 1, 1.5, math.nan, math.inf, "0.1", None]
 
 def hockey_stick(p, q, epsilon):
     """Σ (p - e^ε q)₊, term by term."""
-    return math.fsum(max(a - math.exp(epsilon) * b, 0.0) for a, b in zip(p, q, strict=True))
+    return math.fsum(
+        max(a - math.exp(epsilon) * b, 0.0) for a, b in zip(p, q, strict=True)
+    )
 
 
 def response(epsilon):
@@ -30,11 +32,22 @@ def response(epsilon):
 def reveal_or_response(epsilon, delta):
     """Both laws of the extreme (epsilon, delta) pair: reveal with probability delta, else randomised response."""
     (a, b), (c, d) = response(epsilon)
-    return [(1 - delta) * a, (1 - delta) * b, delta, 0.0], [(1 - delta) * c, (1 - delta) * d, 0.0, delta]
+    return [(1 - delta) * a, (1 - delta) * b, delta, 0.0], [
+        (1 - delta) * c,
+        (1 - delta) * d,
+        0.0,
+        delta,
+    ]
 
 
-@pytest.mark.parametrize("value", [value for value in NOT_A_LEVEL if value != 0], ids=repr)
-@pytest.mark.parametrize("claim", [PureDP, lambda v: ApproxDP(v, 0.1), GaussianDP], ids=["pure", "approx", "gaussian"])
+@pytest.mark.parametrize(
+    "value", [value for value in NOT_A_LEVEL if value != 0], ids=repr
+)
+@pytest.mark.parametrize(
+    "claim",
+    [PureDP, lambda v: ApproxDP(v, 0.1), GaussianDP],
+    ids=["pure", "approx", "gaussian"],
+)
 def test_a_level_that_is_not_a_positive_finite_number_is_refused(claim, value):
     with pytest.raises(ClaimError) as caught:
         claim(value)
@@ -65,9 +78,18 @@ def test_claim_errors_are_audit_errors_and_value_errors():
     assert issubclass(ClaimError, ValueError)
 
 
-@pytest.mark.parametrize("level", [1, 1.0, np.float64(1), np.float32(1), np.int64(1)], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "level",
+    [1, 1.0, np.float64(1), np.float32(1), np.int64(1)],
+    ids=lambda v: type(v).__name__,
+)
 def test_levels_of_any_real_type_are_accepted(level):
-    assert PureDP(level).level == ApproxDP(level, 0.0).level == GaussianDP(level).level == 1.0
+    assert (
+        PureDP(level).level
+        == ApproxDP(level, 0.0).level
+        == GaussianDP(level).level
+        == 1.0
+    )
     assert type(PureDP(level).level) is float
 
 
@@ -76,7 +98,9 @@ def test_levels_of_any_real_type_are_accepted(level):
 def test_the_pure_curve_is_that_of_randomised_response(epsilon0, share):
     p, q = response(epsilon0)
     epsilon = share * epsilon0
-    assert PureDP(epsilon0).delta_at(epsilon) == pytest.approx(hockey_stick(p, q, epsilon), abs=1e-12)
+    assert PureDP(epsilon0).delta_at(epsilon) == pytest.approx(
+        hockey_stick(p, q, epsilon), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("epsilon0", [0.01, 1.0, 4.0])
@@ -85,7 +109,9 @@ def test_the_pure_curve_is_that_of_randomised_response(epsilon0, share):
 def test_the_approximate_curve_is_that_of_reveal_or_respond(epsilon0, delta, share):
     p, q = reveal_or_response(epsilon0, delta)
     epsilon = share * epsilon0
-    assert ApproxDP(epsilon0, delta).delta_at(epsilon) == pytest.approx(hockey_stick(p, q, epsilon), abs=1e-12)
+    assert ApproxDP(epsilon0, delta).delta_at(epsilon) == pytest.approx(
+        hockey_stick(p, q, epsilon), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.5, 1.0, 2.5, 6.0])
@@ -96,21 +122,31 @@ def test_the_gaussian_curve_is_the_integral_of_the_hockey_stick(mu, epsilon):
         return norm.pdf(x - mu) - math.exp(epsilon) * norm.pdf(x)
 
     start = epsilon / mu + mu / 2
-    expected, _ = integrate.quad(excess, start, start + 12 + mu, epsabs=1e-14, epsrel=1e-12, limit=500)
-    assert GaussianDP(mu).delta_at(epsilon) == pytest.approx(expected, rel=1e-8, abs=1e-13)
+    expected, _ = integrate.quad(
+        excess, start, start + 12 + mu, epsabs=1e-14, epsrel=1e-12, limit=500
+    )
+    assert GaussianDP(mu).delta_at(epsilon) == pytest.approx(
+        expected, rel=1e-8, abs=1e-13
+    )
 
 
 def test_known_values():
     assert PureDP(math.log(3)).posterior_cap() == pytest.approx(0.75)
-    assert PureDP(math.log(3)).delta_at(0.0) == pytest.approx(0.5)  # total variation of (3/4, 1/4) and (1/4, 3/4)
+    assert PureDP(math.log(3)).delta_at(0.0) == pytest.approx(
+        0.5
+    )  # total variation of (3/4, 1/4) and (1/4, 3/4)
     assert GaussianDP(1.0).delta_at(0.0) == pytest.approx(2 * norm.cdf(0.5) - 1)
     # Φ(-1/2) - e Φ(-3/2), with both from tables
-    assert GaussianDP(1.0).delta_at(1.0) == pytest.approx(0.3085375387 - math.e * 0.0668072013, abs=1e-9)
+    assert GaussianDP(1.0).delta_at(1.0) == pytest.approx(
+        0.3085375387 - math.e * 0.0668072013, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0, 40.0])
 def test_the_cap_is_the_posterior_of_randomised_response(epsilon):
-    assert PureDP(epsilon).posterior_cap() == pytest.approx(1 / (1 + math.exp(-epsilon)), rel=1e-15)
+    assert PureDP(epsilon).posterior_cap() == pytest.approx(
+        1 / (1 + math.exp(-epsilon)), rel=1e-15
+    )
     assert ApproxDP(epsilon, 0.0).posterior_cap() == PureDP(epsilon).posterior_cap()
     assert ApproxDP(epsilon, 1e-9).posterior_cap() == 1.0
     assert GaussianDP(epsilon).posterior_cap() == 1.0
@@ -120,4 +156,8 @@ def test_how_claims_read():
     assert str(PureDP(1.0)) == "1-DP"
     assert str(ApproxDP(0.5, 1e-5)) == "(0.5, 1e-05)-DP"
     assert str(GaussianDP(2.0)) == "2-GDP"
-    assert [claim.parameter for claim in (PureDP, ApproxDP, GaussianDP)] == ["epsilon", "epsilon", "mu"]
+    assert [claim.parameter for claim in (PureDP, ApproxDP, GaussianDP)] == [
+        "epsilon",
+        "epsilon",
+        "mu",
+    ]

@@ -71,15 +71,21 @@ def test_a_black_box_is_played_and_counted(share, claim, verdict):
 
 @pytest.mark.full
 def test_accountants_and_recorded_data():
-    audit = Audit(None, ApproxDP(0.0, 0.2), accountants=[OptimalComposition(0.1, 0.01, 2)])
+    audit = Audit(
+        None, ApproxDP(0.0, 0.2), accountants=[OptimalComposition(0.1, 0.01, 2)]
+    )
     assert run_audit(audit, SETTINGS).verdict is Verdict.CERTIFIED
-    audit = Audit(None, ApproxDP(0.0, 0.05), accountants=[OptimalComposition(0.1, 0.01, 2)])
+    audit = Audit(
+        None, ApproxDP(0.0, 0.05), accountants=[OptimalComposition(0.1, 0.01, 2)]
+    )
     assert run_audit(audit, SETTINGS).verdict is Verdict.VIOLATED
     assert from_counts(80, 150, 50, 150, claim=0.0).refuted
     assert not from_counts(80, 150, 50, 150, claim=0.0, delta=0.2).refuted
     assert not from_guesses(52, 100, claim=0.0).refuted
     assert from_guesses(90, 100, claim=0.0).refuted
     rng = np.random.default_rng(1)
-    assert not from_outputs(rng.normal(size=300), rng.normal(size=300), claim=0.0, method="bets").refuted
+    assert not from_outputs(
+        rng.normal(size=300), rng.normal(size=300), claim=0.0, method="bets"
+    ).refuted
     with pytest.raises(ConfigurationError, match="claim > 0"):
         from_counts(80, 150, 50, 150, claim=0.0, parameter="mu")

@@ -15,15 +15,22 @@ from auditdp.report.attestation import statement
 from auditdp.runner.log import Log
 from auditdp.runner.run_record import sha256
 
-SCHEMA = json.loads((Path(__file__).parent / "in-toto-test-result.schema.json").read_text())
-SOURCES = {"audits/audit_counts.py": "def published_count(): ...\n", "counts.py": "SCALE = 1.0\n"}
+SCHEMA = json.loads(
+    (Path(__file__).parent / "in-toto-test-result.schema.json").read_text()
+)
+SOURCES = {
+    "audits/audit_counts.py": "def published_count(): ...\n",
+    "counts.py": "SCALE = 1.0\n",
+}
 LOG, STATEMENT = Path("run.jsonl"), Path("run.jsonl.intoto.jsonl")
 
 
 def pem(private, name):
     serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
     pkcs8 = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    Path(f"{name}.pem").write_bytes(private.private_bytes(serialization.Encoding.PEM, *pkcs8))
+    Path(f"{name}.pem").write_bytes(
+        private.private_bytes(serialization.Encoding.PEM, *pkcs8)
+    )
     public = private.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
@@ -99,11 +106,20 @@ def an_audit_removed(record):
 
 
 def an_audit_added(record):
-    sealed(record, results=[replace(record.results[0], id="audits/audit_counts.py::more"), *record.results])
+    sealed(
+        record,
+        results=[
+            replace(record.results[0], id="audits/audit_counts.py::more"),
+            *record.results,
+        ],
+    )
 
 
 def the_payload_edited(record):
-    content = {**payload(), "predicate": {**payload()["predicate"], "result": "PASSED", "failedTests": []}}
+    content = {
+        **payload(),
+        "predicate": {**payload()["predicate"], "result": "PASSED", "failedTests": []},
+    }
     envelope(payload=base64.b64encode(json.dumps(content).encode()).decode())
 
 
@@ -161,22 +177,37 @@ def test_what_was_changed_is_not_signed(signed, manipulation):
 
 
 def test_the_file_of_an_audit_that_the_record_has_no_digest_of_is_named(signed, capsys):
-    sealed(signed, sources={"audits/audit_edges.py": sha256(Path("counts.py")), "counts.py": sha256(Path("counts.py"))})
+    sealed(
+        signed,
+        sources={
+            "audits/audit_edges.py": sha256(Path("counts.py")),
+            "counts.py": sha256(Path("counts.py")),
+        },
+    )
     Path("audits/audit_edges.py").write_text(SOURCES["counts.py"])
     capsys.readouterr()
     attest(Path("own.pem"), LOG)
-    without = {result.id.partition("::")[0] for result in signed.results} - {"audits/audit_edges.py"}
+    without = {result.id.partition("::")[0] for result in signed.results} - {
+        "audits/audit_edges.py"
+    }
     assert without
     assert {
-        line.split()[0] for line in capsys.readouterr().err.splitlines() if "the record has no digest" in line
+        line.split()[0]
+        for line in capsys.readouterr().err.splitlines()
+        if "the record has no digest" in line
     } == without
 
 
 def test_a_statement_is_one_by_the_published_schema(signed):
     jsonschema.Draft202012Validator(SCHEMA).validate(payload())
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(SCHEMA).validate({**payload(), "predicate": {"result": "GREEN"}})
-    assert [subject["name"] for subject in payload()["subject"]] == ["run.jsonl", *SOURCES]
+        jsonschema.Draft202012Validator(SCHEMA).validate(
+            {**payload(), "predicate": {"result": "GREEN"}}
+        )
+    assert [subject["name"] for subject in payload()["subject"]] == [
+        "run.jsonl",
+        *SOURCES,
+    ]
 
 
 def test_the_signature_is_of_the_pre_authentication_encoding_of_dsse(signed):
@@ -192,25 +223,43 @@ def test_the_signature_is_of_the_pre_authentication_encoding_of_dsse(signed):
 
 def test_every_audit_is_in_the_list_that_it_has_come_to(record, clean_record):
     predicate = statement(record, "run.json", "0" * 64)["predicate"]
-    lists = [set(predicate[name]) for name in ("passedTests", "warnedTests", "failedTests")]
+    lists = [
+        set(predicate[name]) for name in ("passedTests", "warnedTests", "failedTests")
+    ]
     assert set().union(*lists) == {result.id for result in record.results}
     assert sum(map(len, lists)) == len(record.results)
     for result in record.results:
         bad = result.is_finding or result.verdict is Verdict.ERROR
         assert (result.id in lists[2]) == bad
-        assert not (result.id in lists[0] and result.verdict in (Verdict.SKIPPED, Verdict.INCONCLUSIVE))
+        assert not (
+            result.id in lists[0]
+            and result.verdict in (Verdict.SKIPPED, Verdict.INCONCLUSIVE)
+        )
     assert predicate["result"] == "FAILED"
-    alone = replace(clean_record, results=[r for r in clean_record.results if r.verdict is Verdict.CERTIFIED])
+    alone = replace(
+        clean_record,
+        results=[r for r in clean_record.results if r.verdict is Verdict.CERTIFIED],
+    )
     alone = replace(alone, alpha_ledger=[])
     assert statement(alone, "run.json", "")["predicate"]["result"] == "PASSED"
     same = Evidence("game", Verdict.NOT_REFUTED, "", details={"same_outputs": 5})
-    blind = [replace(r, verdict=Verdict.NOT_REFUTED, evidence=[same]) for r in alone.results]
-    assert statement(replace(alone, results=blind), "run.json", "")["predicate"]["result"] == "WARNED"
-    assert statement(replace(alone, results=[]), "run.json", "")["predicate"]["result"] == "FAILED"
+    blind = [
+        replace(r, verdict=Verdict.NOT_REFUTED, evidence=[same]) for r in alone.results
+    ]
+    assert (
+        statement(replace(alone, results=blind), "run.json", "")["predicate"]["result"]
+        == "WARNED"
+    )
+    assert (
+        statement(replace(alone, results=[]), "run.json", "")["predicate"]["result"]
+        == "FAILED"
+    )
 
 
 def test_what_the_registry_of_deployments_asks_for(record, audit):
-    (found,) = statement(replace(record, results=[audit("feature_rr")]), "", "")["subject"]
+    (found,) = statement(replace(record, results=[audit("feature_rr")]), "", "")[
+        "subject"
+    ]
     (entry,) = found["annotations"]["audits"].values()
     assert (entry["verdict"], entry["self_reported"]) == ("VIOLATED", False)
     assert entry["dp_variant"] == {"variant_name": "Pure DP"}
@@ -218,7 +267,9 @@ def test_what_the_registry_of_deployments_asks_for(record, audit):
 
 
 def test_what_cannot_be_used_is_said(signed, monkeypatch):
-    with pytest.raises(ConfigurationError, match=r"counts.py is no key that can be used"):
+    with pytest.raises(
+        ConfigurationError, match=r"counts.py is no key that can be used"
+    ):
         attest(Path("counts.py"), LOG)
     with pytest.raises(ConfigurationError, match="expected what auditdp attest wrote"):
         verify(LOG, Path("own.pub"))

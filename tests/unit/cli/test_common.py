@@ -24,7 +24,9 @@ class Terminal(io.StringIO):
         ({"TERM": "xterm", "NO_COLOR": ""}, True),
     ],
 )
-def test_colours_are_for_terminals_that_show_them_where_nobody_asked_for_none(monkeypatch, variables, expected):
+def test_colours_are_for_terminals_that_show_them_where_nobody_asked_for_none(
+    monkeypatch, variables, expected
+):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("TERM", raising=False)
     for name, value in variables.items():

@@ -30,28 +30,40 @@ def no_audit():
 
 def git(*words):
     subprocess.run(
-        ["git", "-c", "user.name=n", "-c", "user.email=e@example.org", *words], check=True, capture_output=True
+        ["git", "-c", "user.name=n", "-c", "user.email=e@example.org", *words],
+        check=True,
+        capture_output=True,
     )
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, text in {"package/release.py": RELEASE, "package/__init__.py": "", "audits/audit_a.py": AUDIT}.items():
+    for name, text in {
+        "package/release.py": RELEASE,
+        "package/__init__.py": "",
+        "audits/audit_a.py": AUDIT,
+    }.items():
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(text)
 
 
 def test_what_no_audit_reaches_is_listed_and_a_change_is_counted(project, capsys):
     coverage()
-    found = ["package/release.py:4  total", "3 public functions draw randomness; audits reach 2"]
+    found = [
+        "package/release.py:4  total",
+        "3 public functions draw randomness; audits reach 2",
+    ]
     assert capsys.readouterr().out.splitlines() == found
     for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "all")):
         git(*words)
     changed = (
-        RELEASE.replace("x + rng.laplace()", "x + 2 * rng.laplace()", 1) + "def fresh(x, rng): return rng.random()\n"
+        RELEASE.replace("x + rng.laplace()", "x + 2 * rng.laplace()", 1)
+        + "def fresh(x, rng): return rng.random()\n"
     )
-    Path("package/release.py").write_text(changed.replace("rng.laplace()\ndef plain", "rng.normal()\ndef plain"))
+    Path("package/release.py").write_text(
+        changed.replace("rng.laplace()\ndef plain", "rng.normal()\ndef plain")
+    )
     coverage([Path("package")], since="HEAD")
     assert capsys.readouterr().out.splitlines() == [
         "package/release.py:4  total  changed",

@@ -97,12 +97,18 @@ MAKERS = (cached, undeclared, kept, by_size, one_noise, last_one)
 
 @pytest.mark.parametrize("calls", [80, pytest.param(400, marks=pytest.mark.full)])
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_mechanism_that_remembers_its_answers_is_never_violated(make: Callable[[], Any], calls: int) -> None:
+def test_a_mechanism_that_remembers_its_answers_is_never_violated(
+    make: Callable[[], Any], calls: int
+) -> None:
     verdicts = set()
     for seed in range(5):
         random.seed(seed)
-        with contextlib.suppress(MechanismError):  # which says at once that it keeps state
-            verdicts.add(check(make(), PureDP(1.0), [(0, 1)], calls=calls, seed=seed).verdict)
+        with contextlib.suppress(
+            MechanismError
+        ):  # which says at once that it keeps state
+            verdicts.add(
+                check(make(), PureDP(1.0), [(0, 1)], calls=calls, seed=seed).verdict
+            )
     assert verdicts <= {Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED}
 
 
@@ -111,24 +117,38 @@ def test_a_mechanism_without_noise_is_violated(calls: int) -> None:
     found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=calls)
     assert found.verdict is Verdict.VIOLATED
     assert found.calls <= calls
-    assert not any("process of its own" in text for text in found.evidence[0].assumptions)
+    assert not any(
+        "process of its own" in text for text in found.evidence[0].assumptions
+    )
 
 
 def test_where_the_calls_do_not_show_independence_that_is_the_reason() -> None:
-    found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=400).evidence[0]
+    found = check(lambda value, rng: value, PureDP(1.0), [(0, 1)], calls=400).evidence[
+        0
+    ]
     assert found.verdict is Verdict.VIOLATED
     made = Calls(as_mechanism(lambda value, rng: value))
     with allowing(1):
         again = believed(found, made, [0, 1], partial(stream, 1), 400)
-        clean = believed(replace(found, verdict=Verdict.NOT_REFUTED), made, [0, 1], partial(stream, 1), 400)
+        clean = believed(
+            replace(found, verdict=Verdict.NOT_REFUTED),
+            made,
+            [0, 1],
+            partial(stream, 1),
+            400,
+        )
     assert again.verdict is Verdict.INCONCLUSIVE
     assert "left" in again.statement
     assert clean.verdict is Verdict.NOT_REFUTED
     assert UNLOOKED in clean.assumptions
 
 
-@pytest.mark.parametrize("claim", [PureDP(0.1), PureDP(1.0), PureDP(4.0), ApproxDP(1.0, 0.1)], ids=str)
-def test_a_mechanism_that_keeps_the_claim_is_right_about_the_input_in_so_many_processes_seldom(claim: Claim) -> None:
+@pytest.mark.parametrize(
+    "claim", [PureDP(0.1), PureDP(1.0), PureDP(4.0), ApproxDP(1.0, 0.1)], ids=str
+)
+def test_a_mechanism_that_keeps_the_claim_is_right_about_the_input_in_so_many_processes_seldom(
+    claim: Claim,
+) -> None:
     right = (1 + claim.delta_at(0.0)) / 2
     assert right ** runs_alone(claim) <= KEPT < right ** (runs_alone(claim) - 1)
 

@@ -27,29 +27,48 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     """A mechanism with a long name keeps no secrets."""
     letters = len(request.able.name)
     verdict = Verdict.VIOLATED if letters > 12 else Verdict.NOT_REFUTED
-    return Evidence("names", verdict, f"{letters} letters at α = {alpha:g}", details=NamesDetails(letters=letters))
+    return Evidence(
+        "names",
+        verdict,
+        f"{letters} letters at α = {alpha:g}",
+        details=NamesDetails(letters=letters),
+    )
 
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch):
-    kind = EvidenceKind(f"{__name__}:gathered", NamesDetails, "Names", "how long a name is", sampled=True)
+    kind = EvidenceKind(
+        f"{__name__}:gathered",
+        NamesDetails,
+        "Names",
+        "how long a name is",
+        sampled=True,
+    )
     monkeypatch.setitem(KINDS, "names", kind)
 
 
 def test_it_is_gathered_without_being_named_and_has_its_share_of_alpha():
-    result = run_audit(Audit(LaplaceMechanism(2.0), PureDP(1.0), [(0.0, 1.0)]), SETTINGS)
+    result = run_audit(
+        Audit(LaplaceMechanism(2.0), PureDP(1.0), [(0.0, 1.0)]), SETTINGS
+    )
     own = next(evidence for evidence in result.evidence if evidence.kind == "names")
     assert own.statement == "25 letters at α = 0.005"  # and half is for the game
     assert result.verdict is Verdict.VIOLATED
 
 
 def test_an_audit_may_ask_for_it_alone():
-    result = run_audit(Audit(LaplaceMechanism(2.0), PureDP(1.0), [(0.0, 1.0)], evidence=["names"]), SETTINGS)
+    result = run_audit(
+        Audit(LaplaceMechanism(2.0), PureDP(1.0), [(0.0, 1.0)], evidence=["names"]),
+        SETTINGS,
+    )
     assert [evidence.kind for evidence in result.evidence] == ["names"]
 
 
 def test_reports_name_it():
-    result = run_audit(Audit(LaplaceMechanism(2.0), PureDP(1.0), [(0.0, 1.0)], evidence=["names"]), SETTINGS)
+    result = run_audit(
+        Audit(LaplaceMechanism(2.0), PureDP(1.0), [(0.0, 1.0)], evidence=["names"]),
+        SETTINGS,
+    )
     record = RunRecord(1, "complete", {}, {}, "", "", [], [result])
     page = render(record, "html")
     assert "25 letters at α = 0.01" in page

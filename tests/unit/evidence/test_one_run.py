@@ -19,7 +19,12 @@ from auditdp import (
 )
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
-from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian, OfClaim, curve_of_claim
+from auditdp.bounds.privacy_curves import (
+    EpsilonDelta,
+    Gaussian,
+    OfClaim,
+    curve_of_claim,
+)
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.record.results import Verdict
 
@@ -33,7 +38,11 @@ def gaussian(mu):
 
 def randomised_response(epsilon):
     def release(included, rng):
-        return np.where(rng.random(len(included)) < 1 / (1 + math.exp(-epsilon)), included, ~included).astype(float)
+        return np.where(
+            rng.random(len(included)) < 1 / (1 + math.exp(-epsilon)),
+            included,
+            ~included,
+        ).astype(float)
 
     return release
 
@@ -44,10 +53,18 @@ def audited(release, claim, *, canaries=400, **options):
 
 
 def gaussian_curve(mu=1.0):
-    return AccountedDP(GaussianDP(mu).delta_at, family=lambda factor: GaussianDP(mu / factor).delta_at)
+    return AccountedDP(
+        GaussianDP(mu).delta_at, family=lambda factor: GaussianDP(mu / factor).delta_at
+    )
 
 
-CLAIMS = [PureDP(1.0), ApproxDP(1.0, 1e-6), GaussianDP(1.0), gaussian_curve(), ZeroConcentratedDP(0.5)]
+CLAIMS = [
+    PureDP(1.0),
+    ApproxDP(1.0, 1e-6),
+    GaussianDP(1.0),
+    gaussian_curve(),
+    ZeroConcentratedDP(0.5),
+]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -71,13 +88,28 @@ def test_what_would_follow_of_gaussian_scores_is_said_and_decides_nothing():
     details = found.evidence[0].details
     assert found.verdict is Verdict.NOT_REFUTED
     assert found.epsilon_lower < 0.8 < 1 < details.assumed_lower < 1.2
-    assert f"ASSUMING independent Gaussian scores of one variance, μ ≥ {details.assumed_lower:.4}"[:58] in found.summary
-    assert (details.assumption_p_value > 0.01, details.assumption_power > 0.5) == (True, True)
-    assert audited(randomised_response(1.0), ApproxDP(1.0, 1e-6)).evidence[0].details.assumed_lower is None
+    assert (
+        f"ASSUMING independent Gaussian scores of one variance, μ ≥ {details.assumed_lower:.4}"[
+            :58
+        ]
+        in found.summary
+    )
+    assert (details.assumption_p_value > 0.01, details.assumption_power > 0.5) == (
+        True,
+        True,
+    )
+    assert (
+        audited(randomised_response(1.0), ApproxDP(1.0, 1e-6))
+        .evidence[0]
+        .details.assumed_lower
+        is None
+    )
 
 
 def test_several_trainings_throw_their_own_coins_and_certify_more():
-    one, ten = (audited(gaussian(1.0), GaussianDP(1.0), canaries=100, calls=n) for n in (1, 10))
+    one, ten = (
+        audited(gaussian(1.0), GaussianDP(1.0), canaries=100, calls=n) for n in (1, 10)
+    )
     assert one.epsilon_lower < ten.epsilon_lower < 1
     assert "from 10 trainings" in ten.summary
 
@@ -85,7 +117,10 @@ def test_several_trainings_throw_their_own_coins_and_certify_more():
 def test_the_same_seed_gives_the_same_bound_and_another_another():
     built = Audit(gaussian(1.0), GaussianDP(1.0), Canaries(200), evidence=["one_run"])
     found = [
-        run_audit(built, Settings(alpha=0.05, calls=1, root_seed=seed)).evidence[0].statement for seed in (1, 1, 2)
+        run_audit(built, Settings(alpha=0.05, calls=1, root_seed=seed))
+        .evidence[0]
+        .statement
+        for seed in (1, 1, 2)
     ]
     assert found[0] == found[1] != found[2]
 
@@ -125,7 +160,9 @@ def test_scores_that_are_none_are_refused(release, shown):
 
 
 def test_it_needs_canaries():
-    built = Audit(gaussian(1.0), PureDP(1.0), NeighbourList(nodes=4), evidence=["one_run"])
+    built = Audit(
+        gaussian(1.0), PureDP(1.0), NeighbourList(nodes=4), evidence=["one_run"]
+    )
     with pytest.raises(AdjacencyError, match=r"pairs=Canaries\(count\)"):
         run_audit(built, Settings(alpha=0.05, calls=1, root_seed=0))
     with pytest.raises(AdjacencyError, match="two canaries"):
@@ -157,10 +194,15 @@ def _quantile(probability):
     return ndtri(probability)
 
 
-@pytest.mark.parametrize("claim", [gaussian_curve(), ZeroConcentratedDP(0.5), RenyiDP(8.0, 1.0)], ids=str)
+@pytest.mark.parametrize(
+    "claim", [gaussian_curve(), ZeroConcentratedDP(0.5), RenyiDP(8.0, 1.0)], ids=str
+)
 def test_a_curve_of_a_claim_is_concave_grows_with_the_level_and_has_its_inverse(claim):
     curve, grid = OfClaim(claim), np.linspace(0, 1, 201)
-    low, at, high = (curve.most(grid, level) for level in (claim.level / 2, claim.level, 2 * claim.level))
+    low, at, high = (
+        curve.most(grid, level)
+        for level in (claim.level / 2, claim.level, 2 * claim.level)
+    )
     assert np.all(low <= at + 1e-12)
     assert np.all(at <= high + 1e-12)
     assert np.all(np.diff(at) >= -1e-12)
@@ -178,7 +220,11 @@ def test_a_level_between_two_members_of_a_family_stands_for_the_upper_one():
     assert np.array_equal(curve.most(POINTS, between), curve.most(POINTS, members[4]))
     assert np.all(curve.most(POINTS[1:], members[-1] + 1) == 1)
     assert curve.level(0.5, 0.5) == 0
-    assert members[3] - 1e-9 <= float(curve.level(*_just_allowed(curve, members[4]))) <= members[4] + 1e-9
+    assert (
+        members[3] - 1e-9
+        <= float(curve.level(*_just_allowed(curve, members[4])))
+        <= members[4] + 1e-9
+    )
 
 
 def _just_allowed(curve, level):

@@ -53,9 +53,18 @@ DRAWN_AND_STATED = {
     "texts": (["yes", "no", "3 of 4"], None),
     "text beside numbers": (["none", 1, 2.5], None),
     "tuples": ([(0, 1), (1, 0.5), (1, None)], None),
-    "arrays, stated as tuples": ([np.array([0, 1]), np.array([1, 1]), np.array([1, 0])], [(0, 1), (1, 1), (1, 0)]),
-    "lists, stated as an array": ([[0, 1.5], [0.5, 1], [0, 1]], np.array([[0, 1.5], [0.5, 1], [0, 1]])),
-    "a vector that is rarely of another kind": ([[0.1, 1.5], [0.5, 1.1], [0, 1.5]], None),
+    "arrays, stated as tuples": (
+        [np.array([0, 1]), np.array([1, 1]), np.array([1, 0])],
+        [(0, 1), (1, 1), (1, 0)],
+    ),
+    "lists, stated as an array": (
+        [[0, 1.5], [0.5, 1], [0, 1]],
+        np.array([[0, 1.5], [0.5, 1], [0, 1]]),
+    ),
+    "a vector that is rarely of another kind": (
+        [[0.1, 1.5], [0.5, 1.1], [0, 1.5]],
+        None,
+    ),
     "nested": ([(1, (2, 3)), (1, (2, None)), ((), 5)], None),
     "sets": ([frozenset({1, 2}), frozenset({3}), frozenset()], None),
     "numbers of numpy": ([np.float32(0.5), np.int8(2), np.bool_(True)], [0.5, 2, True]),
@@ -64,7 +73,10 @@ DRAWN_AND_STATED = {
         [{"b": 2, "a": 1}, {"a": 2, "b": 1}, {"a": 1}],
         [{"a": 1, "b": 2}, {"a": 2, "b": 1}, {"a": 1}],
     ),
-    "dictionaries of any order": ([{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1, "b": 1}], None),
+    "dictionaries of any order": (
+        [{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1, "b": 1}],
+        None,
+    ),
     "no numbers and infinities": ([NAN, INF, -INF], None),
     "zeros of either sign": ([0.0, -0.0, 1.0], None),
     "minus zero": ([-0.0, 1.0, 2.0], np.array([0, 1, 2])),
@@ -75,8 +87,12 @@ DRAWN_AND_STATED = {
     "exceptions": ([ValueError("!"), 1.5, 2], [ValueError, 1.5, 2]),
     "lists that are long": ([[1] * 40, [2] * 40, []], None),
 }
-CASES = pytest.mark.parametrize("vectorised", [False, True], ids=["one by one", "together"])
-OUTPUTS = pytest.mark.parametrize(("drawn", "stated"), DRAWN_AND_STATED.values(), ids=DRAWN_AND_STATED)
+CASES = pytest.mark.parametrize(
+    "vectorised", [False, True], ids=["one by one", "together"]
+)
+OUTPUTS = pytest.mark.parametrize(
+    ("drawn", "stated"), DRAWN_AND_STATED.values(), ids=DRAWN_AND_STATED
+)
 
 
 @dataclass(frozen=True)
@@ -91,11 +107,15 @@ class Listed:
         return [0.55, 0.43, 0.02] if data == 0 else [0.41, 0.53, 0.06]
 
     def distribution(self, data):
-        return FiniteLaw(self.drawn if self.stated is None else self.stated, self.law(data))
+        return FiniteLaw(
+            self.drawn if self.stated is None else self.stated, self.law(data)
+        )
 
     def draw(self, data, size, rng):
         first, second, last = self.law(data)
-        return rng.choice(3, size, p=[first + self.moved * last, second, last - self.moved * last])
+        return rng.choice(
+            3, size, p=[first + self.moved * last, second, last - self.moved * last]
+        )
 
 
 class One(Listed):
@@ -130,13 +150,19 @@ def counted(made, seed, calls=2_048):
 def played(made, claim, **options):
     streams = partial(stream, 3)
     return play_game(
-        made, claim, BIT, GameOptions(alpha=0.05, calls=3_000, stop_when_refuted=True, **options), streams=streams
+        made,
+        claim,
+        BIT,
+        GameOptions(alpha=0.05, calls=3_000, stop_when_refuted=True, **options),
+        streams=streams,
     )
 
 
 @CASES
 @OUTPUTS
-def test_code_that_draws_from_its_law_follows_it_and_its_likelihood_ratio_takes_part(drawn, stated, vectorised):
+def test_code_that_draws_from_its_law_follows_it_and_its_likelihood_ratio_takes_part(
+    drawn, stated, vectorised
+):
     if vectorised and isinstance(drawn[0], Exception):
         pytest.skip("outputs of one call raise together")
     made = mechanism(drawn, stated, vectorised)
@@ -160,9 +186,17 @@ def test_code_that_draws_from_another_law_is_found(drawn, stated):
 
 
 FORMS = {
-    "a type": (lambda data, rng: [0.5, 0, 0.0][rng.integers(3)], [0.5, 0], [1 / 3, 2 / 3]),
+    "a type": (
+        lambda data, rng: [0.5, 0, 0.0][rng.integers(3)],
+        [0.5, 0],
+        [1 / 3, 2 / 3],
+    ),
     "the sign of zero": (lambda data, rng: -0.0 if data else 0.0, [0.0], [1]),
-    "an order of keys": (lambda data, rng: {"b": 1, "a": 2} if data else {"a": 2, "b": 1}, [{"a": 2, "b": 1}], [1]),
+    "an order of keys": (
+        lambda data, rng: {"b": 1, "a": 2} if data else {"a": 2, "b": 1},
+        [{"a": 2, "b": 1}],
+        [1],
+    ),
 }
 
 
@@ -170,7 +204,9 @@ FORMS = {
 def test_a_law_of_part_of_the_output_certifies_nothing(function, stated, chances):
     made = as_mechanism(function)
     made.distribution = lambda data: FiniteLaw(stated, chances)
-    result = run_audit(Audit(made, PureDP(1.1), BIT), Settings(alpha=0.01, calls=3_000, root_seed=5))
+    result = run_audit(
+        Audit(made, PureDP(1.1), BIT), Settings(alpha=0.01, calls=3_000, root_seed=5)
+    )
     assert result.verdict is not Verdict.CERTIFIED
     found = next(e for e in result.evidence if e.kind == "counting")
     assert found.verdict is Verdict.INCONCLUSIVE
@@ -200,7 +236,9 @@ class Clipped:
 class WithSteps(Clipped):
     def distribution(self, data):
         share = Fraction(1, self.top(data) + 1)
-        return StepLaw((0, self.top(data)), (share,), atoms=(0,), probabilities=(share,))
+        return StepLaw(
+            (0, self.top(data)), (share,), atoms=(0,), probabilities=(share,)
+        )
 
 
 class WithLogProb(Clipped):
@@ -215,7 +253,9 @@ def test_numbers_of_several_kinds_are_compared_with_a_law_of_numbers():
     for each in (made, as_mechanism(WithLogProb())):
         game = played(each, PureDP(1.0), forecasters=[LikelihoodRatio()])
         assert game.verdict is Verdict.VIOLATED
-        assert not [notice for notice in game.details.notices if "probability" in notice]
+        assert not [
+            notice for notice in game.details.notices if "probability" in notice
+        ]
 
 
 def ordered_by(secret, data, rng):
@@ -246,12 +286,21 @@ def minus_zero(data, size, *, rng):
 
 SEEN = {
     "order of keys": partial(ordered_by, True),
-    "labels": lambda data, rng: Series(["a", "b"] if data else ["b", "a"], list(rng.laplace(size=2))),
+    "labels": lambda data, rng: Series(
+        ["a", "b"] if data else ["b", "a"], list(rng.laplace(size=2))
+    ),
     "sign of zero": minus_zero,
-    "type of a number": lambda data, rng: [1.5, 2.5, np.float32(0.5) if data else 0.5][rng.integers(3)],
-    "type of a later number": lambda data, rng: [*map(float, rng.integers(0, 2, 12)), 1 if data else 1.0],
+    "type of a number": lambda data, rng: [1.5, 2.5, np.float32(0.5) if data else 0.5][
+        rng.integers(3)
+    ],
+    "type of a later number": lambda data, rng: [
+        *map(float, rng.integers(0, 2, 12)),
+        1 if data else 1.0,
+    ],
     "list or tuple": lambda data, rng: {"kept": (list, tuple)[data](rng.random(2))},
-    "an order that is rare": lambda data, rng: {"b": 1, "a": 1} if data and rng.random() < 0.04 else {"a": 1, "b": 1},
+    "an order that is rare": lambda data, rng: (
+        {"b": 1, "a": 1} if data and rng.random() < 0.04 else {"a": 1, "b": 1}
+    ),
 }
 
 
@@ -261,14 +310,21 @@ def test_whatever_a_reader_sees_of_an_output_is_looked_at(function):
 
 
 def test_order_by_noisy_counts_keeps_a_claim():
-    assert played(as_mechanism(partial(ordered_by, False)), PureDP(1.0)).verdict is Verdict.NOT_REFUTED
+    assert (
+        played(as_mechanism(partial(ordered_by, False)), PureDP(1.0)).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 def test_an_order_of_keys_that_some_outputs_lack_is_one_order():
     def names(*outputs):
         return Representation.of([list(outputs)]).names(outputs[0])
 
-    assert not [name for name in names({"z": 1, "a": 2}, {"a": 3}, {"z": 2}, {}) if "place" in name]
+    assert not [
+        name
+        for name in names({"z": 1, "a": 2}, {"a": 3}, {"z": 2}, {})
+        if "place" in name
+    ]
     assert "the place of output['a']" in names({"z": 1, "a": 2}, {"a": 3, "z": 1})
 
 
@@ -279,4 +335,6 @@ def test_outputs_that_were_recorded_are_compared_with_the_law_as_when_they_were_
     again = Playback(Calls(calls.mechanism), calls.recorded())
     assert again.form == calls.form
     law = calls.mechanism.distribution(0)
-    assert (law.places(again(0, 50, None), again.form) == law.places(rows, calls.form)).all()
+    assert (
+        law.places(again(0, 50, None), again.form) == law.places(rows, calls.form)
+    ).all()

@@ -13,4 +13,8 @@ class NeedsTorch(pytest.Module):
 
 
 def pytest_pycollect_makemodule(module_path, parent):
-    return None if module_path.parent.name == "experiments" else NeedsTorch.from_parent(parent, path=module_path)
+    return (
+        None
+        if module_path.parent.name == "experiments"
+        else NeedsTorch.from_parent(parent, path=module_path)
+    )

@@ -40,10 +40,16 @@ def communities(nodes=16):
 
 def model_of_communities(size=3, device="cpu"):
     """M with random weights on the communities, its predictions, and the arguments of reverse learning."""
-    matrix, features, labels = (torch.as_tensor(each, device=device) for each in communities())
+    matrix, features, labels = (
+        torch.as_tensor(each, device=device) for each in communities()
+    )
     generator = torch.Generator().manual_seed(0)
-    model = GCN.initial(size, features=features, hidden=8, classes=2, generator=generator)
-    model = model.fitted(propagation(matrix.double()), features, labels, epochs=30, learning_rate=0.01)
+    model = GCN.initial(
+        size, features=features, hidden=8, classes=2, generator=generator
+    )
+    model = model.fitted(
+        propagation(matrix.double()), features, labels, epochs=30, learning_rate=0.01
+    )
     predictions = model.logits(propagation(matrix.double()), features).argmax(dim=-1)
     return model, features, predictions, labels
 
@@ -73,8 +79,12 @@ def test_projection_is_the_nearest_such_matrix():
 
 
 def test_projection_of_a_batch_by_hand():
-    matrix = torch.tensor([[[5.0, 0.2], [0.6, -1.0]], [[0.0, -3.0], [1.0, 0.0]], [[0.0, 9.0], [1.0, 0.0]]])
-    expected = torch.tensor([[[0.0, 0.4], [0.4, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]])
+    matrix = torch.tensor(
+        [[[5.0, 0.2], [0.6, -1.0]], [[0.0, -3.0], [1.0, 0.0]], [[0.0, 9.0], [1.0, 0.0]]]
+    )
+    expected = torch.tensor(
+        [[[0.0, 0.4], [0.4, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]]
+    )
     torch.testing.assert_close(projected(matrix), expected)
 
 
@@ -97,9 +107,14 @@ def test_gradient_descent_lowers_its_objective_within_the_constraints():
 def test_the_objective_by_hand():
     """Weights 0 make every class equally likely: ln 2, and β‖A_s‖_F = .1·√2 for one edge of weight 1."""
     features, labels = torch.eye(2, dtype=torch.float64), torch.tensor([0, 1])
-    model = GCN(torch.zeros(1, 2, 3, dtype=torch.float64), torch.zeros(1, 3, 2, dtype=torch.float64))
+    model = GCN(
+        torch.zeros(1, 2, 3, dtype=torch.float64),
+        torch.zeros(1, 3, 2, dtype=torch.float64),
+    )
     edge = 1 - torch.eye(2, dtype=torch.float64)[None]
-    objective = ReverseLearning(beta=0.1).objective(edge, model, features, labels[None], labels)
+    objective = ReverseLearning(beta=0.1).objective(
+        edge, model, features, labels[None], labels
+    )
     assert objective.item() == pytest.approx(math.log(2) + 0.1 * math.sqrt(2))
 
 
@@ -108,10 +123,16 @@ def test_alpha_weighs_predictions_against_labels():
     model, features, _, labels = model_of_communities()
     flat = torch.zeros(3, 16, 16, dtype=torch.float64)
     wrong = (1 - labels).expand(3, 16)
-    values = {a: ReverseLearning(alpha=a).objective(flat, model, features, wrong, labels) for a in (0.0, 0.25, 1.0)}
+    values = {
+        a: ReverseLearning(alpha=a).objective(flat, model, features, wrong, labels)
+        for a in (0.0, 0.25, 1.0)
+    }
     torch.testing.assert_close(values[0.25], 0.25 * values[1.0] + 0.75 * values[0.0])
     torch.testing.assert_close(
-        values[0.0], ReverseLearning().objective(flat, model, features, labels.expand(3, 16), labels)
+        values[0.0],
+        ReverseLearning().objective(
+            flat, model, features, labels.expand(3, 16), labels
+        ),
     )
     assert (values[1.0] > values[0.0]).all()
 
@@ -124,8 +145,12 @@ def test_one_step_follows_the_gradient():
     i, j = np.unravel_index(learned.argmax().item(), learned.shape)
     step = torch.zeros(1, 16, 16, dtype=torch.float64)
     step[0, i, j] = step[0, j, i] = h = 1e-5
-    change = reverse.objective(step, *arguments) - reverse.objective(torch.zeros_like(step), *arguments)
-    slope = (change.item() - reverse.beta * h * math.sqrt(2)) / h  # the norm has subgradient 0 at 0
+    change = reverse.objective(step, *arguments) - reverse.objective(
+        torch.zeros_like(step), *arguments
+    )
+    slope = (
+        change.item() - reverse.beta * h * math.sqrt(2)
+    ) / h  # the norm has subgradient 0 at 0
     assert learned[i, j].item() == pytest.approx(-reverse.eta * slope / 2, rel=1e-3)
 
 
@@ -134,12 +159,16 @@ def test_scores_tell_communities_apart():
     matrix, features, labels = communities()
     same = labels[:, None] == labels
     for encode in ("learned", "private"):
-        scores = TrainedScores(features, labels, encode=encode, epochs=60)(matrix, 2, rng=RNG(0))
+        scores = TrainedScores(features, labels, encode=encode, epochs=60)(
+            matrix, 2, rng=RNG(0)
+        )
         assert scores.shape == (2, 16, 16)
         np.testing.assert_array_equal(scores, scores.transpose(0, 2, 1))
         assert scores.min() >= 0.5
         assert scores.max() <= 1
-        assert (scores[:, same].mean(axis=1) > scores[:, ~same].mean(axis=1) + 0.05).all()
+        assert (
+            scores[:, same].mean(axis=1) > scores[:, ~same].mean(axis=1) + 0.05
+        ).all()
 
 
 def test_published_graph_joins_communities_inside():
@@ -149,7 +178,9 @@ def test_published_graph_joins_communities_inside():
     sparse = matrix * (RNG(0).random((16, 16)) < 0.3)
     sparse = np.maximum(sparse, sparse.T)
     scores = TrainedScores(features, labels, epochs=60).with_seed(0)
-    published = GraphPub(0.1, 16, scores, union=True)(sparse, 1, rng=RNG(0))[0].astype(bool)
+    published = GraphPub(0.1, 16, scores, union=True)(sparse, 1, rng=RNG(0))[0].astype(
+        bool
+    )
     added = published & (sparse[upper] == 0)
     assert added.sum() >= 20
     assert (labels[upper[0]] == labels[upper[1]])[added].mean() > 0.75
@@ -165,33 +196,53 @@ def test_a_seed_makes_l_a_function_of_the_graph():
 def test_l_is_sigmoid_of_the_hidden_layer():
     """Without training of either network or A_s the encoder is a random layer on no edges, Z = ReLU(XW₁)."""
     training = quick(5, epochs=0, reverse=ReverseLearning(steps=0))
-    embedding = training.embeddings(fives(TRIANGLE, True), 1, generator=torch.Generator().manual_seed(3))
+    embedding = training.embeddings(
+        fives(TRIANGLE, True), 1, generator=torch.Generator().manual_seed(3)
+    )
     generator = torch.Generator().manual_seed(3)
     features = torch.as_tensor(circle(5))
     for _ in ("M", "encoder"):
-        drawn = GCN.initial(1, features=features, hidden=16, classes=2, generator=generator)
+        drawn = GCN.initial(
+            1, features=features, hidden=16, classes=2, generator=generator
+        )
     torch.testing.assert_close(embedding, (features @ drawn.first).relu())
     seed = int(RNG(3).integers(2**63))
-    embedding = training.embeddings(fives((), False), 1, generator=torch.Generator().manual_seed(seed))[0].numpy()
-    np.testing.assert_allclose(training.with_seed(3)(fives((), False)), score_matrix(embedding))
+    embedding = training.embeddings(
+        fives((), False), 1, generator=torch.Generator().manual_seed(seed)
+    )[0].numpy()
+    np.testing.assert_allclose(
+        training.with_seed(3)(fives((), False)), score_matrix(embedding)
+    )
 
 
 def test_the_pipeline_is_its_steps():
     """M on A, its predictions on A, A_s from them and the labels, the encoder on A_s; half of the nodes are unlabelled."""
     matrix, features, labels = communities()
     labels = np.where(np.arange(16) % 2 == 0, labels, -1)
-    training = TrainedScores(features, labels, epochs=20, reverse=ReverseLearning(steps=20, eta=5.0))
+    training = TrainedScores(
+        features, labels, epochs=20, reverse=ReverseLearning(steps=20, eta=5.0)
+    )
     found = training.embeddings(matrix, 2, generator=torch.Generator().manual_seed(0))
     generator = torch.Generator().manual_seed(0)
-    features, labels, private = torch.as_tensor(features), torch.as_tensor(labels), torch.as_tensor(matrix).double()
+    features, labels, private = (
+        torch.as_tensor(features),
+        torch.as_tensor(labels),
+        torch.as_tensor(matrix).double(),
+    )
     model, encoder = (
-        GCN.initial(2, features=features, hidden=16, classes=2, generator=generator) for _ in ("M", "encoder")
+        GCN.initial(2, features=features, hidden=16, classes=2, generator=generator)
+        for _ in ("M", "encoder")
     )
     steps = {"epochs": 20, "learning_rate": 0.01}
     model = model.fitted(propagation(private), features, labels, **steps)
     predictions = model.logits(propagation(private), features).argmax(dim=-1)
-    operator = propagation(ReverseLearning(steps=20, eta=5.0).learned(model, features, predictions, labels))
-    torch.testing.assert_close(found, encoder.fitted(operator, features, labels, **steps).hidden(operator, features))
+    operator = propagation(
+        ReverseLearning(steps=20, eta=5.0).learned(model, features, predictions, labels)
+    )
+    torch.testing.assert_close(
+        found,
+        encoder.fitted(operator, features, labels, **steps).hidden(operator, features),
+    )
 
 
 def test_without_training_the_ablation_is_the_untrained_layer():
@@ -199,15 +250,25 @@ def test_without_training_the_ablation_is_the_untrained_layer():
     training = quick(5, epochs=0, encode="private")
     graph = fives(PATHS[0], True)
     generator = torch.Generator().manual_seed(int(RNG(4).integers(2**63)))
-    drawn = GCN.initial(1, features=torch.as_tensor(circle(5)), hidden=16, classes=2, generator=generator)
+    drawn = GCN.initial(
+        1,
+        features=torch.as_tensor(circle(5)),
+        hidden=16,
+        classes=2,
+        generator=generator,
+    )
     positive = (circle(5) @ drawn.first[0].numpy()).clip(0)
     spread = propagation(torch.as_tensor(graph).double()).numpy()
     expected = score_matrix((spread @ circle(5) @ drawn.first[0].numpy()).clip(0))
     np.testing.assert_allclose(training.with_seed(4)(graph), expected)
-    np.testing.assert_allclose(linear_scores(positive)(graph), score_matrix(spread @ positive))
+    np.testing.assert_allclose(
+        linear_scores(positive)(graph), score_matrix(spread @ positive)
+    )
 
 
-@pytest.mark.parametrize("arguments", [{}, {"rounding": "floor"}, {"degree_epsilon": 0.5}])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"rounding": "floor"}, {"degree_epsilon": 0.5}]
+)
 def test_runs_share_nothing_and_agree_with_the_selection(arguments):
     """Each run is one of the lists that the selection publishes by the L of its own training."""
     training, graph = quick(5), fives(TRIANGLE, True)
@@ -224,7 +285,10 @@ def test_runs_share_nothing_and_agree_with_the_selection(arguments):
 
 def test_the_name_tells_the_readings():
     name = GraphPubTrained(1.0, quick(3), rounding="floor", degree_epsilon=0.5).name
-    assert name == "GraphPubTrained(epsilon=1, nodes=3, degree_epsilon=0.5, floor, largest)"
+    assert (
+        name
+        == "GraphPubTrained(epsilon=1, nodes=3, degree_epsilon=0.5, floor, largest)"
+    )
 
 
 @pytest.mark.parametrize("chosen", [TRIANGLE, *PATHS])
@@ -243,7 +307,11 @@ def test_a_trained_l_tells_of_an_edge_elsewhere():
     for edge in (True, False):
         scores = training(fives(TRIANGLE, edge), 12, rng=RNG(0))
         published = [GraphPub(1.0, 5, each, rounding="floor") for each in scores]
-        outputs.append(np.concatenate([each(fives(TRIANGLE, edge), 1, rng=RNG(0)) for each in published]))
+        outputs.append(
+            np.concatenate(
+                [each(fives(TRIANGLE, edge), 1, rng=RNG(0)) for each in published]
+            )
+        )
     assert (outputs[0].sum(axis=1) == 3).all()
     assert (outputs[0] != outputs[1]).any(axis=1).sum() >= 3
 
@@ -252,7 +320,10 @@ def test_a_trained_l_tells_of_an_edge_elsewhere():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_cuda_learns_what_the_cpu_learns():
     reverse = ReverseLearning(steps=50)
-    learned = {device: reverse.learned(*model_of_communities(device=device)).cpu() for device in ("cpu", "cuda")}
+    learned = {
+        device: reverse.learned(*model_of_communities(device=device)).cpu()
+        for device in ("cpu", "cuda")
+    }
     torch.testing.assert_close(learned["cuda"], learned["cpu"], rtol=0, atol=1e-4)
     assert learned["cpu"].max() > 1e-3
 
@@ -264,21 +335,51 @@ def test_cuda_learns_what_the_cpu_learns():
             lambda: TrainedScores(np.ones(3), np.arange(3)),
             r"features of shape \(nodes, k\), got float64 of shape \(3,\)",
         ),
-        (lambda: TrainedScores(np.ones((3, 1), int), np.arange(3)), r"floating-point features .*, got int64"),
-        (lambda: TrainedScores(np.full((3, 1), np.nan), np.arange(3)), r"expected finite floating-point features"),
-        (lambda: TrainedScores(circle(3), np.arange(2)), r"expected 3 labels, .* of shape \(2,\)"),
-        (lambda: TrainedScores(circle(3), np.array([0, 1, -2])), r"integers >= 0 or -1 where there is none"),
-        (lambda: TrainedScores(circle(3), np.array([0, 0, -1])), r"two classes or more"),
+        (
+            lambda: TrainedScores(np.ones((3, 1), int), np.arange(3)),
+            r"floating-point features .*, got int64",
+        ),
+        (
+            lambda: TrainedScores(np.full((3, 1), np.nan), np.arange(3)),
+            r"expected finite floating-point features",
+        ),
+        (
+            lambda: TrainedScores(circle(3), np.arange(2)),
+            r"expected 3 labels, .* of shape \(2,\)",
+        ),
+        (
+            lambda: TrainedScores(circle(3), np.array([0, 1, -2])),
+            r"integers >= 0 or -1 where there is none",
+        ),
+        (
+            lambda: TrainedScores(circle(3), np.array([0, 0, -1])),
+            r"two classes or more",
+        ),
         (lambda: quick(3, encode="both"), r"'learned' or 'private', got 'both'"),
         (lambda: quick(3, hidden=0), r"expected hidden, an integer >= 1, got 0"),
         (lambda: quick(3, epochs=-1), r"expected epochs, an integer >= 0, got -1"),
-        (lambda: quick(3, learning_rate=0.0), r"expected learning_rate, a finite number > 0"),
+        (
+            lambda: quick(3, learning_rate=0.0),
+            r"expected learning_rate, a finite number > 0",
+        ),
         (lambda: ReverseLearning(steps=-1), r"expected steps, an integer >= 0, got -1"),
-        (lambda: ReverseLearning(alpha=1.5), r"expected alpha in \[0, 1\] and beta >= 0, got 1\.5 and 0\.0001"),
+        (
+            lambda: ReverseLearning(alpha=1.5),
+            r"expected alpha in \[0, 1\] and beta >= 0, got 1\.5 and 0\.0001",
+        ),
         (lambda: ReverseLearning(eta=0.0), r"expected eta, a finite number > 0"),
-        (lambda: quick(3)(np.zeros((4, 4)), 1, rng=RNG(0)), r"adjacency matrix of shape \(3, 3\), got \(4, 4\)"),
-        (lambda: GraphPubTrained(0.0, quick(3)), r"expected epsilon, a finite number > 0"),
-        (lambda: GraphPubTrained(1.0, quick(3), rounding="up"), r"expected rounding to be one of .*, got 'up'"),
+        (
+            lambda: quick(3)(np.zeros((4, 4)), 1, rng=RNG(0)),
+            r"adjacency matrix of shape \(3, 3\), got \(4, 4\)",
+        ),
+        (
+            lambda: GraphPubTrained(0.0, quick(3)),
+            r"expected epsilon, a finite number > 0",
+        ),
+        (
+            lambda: GraphPubTrained(1.0, quick(3), rounding="up"),
+            r"expected rounding to be one of .*, got 'up'",
+        ),
     ],
 )
 def test_errors_show_the_value_and_the_remedy(make, message):

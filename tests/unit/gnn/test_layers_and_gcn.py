@@ -30,7 +30,9 @@ def test_propagation_sums_over_neighbours():
     expected = torch.zeros_like(features)
     for i in GRAPH:
         for j in (i, *GRAPH[i]):
-            expected[i] += features[j] / math.sqrt((GRAPH.degree[i] + 1) * (GRAPH.degree[j] + 1))
+            expected[i] += features[j] / math.sqrt(
+                (GRAPH.degree[i] + 1) * (GRAPH.degree[j] + 1)
+            )
     torch.testing.assert_close(propagation(ADJACENCY) @ features, expected)
 
 
@@ -45,7 +47,9 @@ def test_propagation_has_its_known_eigenvector():
 def test_propagation_of_weighted_pairs_by_hand():
     """One edge of weight 3: A + I has row sums 4, so every entry is over 4."""
     expected = torch.tensor([[1.0, 3.0], [3.0, 1.0]]) / 4
-    torch.testing.assert_close(propagation(torch.tensor([[0.0, 3.0], [3.0, 0.0]])), expected)
+    torch.testing.assert_close(
+        propagation(torch.tensor([[0.0, 3.0], [3.0, 0.0]])), expected
+    )
 
 
 def test_a_batch_of_graphs_is_each_graph():
@@ -56,20 +60,27 @@ def test_a_batch_of_graphs_is_each_graph():
 
 
 def test_convolution_is_the_product_of_three():
-    operator, features, weight = (torch.rand(*shape, generator=generator()) for shape in ((4, 4), (4, 3), (5, 3, 2)))
+    operator, features, weight = (
+        torch.rand(*shape, generator=generator())
+        for shape in ((4, 4), (4, 3), (5, 3, 2))
+    )
     expected = torch.stack([operator @ features @ each for each in weight])
     torch.testing.assert_close(graph_convolution(operator, features, weight), expected)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 4), (2, 3, 4)])
 def test_operators_are_of_square_matrices(shape):
-    with pytest.raises(MechanismError, match=r"expected adjacency matrices of shape .*, got \("):
+    with pytest.raises(
+        MechanismError, match=r"expected adjacency matrices of shape .*, got \("
+    ):
         propagation(torch.zeros(shape))
 
 
 def test_initial_weights_fill_glorots_interval():
     """Uniform on ±√(6/(in+out)): of 24,000 draws the largest is below .99 of it with probability .99^24000 < 1e-100."""
-    model = GCN.initial(50, features=torch.zeros(2, 30), hidden=16, classes=4, generator=generator())
+    model = GCN.initial(
+        50, features=torch.zeros(2, 30), hidden=16, classes=4, generator=generator()
+    )
     for weight, shape in ((model.first, (50, 30, 16)), (model.second, (50, 16, 4))):
         bound = math.sqrt(6 / (shape[1] + shape[2]))
         assert weight.shape == shape
@@ -88,15 +99,22 @@ def test_cross_entropy_by_hand():
 
 def test_a_batch_of_models_trains_as_one_by_one():
     adjacency, features, labels = communities(np.random.default_rng(0))
-    operator, features = propagation(torch.as_tensor(adjacency, dtype=torch.float64)), torch.as_tensor(features)
+    operator, features = (
+        propagation(torch.as_tensor(adjacency, dtype=torch.float64)),
+        torch.as_tensor(features),
+    )
     labels = torch.as_tensor(labels)
-    start = GCN.initial(4, features=features, hidden=5, classes=2, generator=generator())
+    start = GCN.initial(
+        4, features=features, hidden=5, classes=2, generator=generator()
+    )
     together = start.fitted(operator, features, labels, epochs=20, learning_rate=0.05)
     for k in range(4):
         alone = GCN(start.first[k : k + 1], start.second[k : k + 1])
         alone = alone.fitted(operator, features, labels, epochs=20, learning_rate=0.05)
         torch.testing.assert_close(together.first[k], alone.first[0], rtol=0, atol=1e-9)
-        torch.testing.assert_close(together.second[k], alone.second[0], rtol=0, atol=1e-9)
+        torch.testing.assert_close(
+            together.second[k], alone.second[0], rtol=0, atol=1e-9
+        )
         assert (together.first[k] - start.first[k]).abs().max() > 0.1
 
 
@@ -107,9 +125,14 @@ def test_training_finds_communities():
     """
     adjacency, _, labels = communities(np.random.default_rng(1))
     operator = propagation(torch.as_tensor(adjacency, dtype=torch.float64))
-    features, labels = torch.eye(len(labels), dtype=torch.float64), torch.as_tensor(labels)
+    features, labels = (
+        torch.eye(len(labels), dtype=torch.float64),
+        torch.as_tensor(labels),
+    )
     shown = torch.where(torch.arange(len(labels)) < 20, labels, UNLABELLED)
-    start = GCN.initial(3, features=features, hidden=8, classes=2, generator=generator())
+    start = GCN.initial(
+        3, features=features, hidden=8, classes=2, generator=generator()
+    )
     model = start.fitted(operator, features, shown, epochs=100, learning_rate=0.01)
     right = (model.logits(operator, features).argmax(dim=-1) == labels)[:, 20:]
     assert (right.sum(dim=1) >= 17).all()

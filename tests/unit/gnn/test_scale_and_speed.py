@@ -17,7 +17,12 @@ from gnn.datasets.generated import stochastic_block_model
 def small(monkeypatch):
     """Every data set is a graph of 100 nodes, whose features are in [0, 1]."""
     graph = stochastic_block_model(
-        [50, 50], inside=0.2, across=0.02, features=30, signal=3.0, rng=np.random.default_rng(0)
+        [50, 50],
+        inside=0.2,
+        across=0.02,
+        features=30,
+        signal=3.0,
+        rng=np.random.default_rng(0),
     )
     graph.x = graph.x.sigmoid()
     for k, name in enumerate(("train_mask", "val_mask", "test_mask")):
@@ -28,7 +33,9 @@ def small(monkeypatch):
 
 
 @pytest.mark.parametrize("name", scale.MEASUREMENTS)
-def test_every_measurement_prints_what_the_benchmark_reads(name, small, capsys, monkeypatch):
+def test_every_measurement_prints_what_the_benchmark_reads(
+    name, small, capsys, monkeypatch
+):
     monkeypatch.setattr(scale, "REPEATS", 2)
     monkeypatch.setattr(sys, "argv", ["scale", name, "--epochs", "2", "--threads", "1"])
     scale.main()
@@ -45,14 +52,18 @@ def test_every_measurement_prints_what_the_benchmark_reads(name, small, capsys, 
 @pytest.mark.full
 def test_memory_that_was_held_is_in_the_peak():
     before = scale.peak_memory(torch.device("cpu"))
-    held = np.ones(2**25 + 2**17 * int(before * 1024))  # a quarter of a GiB more than the peak so far
+    held = np.ones(
+        2**25 + 2**17 * int(before * 1024)
+    )  # a quarter of a GiB more than the peak so far
     del held
     assert scale.peak_memory(torch.device("cpu")) > before + 0.2
 
 
 def test_both_loops_are_timed_in_every_round(small, capsys, monkeypatch):
     small.x = small.x.to_sparse_csr()
-    monkeypatch.setattr(sys, "argv", ["speed", "--rounds", "2", "--epochs", "1", "--json"])
+    monkeypatch.setattr(
+        sys, "argv", ["speed", "--rounds", "2", "--epochs", "1", "--json"]
+    )
     speed.main()
     times = json.loads(capsys.readouterr().out)
     assert part.PLAIN in times
@@ -85,7 +96,13 @@ RESULTS = {
         "accuracy": 0.9,
         "nodes": 34493,
     },
-    part.FEATURES: {"seconds": 60.0, "cpu seconds": 60.0, "epochs": 1, "peak memory": 3.0, "nodes": 34493},
+    part.FEATURES: {
+        "seconds": 60.0,
+        "cpu seconds": 60.0,
+        "epochs": 1,
+        "peak memory": 3.0,
+        "nodes": 34493,
+    },
     part.BANDWIDTH: {"bytes a second": 1e9, "copied a second": 1e10},
 }
 
@@ -97,17 +114,30 @@ def met(**changes):
 def test_bars_compare_with_what_was_measured():
     """Ratios are taken in each round: 1/2, 1, 1/4 and 1/2, 2/5, 2 have medians of a half."""
     assert met() == [True] * 4
-    assert "dense features: 0.500 of it; trainer, sparse features: 0.500 of it" in part.view(RESULTS).bars[0].found
+    assert (
+        "dense features: 0.500 of it; trainer, sparse features: 0.500 of it"
+        in part.view(RESULTS).bars[0].found
+    )
     slow = EPOCHS | {"trainer, sparse features": [1.0, 1.1, 8.0]}
     assert met(**{part.EPOCH: slow}) == [False, True, True, True]
-    assert met(**{part.LPGNN: RESULTS[part.LPGNN] | {"seconds": 301.0}}) == [True, False, True, True]
+    assert met(**{part.LPGNN: RESULTS[part.LPGNN] | {"seconds": 301.0}}) == [
+        True,
+        False,
+        True,
+        True,
+    ]
     assert met(**{part.DPAR: RESULTS[part.DPAR] | {"peak memory": 4.5}}) == [
         True,
         True,
         False,
         True,
     ]  # 34,493² · 4 B = 4.43 GiB
-    assert met(**{part.FEATURES: RESULTS[part.FEATURES] | {"peak memory": 4.1}}) == [True, True, True, False]
+    assert met(**{part.FEATURES: RESULTS[part.FEATURES] | {"peak memory": 4.1}}) == [
+        True,
+        True,
+        True,
+        False,
+    ]
     assert [bar.met for bar in part.view({}).bars] == [None] * 4
     assert [len(table.rows) for table in part.view(RESULTS).tables] == [3, 3, 2]
 
@@ -122,5 +152,7 @@ def test_there_are_no_units_without_data(monkeypatch):
 @pytest.mark.full
 def test_a_measurement_that_fails_says_why(monkeypatch, tmp_path):
     monkeypatch.setenv(part.DATA_VARIABLE, str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"dpar-physics.*failed:(.|\n)*coauthor_physics"):
+    with pytest.raises(
+        RuntimeError, match=r"dpar-physics.*failed:(.|\n)*coauthor_physics"
+    ):
         part.measure(part.DPAR, quick=True)

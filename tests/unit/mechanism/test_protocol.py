@@ -9,7 +9,15 @@ import pytest
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.laws import FiniteLaw
-from auditdp.mechanism.protocol import Mechanism, PerCall, as_mechanism, brief, is_seeded, name_of, unseeded
+from auditdp.mechanism.protocol import (
+    Mechanism,
+    PerCall,
+    as_mechanism,
+    brief,
+    is_seeded,
+    name_of,
+    unseeded,
+)
 from auditdp.testing import LaplaceMechanism, Response
 
 
@@ -50,8 +58,13 @@ ADAPTABLE = {
     "one output": one_output,
     "one output by keyword": lambda data, *, rng: data + rng.laplace(),
     "lambda": lambda data, size, *, rng: data + rng.laplace(size=size),
-    "extra options": lambda data, size, *, rng, scale=1.0: data + rng.laplace(scale=scale, size=size),
-    "partial": functools.partial(lambda data, size, *, rng, scale: data + rng.laplace(scale=scale, size=size), scale=2),
+    "extra options": lambda data, size, *, rng, scale=1.0: (
+        data + rng.laplace(scale=scale, size=size)
+    ),
+    "partial": functools.partial(
+        lambda data, size, *, rng, scale: data + rng.laplace(scale=scale, size=size),
+        scale=2,
+    ),
     "instance": Vectorised(),
     "instance, one output": OneOutput(),
     "bound method": LaplaceMechanism(1.0).__call__,
@@ -99,11 +112,15 @@ def named_rows(data, *, rng, size=3):
     return rows_of(data, rng, size=size)
 
 
-@pytest.mark.parametrize("function", [rows_of, named_rows, functools.partial(rows_of, size=2)])
+@pytest.mark.parametrize(
+    "function", [rows_of, named_rows, functools.partial(rows_of, size=2)]
+)
 def test_a_size_of_its_own_is_an_argument_like_any_other(function):
     outputs = as_mechanism(function)(0.0, 5, rng=np.random.default_rng(1))
     assert len(outputs) == 5
-    assert {len(output) for output in outputs} == {2 if isinstance(function, functools.partial) else 3}
+    assert {len(output) for output in outputs} == {
+        2 if isinstance(function, functools.partial) else 3
+    }
     assert not unseeded(lambda data, rows=1, size=3: [0] * size).takes_size
     assert unseeded(lambda data, *, size: [0] * size).takes_size
 
@@ -176,7 +193,9 @@ def test_names():
     assert name_of(Response(1.0)) == "Response(1)"
     assert name_of(PerCall(one_output)) == "one_output"
     given = functools.partial(one_output, np.ones(30), epsilon=2.0, of=object())
-    assert name_of(given) == "one_output([1.,1.,1.,...,1.,1.…, epsilon=2.0, of=<object>)"
+    assert (
+        name_of(given) == "one_output([1.,1.,1.,...,1.,1.…, epsilon=2.0, of=<object>)"
+    )
 
 
 def test_graphs_are_rendered_by_their_edges():
@@ -191,7 +210,11 @@ def test_graphs_are_rendered_by_their_edges():
     cycle = np.roll(np.eye(90, dtype=np.int8), 1, axis=0)
     cycle += cycle.T
     assert brief(cycle) == "90 nodes, 90 edges"  # too many to be listed
-    for i, j, value in ((0, 2, 1), (2, 2, 1), (0, 1, 2)):  # one direction only, a loop, not a bit
+    for i, j, value in (
+        (0, 2, 1),
+        (2, 2, 1),
+        (0, 1, 2),
+    ):  # one direction only, a loop, not a bit
         other = matrix.copy()
         other[i, j] = value
         assert "edges" not in brief(other)

@@ -91,23 +91,32 @@ def test_tensors_stay_on_the_device_of_the_generator(device):
 
 def test_a_tensor_of_another_device_is_refused():
     backend = torch_backend()
-    with pytest.raises(MechanismError, match=r"generator's device, cpu, got one on meta; move the tensor"):
+    with pytest.raises(
+        MechanismError,
+        match=r"generator's device, cpu, got one on meta; move the tensor",
+    ):
         backend.array(backend.xp.zeros(2, device="meta"))
 
 
 def test_the_same_seed_gives_the_same_draws():
     for make in (numpy_backend, torch_backend):
-        np.testing.assert_array_equal(as_numpy(make().uniform(4)), as_numpy(make().uniform(4)))
+        np.testing.assert_array_equal(
+            as_numpy(make().uniform(4)), as_numpy(make().uniform(4))
+        )
 
 
 @pytest.mark.parametrize("wrong", [None, 7, np.random.RandomState(0)])
 def test_what_is_no_generator_is_refused(wrong):
     with pytest.raises(
-        MechanismError, match=r"expected rng, a numpy.random.Generator .*; write numpy.random.default_rng"
+        MechanismError,
+        match=r"expected rng, a numpy.random.Generator .*; write numpy.random.default_rng",
     ):
         backend_of(wrong)
 
 
 def test_mechanisms_do_not_load_torch():
     code = "import sys, mechanisms.numeric; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode
+        == 0
+    )

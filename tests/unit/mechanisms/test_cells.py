@@ -17,10 +17,18 @@ from mechanisms.cells import (
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 7, 20])
-def test_pairs_are_numbered_as_triu_indices_and_arcs_row_by_row_without_the_diagonal(nodes):
-    edges, arcs = np.array(np.triu_indices(nodes, 1)), np.array(np.nonzero(~np.eye(nodes, dtype=bool)))
+def test_pairs_are_numbered_as_triu_indices_and_arcs_row_by_row_without_the_diagonal(
+    nodes,
+):
+    edges, arcs = (
+        np.array(np.triu_indices(nodes, 1)),
+        np.array(np.nonzero(~np.eye(nodes, dtype=bool))),
+    )
     assert edges.shape[1] == pair_count(nodes)
-    for at, numbered, ends in ((pairs_at, pair_cells, edges), (arcs_at, arc_cells, arcs)):
+    for at, numbered, ends in (
+        (pairs_at, pair_cells, edges),
+        (arcs_at, arc_cells, arcs),
+    ):
         cells = np.arange(ends.shape[1])
         np.testing.assert_array_equal(at(cells, nodes), ends)
         np.testing.assert_array_equal(numbered(ends, nodes), cells)
@@ -29,15 +37,21 @@ def test_pairs_are_numbered_as_triu_indices_and_arcs_row_by_row_without_the_diag
 def test_the_last_pair_of_a_large_graph_has_no_rounding():
     nodes = 3_000_000
     last = pair_count(nodes) - 1
-    np.testing.assert_array_equal(pairs_at(np.array([0, last]), nodes), [[0, nodes - 2], [1, nodes - 1]])
+    np.testing.assert_array_equal(
+        pairs_at(np.array([0, last]), nodes), [[0, nodes - 2], [1, nodes - 1]]
+    )
 
 
 def test_contains():
-    np.testing.assert_array_equal(contains(np.array([1, 4]), np.array([0, 1, 4, 9])), [False, True, True, False])
+    np.testing.assert_array_equal(
+        contains(np.array([1, 4]), np.array([0, 1, 4, 9])), [False, True, True, False]
+    )
     assert not contains(np.array([], int), np.array([3])).any()
 
 
-@pytest.mark.parametrize(("count", "p", "expected"), [(5, 0.0, []), (4, 1.0, [0, 1, 2, 3]), (0, 0.5, [])])
+@pytest.mark.parametrize(
+    ("count", "p", "expected"), [(5, 0.0, []), (4, 1.0, [0, 1, 2, 3]), (0, 0.5, [])]
+)
 def test_bernoulli_cells_at_the_ends(count, p, expected):
     assert bernoulli_cells(count, p, np.random.default_rng(0)).tolist() == expected
 
@@ -56,6 +70,8 @@ def test_distinct_cells_sizes_and_exclusions():
 
 def test_distinct_cells_can_fill_a_row_and_no_more():
     taken = np.array([2])
-    assert distinct_cells(np.array([3]), 4, np.random.default_rng(0), taken=taken).tolist() == [0, 1, 3]
+    assert distinct_cells(
+        np.array([3]), 4, np.random.default_rng(0), taken=taken
+    ).tolist() == [0, 1, 3]
     with pytest.raises(MechanismError, match="row 0 has 3 free cells, asked for 4"):
         distinct_cells(np.array([4]), 4, np.random.default_rng(0), taken=taken)

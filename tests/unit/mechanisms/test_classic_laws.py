@@ -68,9 +68,13 @@ def test_noisy_max_of_two_answers(gap):
 def test_one_query_against_a_noisy_threshold(threshold):
     """P(Lap(a) + Lap(b) > t) = (a² e^(-t/a) − b² e^(-t/b)) / 2(a² − b²) for t >= 0; here a = 40, b = 20."""
     a, b, t = 40.0, 20.0, threshold - 0.3
-    exact = (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (2 * (a * a - b * b))
+    exact = (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (
+        2 * (a * a - b * b)
+    )
     expected_text = SVT1(0.1, 1, threshold).distribution([0.3])
-    assert expected_text.floats[expected_text.outcomes[:, 0] == 1] == pytest.approx([exact], rel=1e-13)
+    assert expected_text.floats[expected_text.outcomes[:, 0] == 1] == pytest.approx(
+        [exact], rel=1e-13
+    )
 
 
 def test_crossing_probability_is_the_integral_it_stands_for():
@@ -85,9 +89,15 @@ def test_crossing_probability_is_the_integral_it_stands_for():
     def integrand(tau):
         density = stats.laplace.pdf(tau, float(centre), float(rho))
         falls = np.prod([stats.laplace.cdf(tau, float(q), float(nu)) for q in below])
-        return density * falls * np.prod([stats.laplace.sf(tau, float(q), float(nu)) for q in above])
+        return (
+            density
+            * falls
+            * np.prod([stats.laplace.sf(tau, float(q), float(nu)) for q in above])
+        )
 
-    direct, error = integrate.quad(integrand, -80, 80, points=[-0.5, 1 / 3, 1, 2], limit=400, epsabs=1e-13)
+    direct, error = integrate.quad(
+        integrand, -80, 80, points=[-0.5, 1 / 3, 1, 2], limit=400, epsabs=1e-13
+    )
     exact = Crossing([*below, *above], centre, rho, nu).probability(below, above)
     assert abs(float(exact.mid()) - direct) < 1e-10 + error
     assert float(exact.rad()) < 1e-60
@@ -98,7 +108,9 @@ def test_crossing_probability_where_a_rate_vanishes():
 
     P(2 + X < Y) for standard Laplace X and Y is e^-2 (1 + 2/2)/2, the tail of their difference.
     """
-    exact = Crossing([Fraction(2)], Fraction(0), Fraction(1), Fraction(1)).probability([Fraction(2)], [])
+    exact = Crossing([Fraction(2)], Fraction(0), Fraction(1), Fraction(1)).probability(
+        [Fraction(2)], []
+    )
     assert float(exact.mid()) == pytest.approx(math.exp(-2), rel=1e-15)
 
 
@@ -119,7 +131,9 @@ FINITE = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "data"), FINITE, ids=lambda x: getattr(x, "name", ""))
+@pytest.mark.parametrize(
+    ("mechanism", "data"), FINITE, ids=lambda x: getattr(x, "name", "")
+)
 def test_finite_laws_sum_to_one_tightly(mechanism, data):
     law = mechanism.distribution(data)
     with precision_of():
@@ -142,18 +156,26 @@ def test_epsilon_of_the_benchmark_rows():
     """Figures of the benchmark's own column "these pairs", to the digits that it prints."""
     ten, five = np.ones(10), np.ones(5)
     half = [2.0] * 5 + [0.0] * 5
-    assert epsilon(SVT1(0.1, 1, 0.5), ten, half).upper == pytest.approx(0.0885, abs=5e-5)
+    assert epsilon(SVT1(0.1, 1, 0.5), ten, half).upper == pytest.approx(
+        0.0885, abs=5e-5
+    )
     assert epsilon(SVT4(0.1), ten, half).upper == pytest.approx(0.1725, abs=5e-5)
     assert epsilon(SVT6(0.1), ten, half).upper == pytest.approx(0.420, abs=5e-4)
-    assert epsilon(NoisyMax1(0.1), five, [0, 2, 2, 2, 2]).upper == pytest.approx(0.0946, abs=5e-5)
+    assert epsilon(NoisyMax1(0.1), five, [0, 2, 2, 2, 2]).upper == pytest.approx(
+        0.0946, abs=5e-5
+    )
     assert epsilon(SVT5(0.1), ten, half).lower == math.inf
 
 
 def test_svt5_reveals_the_order_of_two_answers():
     law = SVT5(1.0).distribution([2.0, 1.0])
-    expected_text = dict(zip(map(tuple, law.outcomes.tolist()), law.floats, strict=True))
+    expected_text = dict(
+        zip(map(tuple, law.outcomes.tolist()), law.floats, strict=True)
+    )
     assert expected_text[0, 1] == 0
-    assert expected_text[1, 0] == pytest.approx((1 - math.exp(-0.5)) / 2)  # P(0 < Lap(2) <= 1)
+    assert expected_text[1, 0] == pytest.approx(
+        (1 - math.exp(-0.5)) / 2
+    )  # P(0 < Lap(2) <= 1)
 
 
 def test_epsilon_of_additive_laplace_noise():
@@ -168,9 +190,17 @@ def test_epsilon_of_additive_laplace_noise():
 
 def test_noise_is_calibrated_to_the_sensitivity_that_is_declared():
     assert LaplaceSum(0.5, 3.0).scale == 6.0
-    assert NoisyHistogram2(0.5).sensitivity / NoisyHistogram2(0.5).epsilon == NoisyHistogram2(0.5).scale
+    assert (
+        NoisyHistogram2(0.5).sensitivity / NoisyHistogram2(0.5).epsilon
+        == NoisyHistogram2(0.5).scale
+    )
     parallel = LaplaceParallel(0.5, 4)
-    assert parallel.sensitivity == np.abs(parallel.query(np.array([2.0])) - parallel.query(np.array([1.0]))).sum()
+    assert (
+        parallel.sensitivity
+        == np.abs(
+            parallel.query(np.array([2.0])) - parallel.query(np.array([1.0]))
+        ).sum()
+    )
 
 
 def test_released_maximum_costs_half_epsilon_per_answer():
@@ -178,7 +208,9 @@ def test_released_maximum_costs_half_epsilon_per_answer():
     for k in (1, 2, 5):
         mechanism = NoisyMax3(0.4)
         y = np.array([-3.0, 0.9])
-        loss = mechanism.log_prob(y, np.ones(k)) - mechanism.log_prob(y, np.full(k, 2.0))
+        loss = mechanism.log_prob(y, np.ones(k)) - mechanism.log_prob(
+            y, np.full(k, 2.0)
+        )
         assert loss == pytest.approx(k * 0.4 / 2, rel=1e-12)
 
 
@@ -186,30 +218,44 @@ def test_released_maximum_with_exponential_noise_shows_the_largest_answer():
     """Below 2 only the first input is possible, with probability (1 − e^(−ε/2))^k."""
     mechanism = NoisyMax4(1.0)
     assert mechanism.log_prob(np.array([1.5]), np.full(3, 2.0)) == -np.inf
-    assert mechanism.cdf(np.array([2.0]), np.ones(3)) == pytest.approx((1 - math.exp(-0.5)) ** 3)
+    assert mechanism.cdf(np.array([2.0]), np.ones(3)) == pytest.approx(
+        (1 - math.exp(-0.5)) ** 3
+    )
 
 
 def test_svt3_costs_every_answer_before_a_low_release():
     """All k − 1 answers below and the last released under all of them: each costs ε/(2c), the release too."""
     mechanism, k = SVT3(0.4), 6
     output = np.array([[0.0] * (k - 1) + [1.0] + [np.nan] * (k - 1) + [-2.0]])
-    loss = mechanism.log_prob(output, np.ones(k)) - mechanism.log_prob(output, np.full(k, 2.0))
+    loss = mechanism.log_prob(output, np.ones(k)) - mechanism.log_prob(
+        output, np.full(k, 2.0)
+    )
     assert loss == pytest.approx([k * 0.4 / 2], rel=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", [NoisyMax3(0.5), NoisyMax4(0.5)], ids=lambda m: m.name)
-def test_density_of_a_released_maximum_integrates_to_its_distribution_function(mechanism):
+@pytest.mark.parametrize(
+    "mechanism", [NoisyMax3(0.5), NoisyMax4(0.5)], ids=lambda m: m.name
+)
+def test_density_of_a_released_maximum_integrates_to_its_distribution_function(
+    mechanism,
+):
     def density(y):
         return np.exp(mechanism.log_prob(np.array([y]), ANSWERS))[0]
 
     for end in (1.2, 4.0, 300.0):
-        mass, _ = integrate.quad(density, -100, end, points=sorted(x for x in ANSWERS if x < end), limit=500)
-        assert mass == pytest.approx(mechanism.cdf(np.array([end]), ANSWERS)[0], abs=1e-9)
+        mass, _ = integrate.quad(
+            density, -100, end, points=sorted(x for x in ANSWERS if x < end), limit=500
+        )
+        assert mass == pytest.approx(
+            mechanism.cdf(np.array([end]), ANSWERS)[0], abs=1e-9
+        )
 
 
 @pytest.mark.dear
 @pytest.mark.parametrize(
-    "mechanism", [SVT3(0.8, 1, 0.5), SVT3(0.8, 2, 0.5), NumericSVT(0.8, 2, 0.5)], ids=lambda m: m.name
+    "mechanism",
+    [SVT3(0.8, 1, 0.5), SVT3(0.8, 2, 0.5), NumericSVT(0.8, 2, 0.5)],
+    ids=lambda m: m.name,
 )
 def test_density_of_released_answers_integrates_to_the_law_of_the_flags(mechanism):
     flags = mechanism.flags(ANSWERS)
@@ -221,10 +267,16 @@ def test_density_of_released_answers_integrates_to_the_law_of_the_flags(mechanis
         def density(v, expected_text=expected_text, at=at):
             numbers = np.full(3, np.nan)
             numbers[at] = v
-            return np.exp(mechanism.log_prob(np.r_[expected_text, numbers][None], ANSWERS))[0]
+            return np.exp(
+                mechanism.log_prob(np.r_[expected_text, numbers][None], ANSWERS)
+            )[0]
 
         mass = (
-            density(0.0) if not len(at) else integrate.quad(density, -150, 150, points=[-0.5, 0.5, 1, 2], limit=500)[0]
+            density(0.0)
+            if not len(at)
+            else integrate.quad(
+                density, -150, 150, points=[-0.5, 0.5, 1, 2], limit=500
+            )[0]
         )
         assert mass == pytest.approx(probability, abs=1e-8)
 
@@ -236,7 +288,9 @@ def test_laplace_densities_integrate_to_one():
     ):
         fixed = [0.7] * (coordinate - 1)
         mass, _ = integrate.quad(
-            lambda y, m=mechanism, d=data, f=fixed: np.exp(m.log_prob(np.array([[*f, y]]), d))[0],
+            lambda y, m=mechanism, d=data, f=fixed: np.exp(
+                m.log_prob(np.array([[*f, y]]), d)
+            )[0],
             -90,
             90,
             points=[0.7, 1, 2, 2.7],
@@ -252,18 +306,26 @@ def test_truncated_geometric_is_the_geometric_law():
     alpha = Fraction(2**mechanism.halvings, 2**mechanism.halvings + 1)
     for count in range(6):
         law = mechanism.distribution([count])
-        wanted = [alpha ** abs(z - count) * (1 if z in (0, 5) else 1 - alpha) / (1 + alpha) for z in range(6)]
+        wanted = [
+            alpha ** abs(z - count) * (1 if z in (0, 5) else 1 - alpha) / (1 + alpha)
+            for z in range(6)
+        ]
         assert list(law.probabilities) == wanted
 
 
 def test_truncated_geometric_spends_what_it_says():
-    for mechanism in (TruncatedGeometric(0.1), TruncatedGeometric(0.1, logarithm="natural")):
+    for mechanism in (
+        TruncatedGeometric(0.1),
+        TruncatedGeometric(0.1, logarithm="natural"),
+    ):
         loss = epsilon(mechanism, [2.0], [3.0])
         assert loss.lower <= mechanism.spent * (1 + 1e-15)
         assert loss.upper >= mechanism.spent * (1 - 1e-15)
     assert TruncatedGeometric(0.1).halvings == 5
     assert TruncatedGeometric(0.1).spent == pytest.approx(math.log(33 / 32))
-    assert TruncatedGeometric(0.1, logarithm="natural").spent == pytest.approx(math.log(9 / 8))
+    assert TruncatedGeometric(0.1, logarithm="natural").spent == pytest.approx(
+        math.log(9 / 8)
+    )
 
 
 def test_bloom_filters_are_those_of_dp_sniper():
@@ -279,21 +341,33 @@ def test_rappor_attains_the_theorem_where_filters_share_no_bit():
     """Theorem 2: h ln(q*(1−p*)/(p*(1−q*))) for two filters of h ones each that share none."""
     mechanism = Rappor(1, 4)
     values = [np.array([float(v)]) for v in range(6)]
-    a, b = next((a, b) for a, b in product(values, values) if not (mechanism.bloom(a) & mechanism.bloom(b)).any())
+    a, b = next(
+        (a, b)
+        for a, b in product(values, values)
+        if not (mechanism.bloom(a) & mechanism.bloom(b)).any()
+    )
     low, high = mechanism.ones
-    assert epsilon(mechanism, a, b).upper == pytest.approx(math.log(high * (1 - low) / (low * (1 - high))), rel=1e-12)
+    assert epsilon(mechanism, a, b).upper == pytest.approx(
+        math.log(high * (1 - low) / (low * (1 - high))), rel=1e-12
+    )
 
 
 def test_rappor_log_prob_is_its_distribution():
     mechanism, data = Rappor(2, 7), np.array([5.0])
     law = mechanism.distribution(data)
-    assert mechanism.log_prob(law.outcomes, data) == pytest.approx(law.log_prob(law.outcomes), abs=1e-12)
+    assert mechanism.log_prob(law.outcomes, data) == pytest.approx(
+        law.log_prob(law.outcomes), abs=1e-12
+    )
 
 
 def test_analytic_gaussian_is_the_smallest_that_holds():
     for eps, delta in ((1.0, 1e-5), (0.1, 0.01), (8.0, 1e-6)):
         sigma = Gaussian(eps, delta).sigma
-        assert GaussianDP(1 / sigma).delta_at(eps) <= delta < GaussianDP(1 / (sigma * (1 - 1e-7))).delta_at(eps)
+        assert (
+            GaussianDP(1 / sigma).delta_at(eps)
+            <= delta
+            < GaussianDP(1 / (sigma * (1 - 1e-7))).delta_at(eps)
+        )
     assert Gaussian(1.0, 1e-5, "classic").sigma == pytest.approx(4.8448, abs=1e-4)
     assert Gaussian(0.5, 1e-5, "laplace").sigma == 2.0
 
@@ -302,19 +376,28 @@ def test_thresholded_gaussian_shows_the_whole_delta():
     """The best event is a half line, so one bit has the δ(ε) of the noise (Balle & Wang 2018, Theorem 8)."""
     gaussian = Gaussian(10.0, 0.01, "classic")
     bit = GaussianAbove(gaussian)
-    loss = pair_loss(bit.distribution(np.ones(1)), bit.distribution(np.zeros(1)), epsilon=10.0)
-    assert float(loss.delta.mid()) == pytest.approx(GaussianDP(1 / gaussian.sigma).delta_at(10.0), rel=1e-9)
+    loss = pair_loss(
+        bit.distribution(np.ones(1)), bit.distribution(np.zeros(1)), epsilon=10.0
+    )
+    assert float(loss.delta.mid()) == pytest.approx(
+        GaussianDP(1 / gaussian.sigma).delta_at(10.0), rel=1e-9
+    )
     assert float(loss.delta.mid()) > 0.04
 
 
 def test_shuffled_law_is_the_mixture_over_all_orders():
-    mechanism, records = BatchSums(0.7, 2, "shuffled"), np.array([-1.0, -1.0, -1.0, 1.0])
+    mechanism, records = (
+        BatchSums(0.7, 2, "shuffled"),
+        np.array([-1.0, -1.0, -1.0, 1.0]),
+    )
     outputs = np.random.default_rng(0).normal(-1, 2, (5, 2))
     direct = np.zeros(5)
     for order in permutations(records):
         sums = np.array(order).reshape(2, 2).sum(axis=1)
         direct += stats.norm.pdf(outputs, sums, 0.7).prod(axis=1) / 24
-    assert np.exp(mechanism.log_prob(outputs, records)) == pytest.approx(direct, rel=1e-12)
+    assert np.exp(mechanism.log_prob(outputs, records)) == pytest.approx(
+        direct, rel=1e-12
+    )
     with pytest.raises(MechanismError, match="all records but one agree"):
         mechanism.log_prob(outputs, np.array([1.0, 1.0, -1.0, -1.0]))
 
@@ -323,8 +406,13 @@ def test_poisson_law_is_the_mixture_over_all_batches():
     mechanism, records = BatchSums(0.7, 2, "poisson"), np.array([-1.0, -1.0, 0.0, 1.0])
     outputs = np.random.default_rng(0).normal(-1, 2, (5, 2))
     sums = Counter(float(np.dot(drawn, records)) for drawn in product((0, 1), repeat=4))
-    batch = sum(count / 16 * stats.norm.pdf(outputs, value, 0.7) for value, count in sums.items())
-    assert np.exp(mechanism.log_prob(outputs, records)) == pytest.approx(batch.prod(axis=1), rel=1e-12)
+    batch = sum(
+        count / 16 * stats.norm.pdf(outputs, value, 0.7)
+        for value, count in sums.items()
+    )
+    assert np.exp(mechanism.log_prob(outputs, records)) == pytest.approx(
+        batch.prod(axis=1), rel=1e-12
+    )
 
 
 @pytest.mark.dear
@@ -336,7 +424,9 @@ def test_possible_agrees_with_all_float32_outputs(scale):
     noise = (np.float32(1) / np.float32(1 / scale)) * z
     for answer in (0.0, 1.0):
         data = np.array([answer])
-        outputs = np.concatenate([mechanism(np.array([x]), 1500, rng=rng) for x in (0.0, 1.0)])
+        outputs = np.concatenate(
+            [mechanism(np.array([x]), 1500, rng=rng) for x in (0.0, 1.0)]
+        )
         outputs = np.concatenate([outputs, np.nextafter(outputs, np.float32(np.inf))])
         listed = np.zeros(len(outputs), bool)
         for sign in (np.float32(1), np.float32(-1)):
@@ -345,8 +435,12 @@ def test_possible_agrees_with_all_float32_outputs(scale):
             at = np.minimum(np.searchsorted(reached, outputs), len(reached) - 1)
             listed |= reached[at] == outputs
         claimed = mechanism.possible(outputs, data)
-        assert not (listed & ~claimed).any()  # never False for an output that it can produce
-        assert (claimed & ~listed).mean() < 0.02  # and rarely True for one that it cannot
+        assert not (
+            listed & ~claimed
+        ).any()  # never False for an output that it can produce
+        assert (
+            claimed & ~listed
+        ).mean() < 0.02  # and rarely True for one that it cannot
 
 
 def test_logarithms_do_not_depend_on_their_place_in_an_array():
@@ -377,7 +471,10 @@ def test_logarithms_do_not_depend_on_their_place_in_an_array():
         (lambda: SVT1(1.0).distribution(np.array([np.nan])), "finite"),
         (lambda: NoisyMax1(1.0).distribution(np.ones((2, 2))), "one-dimensional"),
         (lambda: LaplaceParallel().distribution(np.ones(2)), "expected 1 answers"),
-        (lambda: BatchSums(1.0, 2, "poisson").log_prob(np.zeros((1, 2)), np.ones(3)), "multiple of 2 records"),
+        (
+            lambda: BatchSums(1.0, 2, "poisson").log_prob(np.zeros((1, 2)), np.ones(3)),
+            "multiple of 2 records",
+        ),
     ],
 )
 def test_bad_arguments_are_named(build, message):
@@ -388,7 +485,12 @@ def test_bad_arguments_are_named(build, message):
 def test_pairs_of_the_adjacency_fit_the_mechanisms():
     rng = np.random.default_rng(0)
     for listed in QueryAnswers(4, "all").pairs():
-        for mechanism in (SVT1(1.0), NoisyMax1(1.0), PrefixSum(1.0), ExponentialMechanism(1.0)):
+        for mechanism in (
+            SVT1(1.0),
+            NoisyMax1(1.0),
+            PrefixSum(1.0),
+            ExponentialMechanism(1.0),
+        ):
             assert len(mechanism(listed.neighbour, 3, rng=rng)) == 3
 
 

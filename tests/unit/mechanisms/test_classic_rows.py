@@ -33,9 +33,15 @@ def test_oracle_and_true_epsilon_are_those_that_were_published(row):
     event = row.best_event
     digits = 5e-3 if row.oracle > 10 else 5e-4 if row.oracle > 1 else 5.1e-5
     assert event.bound == pytest.approx(row.oracle, abs=digits)
-    assert row.true_epsilon == pytest.approx(TRUE[row.name], abs=5.1e-5 if TRUE[row.name] < 0.4 else 5e-4)
+    assert row.true_epsilon == pytest.approx(
+        TRUE[row.name], abs=5.1e-5 if TRUE[row.name] < 0.4 else 5e-4
+    )
     assert event.bound < row.true_epsilon
-    assert math.log(event.p / event.q) <= row.true_epsilon * (1 + 1e-9) if event.q else row.true_epsilon == math.inf
+    assert (
+        math.log(event.p / event.q) <= row.true_epsilon * (1 + 1e-9)
+        if event.q
+        else row.true_epsilon == math.inf
+    )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -76,5 +82,8 @@ def test_the_best_event_beats_every_single_output():
     for pair in row.pairs:
         for here in (pair, pair.swapped()):
             p, q = masses(row.mechanism, here)
-            assert clopper_pearson(p, q).max() <= best_event(row.mechanism, [pair]).bound + 1e-12
+            assert (
+                clopper_pearson(p, q).max()
+                <= best_event(row.mechanism, [pair]).bound + 1e-12
+            )
             assert isinstance(here, Pair)

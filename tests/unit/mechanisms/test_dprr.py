@@ -33,7 +33,9 @@ def by_quad(mechanism, bits, degree, k1, k0):
         return value * math.exp(-abs(t - degree) / b) / (2 * b)
 
     turn = -bits * (1 - p) / (2 * p - 1)
-    ends = sorted({degree - 60 * b, turn, 0.0, float(degree), bits / 2, degree + 60 * b})
+    ends = sorted(
+        {degree - 60 * b, turn, 0.0, float(degree), bits / 2, degree + 60 * b}
+    )
     ends = [e for e in ends if degree - 60 * b <= e <= degree + 60 * b]
     return sum(
         quad(integrand, low, high, epsabs=0, epsrel=1e-11, limit=500)[0]
@@ -49,7 +51,9 @@ def test_log_prob_is_the_definition_integrated(clip, epsilon1, epsilon2, bits, d
     mechanism = DPRR(epsilon1, epsilon2, clip)
     for k1, k0 in product(range(degree + 1), range(bits - degree + 1)):
         ours = math.exp(mechanism.law(bits, degree).log_prob([k1], [k0])[0])
-        assert ours == pytest.approx(by_quad(mechanism, bits, degree, k1, k0), rel=1e-8), (k1, k0)
+        assert ours == pytest.approx(
+            by_quad(mechanism, bits, degree, k1, k0), rel=1e-8
+        ), (k1, k0)
 
 
 CASES = [
@@ -86,12 +90,16 @@ def test_distribution_is_a_law_and_agrees_with_log_prob(clip):
         total = sum(law.probabilities)
         assert total.contains(1)
         assert total.rad() < 1e-50
-    np.testing.assert_allclose(mechanism.log_prob(law.outcomes, data), law.log_prob(law.outcomes), atol=1e-11)
+    np.testing.assert_allclose(
+        mechanism.log_prob(law.outcomes, data), law.log_prob(law.outcomes), atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize(("epsilon1", "epsilon2"), [(0.1, 0.9), (1.0, 0.3), (4.0, 2.0)])
-def test_proposition_2_holds_rigorously_for_every_pair_of_short_lists(clip, epsilon1, epsilon2):
+def test_proposition_2_holds_rigorously_for_every_pair_of_short_lists(
+    clip, epsilon1, epsilon2
+):
     """Every class of every pair of 6-bit lists: the ratio and its inverse are at most e^(ε₁+ε₂)."""
     mechanism = DPRR(epsilon1, epsilon2, clip)
     with precision():
@@ -131,8 +139,13 @@ def test_a_ratio_for_thousands_of_bits_is_tight():
 def degree_law(law, bits, degree):
     """The law of the number of ones, summed over classes with their multiplicities."""
     k1, k0 = np.indices((degree + 1, bits - degree + 1)).reshape(2, -1)
-    many = [gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) for n, k in ((degree, k1), (bits - degree, k0))]
-    return np.bincount(k1 + k0, np.exp(law.log_prob(k1, k0) + many[0] + many[1]), bits + 1)
+    many = [
+        gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        for n, k in ((degree, k1), (bits - degree, k0))
+    ]
+    return np.bincount(
+        k1 + k0, np.exp(law.log_prob(k1, k0) + many[0] + many[1]), bits + 1
+    )
 
 
 @pytest.mark.parametrize("clip", [True, False])
@@ -144,17 +157,23 @@ def test_degree_moments_by_enumeration(clip, bits, degree):
     mean = law @ values
     assert law.sum() == pytest.approx(1, abs=1e-10)
     assert mechanism.expected_degree(degree, bits) == pytest.approx(mean, rel=1e-9)
-    assert mechanism.degree_variance(degree, bits) == pytest.approx(law @ values**2 - mean**2, rel=1e-9)
+    assert mechanism.degree_variance(degree, bits) == pytest.approx(
+        law @ values**2 - mean**2, rel=1e-9
+    )
 
 
-@pytest.mark.parametrize(("epsilon", "bits", "degree"), [(1.2, 499, 0), (1.2, 499, 2), (1.2, 499, 100), (1.0, 3781, 0)])
+@pytest.mark.parametrize(
+    ("epsilon", "bits", "degree"),
+    [(1.2, 499, 0), (1.2, 499, 2), (1.2, 499, 100), (1.0, 3781, 0)],
+)
 def test_the_kurtosis_that_audits_declare_is_that_of_the_law(epsilon, bits, degree):
     """It is largest for isolated users: 10.90 with 500 nodes and 13.05 with 3,782."""
     law = degree_law(DPRR.allocated(epsilon, bits + 1).law(bits, degree), bits, degree)
     away = np.arange(bits + 1) - law @ np.arange(bits + 1)
     kurtosis = law @ away**4 / (law @ away**2) ** 2
     assert kurtosis == pytest.approx(
-        {(499, 0): 10.90, (3781, 0): 13.05}.get((bits, degree), 6.3), abs=0.01 if not degree else 3
+        {(499, 0): 10.90, (3781, 0): 13.05}.get((bits, degree), 6.3),
+        abs=0.01 if not degree else 3,
     )
     assert kurtosis < KURTOSIS
 
@@ -188,10 +207,14 @@ def test_the_published_allocation_overspends_on_small_graphs():
     assert DPRR.allocated(1.0, n_max=3783).epsilon1 == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize(("epsilon", "n_max"), [(0.5, 40), (1.0, 3783), (0.1, 802), (2.0, 10)])
+@pytest.mark.parametrize(
+    ("epsilon", "n_max"), [(0.5, 40), (1.0, 3783), (0.1, 802), (2.0, 10)]
+)
 def test_the_repair_spends_exactly_within_epsilon(epsilon, n_max):
     repaired = DPRR.allocated_within(epsilon, n_max)
-    assert Fraction(repaired.epsilon1) + Fraction(repaired.epsilon2) <= Fraction(epsilon)
+    assert Fraction(repaired.epsilon1) + Fraction(repaired.epsilon2) <= Fraction(
+        epsilon
+    )
     assert repaired.epsilon1 == DPRR.allocated(epsilon, n_max).epsilon1
 
 
@@ -227,7 +250,11 @@ def test_degrees_are_counts_of_ones():
     outputs = np.array([[1, 0, 1], [0, 0, 0]], np.int8)
     assert DPRR(0.1, 0.9).degree(outputs).tolist() == [2, 0]
     counted = NoisyDegree(RandomisedResponse(50.0))
-    assert counted(bits_with(2, 5), 3, rng=np.random.default_rng(0)).tolist() == [2, 2, 2]
+    assert counted(bits_with(2, 5), 3, rng=np.random.default_rng(0)).tolist() == [
+        2,
+        2,
+        2,
+    ]
     assert counted.name == "NoisyDegree(RandomisedResponse(epsilon=50))"
 
 

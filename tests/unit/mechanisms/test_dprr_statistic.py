@@ -22,14 +22,27 @@ def test_the_statistic_has_the_law_of_the_whole_output(degree):
 def test_the_statistic_keeps_the_privacy_loss():
     """Sufficient: the largest ratio of the statistic's probabilities is that of the outputs themselves."""
     statistic = DPRRStatistic(DPRR(0.4, 0.9), 5, 1)
-    high, low = (statistic.mechanism.distribution(x) for x in (statistic.pair.data, statistic.pair.neighbour))
+    high, low = (
+        statistic.mechanism.distribution(x)
+        for x in (statistic.pair.data, statistic.pair.neighbour)
+    )
     full = np.abs(np.log(high.floats / low.floats)).max()
-    reduced_high, reduced_low = (statistic.distribution(x) for x in (statistic.pair.data, statistic.pair.neighbour))
-    assert np.isclose(np.abs(np.log(reduced_high.floats / reduced_low.floats)).max(), full, rtol=1e-8)
+    reduced_high, reduced_low = (
+        statistic.distribution(x)
+        for x in (statistic.pair.data, statistic.pair.neighbour)
+    )
+    assert np.isclose(
+        np.abs(np.log(reduced_high.floats / reduced_low.floats)).max(), full, rtol=1e-8
+    )
 
 
 def test_the_pair_differs_in_its_own_bit_only():
     statistic = DPRRStatistic(DPRR(0.4, 0.9), 50, 3)
-    assert np.flatnonzero(statistic.pair.data != statistic.pair.neighbour).tolist() == [0]
+    assert np.flatnonzero(statistic.pair.data != statistic.pair.neighbour).tolist() == [
+        0
+    ]
     assert statistic.pair.neighbour.sum() == 3
-    assert statistic(statistic.pair.data, 7, rng=np.random.default_rng(0)).shape == (7, 3)
+    assert statistic(statistic.pair.data, 7, rng=np.random.default_rng(0)).shape == (
+        7,
+        3,
+    )

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from auditdp.errors import MechanismError
-from mechanisms.graphs import DirectedGraph, Graph, barabasi_albert, erdos_renyi, load_graph, load_graphs
+from mechanisms.graphs import (
+    DirectedGraph,
+    Graph,
+    barabasi_albert,
+    erdos_renyi,
+    load_graph,
+    load_graphs,
+)
 
 PATH = np.array([[0, 1, 2], [1, 2, 3]])
 
@@ -39,7 +46,9 @@ def test_an_empty_graph():
 
 
 def test_of_sorts_mirrors_and_drops_repetitions():
-    np.testing.assert_array_equal(Graph.of(4, [[3, 1, 1, 0, 2], [2, 2, 0, 1, 2]]).edges, PATH)
+    np.testing.assert_array_equal(
+        Graph.of(4, [[3, 1, 1, 0, 2], [2, 2, 0, 1, 2]]).edges, PATH
+    )
 
 
 def test_edges_are_read_only():
@@ -76,7 +85,9 @@ def test_from_matrix_refuses_loops_and_asymmetry():
 def test_directed_graphs():
     graph = DirectedGraph(3, np.array([[0, 2, 2], [1, 0, 1]]))
     assert graph.out_degrees.tolist() == [1, 0, 2]
-    np.testing.assert_array_equal(DirectedGraph.from_matrix(graph.to_matrix()).arcs, graph.arcs)
+    np.testing.assert_array_equal(
+        DirectedGraph.from_matrix(graph.to_matrix()).arcs, graph.arcs
+    )
     with pytest.raises(MechanismError, match="without loops"):
         DirectedGraph(3, np.array([[0], [0]]))
 
@@ -107,7 +118,9 @@ def test_cora_has_the_published_counts():
 def test_reddit_binary_has_the_published_counts():
     """Hidano & Murakami print 2000 graphs, 429.6 nodes and degree 2.32 on average, degree 3062 at most."""
     graphs = load_graphs(data_file("reddit_binary.npz"))
-    nodes, edges = (sum(v) for v in zip(*((g.nodes, g.edges.shape[1]) for g in graphs), strict=True))
+    nodes, edges = (
+        sum(v) for v in zip(*((g.nodes, g.edges.shape[1]) for g in graphs), strict=True)
+    )
     assert len(graphs) == 2000
     assert edges == 995_508
     assert nodes / 2000 == pytest.approx(429.627)
@@ -121,7 +134,13 @@ def test_the_loader_says_what_is_wrong(tmp_path):
     np.savez(tmp_path / "other.npz", x=np.zeros(3))
     with pytest.raises(MechanismError, match="lacks kind"):
         load_graph(tmp_path / "other.npz")
-    np.savez(tmp_path / "node.npz", kind="node", num_nodes=4, edge_index=PATH, edges_stored="once_u_lt_v")
+    np.savez(
+        tmp_path / "node.npz",
+        kind="node",
+        num_nodes=4,
+        edge_index=PATH,
+        edges_stored="once_u_lt_v",
+    )
     assert load_graph(tmp_path / "node.npz").nodes == 4
     with pytest.raises(MechanismError, match="use load_graph"):
         load_graphs(tmp_path / "node.npz")

@@ -9,10 +9,23 @@ import pytest
 from auditdp.adjacency import Edges
 from auditdp.errors import MechanismError
 from mechanisms.hierarchy import DendrogramStep
-from mechanisms.hierarchy.dendrogram import Dendrogram, Layer, balanced, children_of, leaves_of, uniform
+from mechanisms.hierarchy.dendrogram import (
+    Dendrogram,
+    Layer,
+    balanced,
+    children_of,
+    leaves_of,
+    uniform,
+)
 from mechanisms.hierarchy.dendrogram_step import ManyPublicMoves
 from mechanisms.hierarchy.exact_chain import all_dendrograms, met, states
-from mechanisms.hierarchy.likelihood import acceptance_rate, exact_term, most_pairs, sensitivity, term
+from mechanisms.hierarchy.likelihood import (
+    acceptance_rate,
+    exact_term,
+    most_pairs,
+    sensitivity,
+    term,
+)
 
 RNG = np.random.default_rng
 
@@ -22,12 +35,16 @@ def edges_across(nested, edges):
     if isinstance(nested, int):
         return {}
     left, right = (set(leaves_of(child)) for child in nested)
-    count = sum((u in left and v in right) or (u in right and v in left) for u, v in edges)
+    count = sum(
+        (u in left and v in right) or (u in right and v in left) for u, v in edges
+    )
     here = {frozenset(left | right): (count, len(left) * len(right))}
     return here | edges_across(nested[0], edges) | edges_across(nested[1], edges)
 
 
-@pytest.mark.parametrize(("leaves", "count"), [(2, 1), (3, 3), (4, 15), (5, 105), (6, 945)])
+@pytest.mark.parametrize(
+    ("leaves", "count"), [(2, 1), (3, 3), (4, 15), (5, 105), (6, 945)]
+)
 def test_there_are_the_double_factorial_of_2n_minus_3_dendrograms(leaves, count):
     found = list(all_dendrograms(range(leaves)))
     assert len(found) == math.prod(range(1, 2 * leaves - 2, 2)) == count
@@ -47,7 +64,9 @@ def test_a_move_is_proposed_as_often_as_its_reverse(leaves):
     assert all(steps[b, a] == count for (a, b), count in steps.items())
     assert all(a != b for a, b in steps)
     reached = {0}
-    while len(reached) < len(more := reached | {int(b) for a in reached for b in moves[a]}):
+    while len(reached) < len(
+        more := reached | {int(b) for a in reached for b in moves[a]}
+    ):
         reached = more
     assert reached == set(range(len(moves)))
 
@@ -85,7 +104,13 @@ def test_brackets_that_are_no_dendrogram_are_refused(nested):
 
 
 @pytest.mark.parametrize(
-    "children", [[(0, 1), (1, 3)], [(0, 1), (2, 4)], [(0, 0), (2, 3)], [(0, 1), (4, 2), (5, 3), (6, 6)]]
+    "children",
+    [
+        [(0, 1), (1, 3)],
+        [(0, 1), (2, 4)],
+        [(0, 0), (2, 3)],
+        [(0, 1), (4, 2), (5, 3), (6, 6)],
+    ],
 )
 def test_children_that_make_no_tree_are_refused(children):
     with pytest.raises(MechanismError, match="one child of one node"):
@@ -105,14 +130,17 @@ def test_equation_19_is_the_sensitivity_exactly(nodes):
     """Compared with the change of the likelihood of every dendrogram by every edge of every graph."""
     step = DendrogramStep(1.0, nodes)
     change = max(
-        np.abs(step.query(p.data, RNG(0)) - step.query(p.neighbour, RNG(0))).max() for p in Edges(nodes).exhaustive()
+        np.abs(step.query(p.data, RNG(0)) - step.query(p.neighbour, RNG(0))).max()
+        for p in Edges(nodes).exhaustive()
     )
     assert change == pytest.approx(sensitivity(nodes), rel=1e-12)
     assert sensitivity(nodes) >= change * (1 - 1e-15)
 
 
 @pytest.mark.parametrize("nodes", [*range(3, 40), 2000])
-def test_the_sensitivity_is_the_largest_step_between_counts_and_equation_15_is_less(nodes):
+def test_the_sensitivity_is_the_largest_step_between_counts_and_equation_15_is_less(
+    nodes,
+):
     pairs = most_pairs(nodes)
     steps = [abs(term(e + 1, pairs) - term(e, pairs)) for e in range(min(pairs, 500))]
     assert sensitivity(nodes) == pytest.approx(max(steps), rel=1e-9)
@@ -126,7 +154,12 @@ def test_the_sensitivity_is_the_largest_step_between_counts_and_equation_15_is_l
 
 def test_two_leaves_have_one_dendrogram_of_likelihood_one():
     assert sensitivity(2) == 0
-    assert acceptance_rate(1.0, 2) == acceptance_rate(1.0, 2, equation="15") == acceptance_rate(1.0, 0) == 0
+    assert (
+        acceptance_rate(1.0, 2)
+        == acceptance_rate(1.0, 2, equation="15")
+        == acceptance_rate(1.0, 0)
+        == 0
+    )
     with pytest.raises(MechanismError, match="'19' or '15'"):
         sensitivity(4, "17")
 
@@ -149,7 +182,10 @@ def test_a_uniform_number_is_below_a_double_with_the_stated_probability():
 
 def test_many_public_moves_are_the_public_stage_again():
     found = {"moves": "alternating", "public": ((0, 1), (0, 2))}
-    once, thrice = ManyPublicMoves(1.0, 3, **found), ManyPublicMoves(1.0, 3, **found, public_moves=3)
+    once, thrice = (
+        ManyPublicMoves(1.0, 3, **found),
+        ManyPublicMoves(1.0, 3, **found, public_moves=3),
+    )
     assert once.stages(3) == DendrogramStep(1.0, 3, **found).stages(3)
     public, private = once.stages(3)
     assert thrice.stages(3) == [public, public, public, private]

@@ -10,7 +10,14 @@ from auditdp import Edges, Pair, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.exact import exact_evidence
 from mechanisms.graphs import Graph, erdos_renyi
-from mechanisms.hierarchy import DendrogramStep, EdgeRR, NoisyCounts, PrivateEdgeDP, PrivHRG, Thresholds
+from mechanisms.hierarchy import (
+    DendrogramStep,
+    EdgeRR,
+    NoisyCounts,
+    PrivateEdgeDP,
+    PrivHRG,
+    Thresholds,
+)
 from mechanisms.hierarchy.dendrogram import Dendrogram, Layer, balanced
 from mechanisms.hierarchy.exact_chain import states
 from mechanisms.hierarchy.noisy_probabilities import drawn_probability, noisy_counts
@@ -33,14 +40,20 @@ def epsilon_of(mechanism, adjacency):
     """The exact loss over all pairs."""
     found = exact_evidence(mechanism, PureDP(1.0), adjacency)
     assert "all" in found.statement or "only" in found.statement
-    assert found.epsilon_lower == pytest.approx(found.epsilon_upper, rel=1e-12) or found.epsilon_lower == math.inf
+    assert (
+        found.epsilon_lower == pytest.approx(found.epsilon_upper, rel=1e-12)
+        or found.epsilon_lower == math.inf
+    )
     return found.epsilon_lower
 
 
 def law_by_tree(mechanism, data):
     """Probabilities of the three dendrograms over 0, 1, 2 by the pair that is joined first: 0-1, 0-2, 1-2."""
     law = mechanism.distribution(data)
-    return {tuple(sizes.tolist()).index(2): float(p.mid()) for sizes, p in zip(law.outcomes, law.balls, strict=True)}
+    return {
+        tuple(sizes.tolist()).index(2): float(p.mid())
+        for sizes, p in zip(law.outcomes, law.balls, strict=True)
+    }
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
@@ -48,7 +61,9 @@ def test_the_stationary_law_of_three_nodes(epsilon):
     """Δ = 2 log 2, and an edge that is not joined first costs 2 log 2: weights 1, w, w with w = e^(−ε/2)."""
     w = math.exp(-epsilon / 2)
     law = law_by_tree(DendrogramStep(epsilon, 3), matrix(3, (0, 1)))
-    assert law == pytest.approx({0: 1 / (1 + 2 * w), 1: w / (1 + 2 * w), 2: w / (1 + 2 * w)}, rel=1e-12)
+    assert law == pytest.approx(
+        {0: 1 / (1 + 2 * w), 1: w / (1 + 2 * w), 2: w / (1 + 2 * w)}, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
@@ -61,15 +76,23 @@ def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
     w = math.exp(-epsilon / 2)
     stationary = 0.5 / (0.5 + w)
     at_best = stationary + (1 - stationary) * (0.5 - w) ** steps
-    law = law_by_tree(DendrogramStep(epsilon, 3, steps=steps, start=((0, 1), 2)), matrix(3, (0, 1)))
-    assert law == pytest.approx({0: at_best, 1: (1 - at_best) / 2, 2: (1 - at_best) / 2}, rel=1e-9, abs=1e-15)
+    law = law_by_tree(
+        DendrogramStep(epsilon, 3, steps=steps, start=((0, 1), 2)), matrix(3, (0, 1))
+    )
+    assert law == pytest.approx(
+        {0: at_best, 1: (1 - at_best) / 2, 2: (1 - at_best) / 2}, rel=1e-9, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_the_exact_epsilon_of_three_nodes(epsilon):
     """A path u-v-w and the same without v-w: both laws have weights 1, w, w in some order, so ε is −log w."""
-    assert epsilon_of(DendrogramStep(epsilon, 3), Edges(3)) == pytest.approx(epsilon / 2, rel=1e-9)
-    assert epsilon_of(DendrogramStep(epsilon, 3, factor=1), Edges(3)) == pytest.approx(epsilon, rel=1e-9)
+    assert epsilon_of(DendrogramStep(epsilon, 3), Edges(3)) == pytest.approx(
+        epsilon / 2, rel=1e-9
+    )
+    assert epsilon_of(DendrogramStep(epsilon, 3, factor=1), Edges(3)) == pytest.approx(
+        epsilon, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +112,9 @@ def test_the_exact_epsilon_of_three_nodes(epsilon):
 def test_the_exact_epsilon_of_four_nodes(readings, epsilon, ratio):
     """Figures of an independent enumeration in floating point, as multiples of the claimed ε."""
     found = epsilon_of(DendrogramStep(epsilon, 4, **readings), Edges(4))
-    assert found / epsilon == pytest.approx(ratio, rel=1e-4 if "steps" in readings else 1e-8)
+    assert found / epsilon == pytest.approx(
+        ratio, rel=1e-4 if "steps" in readings else 1e-8
+    )
 
 
 @pytest.mark.parametrize("nodes", [3, 4])
@@ -101,21 +126,33 @@ def test_one_step_from_a_public_start_has_no_finite_loss(nodes):
 @pytest.mark.parametrize("nodes", [3, 4])
 def test_the_law_tends_to_the_stationary_one(nodes):
     graph = matrix(nodes, (0, 1), (1, 2))
-    for readings in ({}, {"moves": "joint", "public": ((0, 2),)}, {"moves": "alternating", "public": ((0, 2),)}):
-        late = DendrogramStep(1.0, nodes, steps=120, **readings).distribution(graph).floats
-        assert late == pytest.approx(DendrogramStep(1.0, nodes, **readings).distribution(graph).floats, rel=1e-9)
+    for readings in (
+        {},
+        {"moves": "joint", "public": ((0, 2),)},
+        {"moves": "alternating", "public": ((0, 2),)},
+    ):
+        late = (
+            DendrogramStep(1.0, nodes, steps=120, **readings).distribution(graph).floats
+        )
+        assert late == pytest.approx(
+            DendrogramStep(1.0, nodes, **readings).distribution(graph).floats, rel=1e-9
+        )
 
 
 def test_alternating_moves_have_neither_target_as_their_stationary_law():
     """By detailed balance one kind of moves has the exponential mechanism's law; both in turn have another one."""
     graph = matrix(3, (1, 2))
     laws = [
-        law_by_tree(DendrogramStep(0.1, 3, moves=m, public=WEDGE), graph) for m in ("private", "joint", "alternating")
+        law_by_tree(DendrogramStep(0.1, 3, moves=m, public=WEDGE), graph)
+        for m in ("private", "joint", "alternating")
     ]
     assert laws[2] != pytest.approx(laws[0], rel=0.05)
     assert laws[2] != pytest.approx(laws[1], rel=0.05)
     adjacency = PrivateEdgeDP(3, WEDGE)
-    losses = [epsilon_of(DendrogramStep(0.1, 3, moves=m, public=WEDGE), adjacency) for m in ("joint", "alternating")]
+    losses = [
+        epsilon_of(DendrogramStep(0.1, 3, moves=m, public=WEDGE), adjacency)
+        for m in ("joint", "alternating")
+    ]
     assert losses == pytest.approx([0.0336095489, 0.1039694241], rel=1e-8)
 
 
@@ -123,9 +160,15 @@ def test_the_unit_of_a_released_bit():
     """One pair with an edge, noise of scale s: 1/2 + (1 − s(1 − e^(−1/s)))/2, and without one the rest of 1 at count 0."""
     for scale in (0.3, 1.0, 4.0):
         expected = 0.5 + (1 - scale * (1 - math.exp(-1 / scale))) / 2
-        assert float(drawn_probability(1, 0, 1, 1, scale).mid()) == pytest.approx(expected, rel=1e-12)
-        assert float(drawn_probability(1, 0, 0, 1, scale).mid()) == pytest.approx(1 - expected, rel=1e-12)
-        sums = sum(math.comb(5, k) * drawn_probability(k, 5 - k, 2, 7, scale) for k in range(6))
+        assert float(drawn_probability(1, 0, 1, 1, scale).mid()) == pytest.approx(
+            expected, rel=1e-12
+        )
+        assert float(drawn_probability(1, 0, 0, 1, scale).mid()) == pytest.approx(
+            1 - expected, rel=1e-12
+        )
+        sums = sum(
+            math.comb(5, k) * drawn_probability(k, 5 - k, 2, 7, scale) for k in range(6)
+        )
         assert bool(sums.contains(1))
 
 
@@ -133,7 +176,9 @@ def test_two_nodes_lose_less_than_the_noise():
     """P(edge) is 1/2 ± (1 − s(1 − e^(−1/s)))/2."""
     half = (1 - 2 * (1 - math.exp(-0.5))) / 2
     expected = math.log((0.5 + half) / (0.5 - half))
-    assert epsilon_of(PrivHRG(0.5, 0.5, 2), Edges(2)) == pytest.approx(expected, rel=1e-9)
+    assert epsilon_of(PrivHRG(0.5, 0.5, 2), Edges(2)) == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def counts_of(nested, thresholds, members=None):
@@ -144,7 +189,10 @@ def counts_of(nested, thresholds, members=None):
 LADDER = ((((0, 1), 2), 3), 4)
 
 
-@pytest.mark.parametrize(("draws", "pairs"), [("one", [10]), ("fresh", [10, 10, 10, 10]), ("nested", [10, 6, 3, 1])])
+@pytest.mark.parametrize(
+    ("draws", "pairs"),
+    [("one", [10]), ("fresh", [10, 10, 10, 10]), ("nested", [10, 6, 3, 1])],
+)
 def test_pooled_counts_by_reading(draws, pairs):
     found = counts_of(LADDER, Thresholds(1.0, draws=draws))
     assert sorted((count.pairs for count in found), reverse=True) == pairs
@@ -166,7 +214,11 @@ def test_the_printed_thresholds():
 
 
 def test_nodes_without_private_nodes_on_both_sides_need_no_noise():
-    for thresholds in (Thresholds(1.0), Thresholds(1.0, **NEVER), Thresholds(1.0, draws="fresh")):
+    for thresholds in (
+        Thresholds(1.0),
+        Thresholds(1.0, **NEVER),
+        Thresholds(1.0, draws="fresh"),
+    ):
         found = counts_of(LADDER, thresholds, members=[0, 4])
         assert [(count.drawn, count.pairs) for count in found] == [((8,), 1)]
     assert counts_of(LADDER, Thresholds(1.0), members=[2]) == []
@@ -174,13 +226,24 @@ def test_nodes_without_private_nodes_on_both_sides_need_no_noise():
 
 @pytest.mark.parametrize(
     ("draws", "thresholds", "uses"),
-    [("one", {}, 1), ("one", NEVER, 1), ("fresh", {}, 3), ("nested", {}, 3), ("fresh", NEVER, 1), ("nested", NEVER, 1)],
+    [
+        ("one", {}, 1),
+        ("one", NEVER, 1),
+        ("fresh", {}, 3),
+        ("nested", {}, 3),
+        ("fresh", NEVER, 1),
+        ("nested", NEVER, 1),
+    ],
 )
 def test_what_the_noisy_counts_of_a_ladder_of_four_cost(draws, thresholds, uses):
     """One draw: ε₂. Fresh draws: one for each internal node. Nested ones: one for each ancestor, at most the height."""
-    mechanism = NoisyCounts((((0, 1), 2), 3), Thresholds(0.7, draws=draws, **thresholds))
+    mechanism = NoisyCounts(
+        (((0, 1), 2), 3), Thresholds(0.7, draws=draws, **thresholds)
+    )
     losses = [
-        mechanism.distribution(p.data).epsilon_against(mechanism.distribution(p.neighbour))
+        mechanism.distribution(p.data).epsilon_against(
+            mechanism.distribution(p.neighbour)
+        )
         for p in Edges(4).exhaustive()
     ]
     assert float(max(losses)) == pytest.approx(uses * 0.7, rel=1e-12)
@@ -194,9 +257,24 @@ def test_what_the_noisy_counts_of_a_ladder_of_four_cost(draws, thresholds, uses)
         (PrivHRG(0.5, 0.5, 4, **NEVER), Edges(4), 1.0, True),
         (PrivHRG(0.5, 0.5, 3, steps=1, **NEVER), Edges(3), 1.0, False),
         (PrivHRG(0.1, 0.01, 4, steps=3, **NEVER), Edges(4), 0.11, False),
-        (PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER), Edges(4), 0.51, False),
-        (PrivHRG(0.1, 0.001, 3, moves="alternating", public=WEDGE, **NEVER), PrivateEdgeDP(3, WEDGE), 0.101, False),
-        (PrivHRG(0.1, 0.001, 3, moves="joint", public=WEDGE, **NEVER), PrivateEdgeDP(3, WEDGE), 0.101, True),
+        (
+            PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER),
+            Edges(4),
+            0.51,
+            False,
+        ),
+        (
+            PrivHRG(0.1, 0.001, 3, moves="alternating", public=WEDGE, **NEVER),
+            PrivateEdgeDP(3, WEDGE),
+            0.101,
+            False,
+        ),
+        (
+            PrivHRG(0.1, 0.001, 3, moves="joint", public=WEDGE, **NEVER),
+            PrivateEdgeDP(3, WEDGE),
+            0.101,
+            True,
+        ),
         (PrivHRG(0.25, 0.75, 3, draws="fresh"), Edges(3), 1.0, False),
         (PrivHRG(0.1, 0.9, 3, draws="nested"), Edges(3), 1.0, False),
     ],
@@ -228,11 +306,15 @@ def test_public_pairs_outside_the_private_nodes_are_copied():
     mechanism = PrivHRG(0.5, 0.5, 4, private_nodes=(1, 2, 3), public=((0, 1), (1, 2)))
     outputs = mechanism(matrix(4, (2, 3)), 200, rng=RNG(0))
     assert (outputs[:, :3] == [1, 0, 0]).all()  # 0-1, 0-2, 0-3
-    assert (outputs[:, 3:].mean(axis=0) > 0).all()  # the pairs among private nodes are drawn, the public 1-2 as well
+    assert (
+        outputs[:, 3:].mean(axis=0) > 0
+    ).all()  # the pairs among private nodes are drawn, the public 1-2 as well
     assert (outputs[:, 3:].mean(axis=0) < 1).all()
     law = mechanism.distribution(matrix(4, (2, 3)))
     assert len(law.outcomes) == 8
-    graph = mechanism.whole_graph(Graph.from_matrix(matrix(4, (2, 3))), rng=RNG(1)).to_matrix()
+    graph = mechanism.whole_graph(
+        Graph.from_matrix(matrix(4, (2, 3))), rng=RNG(1)
+    ).to_matrix()
     assert graph[0].tolist() == [0, 1, 0, 0]
 
 
@@ -254,7 +336,10 @@ def test_a_graph_that_the_dendrogram_explains_is_returned_without_noise():
     mechanism = PrivHRG(1.0, 1e9, 6, steps=0, start=(((0, 1), 2), ((3, 4), 5)))
     bits = mechanism(cliques, 30, rng=RNG(0))
     assert (bits == cliques[np.triu_indices(6, 1)]).all()
-    np.testing.assert_array_equal(mechanism.whole_graph(Graph.from_matrix(cliques), rng=RNG(0)).to_matrix(), cliques)
+    np.testing.assert_array_equal(
+        mechanism.whole_graph(Graph.from_matrix(cliques), rng=RNG(0)).to_matrix(),
+        cliques,
+    )
 
 
 def test_laws_beyond_what_can_be_listed_are_refused():

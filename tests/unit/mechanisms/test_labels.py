@@ -48,7 +48,9 @@ def test_rounding_is_towards_privacy_in_both_directions(epsilon, classes):
 def test_log_prob_agrees_with_the_law():
     response = LabelRR(1.3, 5)
     law = response.distribution(4)
-    np.testing.assert_allclose(response.log_prob(law.outcomes, 4), law.log_prob(law.outcomes), atol=1e-14)
+    np.testing.assert_allclose(
+        response.log_prob(law.outcomes, 4), law.log_prob(law.outcomes), atol=1e-14
+    )
 
 
 def test_every_stretch_of_the_uniform_number_is_one_label():
@@ -58,7 +60,20 @@ def test_every_stretch_of_the_uniform_number_is_one_label():
 
     class Fixed(np.random.Generator):
         def random(self, size=None, **how):
-            return np.array([0, steps - 1, steps, 2 * steps, 3 * steps - 1, 3 * steps, 2**53 - 1]) / 2**53
+            return (
+                np.array(
+                    [
+                        0,
+                        steps - 1,
+                        steps,
+                        2 * steps,
+                        3 * steps - 1,
+                        3 * steps,
+                        2**53 - 1,
+                    ]
+                )
+                / 2**53
+            )
 
     released = response.perturb(np.full(7, 3), rng=Fixed(np.random.PCG64(0)))
     assert released.tolist() == [0, 0, 1, 2, 2, 3, 3]
@@ -78,7 +93,9 @@ def test_features_and_label_add_up():
     data = np.array([0.5, 1.0, 2.0])
     outputs = mechanism(data, 9, rng=RNG(0))
     np.testing.assert_allclose(
-        mechanism.log_prob(outputs, data), mechanism.distribution(data).log_prob(outputs), atol=1e-12
+        mechanism.log_prob(outputs, data),
+        mechanism.distribution(data).log_prob(outputs),
+        atol=1e-12,
     )
     encoded, labels = mechanism.perturb(np.zeros((6, 2)), np.arange(6) % 3, rng=RNG(0))
     assert encoded.shape == (6, 2)
@@ -92,7 +109,10 @@ def test_features_and_label_add_up():
         (lambda: LabelRR(1e-9, 3), r"expected epsilon >= 2\^-22"),
         (lambda: LabelRR(1.0, 1), r"expected classes, an integer >= 2, got 1"),
         (lambda: LabelRR(1.0, 2**16), r"at most 32768 classes"),
-        (lambda: LabelRR(1.0, 3)(3, 1, rng=RNG(0)), r"integers from 0 to 2, got .*number the classes from 0"),
+        (
+            lambda: LabelRR(1.0, 3)(3, 1, rng=RNG(0)),
+            r"integers from 0 to 2, got .*number the classes from 0",
+        ),
         (lambda: LabelRR(1.0, 3).perturb([0.5], rng=RNG(0)), r"integers from 0 to 2"),
         (lambda: LabelRR(1.0, 3).perturb([-1], rng=RNG(0)), r"integers from 0 to 2"),
     ],

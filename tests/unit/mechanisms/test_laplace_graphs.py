@@ -27,7 +27,12 @@ EPSILONS = [0.1, 0.7, 1.0, 3.0]
 
 
 def exact_losses(mechanism, pairs):
-    return [mechanism.distribution(p.data).epsilon_against(mechanism.distribution(p.neighbour)) for p in pairs]
+    return [
+        mechanism.distribution(p.data).epsilon_against(
+            mechanism.distribution(p.neighbour)
+        )
+        for p in pairs
+    ]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -44,13 +49,20 @@ def test_budgets_are_split_as_published_and_never_exceed_the_whole(epsilon):
 def test_local_messages_cost_exactly_what_is_claimed(epsilon):
     """User 0 pays ε for any bit; the last user, who sends only the degree, pays ε/10."""
     first = exact_losses(LocalLaplaceMessage(epsilon), NeighbourList(4).exhaustive())
-    assert all(Fraction(epsilon) * (1 - Fraction(1, 10**12)) < loss <= Fraction(epsilon) for loss in first)
-    last = exact_losses(LocalLaplaceMessage(epsilon, user=3), NeighbourList(4).exhaustive())
+    assert all(
+        Fraction(epsilon) * (1 - Fraction(1, 10**12)) < loss <= Fraction(epsilon)
+        for loss in first
+    )
+    last = exact_losses(
+        LocalLaplaceMessage(epsilon, user=3), NeighbourList(4).exhaustive()
+    )
     assert [float(loss) for loss in last] == pytest.approx([epsilon / 10] * len(last))
 
 
 def test_a_later_user_sends_the_cells_after_their_own_place():
-    law = LocalLaplaceMessage(1.0, user=2).distribution(np.array([1, 0, 1, 0]))  # user 2 of 5: places of 0, 1, 3, 4
+    law = LocalLaplaceMessage(1.0, user=2).distribution(
+        np.array([1, 0, 1, 0])
+    )  # user 2 of 5: places of 0, 1, 3, 4
     assert law.location.tolist() == [2, 1, 0]
     assert law.scale[0] == pytest.approx(10)
     assert law.scale[1:] == pytest.approx(1 / 0.9)
@@ -84,8 +96,12 @@ def test_log_prob_is_the_laplace_density_and_score_its_ratio(mechanism, pair):
     law = mechanism.distribution(pair.data)
     assert outputs.shape == (50, len(law.location))
     oracle = stats.laplace.logpdf(outputs, law.location, law.scale).sum(axis=1)
-    np.testing.assert_allclose(mechanism.log_prob(outputs, pair.data), oracle, rtol=1e-12)
-    ratio = mechanism.log_prob(outputs, pair.data) - mechanism.log_prob(outputs, pair.neighbour)
+    np.testing.assert_allclose(
+        mechanism.log_prob(outputs, pair.data), oracle, rtol=1e-12
+    )
+    ratio = mechanism.log_prob(outputs, pair.data) - mechanism.log_prob(
+        outputs, pair.neighbour
+    )
     np.testing.assert_allclose(mechanism.score(outputs, pair), ratio, atol=1e-9)
 
 
@@ -95,13 +111,17 @@ def test_largest_cells_and_totals():
     assert rounded_total(np.array([-3.0, 1.4, 1.6, 99.0]), 6).tolist() == [0, 1, 2, 6]
 
 
-@pytest.mark.parametrize("mechanism", [LocalLaplaceGraph(1e7, 5), LapGraph(1e8, 5)], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mechanism", [LocalLaplaceGraph(1e7, 5), LapGraph(1e8, 5)], ids=lambda m: m.name
+)
 def test_a_huge_budget_returns_the_graph(mechanism):
     """Noise of scale 1e-6 moves neither the count nor the order of the cells."""
     graph = Graph(5, np.array([[0, 1, 1], [4, 2, 3]]))
     bits = graph.to_matrix()[np.triu_indices(5, 1)]
     assert (mechanism(graph.to_matrix(), 20, rng=RNG(0)) == bits).all()
-    np.testing.assert_array_equal(mechanism.whole_graph(graph, rng=RNG(0)).edges, graph.edges)
+    np.testing.assert_array_equal(
+        mechanism.whole_graph(graph, rng=RNG(0)).edges, graph.edges
+    )
 
 
 def test_a_huge_budget_returns_the_row():
@@ -123,12 +143,18 @@ def test_top_noise_is_descending_in_every_row():
 
 def test_top_noise_of_a_huge_population_keeps_its_digits():
     """The largest of 10^15 Laplace(1) variables lies near log(10^15/2) = 33.8; a survival from 1 − U would be noise."""
-    values = np.concatenate([top_noise(np.array([10**15]), np.array([1]), 1.0, RNG(i)) for i in range(200)])
+    values = np.concatenate(
+        [top_noise(np.array([10**15]), np.array([1]), 1.0, RNG(i)) for i in range(200)]
+    )
     assert len(np.unique(values)) == 200
-    assert np.median(values) == pytest.approx(math.log(10**15 / 2) - math.log(math.log(2)), abs=0.5)
+    assert np.median(values) == pytest.approx(
+        math.log(10**15 / 2) - math.log(math.log(2)), abs=0.5
+    )
 
 
-@pytest.mark.parametrize("factory", [LocalLaplaceGraph, LapGraph, LapGraphNoisy, LocalLaplaceMessages])
+@pytest.mark.parametrize(
+    "factory", [LocalLaplaceGraph, LapGraph, LapGraphNoisy, LocalLaplaceMessages]
+)
 def test_bad_parameters_are_refused(factory):
     with pytest.raises(MechanismError, match="epsilon, a finite number > 0"):
         factory(0.0, 4)

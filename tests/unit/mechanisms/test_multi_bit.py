@@ -28,12 +28,17 @@ RNG = np.random.default_rng
 
 
 def loss(mechanism, a, b):
-    return pair_loss(mechanism.distribution(np.array(a, float)), mechanism.distribution(np.array(b, float)))
+    return pair_loss(
+        mechanism.distribution(np.array(a, float)),
+        mechanism.distribution(np.array(b, float)),
+    )
 
 
 def mean(law, of):
     """The expectation of a function of the outcomes."""
-    return sum(float(p) * of(y) for p, y in zip(law.probabilities, law.outcomes, strict=True))
+    return sum(
+        float(p) * of(y) for p, y in zip(law.probabilities, law.outcomes, strict=True)
+    )
 
 
 def test_known_law_of_one_bit():
@@ -41,9 +46,9 @@ def test_known_law_of_one_bit():
     encoder = OneBit(LN3, 1, low=-2.0, high=6.0)
     for x, positive in ((-2.0, 0.25), (2.0, 0.5), (6.0, 0.75)):
         law = encoder.distribution(np.array([x]))
-        assert dict(zip(law.outcomes[:, 0].tolist(), law.floats, strict=True)) == pytest.approx(
-            {-1: 1 - positive, 1: positive}, rel=1e-14
-        )
+        assert dict(
+            zip(law.outcomes[:, 0].tolist(), law.floats, strict=True)
+        ) == pytest.approx({-1: 1 - positive, 1: positive}, rel=1e-14)
         assert sum(law.probabilities) == 1
 
 
@@ -51,18 +56,24 @@ def test_known_law_of_one_of_two_features():
     """Each feature is sent half of the time, so that x = (α, β) shows (−1, 0) and (0, 1) with 3/8 each."""
     law = MultiBit(LN3, 2, sampled=1).distribution(np.array([0.0, 1.0]))
     shown = dict(zip(map(tuple, law.outcomes.tolist()), law.floats, strict=True))
-    assert shown == pytest.approx({(-1, 0): 0.375, (1, 0): 0.125, (0, -1): 0.125, (0, 1): 0.375})
+    assert shown == pytest.approx(
+        {(-1, 0): 0.375, (1, 0): 0.125, (0, -1): 0.125, (0, 1): 0.375}
+    )
 
 
 @pytest.mark.dear
 @pytest.mark.parametrize(
-    ("epsilon", "dimension", "sampled"), [(0.1, 1, 1), (1, 2, 1), (1, 2, 2), (4.5, 3, 2), (6, 3, 3)]
+    ("epsilon", "dimension", "sampled"),
+    [(0.1, 1, 1), (1, 2, 1), (1, 2, 2), (4.5, 3, 2), (6, 3, 3)],
 )
 def test_exact_epsilon_is_the_claimed_one(epsilon, dimension, sampled):
     """Over all corners, by enumeration and by the envelope; never more than ε, and not 1e-9 less."""
     encoder = MultiBit(epsilon, dimension, sampled=sampled)
     corners = list(product((0.0, 0.3, 1.0), repeat=dimension))
-    enumerated = max((loss(encoder, a, b) for a in corners for b in corners), key=lambda each: each.upper)
+    enumerated = max(
+        (loss(encoder, a, b) for a in corners for b in corners),
+        key=lambda each: each.upper,
+    )
     (first, second) = envelope_losses(encoder.envelope())
     assert enumerated.upper <= epsilon
     assert first.upper <= epsilon
@@ -74,7 +85,14 @@ def test_exact_epsilon_is_the_claimed_one(epsilon, dimension, sampled):
 def test_number_of_features_that_are_sent():
     """2.18 is the root of sinh t = 2t; max(1, min(d, ⌊ε/2.18⌋)) features are sent."""
     assert brentq(lambda t: math.sinh(t) - 2 * t, 1, 3) == pytest.approx(2.18, abs=5e-3)
-    assert [MultiBit(e, 4).m for e in (0.1, 2.17, 2.18, 4.36, 6.54, 100)] == [1, 1, 1, 2, 3, 4]
+    assert [MultiBit(e, 4).m for e in (0.1, 2.17, 2.18, 4.36, 6.54, 100)] == [
+        1,
+        1,
+        1,
+        2,
+        3,
+        4,
+    ]
     assert OneBit(0.1, 4).m == 4
 
 
@@ -82,7 +100,9 @@ def test_the_published_number_is_not_always_best():
     """ε = 4 sends one feature, with 1.25 times the variance that two have: 2 coth²(2)/coth²(1) = 1.248 in the middle."""
     one, two = MultiBit(4, 2), MultiBit(4, 2, sampled=2)
     assert one.m == 1
-    assert one.variance(0.5) / two.variance(0.5) == pytest.approx(2 * (np.tanh(1) / np.tanh(2)) ** 2, rel=1e-12)
+    assert one.variance(0.5) / two.variance(0.5) == pytest.approx(
+        2 * (np.tanh(1) / np.tanh(2)) ** 2, rel=1e-12
+    )
     assert one.variance(0.5) / two.variance(0.5) == pytest.approx(1.248, abs=1e-3)
 
 
@@ -103,8 +123,13 @@ def test_rectified_features_are_unbiased_with_the_stated_variance(sampled, x):
 def test_log_prob_agrees_with_the_law():
     encoder, x = MultiBit(2.0, 3, sampled=2), np.array([0.1, 0.5, 1.0])
     law = encoder.distribution(x)
-    np.testing.assert_allclose(encoder.log_prob(law.outcomes, x), law.log_prob(law.outcomes), atol=1e-13)
-    assert encoder.log_prob(np.array([[1, 1, 1], [0, 0, 1]]), x).tolist() == [-math.inf, -math.inf]
+    np.testing.assert_allclose(
+        encoder.log_prob(law.outcomes, x), law.log_prob(law.outcomes), atol=1e-13
+    )
+    assert encoder.log_prob(np.array([[1, 1, 1], [0, 0, 1]]), x).tolist() == [
+        -math.inf,
+        -math.inf,
+    ]
 
 
 def test_population_and_single_records():
@@ -121,19 +146,46 @@ def test_population_and_single_records():
     [
         (lambda: MultiBit(0.0, 2), r"expected epsilon, a finite number > 0, got 0\.0"),
         (lambda: MultiBit(1.0, 0), r"expected dimension, an integer >= 1, got 0"),
-        (lambda: MultiBit(1.0, 2, 1.0, 1.0), r"expected finite bounds low < high, got 1\.0 and 1\.0"),
-        (lambda: MultiBit(1.0, 2, sampled=3), r"expected sampled <= dimension=2, got 3"),
-        (lambda: MultiBit(1.0, 2).perturb([[0.0, 1.5]], rng=RNG(0)), r"expected features in \[0, 1\].*clip them"),
-        (lambda: MultiBit(1.0, 2)(np.array([0.0, np.nan]), 1, rng=RNG(0)), r"expected features in \[0, 1\]"),
-        (lambda: MultiBit(1.0, 2)(np.zeros(3), 1, rng=RNG(0)), r"expected records of shape \(n, 2\), got \(1, 3\)"),
-        (lambda: MultiBit(1.0, 20, sampled=9).distribution(np.zeros(20)), r"outputs, at most 4096; use log_prob"),
-        (lambda: MinMaxScaled(MultiBit(1.0, 1, -1.0, 1.0), 2), r"expected an encoder with bounds 0 and 1"),
-        (lambda: MinMaxScaled(MultiBit(1.0, 1), 2, "zero"), r"expected constant='low' or 'drop', got 'zero'"),
+        (
+            lambda: MultiBit(1.0, 2, 1.0, 1.0),
+            r"expected finite bounds low < high, got 1\.0 and 1\.0",
+        ),
+        (
+            lambda: MultiBit(1.0, 2, sampled=3),
+            r"expected sampled <= dimension=2, got 3",
+        ),
+        (
+            lambda: MultiBit(1.0, 2).perturb([[0.0, 1.5]], rng=RNG(0)),
+            r"expected features in \[0, 1\].*clip them",
+        ),
+        (
+            lambda: MultiBit(1.0, 2)(np.array([0.0, np.nan]), 1, rng=RNG(0)),
+            r"expected features in \[0, 1\]",
+        ),
+        (
+            lambda: MultiBit(1.0, 2)(np.zeros(3), 1, rng=RNG(0)),
+            r"expected records of shape \(n, 2\), got \(1, 3\)",
+        ),
+        (
+            lambda: MultiBit(1.0, 20, sampled=9).distribution(np.zeros(20)),
+            r"outputs, at most 4096; use log_prob",
+        ),
+        (
+            lambda: MinMaxScaled(MultiBit(1.0, 1, -1.0, 1.0), 2),
+            r"expected an encoder with bounds 0 and 1",
+        ),
+        (
+            lambda: MinMaxScaled(MultiBit(1.0, 1), 2, "zero"),
+            r"expected constant='low' or 'drop', got 'zero'",
+        ),
         (
             lambda: Everybody(MultiBit(1.0, 1), 2)(np.zeros((3, 1)), 1, rng=RNG(0)),
             r"shape \(2, 1\), got shape \(3, 1\)",
         ),
-        (lambda: MinMaxScaled(MultiBit(1.0, 1), 1)([[np.inf]], 1, rng=RNG(0)), r"expected finite raw features"),
+        (
+            lambda: MinMaxScaled(MultiBit(1.0, 1), 1)([[np.inf]], 1, rng=RNG(0)),
+            r"expected finite raw features",
+        ),
     ],
 )
 def test_errors_show_the_value_and_the_remedy(make, message):
@@ -166,7 +218,9 @@ def test_min_max_scaling_loses_epsilon_for_every_user(users, constant):
 @pytest.mark.parametrize("sampled", [1, 2])
 def test_min_max_scaling_loses_as_much_with_several_features(sampled):
     scaled = MinMaxScaled(MultiBit(0.8, 2, sampled=sampled), 2)
-    assert loss(scaled, [[0, 0], [1, 1]], [[0, 0], [-1, -1]]).lower == pytest.approx(1.6, rel=1e-9)
+    assert loss(scaled, [[0, 0], [1, 1]], [[0, 0], [-1, -1]]).lower == pytest.approx(
+        1.6, rel=1e-9
+    )
 
 
 def test_a_user_alone_releases_nothing_of_the_record():
@@ -188,9 +242,14 @@ def test_estimates_in_the_range_of_one_user_are_the_number_itself():
 
 
 def test_estimates_in_the_range_are_unbiased_and_tell_the_range():
-    estimates, data = RangeEstimates(MinMaxScaled(OneBit(0.8, 1), 3)), np.array([[1.0], [2.0], [5.0]])
+    estimates, data = (
+        RangeEstimates(MinMaxScaled(OneBit(0.8, 1), 3)),
+        np.array([[1.0], [2.0], [5.0]]),
+    )
     law = estimates.distribution(data)
-    np.testing.assert_allclose(np.tensordot(law.floats, law.outcomes, 1), data, rtol=1e-12)
+    np.testing.assert_allclose(
+        np.tensordot(law.floats, law.outcomes, 1), data, rtol=1e-12
+    )
     assert loss(estimates, data, [[1.0], [2.0], [6.0]]).lower == math.inf
 
 
@@ -200,7 +259,11 @@ def test_dropped_features_tell_that_all_agree():
     outputs = scaled(data, 5, rng=RNG(0))
     assert np.isnan(outputs[:, :, 1]).all()
     assert np.isin(outputs[:, :, 0], (-1, 1)).all()
-    np.testing.assert_allclose(scaled.log_prob(outputs, data), scaled.distribution(data).log_prob(outputs), atol=1e-12)
+    np.testing.assert_allclose(
+        scaled.log_prob(outputs, data),
+        scaled.distribution(data).log_prob(outputs),
+        atol=1e-12,
+    )
     assert loss(scaled, data, [[0.0, 1.0], [3.0, 2.0]]).lower == math.inf
 
 
@@ -216,18 +279,25 @@ def test_dropping_keeps_the_number_that_the_encoder_would_send():
 def test_public_bounds_keep_epsilon_whatever_the_record(users):
     clipped = PublicBounds(OneBit(0.8, 1, -1.0, 1.0), users)
     first, second = moved(users)
-    assert loss(clipped, 1e6 * first, 1e6 * second).lower == pytest.approx(0.8, rel=1e-9)
+    assert loss(clipped, 1e6 * first, 1e6 * second).lower == pytest.approx(
+        0.8, rel=1e-9
+    )
     assert loss(clipped, 1e6 * first, 1e6 * second).upper <= 0.8
     assert loss(clipped, 5 * first, first).upper == 0
 
 
 def test_everybody_is_the_product_of_the_users():
-    everybody, data = Everybody(MultiBit(1.0, 2), 2), np.array([[0.0, 1.0], [0.5, 0.25]])
+    everybody, data = (
+        Everybody(MultiBit(1.0, 2), 2),
+        np.array([[0.0, 1.0], [0.5, 0.25]]),
+    )
     law = everybody.distribution(data)
     assert isinstance(law, FiniteLaw)
     assert law.outcomes.shape == (16, 2, 2)
     assert all(isinstance(p, Fraction) for p in law.probabilities)
-    np.testing.assert_allclose(everybody.log_prob(law.outcomes, data), law.log_prob(law.outcomes), atol=1e-12)
+    np.testing.assert_allclose(
+        everybody.log_prob(law.outcomes, data), law.log_prob(law.outcomes), atol=1e-12
+    )
     assert everybody.perturb(data, rng=RNG(0)).shape == (2, 2)
 
 
@@ -247,7 +317,10 @@ def test_tensors_stay_where_they_are(device):
     assert encoder.rectify(sent).dtype == torch.float64
     released = MinMaxScaled(MultiBit(5.0, 4), 20).perturb(records, rng=rng)
     assert released.shape == (20, 4)
-    assert PublicBounds(MultiBit(5.0, 4), 20).perturb(10 * records, rng=rng).device.type == device
+    assert (
+        PublicBounds(MultiBit(5.0, 4), 20).perturb(10 * records, rng=rng).device.type
+        == device
+    )
 
 
 def test_the_range_of_the_estimates_is_what_they_reach():

@@ -33,11 +33,15 @@ def test_lists_of_a_directed_graph():
 @pytest.mark.parametrize("users", [[0, 1, 2, 3, 4], [1, 4], []])
 def test_cells_are_those_of_the_rows(users):
     users = np.array(users, np.int64)
-    np.testing.assert_array_equal(PackedLists.of(GRAPHS[0]).cells(users), sparse.row_cells(GRAPHS[0], users))
+    np.testing.assert_array_equal(
+        PackedLists.of(GRAPHS[0]).cells(users), sparse.row_cells(GRAPHS[0], users)
+    )
 
 
 def test_starts_that_are_not_those_of_the_targets():
-    with pytest.raises(MechanismError, match="expected starts from 0 to the number of targets, 3"):
+    with pytest.raises(
+        MechanismError, match="expected starts from 0 to the number of targets, 3"
+    ):
         PackedLists(np.array([0, 1, 2]), np.array([1, 0, 1]))
 
 
@@ -50,6 +54,8 @@ def test_ids_have_four_bytes_as_long_as_they_fit():
 def test_without_noise_the_lists_come_back_whatever_the_blocks(monkeypatch, users):
     monkeypatch.setattr(sparse, "BLOCK", 7)
     graph = GRAPHS[2]
-    noisy = DPRR(1e6, 60.0).whole_graph(graph, rng=np.random.default_rng(1), users=users)
+    noisy = DPRR(1e6, 60.0).whole_graph(
+        graph, rng=np.random.default_rng(1), users=users
+    )
     kept = np.isin(graph.arcs[0], range(60) if users is None else users)
     np.testing.assert_array_equal(noisy.arcs, graph.arcs[:, kept])

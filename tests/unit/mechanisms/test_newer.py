@@ -15,7 +15,13 @@ from mechanisms.message_passing import (
     NeighbourEmbedding,
     NoisyHop,
 )
-from mechanisms.node_level import Beyond, ClippedAtPercentile, DrawnWithReplacementLower, SymmetricLaplace, WithinBall
+from mechanisms.node_level import (
+    Beyond,
+    ClippedAtPercentile,
+    DrawnWithReplacementLower,
+    SymmetricLaplace,
+    WithinBall,
+)
 from mechanisms.node_level.thresholds import ClippedAtConstant
 
 SIZE = 20_000
@@ -27,9 +33,17 @@ def total_variation(mechanism, data):
     law = mechanism.distribution(data)
     seen = mechanism(data, SIZE, rng=np.random.default_rng(1))
     assert np.isfinite(law.log_prob(seen)).all()
-    rows, counts = np.unique(np.asarray(seen).reshape(SIZE, -1), axis=0, return_counts=True)
-    gaps = np.abs(counts / SIZE - np.exp(law.log_prob(rows.reshape(-1, *law.outcomes.shape[1:]))))
-    return (gaps.sum() + 1 - np.exp(law.log_prob(rows.reshape(-1, *law.outcomes.shape[1:]))).sum()) / 2
+    rows, counts = np.unique(
+        np.asarray(seen).reshape(SIZE, -1), axis=0, return_counts=True
+    )
+    gaps = np.abs(
+        counts / SIZE - np.exp(law.log_prob(rows.reshape(-1, *law.outcomes.shape[1:])))
+    )
+    return (
+        gaps.sum()
+        + 1
+        - np.exp(law.log_prob(rows.reshape(-1, *law.outcomes.shape[1:]))).sum()
+    ) / 2
 
 
 @pytest.mark.parametrize(
@@ -57,8 +71,13 @@ def test_samples_follow_the_finite_law(mechanism, data):
     ],
 )
 def test_samples_follow_the_gaussian_law(mechanism, data):
-    law, seen = mechanism.distribution(data), mechanism(data, SIZE, rng=np.random.default_rng(1)).reshape(SIZE, -1)
-    assert np.abs(seen.mean(axis=0) - law.location).max() < 5 * law.sigma / math.sqrt(SIZE)
+    law, seen = (
+        mechanism.distribution(data),
+        mechanism(data, SIZE, rng=np.random.default_rng(1)).reshape(SIZE, -1),
+    )
+    assert np.abs(seen.mean(axis=0) - law.location).max() < 5 * law.sigma / math.sqrt(
+        SIZE
+    )
     assert seen.std(axis=0) == pytest.approx(law.sigma, rel=0.03)
 
 
@@ -75,7 +94,10 @@ def test_the_embedding_states_no_law():
 
 
 def test_more_replacement_shows_more():
-    few, many = (DrawnWithReplacementLower(4.0, 6, 2, 6, steps).epsilon_at(1 / 60) for steps in (1, 2))
+    few, many = (
+        DrawnWithReplacementLower(4.0, 6, 2, 6, steps).epsilon_at(1 / 60)
+        for steps in (1, 2)
+    )
     assert few < many
     described = DrawnWithReplacementLower(4.0, 6, 2, 6, 1).describes
     assert (type(described).__name__, described.steps) == ("DrawnWithReplacement", 1)

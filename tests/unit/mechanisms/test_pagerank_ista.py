@@ -28,7 +28,9 @@ EDGE = np.array([[0, 1], [1, 0]])
 
 
 def some_graph(nodes, seed, *, loops=False):
-    upper = np.triu(RNG(seed).random((nodes, nodes)) < 0.4, 0 if loops else 1).astype(int)
+    upper = np.triu(RNG(seed).random((nodes, nodes)) < 0.4, 0 if loops else 1).astype(
+        int
+    )
     for i in range(nodes - 1):
         upper[i, i + 1] = 1
     return np.maximum(upper, upper.T)
@@ -40,13 +42,25 @@ def test_gradient_and_objective_are_those_of_the_paper(loops):
     graph, alpha, rho = some_graph(7, 1, loops=loops), 0.3, 0.01
     degrees = graph.sum(axis=1)
     root, inverse = np.diag(np.sqrt(degrees)), np.diag(1 / np.sqrt(degrees))
-    q_matrix = inverse @ (np.diag(degrees) - (1 - alpha) / 2 * (np.diag(degrees) + graph)) @ inverse
+    q_matrix = (
+        inverse
+        @ (np.diag(degrees) - (1 - alpha) / 2 * (np.diag(degrees) + graph))
+        @ inverse
+    )
     q, start = RNG(2).random(7), np.eye(7)[3]
     row = (root @ q)[None]
     slope = q_matrix @ q - alpha * inverse @ start
-    np.testing.assert_allclose(gradient(graph, row, [3], alpha=alpha)[0], root @ slope, atol=1e-12)
-    value = q @ q_matrix @ q / 2 - alpha * start @ inverse @ q + rho * alpha * np.abs(root @ q).sum()
-    np.testing.assert_allclose(objective(graph, row, [3], alpha=alpha, rho=rho), [value], atol=1e-12)
+    np.testing.assert_allclose(
+        gradient(graph, row, [3], alpha=alpha)[0], root @ slope, atol=1e-12
+    )
+    value = (
+        q @ q_matrix @ q / 2
+        - alpha * start @ inverse @ q
+        + rho * alpha * np.abs(root @ q).sum()
+    )
+    np.testing.assert_allclose(
+        objective(graph, row, [3], alpha=alpha, rho=rho), [value], atol=1e-12
+    )
 
 
 def test_the_step_is_the_proximal_one():
@@ -58,7 +72,9 @@ def test_the_step_is_the_proximal_one():
     q = row[0] / root
     slope = gradient(graph, row, [2], alpha=alpha)[0] / root
     moved = proximal_step(walk, row, walk.starts([2]), alpha=alpha, rho=rho)
-    np.testing.assert_allclose(moved[0], root * np.maximum(q - slope - rho * alpha * root, 0), atol=1e-12)
+    np.testing.assert_allclose(
+        moved[0], root * np.maximum(q - slope - rho * alpha * root, 0), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.25, 0.7])
@@ -66,7 +82,9 @@ def test_an_edge_by_hand(alpha):
     """All entries are positive, so p = p_exact − ρd; the plain walk restarts with a: p_exact = (1, 1−a)/(2−a)."""
     a = 2 * alpha / (1 + alpha)
     row = ista(EDGE, [0], alpha=alpha, rho=1e-3, tolerance=1e-9)
-    np.testing.assert_allclose(row, [[1 / (2 - a) - 1e-3, (1 - a) / (2 - a) - 1e-3]], atol=1e-11)
+    np.testing.assert_allclose(
+        row, [[1 / (2 - a) - 1e-3, (1 - a) / (2 - a) - 1e-3]], atol=1e-11
+    )
 
 
 def test_a_star_by_hand():
@@ -80,7 +98,11 @@ def test_a_star_by_hand():
 
 def test_nodes_that_are_not_there_and_nodes_by_themselves():
     graph = np.diag([1, 0, 1])
-    np.testing.assert_allclose(ista(graph, [0, 1], rho=1e-3, tolerance=1e-9), [[1 - 1e-3, 0, 0], [0, 0, 0]], atol=1e-11)
+    np.testing.assert_allclose(
+        ista(graph, [0, 1], rho=1e-3, tolerance=1e-9),
+        [[1 - 1e-3, 0, 0], [0, 0, 0]],
+        atol=1e-11,
+    )
     assert not ista(np.zeros((2, 2)), [1]).any()
 
 
@@ -113,27 +135,43 @@ def test_the_number_of_steps_is_enough_and_not_idle():
     walk = Walk.on(EDGE)
     for _ in range(58):
         rows = proximal_step(walk, rows, walk.starts([0]), alpha=0.25, rho=1e-4)
-    assert kkt_residual(EDGE, rows, [0])[0] > 1e-4 >= kkt_residual(EDGE, ista(EDGE, [0]), [0])[0]
+    assert (
+        kkt_residual(EDGE, rows, [0])[0]
+        > 1e-4
+        >= kkt_residual(EDGE, ista(EDGE, [0]), [0])[0]
+    )
 
 
 def test_dense_sparse_and_edge_lists_give_the_same_rows():
     graph = some_graph(12, 6)
     dense = ista(graph, [4, 0, 4])
-    for other in (sparse.csr_array(graph), sparse.coo_matrix(graph), Graph.from_matrix(graph)):
+    for other in (
+        sparse.csr_array(graph),
+        sparse.coo_matrix(graph),
+        Graph.from_matrix(graph),
+    ):
         rows = ista(other, [4, 0, 4])
         assert sparse.issparse(rows)
         np.testing.assert_allclose(rows.toarray(), dense, atol=1e-15)
         np.testing.assert_allclose(
-            kkt_residual(other, rows, [4, 0, 4]), kkt_residual(graph, dense, [4, 0, 4]), atol=1e-8
+            kkt_residual(other, rows, [4, 0, 4]),
+            kkt_residual(graph, dense, [4, 0, 4]),
+            atol=1e-8,
         )
-        np.testing.assert_allclose(objective(other, rows, [4, 0, 4]), objective(graph, dense, [4, 0, 4]), atol=1e-14)
+        np.testing.assert_allclose(
+            objective(other, rows, [4, 0, 4]),
+            objective(graph, dense, [4, 0, 4]),
+            atol=1e-14,
+        )
 
 
 def test_power_iteration_solves_the_linear_system():
     graph = some_graph(9, 7, loops=True)
     transition = graph / graph.sum(axis=0)
     exact = 0.4 * np.linalg.inv(np.eye(9) - 0.6 * transition)[:, 5]
-    np.testing.assert_allclose(power_iteration(graph, [5], teleport=0.4)[0], exact, atol=1e-11)
+    np.testing.assert_allclose(
+        power_iteration(graph, [5], teleport=0.4)[0], exact, atol=1e-11
+    )
 
 
 def test_lazy_and_plain_restarts():
@@ -141,7 +179,9 @@ def test_lazy_and_plain_restarts():
     graph = some_graph(6, 8)
     walk = (np.eye(6) + graph / graph.sum(axis=0)) / 2
     exact = lazy(0.25) * np.linalg.inv(np.eye(6) - (1 - lazy(0.25)) * walk)[:, 1]
-    np.testing.assert_allclose(power_iteration(graph, [1], teleport=0.25)[0], exact, atol=1e-11)
+    np.testing.assert_allclose(
+        power_iteration(graph, [1], teleport=0.25)[0], exact, atol=1e-11
+    )
 
 
 def large_graph():
@@ -159,7 +199,9 @@ def test_seventy_rows_of_a_large_graph():
     assert time.process_time() - started < 5
     assert kkt_residual(graph, rows, seeds).max() <= 1e-4
     few = seeds[:3]
-    behind = (power_iteration(graph, few, teleport=0.4) - rows[:3].toarray()) / graph.degrees
+    behind = (
+        power_iteration(graph, few, teleport=0.4) - rows[:3].toarray()
+    ) / graph.degrees
     assert behind.min() > -1e-12
     assert behind.max() <= 1e-4 * (1 + 1e-4)
 
@@ -174,7 +216,10 @@ def test_seventy_rows_of_a_large_graph():
         (lambda: ista(EDGE, [2]), "node ids from 0 to 1"),
         (lambda: ista(EDGE, [-1]), "node ids from 0 to 1"),
         (lambda: ista(EDGE, [0], alpha=1.0), r"alpha and rho in \(0, 1\), got 1\.0"),
-        (lambda: ista(EDGE, [0], rho=math.nan), "expected rho, a finite number > 0, got nan"),
+        (
+            lambda: ista(EDGE, [0], rho=math.nan),
+            "expected rho, a finite number > 0, got nan",
+        ),
         (lambda: ista(EDGE, [0], tolerance=0.0), "expected tolerance"),
     ],
 )

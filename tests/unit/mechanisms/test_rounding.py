@@ -8,16 +8,41 @@ import numpy as np
 import pytest
 
 from auditdp.errors import MechanismError
-from mechanisms.rounding import GRID, keep_probability, laplace_scale, portion, remaining
+from mechanisms.rounding import (
+    GRID,
+    keep_probability,
+    laplace_scale,
+    portion,
+    remaining,
+)
 
-EPSILONS = [5e-324, 1e-300, 2**-53, 2**-51, 1e-9, 0.01, 0.1, math.log(3), 1.0, 2.0, 7.3, 20.0, 36.5, 36.9]
+EPSILONS = [
+    5e-324,
+    1e-300,
+    2**-53,
+    2**-51,
+    1e-9,
+    0.01,
+    0.1,
+    math.log(3),
+    1.0,
+    2.0,
+    7.3,
+    20.0,
+    36.5,
+    36.9,
+]
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS + np.random.default_rng(0).uniform(0, 37, 40).tolist())
+@pytest.mark.parametrize(
+    "epsilon", EPSILONS + np.random.default_rng(0).uniform(0, 37, 40).tolist()
+)
 def test_keep_probability_is_the_largest_private_one(epsilon):
     m = int(Fraction(keep_probability(epsilon)) * GRID)
     assert Fraction(m, GRID) == Fraction(keep_probability(epsilon))
-    with localcontext() as context:  # an oracle that shares nothing with ball arithmetic
+    with (
+        localcontext() as context
+    ):  # an oracle that shares nothing with ball arithmetic
         context.prec = 400
         bound = Decimal(epsilon).exp()
         assert Decimal(m) / Decimal(GRID - m) <= bound
@@ -32,7 +57,9 @@ def test_keep_probability_known_values():
 
 def test_nearest_rounding_would_not_be_private():
     """The reason for the module: the textbook formula exceeds the bound for some epsilons."""
-    textbook = [(e, math.exp(e) / (1 + math.exp(e))) for e in np.linspace(0.1, 5, 200).tolist()]
+    textbook = [
+        (e, math.exp(e) / (1 + math.exp(e))) for e in np.linspace(0.1, 5, 200).tolist()
+    ]
     assert any(p > keep_probability(e) for e, p in textbook)
 
 
@@ -51,10 +78,16 @@ def test_laplace_scale_is_the_smallest_private_one(sensitivity, epsilon):
 
 
 def test_nearest_scale_would_not_be_private():
-    assert any(Fraction(1) / Fraction(1 / e) > Fraction(e) for e in np.linspace(0.1, 5, 200).tolist())
+    assert any(
+        Fraction(1) / Fraction(1 / e) > Fraction(e)
+        for e in np.linspace(0.1, 5, 200).tolist()
+    )
 
 
-@pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 0.0), (1, -1.0), (0, 1.0), (1, math.inf), (1, 5e-324)])
+@pytest.mark.parametrize(
+    ("sensitivity", "epsilon"),
+    [(1, 0.0), (1, -1.0), (0, 1.0), (1, math.inf), (1, 5e-324)],
+)
 def test_laplace_scale_refuses(sensitivity, epsilon):
     with pytest.raises(MechanismError, match=r"laplace_scale: .*(> 0|larger epsilon)"):
         laplace_scale(sensitivity, epsilon)
@@ -63,7 +96,11 @@ def test_laplace_scale_refuses(sensitivity, epsilon):
 def test_remaining_and_portion():
     assert remaining(1.0, 0.25) == 0.75
     e = remaining(1.0, 0.1)
-    assert Fraction(e) + Fraction(0.1) <= 1 < Fraction(math.nextafter(e, 2)) + Fraction(0.1)
+    assert (
+        Fraction(e) + Fraction(0.1)
+        <= 1
+        < Fraction(math.nextafter(e, 2)) + Fraction(0.1)
+    )
     assert Fraction(portion(1.0, Fraction(1, 10))) <= Fraction(1, 10)
     assert portion(1.0, Fraction(1, 10)) == math.nextafter(0.1, 0)
     assert portion(1.0, 0.1) == 0.1

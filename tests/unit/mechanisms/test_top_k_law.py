@@ -51,7 +51,9 @@ def test_ordered_law_is_the_product_of_selections(count):
 def test_the_set_forgets_the_order():
     ordered, sets = plackett_luce(SCORES, 3), unordered_top_k(SCORES, 3)
     for outcome, probability in zip(sets.outcomes, sets.floats, strict=True):
-        orders = [row in set(permutations(outcome)) for row in map(tuple, ordered.outcomes)]
+        orders = [
+            row in set(permutations(outcome)) for row in map(tuple, ordered.outcomes)
+        ]
         assert probability == pytest.approx(ordered.floats[orders].sum(), rel=1e-14)
     assert [tuple(row) for row in sets.outcomes] == list(combinations(range(5), 3))
 
@@ -74,7 +76,9 @@ def test_the_law_is_exact():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("law", "ordered"), [(plackett_luce, True), (unordered_top_k, False)])
+@pytest.mark.parametrize(
+    ("law", "ordered"), [(plackett_luce, True), (unordered_top_k, False)]
+)
 def test_the_laws_are_those_of_the_sampler(law, ordered):
     """Chi-square of 200,000 draws of SCORES plus Gumbel noise; null: the law is right; alpha = 1e-6 each."""
     alpha, size = 1e-6, 200_000
@@ -93,10 +97,17 @@ def test_the_laws_are_those_of_the_sampler(law, ordered):
 def test_the_worst_pair_of_clipped_scores_is_found_among_all_corners(n, k):
     """No pair of scores in {0, Δ}ⁿ shows more than the closed form, and one of them shows it."""
     eta = 0.8
-    laws = [unordered_top_k([eta / 2 * bit for bit in bits], k) for bits in product((0, 1), repeat=n)]
+    laws = [
+        unordered_top_k([eta / 2 * bit for bit in bits], k)
+        for bits in product((0, 1), repeat=n)
+    ]
     worst = max(pair_loss(p, q).upper for p in laws for q in laws)
     assert set_epsilon(n, k, eta) == pytest.approx(worst, rel=1e-13)
-    assert set_epsilon(n, k, eta) < TopKPure(k, eta).epsilon_at(0.0) == pytest.approx(k * eta)
+    assert (
+        set_epsilon(n, k, eta)
+        < TopKPure(k, eta).epsilon_at(0.0)
+        == pytest.approx(k * eta)
+    )
     assert set_epsilon(10**9, k, eta) == pytest.approx(k * eta, rel=1e-8)
     assert set_epsilon(k, k, eta) == pytest.approx(0.0, abs=1e-15)
 
@@ -104,9 +115,15 @@ def test_the_worst_pair_of_clipped_scores_is_found_among_all_corners(n, k):
 @pytest.mark.parametrize("law", [plackett_luce, unordered_top_k])
 def test_what_cannot_be_listed_is_refused(law):
     for count in (-1, 6):
-        with pytest.raises(MechanismError, match=rf"expected count in 0\.\.5, the number of scores, got count={count}"):
+        with pytest.raises(
+            MechanismError,
+            match=rf"expected count in 0\.\.5, the number of scores, got count={count}",
+        ):
             law(SCORES, count)
-    with pytest.raises(MechanismError, match=r"of 40 scores have \S+ outcomes, at most 200,000; use fewer"):
+    with pytest.raises(
+        MechanismError,
+        match=r"of 40 scores have \S+ outcomes, at most 200,000; use fewer",
+    ):
         law(np.zeros(40), 5)
 
 

@@ -20,7 +20,11 @@ from auditdp.record.traces import Fate
 pytestmark = pytest.mark.dear
 
 ROOT = Path(__file__).parents[3]
-ARGUING = [file for file in sorted((ROOT / "audits").glob("audit_*.py")) if "equivalent_mutants=" in file.read_text()]
+ARGUING = [
+    file
+    for file in sorted((ROOT / "audits").glob("audit_*.py"))
+    if "equivalent_mutants=" in file.read_text()
+]
 SETTINGS = Settings(alpha=1e-3, calls=10_000, root_seed=20240229, key="mutation")
 
 
@@ -28,7 +32,9 @@ SETTINGS = Settings(alpha=1e-3, calls=10_000, root_seed=20240229, key="mutation"
 def test_every_mutant_that_counts_is_killed():
     """The seed is fixed, so this never flakes; how often another seed would let a mutant live was not worked out."""
     declared = collect(ROOT / "audits" / "audit_edges.py", ROOT)
-    (built,) = [each.build({})[0] for each in declared if each.id.endswith("::customised_rr")]
+    (built,) = [
+        each.build({})[0] for each in declared if each.id.endswith("::customised_rr")
+    ]
     law = exact_evidence(built.mechanism, built.claim, as_adjacency(built.pairs))
     result = mutation(built, SETTINGS, exact=law)
     assert result.killed == result.counted >= 3
@@ -46,5 +52,9 @@ def test_every_argument_is_about_a_mutant(file):
         arguing = type(built.mechanism), *built.equivalent_mutants
         if arguing not in seen and built.equivalent_mutants:
             seen.add(arguing)
-            arguments = _arguments(built.equivalent_mutants, _mutants(built, _pairs(built, SETTINGS)))
-            assert set(arguments.values()) == set(built.equivalent_mutants.values()), declared.id
+            arguments = _arguments(
+                built.equivalent_mutants, _mutants(built, _pairs(built, SETTINGS))
+            )
+            assert set(arguments.values()) == set(built.equivalent_mutants.values()), (
+                declared.id
+            )

@@ -24,21 +24,47 @@ def original(mechanism):
 
 # Each function draws once; the last entry says what half of its noise is, given what it draws.
 HALVED = {
-    "laplace": (lambda d, size, *, rng: rng.laplace(d, 2.0, size), lambda x: 3 + (x - 3) / 2),
-    "normal": (lambda d, size, *, rng: rng.normal(scale=2.0, loc=d, size=size), lambda x: 3 + (x - 3) / 2),
-    "logistic": (lambda d, size, *, rng: d + rng.logistic(size=size), lambda x: 3 + (x - 3) / 2),
-    "standard_normal": (lambda d, size, *, rng: rng.standard_normal(size), lambda x: x / 2),
-    "exponential": (lambda d, size, *, rng: rng.exponential(4.0, size), lambda x: x / 2),
-    "geometric": (lambda d, size, *, rng: rng.geometric(0.2, size), lambda x: (x + 1) // 2),
-    "random": (lambda d, size, *, rng: rng.random(size), lambda u: 1 / (1 + np.sqrt(1 / u - 1))),
-    "uniform": (lambda d, size, *, rng: rng.uniform(2, 6, size), lambda x: 2 + 4 / (1 + np.sqrt((6 - x) / (x - 2)))),
+    "laplace": (
+        lambda d, size, *, rng: rng.laplace(d, 2.0, size),
+        lambda x: 3 + (x - 3) / 2,
+    ),
+    "normal": (
+        lambda d, size, *, rng: rng.normal(scale=2.0, loc=d, size=size),
+        lambda x: 3 + (x - 3) / 2,
+    ),
+    "logistic": (
+        lambda d, size, *, rng: d + rng.logistic(size=size),
+        lambda x: 3 + (x - 3) / 2,
+    ),
+    "standard_normal": (
+        lambda d, size, *, rng: rng.standard_normal(size),
+        lambda x: x / 2,
+    ),
+    "exponential": (
+        lambda d, size, *, rng: rng.exponential(4.0, size),
+        lambda x: x / 2,
+    ),
+    "geometric": (
+        lambda d, size, *, rng: rng.geometric(0.2, size),
+        lambda x: (x + 1) // 2,
+    ),
+    "random": (
+        lambda d, size, *, rng: rng.random(size),
+        lambda u: 1 / (1 + np.sqrt(1 / u - 1)),
+    ),
+    "uniform": (
+        lambda d, size, *, rng: rng.uniform(2, 6, size),
+        lambda x: 2 + 4 / (1 + np.sqrt((6 - x) / (x - 2))),
+    ),
 }
 
 
 @pytest.mark.parametrize("method", HALVED)
 def test_halved_noise_is_half_as_far_from_its_location(method):
     mechanism, half = HALVED[method]
-    np.testing.assert_allclose(spoiled(mechanism, "noise halved"), half(original(mechanism)), rtol=1e-12)
+    np.testing.assert_allclose(
+        spoiled(mechanism, "noise halved"), half(original(mechanism)), rtol=1e-12
+    )
     assert sites(mechanism, [3.0])[0].method == method
 
 
@@ -52,7 +78,10 @@ LEFT_OUT = {
     "integers": (lambda d, size, *, rng: rng.integers(2, 9, size), 2),
     "integers from 0": (lambda d, size, *, rng: rng.integers(9, size=size), 0),
     "bytes": (lambda d, size, *, rng: np.frombuffer(rng.bytes(size), np.uint8), 0),
-    "choice": (lambda d, size, *, rng: rng.choice([4, 5, 6], size, p=[0.2, 0.5, 0.3]), 5),
+    "choice": (
+        lambda d, size, *, rng: rng.choice([4, 5, 6], size, p=[0.2, 0.5, 0.3]),
+        5,
+    ),
 }
 
 
@@ -83,7 +112,9 @@ def test_a_choice_is_sharpened_to_squared_probabilities():
 
     squared = np.array([0.2, 0.5, 0.3]) ** 2
     expected = original(chosen(squared / squared.sum()))
-    assert spoiled(chosen([0.2, 0.5, 0.3]), "noise halved").tolist() == expected.tolist()
+    assert (
+        spoiled(chosen([0.2, 0.5, 0.3]), "noise halved").tolist() == expected.tolist()
+    )
 
 
 def test_a_uniform_choice_has_no_odds_to_square():
@@ -105,7 +136,13 @@ def test_an_array_that_the_caller_gave_is_spoiled_in_place():
 
 
 def two_noises(data, size, *, rng):
-    return np.stack([data + rng.laplace(scale=1.0, size=size), 2 * data + rng.laplace(scale=3.0, size=size)], axis=1)
+    return np.stack(
+        [
+            data + rng.laplace(scale=1.0, size=size),
+            2 * data + rng.laplace(scale=3.0, size=size),
+        ],
+        axis=1,
+    )
 
 
 def test_reused_noise_is_the_first_one_in_its_own_scale():
@@ -151,7 +188,9 @@ def test_one_noise_for_all_coordinates_keeps_locations_and_runs_apart():
         return rng.normal(location, 1.0, (size, 3))
 
     noise = spoiled(vector, "one noise for all coordinates") - location
-    np.testing.assert_allclose(noise, np.broadcast_to(noise[:, :1], noise.shape), atol=1e-12)
+    np.testing.assert_allclose(
+        noise, np.broadcast_to(noise[:, :1], noise.shape), atol=1e-12
+    )
     assert len(np.unique(noise[:, 0])) == SIZE
     np.testing.assert_allclose(noise[:, 0], (original(vector) - location)[:, 0])
 
@@ -161,7 +200,11 @@ def test_a_function_of_one_run_is_spoiled_run_by_run():
         return [data + rng.laplace(), data + rng.laplace(), *rng.normal(size=2)]
 
     found = sites(one, [3.0])
-    assert [(site.number, site.method) for site in found] == [(1, "laplace"), (2, "laplace"), (3, "normal")]
+    assert [(site.number, site.method) for site in found] == [
+        (1, "laplace"),
+        (2, "laplace"),
+        (3, "normal"),
+    ]
     outputs = np.array(spoiled(one, "noise reused", 2))
     assert (outputs[:, 0] == outputs[:, 1]).all()
     assert len(np.unique(outputs[:, 0])) == SIZE
@@ -172,7 +215,10 @@ def test_a_function_of_one_run_is_spoiled_run_by_run():
 
 def test_a_fixed_seed_makes_every_run_the_same():
     for mechanism in (two_noises, lambda data, rng: [data + rng.laplace()]):
-        outputs = [Seeded(mechanism)(3.0, SIZE, rng=np.random.default_rng(seed)) for seed in (1, 2)]
+        outputs = [
+            Seeded(mechanism)(3.0, SIZE, rng=np.random.default_rng(seed))
+            for seed in (1, 2)
+        ]
         assert (outputs[0] == outputs[1]).all()
         assert (outputs[0] == outputs[0][0]).all()
         assert len(outputs[0]) == SIZE
@@ -181,26 +227,46 @@ def test_a_fixed_seed_makes_every_run_the_same():
 def test_watching_changes_nothing():
     def all_kinds(data, size, *, rng):
         (child,) = rng.spawn(1)
-        parts = [rng.random(size), rng.integers(5, size=size), rng.choice(7, size), child.normal(size=size)]
+        parts = [
+            rng.random(size),
+            rng.integers(5, size=size),
+            rng.choice(7, size),
+            child.normal(size=size),
+        ]
         return np.stack([*parts, rng.permuted(np.arange(size))], axis=1)
 
     plain = all_kinds(0, SIZE, rng=np.random.default_rng(7))
     seen = []
     watched = watched_call(
-        all_kinds, 0, SIZE, np.random.default_rng(7), lambda d: (seen.append(d.method), d.as_is())[1]
+        all_kinds,
+        0,
+        SIZE,
+        np.random.default_rng(7),
+        lambda d: (seen.append(d.method), d.as_is())[1],
     )
     assert (watched == plain).all()
     assert seen == ["random", "integers", "choice", "normal", "permuted"]
 
 
 def test_every_method_that_draws_is_watched():
-    assert {"laplace", "standard_normal", "random", "choice", "multivariate_hypergeometric", "shuffle"} <= set(METHODS)
+    assert {
+        "laplace",
+        "standard_normal",
+        "random",
+        "choice",
+        "multivariate_hypergeometric",
+        "shuffle",
+    } <= set(METHODS)
     assert "bit_generator" not in METHODS
-    assert isinstance(Watched(np.random.default_rng(0), lambda d: d.as_is(), 1), np.random.Generator)
+    assert isinstance(
+        Watched(np.random.default_rng(0), lambda d: d.as_is(), 1), np.random.Generator
+    )
 
 
 def test_every_operator_of_a_site_is_known():
-    assert {operator for site in sites(two_noises, [0.0]) for operator in site.operators} <= set(FAULTS)
+    assert {
+        operator for site in sites(two_noises, [0.0]) for operator in site.operators
+    } <= set(FAULTS)
 
 
 def test_a_draw_is_the_same_place_however_often_the_code_has_run():

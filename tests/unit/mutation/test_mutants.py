@@ -18,7 +18,10 @@ def test_the_mutants_of_laplace_noise():
     found = mutants(LaplaceMechanism(2.0), [0.0, 1.0])
     assert [(mutant.operator, mutant.name) for mutant in found] == [
         ("noise halved", "noise halved: draw 1, laplace in LaplaceMechanism.__call__"),
-        ("noise left out", "noise left out: draw 1, laplace in LaplaceMechanism.__call__"),
+        (
+            "noise left out",
+            "noise left out: draw 1, laplace in LaplaceMechanism.__call__",
+        ),
         ("seed fixed", "seed fixed: LaplaceMechanism(scale=2)"),
     ]
 
@@ -28,10 +31,15 @@ def test_a_mechanism_without_draws_has_no_mutants():
 
 
 def three_draws(data, size, *, rng):
-    return np.stack([data + rng.laplace(size=size), rng.laplace(size=size), rng.random(size)], axis=1)
+    return np.stack(
+        [data + rng.laplace(size=size), rng.laplace(size=size), rng.random(size)],
+        axis=1,
+    )
 
 
-@pytest.mark.parametrize("mechanism", [Response(1.0), LaplaceMechanism(1.0), three_draws])
+@pytest.mark.parametrize(
+    "mechanism", [Response(1.0), LaplaceMechanism(1.0), three_draws]
+)
 def test_mutants_are_the_same_every_time_and_have_names_of_their_own(mechanism):
     names = [mutant.name for mutant in mutants(mechanism, [1, 2])]
     assert names == [mutant.name for mutant in mutants(mechanism, [1, 2])]
@@ -40,14 +48,21 @@ def test_mutants_are_the_same_every_time_and_have_names_of_their_own(mechanism):
 
 def test_a_mutant_follows_the_protocol():
     for mutant in mutants(Response(1.0), [0, 1]):
-        assert list(inspect.signature(mutant.__call__).parameters) == ["data", "size", "rng"]
+        assert list(inspect.signature(mutant.__call__).parameters) == [
+            "data",
+            "size",
+            "rng",
+        ]
 
 
 def test_a_mechanism_that_cannot_run_has_no_mutants():
     def failing(data, size, *, rng):
         raise KeyError(data)
 
-    with pytest.raises(MechanismError, match=r"failing raised KeyError: 0\.0 while its mutants were derived"):
+    with pytest.raises(
+        MechanismError,
+        match=r"failing raised KeyError: 0\.0 while its mutants were derived",
+    ):
         mutants(failing, [0.0])
 
 
@@ -72,7 +87,11 @@ def test_a_mutant_states_the_law_of_the_mechanism_but_not_the_query_which_no_dra
     assert capabilities(mechanism).is_calibrated
     assert found
     for mutant in found:
-        np.testing.assert_array_equal(mutant.log_prob(outputs, 0.0), mechanism.log_prob(outputs, 0.0))
+        np.testing.assert_array_equal(
+            mutant.log_prob(outputs, 0.0), mechanism.log_prob(outputs, 0.0)
+        )
         assert not hasattr(mutant, "distribution")
         assert not capabilities(mutant).is_calibrated
-        assert not any(hasattr(mutant, attribute) for attribute in ("query", "sensitivity", "norm"))
+        assert not any(
+            hasattr(mutant, attribute) for attribute in ("query", "sensitivity", "norm")
+        )

@@ -24,7 +24,11 @@ SETTINGS = Settings(alpha=1e-6, calls=3_000, root_seed=5, key="mutation")
 
 def judged(audit, *, exact=False, settings=SETTINGS):
     """Fates by name, after checking that every mutant has one and says why."""
-    law = exact_evidence(audit.mechanism, audit.claim, as_adjacency(audit.pairs)) if exact else None
+    law = (
+        exact_evidence(audit.mechanism, audit.claim, as_adjacency(audit.pairs))
+        if exact
+        else None
+    )
     result = mutation(audit, settings, exact=law)
     assert all(mutant.statement and mutant.description for mutant in result.mutants)
     return {mutant.name: mutant for mutant in result.mutants}, result
@@ -55,14 +59,20 @@ def dividing(data, size, *, rng):
 
 
 def test_a_draw_that_is_not_used_is_equivalent():
-    mutants, _ = judged(Audit(with_an_unused_draw, PureDP(1.0), AnyValues((0.0, 1.0), finite=True)))
+    mutants, _ = judged(
+        Audit(with_an_unused_draw, PureDP(1.0), AnyValues((0.0, 1.0), finite=True))
+    )
     unused = [mutant for name, mutant in mutants.items() if "draw 1," in name]
-    assert [(mutant.fate, mutant.calls) for mutant in unused] == [(Fate.EQUIVALENT, 0)] * 2
+    assert [(mutant.fate, mutant.calls) for mutant in unused] == [
+        (Fate.EQUIVALENT, 0)
+    ] * 2
     assert "in all 256 runs with the same randomness" in unused[0].statement
 
 
 def test_a_mutant_that_crashes_is_invalid_and_does_not_count():
-    mutants, result = judged(Audit(dividing, PureDP(1.0), AnyValues((0.0, 1.0), finite=True)))
+    mutants, result = judged(
+        Audit(dividing, PureDP(1.0), AnyValues((0.0, 1.0), finite=True))
+    )
     crashing = one(mutants, "noise left out")
     assert (crashing.fate, crashing.calls) == (Fate.INVALID, 0)
     assert result.killed == result.counted == len(mutants) - 1
@@ -106,7 +116,10 @@ def test_an_audit_of_inputs_that_do_not_differ_in_what_matters_kills_nothing():
     assert result.killed == 0
     assert result.counted == 3
     for survivor in result.of(Fate.SURVIVED):
-        assert "no played pair tells it from the mechanism, but this one does: " in survivor.statement
+        assert (
+            "no played pair tells it from the mechanism, but this one does: "
+            in survivor.statement
+        )
         assert "(0, 1)" in survivor.statement
 
 
@@ -133,7 +146,9 @@ def test_a_mutant_that_keeps_the_claim_is_killed_where_it_loses_more_than_its_st
     audit = Audit(Generous(1.0), PureDP(1.0), AnyValues((0, 1)))
     mutants, _ = judged(audit, exact=True)
     assert one(mutants, "noise halved").fate is Fate.KILLED
-    assert one(mutants, "noise halved").statement.endswith("states at most 0.5: it does not draw from that law")
+    assert one(mutants, "noise halved").statement.endswith(
+        "states at most 0.5: it does not draw from that law"
+    )
     unplayed, _ = judged(audit, exact=True, settings=replace(SETTINGS, calls=16))
     assert one(unplayed, "noise halved").fate is Fate.SURVIVED
     without, _ = judged(replace(audit, evidence=("game",)))
@@ -141,9 +156,15 @@ def test_a_mutant_that_keeps_the_claim_is_killed_where_it_loses_more_than_its_st
 
 
 def test_an_audit_that_gathers_no_evidence_from_runs_kills_nothing():
-    _, result = judged(Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)), evidence=("exact",)), exact=True)
+    _, result = judged(
+        Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)), evidence=("exact",)),
+        exact=True,
+    )
     assert (result.killed, result.counted) == (0, 3)
-    assert all("no evidence that runs the mechanism" in mutant.statement for mutant in result.of(Fate.SURVIVED))
+    assert all(
+        "no evidence that runs the mechanism" in mutant.statement
+        for mutant in result.of(Fate.SURVIVED)
+    )
 
 
 def sharing(data, size, *, rng):
@@ -152,7 +173,9 @@ def sharing(data, size, *, rng):
 
 
 def test_noise_shared_between_runs_is_rejected_and_counts_as_killed():
-    mutants, result = judged(Audit(sharing, PureDP(1.0), AnyValues((0.0, 1.0), finite=True)))
+    mutants, result = judged(
+        Audit(sharing, PureDP(1.0), AnyValues((0.0, 1.0), finite=True))
+    )
     rejected = one(mutants, "noise reused: draw 2,")
     assert (rejected.fate, rejected.calls) == (Fate.REJECTED, 0)
     assert "must return independent runs" in rejected.statement
@@ -162,7 +185,13 @@ def test_noise_shared_between_runs_is_rejected_and_counts_as_killed():
 
 def arguing(arguments):
     pairs = AnyValues((0, 1))
-    return Audit(Generous(1.0), PureDP(1.0), pairs, evidence=("game",), equivalent_mutants=arguments)
+    return Audit(
+        Generous(1.0),
+        PureDP(1.0),
+        pairs,
+        evidence=("game",),
+        equivalent_mutants=arguments,
+    )
 
 
 def test_an_audit_may_argue_that_a_mutant_keeps_the_claim():
@@ -170,7 +199,9 @@ def test_an_audit_may_argue_that_a_mutant_keeps_the_claim():
     mutants, _ = judged(arguing({"noise halved: *": argument}))
     mutant = one(mutants, "noise halved")
     assert (mutant.fate, mutant.statement) == (Fate.EQUIVALENT, argument)
-    assert SETTINGS.calls / 2 < mutant.calls <= SETTINGS.calls  # it was played all the same
+    assert (
+        SETTINGS.calls / 2 < mutant.calls <= SETTINGS.calls
+    )  # it was played all the same
 
 
 @pytest.mark.full
@@ -178,11 +209,15 @@ def test_an_argument_that_the_evidence_refutes_does_not_save_the_mutant():
     mutants, _ = judged(arguing({"noise left out: *": "surely"}))
     mutant = one(mutants, "noise left out")
     assert mutant.fate is Fate.KILLED
-    assert mutant.statement.endswith("the audit's argument that it is equivalent is wrong: surely")
+    assert mutant.statement.endswith(
+        "the audit's argument that it is equivalent is wrong: surely"
+    )
 
 
 def test_an_argument_about_no_mutant_is_refused():
-    with pytest.raises(CollectionError, match="no mutant is called 'noise halved: draw 9'"):
+    with pytest.raises(
+        CollectionError, match="no mutant is called 'noise halved: draw 9'"
+    ):
         judged(arguing({"noise halved: draw 9": "gone"}))
 
 
@@ -201,7 +236,11 @@ class Within:
 
 @pytest.mark.full
 def test_promises_about_estimates_are_held_against_a_fixed_seed_alone():
-    mutants, result = judged(Audit(Within(1.0), Unbiased(lambda data: data, margin=0.1), inputs={"two": [2.0]}))
+    mutants, result = judged(
+        Audit(
+            Within(1.0), Unbiased(lambda data: data, margin=0.1), inputs={"two": [2.0]}
+        )
+    )
     assert [mutant.operator for mutant in result.mutants] == ["seed fixed"]
     assert one(mutants, "seed fixed").fate is Fate.KILLED
     assert one(mutants, "seed fixed").statement.startswith("estimation: ")
@@ -214,7 +253,16 @@ def test_the_outcome_depends_on_the_audit_and_its_seed_alone():
 
 
 def test_the_score_counts_what_is_neither_equivalent_nor_invalid():
-    fates = [Fate.KILLED, Fate.KILLED, Fate.REJECTED, Fate.SURVIVED, Fate.EQUIVALENT, Fate.INVALID]
-    result = Mutation([MutantResult(f"m{k}", "kind", "what", fate) for k, fate in enumerate(fates)])
+    fates = [
+        Fate.KILLED,
+        Fate.KILLED,
+        Fate.REJECTED,
+        Fate.SURVIVED,
+        Fate.EQUIVALENT,
+        Fate.INVALID,
+    ]
+    result = Mutation(
+        [MutantResult(f"m{k}", "kind", "what", fate) for k, fate in enumerate(fates)]
+    )
     assert (result.killed, result.counted) == (3, 4)
     assert [mutant.name for mutant in result.of(Fate.SURVIVED)] == ["m3"]

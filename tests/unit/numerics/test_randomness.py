@@ -40,7 +40,9 @@ def test_different_keys_give_different_streams():
 
 def test_another_process_draws_the_same():
     code = "from auditdp.numerics.streams import stream; print(stream(5, 'x', 1).integers(0, 2**63, 4).tolist())"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert shown.stdout.strip() == str(draw(5, "x", 1))
 
 
@@ -54,6 +56,11 @@ def test_nothing_global_is_touched():
 @pytest.mark.statistical
 def test_first_numbers_of_neighbouring_streams_look_independent():
     firsts = np.array([stream(0, "batch", k).random() for k in range(2000)])
-    for sample, what in ((firsts, "uniform"), ((firsts[1:] + firsts[:-1]) % 1, "uniform after adding neighbours")):
+    for sample, what in (
+        (firsts, "uniform"),
+        ((firsts[1:] + firsts[:-1]) % 1, "uniform after adding neighbours"),
+    ):
         p = kstest(sample, "uniform").pvalue
-        assert p > 1e-6, f"first numbers of 2,000 streams are not {what}: p = {p:.2g} at alpha = 1e-6"
+        assert p > 1e-6, (
+            f"first numbers of 2,000 streams are not {what}: p = {p:.2g} at alpha = 1e-6"
+        )

@@ -10,7 +10,9 @@ from auditdp.bounds.result import rounded_down, rounded_up
 from auditdp.numerics.rounding import NEAR, outward, outwards
 from auditdp.report.numbers import bound
 
-VALUES = [float(x) for x in np.exp(np.random.default_rng(5).uniform(-40, 25, size=2000))]
+VALUES = [
+    float(x) for x in np.exp(np.random.default_rng(5).uniform(-40, 25, size=2000))
+]
 
 
 @pytest.mark.parametrize("digits", [1, 2, 4, 6])
@@ -22,12 +24,23 @@ def test_what_is_written_is_beyond_the_bound_and_near_it(digits):
 
 
 def test_without_a_tolerance_nothing_is_rounded_inwards():
-    for value in [*VALUES, 1.0, math.nextafter(1, 2), math.nextafter(1, 0), 0.1, 1e-300]:
-        assert Decimal(rounded_down(value)) <= Decimal(value) <= Decimal(rounded_up(value))
+    for value in [
+        *VALUES,
+        1.0,
+        math.nextafter(1, 2),
+        math.nextafter(1, 0),
+        0.1,
+        1e-300,
+    ]:
+        assert (
+            Decimal(rounded_down(value)) <= Decimal(value) <= Decimal(rounded_up(value))
+        )
 
 
 def test_all_writers_of_bounds_agree_on_the_number():
-    for value in [value for value in VALUES if value < 1e6]:  # reports take a relative 1e-9 for rounding
+    for value in [
+        value for value in VALUES if value < 1e6
+    ]:  # reports take a relative 1e-9 for rounding
         for up in (False, True):
             shown = float(bound(value, up=up).replace(",", "").replace("−", "-"))
             message = float(outwards(value, up=up))

@@ -79,23 +79,45 @@ def session(pytester, monkeypatch):
     pytester.makepyprojecttoml(
         "[tool.auditdp]\nbudget = 'quick'\nseed = 3\n[tool.pytest.ini_options]\npythonpath = ['.']\n"
     )
-    installed = any(point.value == "auditdp.pytest_plugin" for point in entry_points(group="pytest11"))
+    installed = any(
+        point.value == "auditdp.pytest_plugin"
+        for point in entry_points(group="pytest11")
+    )
     plugin = [] if installed else ["-p", "auditdp.pytest_plugin"]
 
     def run(*arguments):
-        return pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *arguments, timeout=120)
+        return pytester.runpytest_subprocess(
+            *plugin, "-p", "no:cacheprovider", *arguments, timeout=120
+        )
 
     return run
 
 
 @pytest.mark.full
-def test_audits_and_tests_in_one_session_and_the_same_for_two_processes(session, pytester):
-    one = session(".", "--auditdp", "--auditdp-report", "json=one.json", "--auditdp-report", "junit=out/one.xml")
+def test_audits_and_tests_in_one_session_and_the_same_for_two_processes(
+    session, pytester
+):
+    one = session(
+        ".",
+        "--auditdp",
+        "--auditdp-report",
+        "json=one.json",
+        "--auditdp-report",
+        "junit=out/one.xml",
+    )
     one.assert_outcomes(passed=3, failed=2, errors=1, skipped=1)
     one.stdout.fnmatch_lines(
-        ["*ERROR at setup of audit crashes*", "*ZeroDivisionError*", "*audit leaks*", "VIOLATED*leaks*", "*reproduce*"]
+        [
+            "*ERROR at setup of audit crashes*",
+            "*ZeroDivisionError*",
+            "*audit leaks*",
+            "VIOLATED*leaks*",
+            "*reproduce*",
+        ]
     )
-    one.stdout.fnmatch_lines(["*= privacy audits =*", "*7 audits of 5 privacy claims*", "report: one.json"])
+    one.stdout.fnmatch_lines(
+        ["*= privacy audits =*", "*7 audits of 5 privacy claims*", "report: one.json"]
+    )
     assert (pytester.path / "out" / "one.xml").is_file()
     two = session(".", "--auditdp", "-n", "2", "--auditdp-report", "json=two.json")
     two.assert_outcomes(passed=3, failed=2, errors=1, skipped=1)
@@ -126,7 +148,9 @@ def test_audits_and_tests_in_one_session_and_the_same_for_two_processes(session,
 def test_an_audit_whose_refutation_is_not_confirmed_fails(session, pytester):
     """In an audit file and in a test, whatever fail_on says."""
     with (pytester.path / "mine.py").open("a") as mechanisms:
-        mechanisms.write("\ndef hidden(data, size, *, rng):\n    return np.full(size, data if size > 1 else 0)\n")
+        mechanisms.write(
+            "\ndef hidden(data, size, *, rng):\n    return np.full(size, data if size > 1 else 0)\n"
+        )
     pytester.path.joinpath("audits", "audit_mine.py").write_text(
         "from auditdp import AnyValues, Audit, PureDP, audit\nfrom mine import hidden\n\n@audit()\ndef hides():\n"
         "    return Audit(hidden, PureDP(1.0), AnyValues((0, 1)), calls=600)\n"
@@ -143,7 +167,14 @@ def test_an_audit_whose_refutation_is_not_confirmed_fails(session, pytester):
 
 def test_a_selection_shares_alpha_and_says_no_more(session, pytester):
     outcome = session(
-        "audits", "--auditdp", "-k", "holds or skipped", "--auditdp-report", "json=r.json", "--auditdp-alpha", ".02"
+        "audits",
+        "--auditdp",
+        "-k",
+        "holds or skipped",
+        "--auditdp-report",
+        "json=r.json",
+        "--auditdp-alpha",
+        ".02",
     )
     outcome.assert_outcomes(passed=1, skipped=1, deselected=2)
     record = json.loads((pytester.path / "r.json").read_text())
@@ -166,11 +197,17 @@ def test_noisy(auditor):
 
 @pytest.mark.parametrize("trace", ["true", "false"])
 @pytest.mark.full
-def test_the_settings_of_the_project_say_whether_code_is_traced(session, pytester, monkeypatch, trace):
+def test_the_settings_of_the_project_say_whether_code_is_traced(
+    session, pytester, monkeypatch, trace
+):
     monkeypatch.setenv("AUDITDP_TRACE", trace)
     pytester.makepyfile(test_traced=TRACED.replace("WITHOUT", str(trace == "false")))
-    session("test_traced.py", "--auditdp-report", "json=r.json").assert_outcomes(passed=1)
-    assert json.loads((pytester.path / "r.json").read_text())["arguments"].get("trace", True) is (trace == "true")
+    session("test_traced.py", "--auditdp-report", "json=r.json").assert_outcomes(
+        passed=1
+    )
+    assert json.loads((pytester.path / "r.json").read_text())["arguments"].get(
+        "trace", True
+    ) is (trace == "true")
 
 
 @pytest.mark.dear
@@ -178,7 +215,11 @@ def test_the_settings_of_the_project_say_whether_code_is_traced(session, pyteste
     ("arguments", "ini", "collected"),
     [
         (["audits/audit_mine.py::holds"], "", 1),
-        (["--auditdp", "-m", "audit", "-k", "not leaks"], "testpaths = ['empty']\nauditdp_paths = ['audits']", 3),
+        (
+            ["--auditdp", "-m", "audit", "-k", "not leaks"],
+            "testpaths = ['empty']\nauditdp_paths = ['audits']",
+            3,
+        ),
         (["audits"], "auditdp_paths = ['audits']", 4),
     ],
 )
@@ -187,7 +228,9 @@ def test_what_is_collected(session, pytester, arguments, ini, collected):
     with (pytester.path / "pyproject.toml").open("a") as file:
         file.write(f"\n{ini}\n")
     outcome = session(*arguments, "--collect-only", "-q", "--strict-markers")
-    assert sum("audits/audit_mine.py::" in line for line in outcome.outlines) == collected, outcome.outlines
+    assert (
+        sum("audits/audit_mine.py::" in line for line in outcome.outlines) == collected
+    ), outcome.outlines
     outcome.stdout.no_fnmatch_line("*privacy audits*")
 
 
@@ -246,14 +289,22 @@ OPTIONS = {
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"auditdp_budget": "quik"}, "--auditdp-budget quik: unknown budget 'quik'; did you mean 'quick'"),
+        (
+            {"auditdp_budget": "quik"},
+            "--auditdp-budget quik: unknown budget 'quik'; did you mean 'quick'",
+        ),
         ({"auditdp_report": ["html"]}, "expected format=PATH"),
         ({"auditdp_report": ["htm=x"]}, "did you mean 'html'?"),
-        ({"auditdp_report": ["html=notes.html"]}, "notes.html is there and is no html report of auditdp"),
+        (
+            {"auditdp_report": ["html=notes.html"]},
+            "notes.html is there and is no html report of auditdp",
+        ),
         ({"auditdp_profile": "ci"}, "no such profile"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused(tmp_path, monkeypatch, option, message):
+def test_options_that_cannot_be_used_are_refused(
+    tmp_path, monkeypatch, option, message
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.html").write_text("<p>mine</p>")
     with pytest.raises(pytest.UsageError) as error:
@@ -264,19 +315,36 @@ def test_options_that_cannot_be_used_are_refused(tmp_path, monkeypatch, option, 
 def test_they_are_refused_at_the_start(session):
     outcome = session("test_mine.py", "--auditdp-budget", "quik")
     assert outcome.ret == pytest.ExitCode.USAGE_ERROR
-    assert "expected quick, standard, thorough, a number of calls" in outcome.stderr.str()
+    assert (
+        "expected quick, standard, thorough, a number of calls" in outcome.stderr.str()
+    )
 
 
-def test_a_file_that_does_not_import_and_a_misspelt_marker_are_errors(session, pytester):
-    (pytester.path / "audits" / "audit_mine.py").write_text("import nothing_of_this_name\n")
-    (pytester.path / "test_mine.py").write_text(TESTS.replace("auditdp(calls", "auditdp(callls"))
-    outcome = session("audits", "test_mine.py", "-k", "not leak", "--auditdp", "--continue-on-collection-errors")
+def test_a_file_that_does_not_import_and_a_misspelt_marker_are_errors(
+    session, pytester
+):
+    (pytester.path / "audits" / "audit_mine.py").write_text(
+        "import nothing_of_this_name\n"
+    )
+    (pytester.path / "test_mine.py").write_text(
+        TESTS.replace("auditdp(calls", "auditdp(callls")
+    )
+    outcome = session(
+        "audits",
+        "test_mine.py",
+        "-k",
+        "not leak",
+        "--auditdp",
+        "--continue-on-collection-errors",
+    )
     outcome.assert_outcomes(errors=2, passed=1, deselected=1)
     outcome.stdout.fnmatch_lines(["*line 1: does not import: ModuleNotFoundError*"])
     outcome.stdout.fnmatch_lines(["*marker auditdp(callls=): did you mean 'calls'?*"])
 
 
-def test_elsewhere_than_in_the_project_folder_it_says_where_to_go(tmp_path, monkeypatch):
+def test_elsewhere_than_in_the_project_folder_it_says_where_to_go(
+    tmp_path, monkeypatch
+):
     (tmp_path / "pyproject.toml").write_text("[tool.auditdp]\n")
     (tmp_path / "audits").mkdir()
     monkeypatch.chdir(tmp_path / "audits")
@@ -287,7 +355,9 @@ def test_elsewhere_than_in_the_project_folder_it_says_where_to_go(tmp_path, monk
 def test_the_plugin_is_imported_in_less_than_20_ms():
     """CPU time of its import where pytest is imported already, the least of five."""
     code = "import time, pytest; t = time.process_time(); import auditdp.pytest_plugin; print(time.process_time() - t)"
-    spent = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
+    spent = [
+        float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)
+    ]
     assert min(spent) < 0.020
     assert pytest_plugin.MARKERS[0].startswith("audit:")
 
@@ -303,6 +373,13 @@ def test_a_conftest_can_change_what_the_plugin_reports(session, pytester):
             report.outcome, report.longrepr = "passed", None
             return report
     """)
-    session("audits", "--auditdp", "-k", "leaks").assert_outcomes(passed=1, deselected=3)
+    session("audits", "--auditdp", "-k", "leaks").assert_outcomes(
+        passed=1, deselected=3
+    )
     command = [sys.executable, "-m", "auditdp", "run", "audits/audit_mine.py::leaks"]
-    assert subprocess.run(command, cwd=pytester.path, capture_output=True, check=False).returncode == 1
+    assert (
+        subprocess.run(
+            command, cwd=pytester.path, capture_output=True, check=False
+        ).returncode
+        == 1
+    )

@@ -45,7 +45,12 @@ STREAMS = partial(stream, 3, "budgets")
 )
 def test_a_budget_is_a_text(text, calls, least, find, written):
     budget = Budget.read(text)
-    assert (budget.calls, budget.least, budget.find, str(budget)) == (calls, least, find, written)
+    assert (budget.calls, budget.least, budget.find, str(budget)) == (
+        calls,
+        least,
+        find,
+        written,
+    )
     assert Budget.read(written) == budget
     assert budget.brief is (text == "quick")
 
@@ -98,7 +103,10 @@ def stated(fault, claim, calls, **test):
     ],
 )
 def test_so_many_calls_find_the_fault_and_one_less_does_not(claim, text, white_box):
-    fault, test = Fault.read(text), {"alpha": 0.01, "share": 0.05, "white_box": white_box}
+    fault, test = (
+        Fault.read(text),
+        {"alpha": 0.01, "share": 0.05, "white_box": white_box},
+    )
     calls = calls_to_find(fault, claim, **test)
     assert stated(fault, claim, calls, **test) <= fault.size
     assert stated(fault, claim, calls - 1, **test) > fault.size
@@ -106,9 +114,15 @@ def test_so_many_calls_find_the_fault_and_one_less_does_not(claim, text, white_b
 
 def test_smaller_faults_less_alpha_and_less_of_the_wealth_need_more_calls():
     def calls(text, alpha=0.05, share=0.1):
-        return calls_to_find(Fault.read(text), PureDP(1.0), alpha=alpha, share=share, white_box=False)
+        return calls_to_find(
+            Fault.read(text), PureDP(1.0), alpha=alpha, share=share, white_box=False
+        )
 
-    for kind, sizes in (("level", (3.0, 1.5, 1.1)), ("tail", (0.3, 0.1, 1e-3)), ("output", (0.3, 0.1, 1e-3))):
+    for kind, sizes in (
+        ("level", (3.0, 1.5, 1.1)),
+        ("tail", (0.3, 0.1, 1e-3)),
+        ("output", (0.3, 0.1, 1e-3)),
+    ):
         texts = [f"{kind}:{size}" for size in sizes]
         assert calls(texts[0]) < calls(texts[1]) < calls(texts[2])
         assert calls(texts[1]) < calls(texts[1], alpha=1e-6)
@@ -129,7 +143,11 @@ def test_smaller_faults_less_alpha_and_less_of_the_wealth_need_more_calls():
             "level:1.5",
             "calls do not find the worst pair that the claim would allow at 1.5 times its level",
         ),
-        (AccountedDP([(0.0, 0.4), (1.0, 0.1)], quoted=0.1), "level:2", "1e+15 calls do not find"),
+        (
+            AccountedDP([(0.0, 0.4), (1.0, 0.1)], quoted=0.1),
+            "level:2",
+            "1e+15 calls do not find",
+        ),
     ],
 )
 def test_a_fault_whose_calls_are_not_known_is_refused(claim, text, message):
@@ -148,7 +166,11 @@ def played(find, *, pairs, mechanism=None):
     )
 
 
-@pytest.mark.parametrize("pairs", [[(0.0, 1.0)], [(0.0, 1.0), (5.0, 6.0), (0.0, -1.0)]], ids=["one pair", "three"])
+@pytest.mark.parametrize(
+    "pairs",
+    [[(0.0, 1.0)], [(0.0, 1.0), (5.0, 6.0), (0.0, -1.0)]],
+    ids=["one pair", "three"],
+)
 @pytest.mark.parametrize("find", ["level:1.5", "tail:0.3", "output:0.05"])
 def test_the_power_line_of_such_a_game_is_what_was_asked_or_better(pairs, find):
     def noisy(data, size, *, rng):  # a black box
@@ -156,7 +178,10 @@ def test_the_power_line_of_such_a_game_is_what_was_asked_or_better(pairs, find):
 
     found = played(find, pairs=pairs, mechanism=noisy)
     assert found.verdict is Verdict.NOT_REFUTED
-    level, (tail, alone) = found.details.detectable_epsilon, found.details.detectable_rarely
+    level, (tail, alone) = (
+        found.details.detectable_epsilon,
+        found.details.detectable_rarely,
+    )
     fault = Fault.read(find)
     assert {"level": level, "tail": tail, "output": alone}[fault.kind] <= fault.size
     assert f"(--find {fault})" in found.details.calls_to_find
@@ -168,21 +193,33 @@ def test_the_power_line_of_such_a_game_is_what_was_asked_or_better(pairs, find):
 def test_a_stated_law_needs_fewer_calls_for_a_level():
     white = played("level:1.5", pairs=AnyValues((0, 1)), mechanism=Response(1.0))
     black = played(
-        "level:1.5", pairs=AnyValues((0, 1)), mechanism=lambda data, size, *, rng: Response(1.0)(data, size, rng=rng)
+        "level:1.5",
+        pairs=AnyValues((0, 1)),
+        mechanism=lambda data, size, *, rng: Response(1.0)(data, size, rng=rng),
     )
     assert white.calls < black.calls
-    assert max(white.details.detectable_epsilon, black.details.detectable_epsilon) <= 1.5
+    assert (
+        max(white.details.detectable_epsilon, black.details.detectable_epsilon) <= 1.5
+    )
 
 
 @pytest.mark.statistical
 @pytest.mark.full
-def test_the_fault_is_found_nine_times_in_ten_by_games_that_were_given_its_calls(repeats):
+def test_the_fault_is_found_nine_times_in_ten_by_games_that_were_given_its_calls(
+    repeats,
+):
     """Randomised response at 1.5 times the claim, in any of two pairs. α = 1e-6."""
     games, found = repeats(150, least=20), 0
     for k in range(games):
         settings = Settings(0.05, 1, k, find=Fault("level", 1.5))
         pairs = [Pair(1, 0), Pair(0, 1)]
-        audit = Audit(Response(1.5), PureDP(1.0), pairs, evidence=["game"], forecasters=[LikelihoodRatio()])
+        audit = Audit(
+            Response(1.5),
+            PureDP(1.0),
+            pairs,
+            evidence=["game"],
+            forecasters=[LikelihoodRatio()],
+        )
         (evidence,) = run_audit(audit, settings).evidence
         found += evidence.details.refuted_at is not None
     assert found >= repeats.fewest(games, 0.9)
@@ -200,7 +237,13 @@ def test_pairs_that_were_found_have_the_calls_too():
 
 def test_an_audit_that_names_its_calls_has_at_least_these():
     def calls(named, **settings):
-        audit = Audit(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], evidence=["game"], calls=named)
+        audit = Audit(
+            LaplaceMechanism(1.0),
+            PureDP(1.0),
+            [(0.0, 1.0)],
+            evidence=["game"],
+            calls=named,
+        )
         return run_audit(audit, Settings(0.05, 500, 1, **settings)).calls
 
     needed = calls(None, find=Fault("level", 1.5))
@@ -208,33 +251,57 @@ def test_an_audit_that_names_its_calls_has_at_least_these():
     assert calls(10 * needed, find=Fault("level", 1.5)) >= 10 * needed
     assert calls(10, find=Fault("level", 1.5)) == needed
     named = calls(200), calls(200, least=300), calls(400, least=300)
-    assert all(0.6 * most < made <= most for made, most in zip(named, (200, 300, 400), strict=True))
+    assert all(
+        0.6 * most < made <= most
+        for made, most in zip(named, (200, 300, 400), strict=True)
+    )
 
 
 def test_an_absurd_fault_is_refused_with_the_number_of_its_calls():
-    with pytest.raises(ConfigurationError, match=r"find tail:1e-09: [\d,]{13,} calls would find outputs of prob"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"find tail:1e-09: [\d,]{13,} calls would find outputs of prob",
+    ):
         played("tail:1e-9", pairs=[(0.0, 1.0)])
-    with pytest.raises(ConfigurationError, match=r"on each of 2 pairs\).* 1,000,000,000 are the most"):
+    with pytest.raises(
+        ConfigurationError, match=r"on each of 2 pairs\).* 1,000,000,000 are the most"
+    ):
         played("tail:1e-9", pairs=[(0.0, 1.0), (2.0, 3.0)])
 
 
 def test_an_assertion_and_a_check_take_a_fault():
-    result = assert_private(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], find="level:2", alpha=0.01)
-    checked = check(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], find="level:2", alpha=0.01, evidence=["game"])
+    result = assert_private(
+        LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], find="level:2", alpha=0.01
+    )
+    checked = check(
+        LaplaceMechanism(1.0),
+        PureDP(1.0),
+        [(0.0, 1.0)],
+        find="level:2",
+        alpha=0.01,
+        evidence=["game"],
+    )
     for found in (result.evidence, checked.evidence):
         (game,) = [evidence for evidence in found if evidence.kind == "game"]
         assert 1 < game.details.detectable_epsilon <= 2
         assert game.calls < BUDGETS["quick"]
     with pytest.raises(AssertionError, match=r"find='level:2'"):
-        assert_private(LaplaceMechanism(0.2), PureDP(1.0), [(0.0, 1.0)], find="level:2", alpha=0.01)
-    with pytest.raises(ConfigurationError, match="unknown fault 'levle:2'; did you mean 'level'"):
+        assert_private(
+            LaplaceMechanism(0.2), PureDP(1.0), [(0.0, 1.0)], find="level:2", alpha=0.01
+        )
+    with pytest.raises(
+        ConfigurationError, match="unknown fault 'levle:2'; did you mean 'level'"
+    ):
         check(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], find="levle:2")
 
 
 def test_the_number_is_the_same_for_every_alternative_order_of_magnitude():
     """From the formulas: the calls of a rare output grow like one over its probability."""
     ratio = [
-        calls_to_find(Fault("output", size), PureDP(1.0), alpha=0.05, share=0.01, white_box=False) * size
+        calls_to_find(
+            Fault("output", size), PureDP(1.0), alpha=0.05, share=0.01, white_box=False
+        )
+        * size
         for size in (1e-3, 1e-5, 1e-7)
     ]
     assert np.ptp(ratio) < 1e-3 * math.fsum(ratio)

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from auditdp.record.details import KINDS, Confirmation, CountingDetails, Details, ExactDetails, GameDetails, details_of
+from auditdp.record.details import (
+    KINDS,
+    Confirmation,
+    CountingDetails,
+    Details,
+    ExactDetails,
+    GameDetails,
+    details_of,
+)
 from auditdp.record.results import Evidence, Verdict, details, with_figure
 
 ADAPTER = TypeAdapter(Evidence)
@@ -22,13 +30,17 @@ def written(evidence):
 
 
 def test_what_each_kind_may_conclude_is_on_the_page_of_verdicts():
-    page = (Path(__file__).parents[3] / "docs/pages/verdicts.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/pages/verdicts.md").read_text(
+        encoding="utf-8"
+    )
     assert [name for name in KINDS if f"\n- `{name}`" not in page] == []
 
 
 def test_a_mapping_becomes_the_record_of_its_kind():
     found = of("exact", {"exact_epsilon": "inf", "curve": [[0, 1], [1, 0.5]]})
-    assert found.details == ExactDetails(exact_epsilon=math.inf, curve=[(0.0, 1.0), (1.0, 0.5)])
+    assert found.details == ExactDetails(
+        exact_epsilon=math.inf, curve=[(0.0, 1.0), (1.0, 0.5)]
+    )
     assert found == ADAPTER.validate_json(ADAPTER.dump_json(found))
 
 
@@ -38,7 +50,10 @@ def test_what_is_none_is_left_out_of_json_unless_it_says_something():
     assert (game["refuted_at"], game["confirmation"]) == (None, None)
     assert "threshold" not in game
     assert "delta_at_claim" not in written(of("counting", CountingDetails()))
-    assert written(of("counting", CountingDetails(delta_upper=0.1)))["delta_at_claim"] is None
+    assert (
+        written(of("counting", CountingDetails(delta_upper=0.1)))["delta_at_claim"]
+        is None
+    )
 
 
 def test_names_that_python_keeps_for_itself_are_written_as_they_are_called():
@@ -47,7 +62,11 @@ def test_names_that_python_keeps_for_itself_are_written_as_they_are_called():
     found = of("estimation", {"classes": [row]})
     assert found.details.classes[0].name == "a"
     (again,) = written(found)["classes"]
-    assert again == row | {"variance_bound": None, "largest_bias": 0.0, "largest_variance": 0.0}
+    assert again == row | {
+        "variance_bound": None,
+        "largest_bias": 0.0,
+        "largest_variance": 0.0,
+    }
 
 
 def test_what_is_not_known_is_kept_and_written_as_it_was():
@@ -81,7 +100,10 @@ def test_what_is_of_another_type_is_refused(kind, given):
 
 
 def test_a_figure_joins_what_is_there():
-    kept = with_figure(of("exact", {"scope": "2 pairs", "new": 1}), {"scatter": {"log": True}, "points": [1]})
+    kept = with_figure(
+        of("exact", {"scope": "2 pairs", "new": 1}),
+        {"scatter": {"log": True}, "points": [1]},
+    )
     assert (kept.details.scope, kept.details.scatter.log) == ("2 pairs", True)
     assert kept.details.more == {"new": 1, "points": [1]}
 

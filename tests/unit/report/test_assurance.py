@@ -8,7 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from auditdp.record.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    Evidence,
+    RunRecord,
+    Verdict,
+)
 from auditdp.report.sentences import assurance
 
 
@@ -30,14 +36,24 @@ def said(*results):
 
 
 def test_what_all_would_have_found_is_said():
-    assert said(audit("a", 2.9), audit("b", 3.0)).endswith("would have been found nine times in ten in these 2 audits")
+    assert said(audit("a", 2.9), audit("b", 3.0)).endswith(
+        "would have been found nine times in ten in these 2 audits"
+    )
     assert said(audit("a", 2.9)).endswith("in this audit")
 
 
 def test_who_would_not_is_named_with_the_remedy():
-    text = said(audit("a", 2.9), audit("b", 3.4), audit("c", math.inf), audit("d", 2.1, same=512))
+    text = said(
+        audit("a", 2.9),
+        audit("b", 3.4),
+        audit("c", math.inf),
+        audit("d", 2.1, same=512),
+    )
     assert "in the other audit" in text
-    assert "missed in `b` (seen from 1.7 times on), `c` (no size is known that it sees), `d` (both inputs" in text
+    assert (
+        "missed in `b` (seen from 1.7 times on), `c` (no size is known that it sees), `d` (both inputs"
+        in text
+    )
     assert "`d`: give pairs of which the outputs differ" in text
     assert text.endswith("--budget level:1.5 has the calls that it takes")
 
@@ -50,15 +66,26 @@ def test_who_misses_a_loss_is_not_said_to_see_it(sees):
 
 
 def test_a_proof_and_no_game_say_what_they_are():
-    proof = replace(audit("a", 2.9, verdict=Verdict.CERTIFIED), evidence=[Evidence("exact", Verdict.CERTIFIED, "…")])
-    assert said(proof) == "1 audit proved what is claimed, of the law or accountant that is stated"
+    proof = replace(
+        audit("a", 2.9, verdict=Verdict.CERTIFIED),
+        evidence=[Evidence("exact", Verdict.CERTIFIED, "…")],
+    )
+    assert (
+        said(proof)
+        == "1 audit proved what is claimed, of the law or accountant that is stated"
+    )
     tried = replace(proof, verdict=Verdict.EQUIVALENT)
-    assert said(tried, tried) == "2 audits found an estimate within its margin, on the inputs that were tried"
+    assert (
+        said(tried, tried)
+        == "2 audits found an estimate within its margin, on the inputs that were tried"
+    )
     assert said(proof, tried).startswith("1 audit proved")
     assert said() == ""
 
 
-@pytest.mark.parametrize(("sees", "power"), [(3.0, 1.5), (math.inf, math.inf), (None, None)])
+@pytest.mark.parametrize(
+    ("sees", "power"), [(3.0, 1.5), (math.inf, math.inf), (None, None)]
+)
 def test_power_is_a_multiple_of_the_claim(sees, power):
     assert audit("a", sees).power == power
     assert audit("a", sees, verdict=Verdict.VIOLATED).power is None

@@ -16,12 +16,20 @@ def in_a_sentence(record):
 
 
 def test_a_new_format_is_a_function_and_a_line(record, tmp_path, monkeypatch):
-    monkeypatch.setitem(FORMATS, "toy", Format(f"{__name__}:in_a_sentence", b"A toy report"))
+    monkeypatch.setitem(
+        FORMATS, "toy", Format(f"{__name__}:in_a_sentence", b"A toy report")
+    )
     text = render(record, "toy")
     name, path = target(f"toy={tmp_path / 'run.txt'}", "--report")
     write(path, text)
-    assert (name, path.read_text()) == ("toy", f"A toy report of {len(record.results)} audits.\n")
-    assert target(f"toy={path}", "--report") == ("toy", path)  # its own report is written over
+    assert (name, path.read_text()) == (
+        "toy",
+        f"A toy report of {len(record.results)} audits.\n",
+    )
+    assert target(f"toy={path}", "--report") == (
+        "toy",
+        path,
+    )  # its own report is written over
     path.write_text("a letter")
     with pytest.raises(ConfigurationError, match="no toy report of auditdp"):
         target(f"toy={path}", "--report")
@@ -36,7 +44,9 @@ def test_a_stored_record_gives_the_same_report(record, name):
 @pytest.mark.parametrize("status", ["complete", "interrupted", "running"])
 def test_every_format_takes_an_empty_run(name, status):
     empty = RunRecord(7, status, {}, {}, "", "", [], [])
-    assert name == "github" or "7" in render(empty, name)  # no line is nothing to look at
+    assert name == "github" or "7" in render(
+        empty, name
+    )  # no line is nothing to look at
 
 
 def test_an_unknown_format_names_the_one_that_was_meant(record):

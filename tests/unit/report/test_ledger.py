@@ -21,13 +21,20 @@ def test_a_repair_stands_in_the_line_of_the_claim_that_it_repairs(published):
     assert repair.cost == "4 times the variance"
     assert repair.reproduce == certified.reproduce
     assert "\n" not in line.counterexample
-    assert line.counterexample.startswith(" ".join(violated.counterexample.pair.split()))
+    assert line.counterexample.startswith(
+        " ".join(violated.counterexample.pair.split())
+    )
 
 
-def test_a_repair_that_is_a_published_claim_of_another_row_has_its_own_line_too(published):
+def test_a_repair_that_is_a_published_claim_of_another_row_has_its_own_line_too(
+    published,
+):
     record, violated, certified, _ = published
     other = Published("a third mechanism", "as stated", violated.id)
-    results = [replace(r, published=other) if r.id == certified.id else r for r in record.results]
+    results = [
+        replace(r, published=other) if r.id == certified.id else r
+        for r in record.results
+    ]
     rows = ledger(replace(record, results=results))
     assert [line.audit for line in rows["a third mechanism"]] == [certified.id]
     assert len(rows["the mechanism"][0].repairs) == 1

@@ -11,20 +11,48 @@ from auditdp.report.sentences import mutation_score
 
 MUTATION = Mutation(
     mutants=[
-        MutantResult("half", "noise halved", "the noise is halved", Fate.KILLED, "game: refuted", 120),
-        MutantResult("shared", "noise reused", "the noise is shared", Fate.REJECTED, "not independent"),
         MutantResult(
-            "<blind>", "noise left out", "the <noise> is left out", Fate.SURVIVED, "5,000 calls & nothing", 5000
+            "half",
+            "noise halved",
+            "the noise is halved",
+            Fate.KILLED,
+            "game: refuted",
+            120,
         ),
-        MutantResult("same", "noise reused", "the noise is repeated", Fate.EQUIVALENT, "post-processing"),
-        MutantResult("crash", "noise left out", "the noise is constant", Fate.INVALID, "raised"),
+        MutantResult(
+            "shared",
+            "noise reused",
+            "the noise is shared",
+            Fate.REJECTED,
+            "not independent",
+        ),
+        MutantResult(
+            "<blind>",
+            "noise left out",
+            "the <noise> is left out",
+            Fate.SURVIVED,
+            "5,000 calls & nothing",
+            5000,
+        ),
+        MutantResult(
+            "same",
+            "noise reused",
+            "the noise is repeated",
+            Fate.EQUIVALENT,
+            "post-processing",
+        ),
+        MutantResult(
+            "crash", "noise left out", "the noise is constant", Fate.INVALID, "raised"
+        ),
     ],
 )
 
 
 def record(*mutations):
     results = [
-        AuditResult(f"audit_it.py::a{k}", Verdict.NOT_REFUTED, "nothing seen", mutation=mutation)
+        AuditResult(
+            f"audit_it.py::a{k}", Verdict.NOT_REFUTED, "nothing seen", mutation=mutation
+        )
         for k, mutation in enumerate(mutations)
     ]
     return RunRecord(1, "complete", {}, {}, "", "", [], results)
@@ -32,13 +60,20 @@ def record(*mutations):
 
 def test_the_score_in_words():
     assert mutation_score(MUTATION) == "2 of 3 killed (1 equivalent, 1 invalid)"
-    assert mutation_score(MUTATION, Mutation(MUTATION.mutants[:1])).startswith("3 of 4 killed (")
+    assert mutation_score(MUTATION, Mutation(MUTATION.mutants[:1])).startswith(
+        "3 of 4 killed ("
+    )
     assert mutation_score(Mutation()) == "0 of 0 killed"
 
 
 def test_the_terminal_shows_the_score_and_the_survivors():
-    lines = [" ".join(line.split()) for line in render(record(MUTATION), "terminal").splitlines()]
-    assert lines.count("mutants 2 of 3 killed (1 equivalent, 1 invalid)") == 2  # audit and summary
+    lines = [
+        " ".join(line.split())
+        for line in render(record(MUTATION), "terminal").splitlines()
+    ]
+    assert (
+        lines.count("mutants 2 of 3 killed (1 equivalent, 1 invalid)") == 2
+    )  # audit and summary
     assert "survivor <blind>: 5,000 calls & nothing" in lines
 
 
@@ -49,7 +84,9 @@ def test_the_page_shows_the_score_beside_the_audit_and_why_mutants_are_left():
     assert "<div>&lt;blind&gt;</div>" in page
     assert "<blind>" not in page
     for mutant in MUTATION.mutants:
-        assert (mutant.statement.replace("&", "&amp;") in page) == (mutant.name not in ("half", "crash"))
+        assert (mutant.statement.replace("&", "&amp;") in page) == (
+            mutant.name not in ("half", "crash")
+        )
     assert "<div>half</div>" in page
 
 

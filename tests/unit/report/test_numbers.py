@@ -56,7 +56,9 @@ def test_number(value, shown):
         (math.inf, True, 1.0, "∞"),
     ],
 )
-def test_bounds_are_rounded_outwards_and_never_across_the_claim(value, up, against, shown):
+def test_bounds_are_rounded_outwards_and_never_across_the_claim(
+    value, up, against, shown
+):
     assert numbers.bound(value, up=up, against=against) == shown
 
 
@@ -80,7 +82,14 @@ def test_interval(lower, upper, claim, shown):
 
 @pytest.mark.parametrize(
     ("log", "shown"),
-    [(None, "–"), (0.0, "1"), (math.log(320), "320"), (5000.0, "3.0e2171"), (-5000.0, "3.4e-2172"), ("inf", "∞")],
+    [
+        (None, "–"),
+        (0.0, "1"),
+        (math.log(320), "320"),
+        (5000.0, "3.0e2171"),
+        (-5000.0, "3.4e-2172"),
+        ("inf", "∞"),
+    ],
 )
 def test_e_value(log, shown):
     assert numbers.e_value(log) == shown
@@ -88,7 +97,14 @@ def test_e_value(log, shown):
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [(0, "0.00 s"), (9.99, "9.99 s"), (9.996, "10.0 s"), (59.97, "1 min 0 s"), (75, "1 min 15 s"), (7300, "2 h 1 min")],
+    [
+        (0, "0.00 s"),
+        (9.99, "9.99 s"),
+        (9.996, "10.0 s"),
+        (59.97, "1 min 0 s"),
+        (75, "1 min 15 s"),
+        (7300, "2 h 1 min"),
+    ],
 )
 def test_duration(seconds, shown):
     assert numbers.duration(seconds) == shown
@@ -96,7 +112,13 @@ def test_duration(seconds, shown):
 
 @pytest.mark.parametrize(
     ("lower", "shown"),
-    [(1.0, "1 < ε"), (1 + 1e-13, "1 < ε"), (1.0000000005, "1.0000000005 ≤ ε"), (1.5, "1.5 ≤ ε"), (0.5, "0.5 ≤ ε")],
+    [
+        (1.0, "1 < ε"),
+        (1 + 1e-13, "1 < ε"),
+        (1.0000000005, "1.0000000005 ≤ ε"),
+        (1.5, "1.5 ≤ ε"),
+        (0.5, "0.5 ≤ ε"),
+    ],
 )
 def test_the_bound_of_a_refuted_claim_is_seen_to_be_above_it(lower, shown):
     assert numbers.interval(lower, None, ONE, refuted=True) == shown
@@ -109,8 +131,14 @@ def test_the_bound_of_a_refuted_claim_is_seen_to_be_above_it(lower, shown):
 @pytest.mark.parametrize("excess", [1e-2, 1e-4, 1e-7, 1e-11])
 def test_a_written_bound_is_on_the_side_of_the_claim_on_which_it_is(claimed, excess):
     lower, upper = claimed * (1 + excess), claimed * (1 - excess)
-    assert claimed < float(outwards(lower, up=False, against=claimed)) <= lower * (1 + NEAR)
-    assert upper * (1 - NEAR) <= float(outwards(upper, up=True, against=claimed)) < claimed
+    assert (
+        claimed
+        < float(outwards(lower, up=False, against=claimed))
+        <= lower * (1 + NEAR)
+    )
+    assert (
+        upper * (1 - NEAR) <= float(outwards(upper, up=True, against=claimed)) < claimed
+    )
     assert at_least(lower, claimed).startswith("≥ ")
     least, most = map(float, apart(lower, claimed))
     assert lower * (1 + NEAR) >= least > most >= claimed * (1 - NEAR)

@@ -20,14 +20,43 @@ from auditdp.tracing import Trace, compare, compare_versions
 
 SENTENCE = "line 31 adds Laplace noise of scale 1 to a value that moves by 3; 1-DP needs scale 3"
 FINDING = TracedFinding(
-    kind="loss", file="src/ages.py", line=31, sentence=SENTENCE, read_off=True, confirmed=True, pair="[3] | [0]"
+    kind="loss",
+    file="src/ages.py",
+    line=31,
+    sentence=SENTENCE,
+    read_off=True,
+    confirmed=True,
+    pair="[3] | [0]",
 )
-LOOK = replace(FINDING, line=40, sentence="line 40: draws differ", read_off=False, confirmed=False)
-ROUND = replace(FINDING, kind="round", file="", line=0, sentence="outputs differ although all noisy values are equal")
+LOOK = replace(
+    FINDING, line=40, sentence="line 40: draws differ", read_off=False, confirmed=False
+)
+ROUND = replace(
+    FINDING,
+    kind="round",
+    file="",
+    line=0,
+    sentence="outputs differ although all noisy values are equal",
+)
 LINES = [
-    TracedLine(file="src/ages.py", line=30, family="coin", scale="", moved=0.0, loss=0.0, share=0.0),
     TracedLine(
-        file="src/ages.py", line=31, family="Laplace", scale="2", moved=1.04, loss=0.52, share=0.52, needed=1.04
+        file="src/ages.py",
+        line=30,
+        family="coin",
+        scale="",
+        moved=0.0,
+        loss=0.0,
+        share=0.0,
+    ),
+    TracedLine(
+        file="src/ages.py",
+        line=31,
+        family="Laplace",
+        scale="2",
+        moved=1.04,
+        loss=0.52,
+        share=0.52,
+        needed=1.04,
     ),
 ]
 
@@ -44,16 +73,23 @@ def broken(audit):
     found = with_trace(audit("feature_rr"), share=3.0, findings=[ROUND, FINDING, LOOK])
     shown = replace(found.counterexample, pair=FINDING.pair)
     return replace(
-        found, counterexample=shown, mechanism_at=Place("src/ages.py", 25), audit_at=Place("audits/audit_f.py", 7)
+        found,
+        counterexample=shown,
+        mechanism_at=Place("src/ages.py", 25),
+        audit_at=Place("audits/audit_f.py", 7),
     )
 
 
 @pytest.fixture
 def clean(audit):
-    return replace(with_trace(audit("::dprr"), share=0.52, is_bound=True), epsilon_lower=0.1)
+    return replace(
+        with_trace(audit("::dprr"), share=0.52, is_bound=True), epsilon_lower=0.1
+    )
 
 
-def test_what_is_read_off_comes_with_the_line_first_and_where_to_look_is_left_out(broken, clean):
+def test_what_is_read_off_comes_with_the_line_first_and_where_to_look_is_left_out(
+    broken, clean
+):
     assert read_off(broken) == [FINDING, ROUND]
     assert read_off(clean) == []
 
@@ -62,19 +98,28 @@ def test_a_proposal_that_no_evidence_confirmed_is_not_said_of_clean_code(broken)
     assert read_off(replace(broken, verdict=Verdict.NOT_REFUTED)) == []
 
 
-def test_what_no_bet_has_shown_is_said_as_that_and_what_was_not_run_as_told_always(broken, clean):
+def test_what_no_bet_has_shown_is_said_as_that_and_what_was_not_run_as_told_always(
+    broken, clean
+):
     assert proposed(broken) == proposed(clean) == []
     unshown = replace(broken, verdict=Verdict.NOT_REFUTED)
     assert proposed(unshown) == [("suspicion", ROUND)]
-    assert proposed(with_trace(unshown, findings=[replace(ROUND, confirmed=False)])) == []
+    assert (
+        proposed(with_trace(unshown, findings=[replace(ROUND, confirmed=False)])) == []
+    )
     steps = replace(LOOK, kind="steps")
-    assert proposed(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [("accountant", steps)]
+    assert proposed(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [
+        ("accountant", steps)
+    ]
     assert f"suspicion {ROUND.sentence}" in " ".join(terminal.line(unshown).split())
 
 
 def test_the_pair_is_said_where_the_counterexample_is_on_another(broken):
     other = with_trace(broken, findings=[replace(FINDING, pair="[4] | [0]"), ROUND])
-    assert said(other) == [f"src/ages.py: {SENTENCE}; on the pair [4] | [0]", ROUND.sentence]
+    assert said(other) == [
+        f"src/ages.py: {SENTENCE}; on the pair [4] | [0]",
+        ROUND.sentence,
+    ]
     assert "; on the pair [4] | [0]" in " ".join(terminal.line(other).split())
 
 
@@ -83,23 +128,36 @@ def test_a_finding_that_no_runs_confirmed_is_a_suspicion(broken):
     assert sentence.startswith(f"src/ages.py: {SENTENCE} (a suspicion")
 
 
-def test_the_line_is_the_location_and_the_fingerprint_is_that_of_the_audit(record, broken):
+def test_the_line_is_the_location_and_the_fingerprint_is_that_of_the_audit(
+    record, broken
+):
     without = replace(broken, evidence=[])
     found, plain = (
-        json.loads(sarif(replace(record, results=[result])))["runs"][0]["results"][0] for result in (broken, without)
+        json.loads(sarif(replace(record, results=[result])))["runs"][0]["results"][0]
+        for result in (broken, without)
     )
     where = found["locations"][0]["physicalLocation"]
-    assert (where["artifactLocation"]["uri"], where["region"]["startLine"]) == ("src/ages.py", 31)
+    assert (where["artifactLocation"]["uri"], where["region"]["startLine"]) == (
+        "src/ages.py",
+        31,
+    )
     assert plain["locations"][0]["physicalLocation"]["region"]["startLine"] == 25
     assert found["partialFingerprints"] == plain["partialFingerprints"]
-    related = [place["physicalLocation"]["region"]["startLine"] for place in found["relatedLocations"]]
+    related = [
+        place["physicalLocation"]["region"]["startLine"]
+        for place in found["relatedLocations"]
+    ]
     assert related == [25, 7]
-    assert [place["message"]["text"] for place in found["relatedLocations"]] == ["the mechanism", "the audit"]
+    assert [place["message"]["text"] for place in found["relatedLocations"]] == [
+        "the mechanism",
+        "the audit",
+    ]
     assert f"Read off the code: src/ages.py: {SENTENCE}." in found["message"]["text"]
 
 
 @pytest.mark.parametrize(
-    ("file", "expected"), [("src/other.py", True), ("ages.py", False), ("numeric.py", False), ("", False)]
+    ("file", "expected"),
+    [("src/other.py", True), ("ages.py", False), ("numeric.py", False), ("", False)],
 )
 def test_a_file_whose_folder_is_not_known_is_no_location(broken, file, expected):
     """A trace names files outside the working folder by their name alone."""
@@ -128,9 +186,27 @@ def test_pages_show_the_line_and_the_table(broken, clean):
     for result in (broken, clean):
         (evidence,) = evidence_views(result, plots=False)
         assert ("Traced", "4,000 pairs and 8,012 runs looked at") in evidence.facts
-        table = next(table for table in evidence.tables if table.title == "Lines at which noise enters")
-        assert table.columns == ["Line", "Noise", "Scale", "Moved at most", "ε lost", "Share of the claim"]
-        assert table.rows[1] == ["src/ages.py:31", "Laplace", "2", "1.04", "0.52", "0.52"]
+        table = next(
+            table
+            for table in evidence.tables
+            if table.title == "Lines at which noise enters"
+        )
+        assert table.columns == [
+            "Line",
+            "Noise",
+            "Scale",
+            "Moved at most",
+            "ε lost",
+            "Share of the claim",
+        ]
+        assert table.rows[1] == [
+            "src/ages.py:31",
+            "Laplace",
+            "2",
+            "1.04",
+            "0.52",
+            "0.52",
+        ]
     assert SENTENCE in broken._repr_html_()
 
 
@@ -146,11 +222,16 @@ def test_clean_code_says_what_it_uses_and_what_is_left(clean):
     assert said in clean._repr_html_()
     assert "releases" not in terminal.line(clean)
     shown = terminal.line(clean, verbose=True)
-    assert "Line            Noise    Scale  Moved at most  ε lost  Share of the claim" in shown
+    assert (
+        "Line            Noise    Scale  Moved at most  ε lost  Share of the claim"
+        in shown
+    )
     assert "src/ages.py:31  Laplace  2      1.04           0.52    0.52" in shown
 
 
-@pytest.mark.parametrize("fields", [{"share": 0.5}, {"share": 1.4, "is_bound": True}, {"is_bound": True}])
+@pytest.mark.parametrize(
+    "fields", [{"share": 0.5}, {"share": 1.4, "is_bound": True}, {"is_bound": True}]
+)
 def test_a_share_that_bounds_nothing_is_not_said(audit, fields):
     result = with_trace(audit("::dprr"), **fields)
     assert at_most(result) == ""
@@ -163,11 +244,17 @@ def test_of_a_claim_with_a_delta_a_share_is_no_epsilon(clean):
 
 
 def test_a_share_of_all_leaves_nothing(audit):
-    assert "unused" not in at_most(replace(with_trace(audit("::dprr"), share=1.0, is_bound=True), epsilon_lower=0.1))
+    assert "unused" not in at_most(
+        replace(
+            with_trace(audit("::dprr"), share=1.0, is_bound=True), epsilon_lower=0.1
+        )
+    )
 
 
 def test_part_of_the_code_is_said(audit):
-    trace = GameTrace(pairs=1, runs=2, extent="part", opaque=["line 3: noise is rounded"])
+    trace = GameTrace(
+        pairs=1, runs=2, extent="part", opaque=["line 3: noise is rounded"]
+    )
     assert looked_at(trace) == "1 pair and 2 runs looked at, traced in part"
 
 
@@ -181,7 +268,9 @@ def test_a_notebook_shows_a_trace_as_it_is_printed():
     def noisy(v, rng):
         return {"<b>": v["x"] + rng.laplace(), **({"<i>": 1} if v["x"] > 1 else {})}
 
-    pair = compare(Trace(noisy), {"x": 1}, {"x": 2}, np.random.default_rng(0), claim=PureDP(1.0))
+    pair = compare(
+        Trace(noisy), {"x": 1}, {"x": 2}, np.random.default_rng(0), claim=PureDP(1.0)
+    )
     assert "<i>" in str(pair)
     assert "&lt;i&gt;" in pair._repr_html_()
     assert "<i>" not in pair._repr_html_() + pair._repr_markdown_()

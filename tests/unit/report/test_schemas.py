@@ -8,7 +8,9 @@ import pytest
 from auditdp.record.results import SCHEMA
 from auditdp.report.formats import PATH, run_schema
 
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(PATH.read_text(encoding="utf-8")))
+VALIDATOR = jsonschema.Draft202012Validator(
+    json.loads(PATH.read_text(encoding="utf-8"))
+)
 
 
 def test_the_published_schema_is_that_of_the_types():
@@ -24,7 +26,8 @@ def test_records_are_valid(record, clean_record, large_record):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("schema", SCHEMA + 1), ("results", {}), ("root_seed", "one"), ("status", None)]
+    ("name", "value"),
+    [("schema", SCHEMA + 1), ("results", {}), ("root_seed", "one"), ("status", None)],
 )
 def test_what_is_no_record_is_refused(record, name, value):
     with pytest.raises(jsonschema.ValidationError):

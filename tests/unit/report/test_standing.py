@@ -11,7 +11,13 @@ import pytest
 
 from auditdp.record.details import Confirmation, GameDetails
 from auditdp.record.differences import Difference, Kind
-from auditdp.record.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    Evidence,
+    RunRecord,
+    Verdict,
+)
 from auditdp.report.attestation import statement
 from auditdp.report.formats import render
 from auditdp.report.html.pages import pages
@@ -67,9 +73,13 @@ def test_every_report_has_the_same_counts(clean):
     line = headline(clean)
     assert f"<h1>{line}</h1>" in render(clean, "html")
     assert f"### Privacy audits: {line}\n" in render(clean, "pull-request")
-    assert json.loads(render(clean, "sarif"))["runs"][0]["properties"]["outcome"] == line
+    assert (
+        json.loads(render(clean, "sarif"))["runs"][0]["properties"]["outcome"] == line
+    )
     properties = ElementTree.fromstring(render(clean, "junit")).iter("property")
-    assert {each.get("name"): each.get("value") for each in properties}["outcome"] == line
+    assert {each.get("name"): each.get("value") for each in properties}[
+        "outcome"
+    ] == line
     for width in (60, 120):
         shown = " ".join(render(clean, "terminal", width=width).split())
         assert KNOWN.replace("; ", " ") in shown
@@ -96,7 +106,11 @@ def test_a_finding_that_is_accepted_is_no_new_one():
 def test_a_false_claim_is_no_title(verdict, expected, title):
     result = ended(verdict, expected)
     made = pages(run(result), index="index.html", folder="pages")
-    (page,) = (text for name, text in made.items() if name.endswith(".html") and name != "index.html")
+    (page,) = (
+        text
+        for name, text in made.items()
+        if name.endswith(".html") and name != "index.html"
+    )
     assert f"<h1>{title}Adding half of the noise is 1-DP.</h1>" in page
     whole = render(run(replace(result)), "html")
     assert f'<p class="title">{title}Adding half of the noise is 1-DP.</p>' in whole
@@ -109,11 +123,23 @@ def unconfirmed(clean):
     game = GameDetails(
         threshold=math.log(20),
         refuted_at=92,
-        confirmation=Confirmation(log_e_value=math.log(0.962), confirmed=False, **fresh),
+        confirmation=Confirmation(
+            log_e_value=math.log(0.962), confirmed=False, **fresh
+        ),
         together=Confirmation(log_e_value=math.log(53.6), confirmed=True, **fresh),
     )
-    dropped = Evidence("game", Verdict.INCONCLUSIVE, "…", log_e_value=math.log(318), details=game, unconfirmed=True)
-    return run(*clean.results, replace(ended(Verdict.INCONCLUSIVE, name="hidden"), evidence=[dropped]))
+    dropped = Evidence(
+        "game",
+        Verdict.INCONCLUSIVE,
+        "…",
+        log_e_value=math.log(318),
+        details=game,
+        unconfirmed=True,
+    )
+    return run(
+        *clean.results,
+        replace(ended(Verdict.INCONCLUSIVE, name="hidden"), evidence=[dropped]),
+    )
 
 
 def test_a_refutation_that_was_not_confirmed_comes_first_in_every_report(unconfirmed):
@@ -121,7 +147,8 @@ def test_a_refutation_that_was_not_confirmed_comes_first_in_every_report(unconfi
     assert headline(unconfirmed) == line
     assert next(iter(outcomes(unconfirmed))) is Standing.UNCONFIRMED
     shown = {
-        name: render(unconfirmed, name) for name in ("terminal", "html", "pull-request", "junit", "sarif", "github")
+        name: render(unconfirmed, name)
+        for name in ("terminal", "html", "pull-request", "junit", "sarif", "github")
     }
     for name, text in shown.items():
         assert "A clean run means" not in text.partition('id="meaning"')[0], name
@@ -135,9 +162,13 @@ def test_a_refutation_that_was_not_confirmed_comes_first_in_every_report(unconfi
     (found,) = json.loads(shown["sarif"])["runs"][0]["results"]
     assert found["ruleId"] == "auditdp/unconfirmed"
     assert statement(unconfirmed, "run.json", "0")["predicate"]["result"] == "FAILED"
-    assert run_meaning(unconfirmed).startswith("This is not a clean run: 1 claim was refuted")
+    assert run_meaning(unconfirmed).startswith(
+        "This is not a clean run: 1 claim was refuted"
+    )
 
 
 def test_two_refutations_that_were_not_confirmed_are_both_counted(unconfirmed):
     again = replace(unconfirmed.results[-1], id="audits/audit_a.py::again")
-    assert headline(run(*unconfirmed.results, again)).startswith("2 claims refuted, not confirmed; 0 findings")
+    assert headline(run(*unconfirmed.results, again)).startswith(
+        "2 claims refuted, not confirmed; 0 findings"
+    )

@@ -24,7 +24,9 @@ def result(name: str) -> AuditResult:
 
 def record(run: str = "one") -> RunRecord:
     ledger = [LedgerEntry(name, "verdict", 0.01) for name in "abc"]
-    return RunRecord(1, "running", {}, {"auditdp": "0.0.1"}, "abc", "cpu", ledger, [], run=run)
+    return RunRecord(
+        1, "running", {}, {"auditdp": "0.0.1"}, "abc", "cpu", ledger, [], run=run
+    )
 
 
 @pytest.fixture
@@ -44,7 +46,9 @@ def test_every_line_names_its_run_and_its_time(path):
     log, _ = begun(path, "one", "a")
     log.end("complete", 1.0)
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-    assert [(line["kind"], line["run"]) for line in lines] == [(kind, "one") for kind in ("header", "result", "end")]
+    assert [(line["kind"], line["run"]) for line in lines] == [
+        (kind, "one") for kind in ("header", "result", "end")
+    ]
     assert read_log(path).finished == lines[-1]["time"]
 
 
@@ -90,7 +94,9 @@ def test_a_finished_log_is_kept_where_that_is_asked_for(path):
         Path.unlink,
         lambda path: os.truncate(path, 5),
         lambda path: path.write_text("mine\n"),
-        lambda path: path.write_bytes(path.read_bytes().replace(b"NOT_REFUTED", b"not_refuted")),
+        lambda path: path.write_bytes(
+            path.read_bytes().replace(b"NOT_REFUTED", b"not_refuted")
+        ),
     ],
 )
 def test_a_log_that_others_change_is_written_anew_at_its_end(path, harm):
@@ -159,20 +165,33 @@ def test_a_log_that_cannot_be_read_is_kept(path):
     assert kept.read_bytes() == foreign
 
 
-@pytest.mark.parametrize("content", ["import os\n", "{}\n", '{"root_seed": 1}\n', "\x00\x01"])
+@pytest.mark.parametrize(
+    "content", ["import os\n", "{}\n", '{"root_seed": 1}\n', "\x00\x01"]
+)
 def test_a_file_that_is_no_log_is_left_alone(tmp_path, content):
     file = tmp_path / "theirs"
     file.write_text(content)
-    with pytest.raises(ConfigurationError, match="is not the log of a run and is left as it is"):
+    with pytest.raises(
+        ConfigurationError, match="is not the log of a run and is left as it is"
+    ):
         Log(file)
     assert file.read_text() == content
 
 
-def test_bad_lines_of_a_log_without_digests_are_named_by_number_and_the_rest_is_kept(path):
+def test_bad_lines_of_a_log_without_digests_are_named_by_number_and_the_rest_is_kept(
+    path,
+):
     begun(path, "one", "a", "b")[0].end("complete", 1.0)
     lines = path.read_text().splitlines(keepends=True)
     other = json.dumps({**json.loads(lines[2]), "run": "another"}) + "\n"
-    damaged = [lines[0], "junk\n", lines[1], '{"kind": "result", "result": {}}\n', other, lines[3]]
+    damaged = [
+        lines[0],
+        "junk\n",
+        lines[1],
+        '{"kind": "result", "result": {}}\n',
+        other,
+        lines[3],
+    ]
     path.write_bytes(without_digests("".join(damaged).encode()))
     found = scan_log(path)
     assert [r.id for r in found.record.results] == ["a"]
@@ -219,7 +238,10 @@ def test_a_log_without_digests_is_resumed_and_what_it_held_then_is_covered(path)
     found = scan_log(path)
     assert ([r.id for r in found.record.results], found.problems) == (["a", "b"], [])
     path.write_bytes(path.read_bytes().replace(b'"summary": "a"', b'"summary": "z"'))
-    with pytest.raises(ConfigurationError, match=r"line 3 of .* the log was changed, and none of it counts"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"line 3 of .* the log was changed, and none of it counts",
+    ):
         scan_log(path)
 
 
@@ -228,6 +250,7 @@ def test_another_version_is_refused_with_what_differs(path):
     log.start(replace(record(), schema=SCHEMA + 1))
     log.close()
     with pytest.raises(
-        ConfigurationError, match=rf"written by auditdp 0\.0\.1 with schema {SCHEMA + 1}.*schema {SCHEMA}"
+        ConfigurationError,
+        match=rf"written by auditdp 0\.0\.1 with schema {SCHEMA + 1}.*schema {SCHEMA}",
     ):
         read_log(path)

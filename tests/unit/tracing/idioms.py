@@ -23,7 +23,9 @@ def traced(function):
         np.random.seed(0)  # noqa: NPY002
         return run(np.random.default_rng(0))
 
-    pair = seeded(lambda rng: compare(Trace(function), FIRST, SECOND, rng, claim=GaussianDP(9.0)))
+    pair = seeded(
+        lambda rng: compare(Trace(function), FIRST, SECOND, rng, claim=GaussianDP(9.0))
+    )
     plain, output = seeded(lambda rng: function(FIRST, rng)), pair.first.output
     assert (type(plain), str(plain)) == (type(output), str(output))
     return pair
@@ -31,7 +33,9 @@ def traced(function):
 
 def of_tensors(function):
     """Return code on lists for one on tensors, which draws from a seed of its generator: also where it is run again."""
-    return lambda v, rng: last(torch.manual_seed(int(rng.integers(2**31))), function(torch.tensor(v)))
+    return lambda v, rng: last(
+        torch.manual_seed(int(rng.integers(2**31))), function(torch.tensor(v))
+    )
 
 
 def level_of(function):

@@ -15,9 +15,18 @@ def log_ratio(pair):
 
 def _log_ratio(first, second):
     if first.kind not in (COIN, CHOICE, MAXIMUM):
-        one, two = (each.law.log_likelihood(each.centre, first.result) for each in (first, second))
+        one, two = (
+            each.law.log_likelihood(each.centre, first.result)
+            for each in (first, second)
+        )
         return one - two if math.isfinite(one) or math.isfinite(two) else math.nan
     results = np.atleast_1d(np.asarray(first.result, int)).ravel()
     with np.errstate(all="ignore"):
-        one, two = (np.log(np.broadcast_to(t, (len(results), t.shape[-1]))) for t in map(tables_of, (first, second)))
-    return math.fsum(one[k, r] - two[k, r] if one[k, r] != two[k, r] else 0.0 for k, r in enumerate(results))
+        one, two = (
+            np.log(np.broadcast_to(t, (len(results), t.shape[-1])))
+            for t in map(tables_of, (first, second))
+        )
+    return math.fsum(
+        one[k, r] - two[k, r] if one[k, r] != two[k, r] else 0.0
+        for k, r in enumerate(results)
+    )

@@ -39,12 +39,20 @@ def entries_of_other_noise(v):
 
 FOLLOWED = {
     "an operator": an_operator,
-    "out": lambda v, rng: last(n := rng.standard_normal(3), np.multiply(n, 2, out=n), v + n),
-    "out of a sum": lambda v, rng: last(n := rng.normal(0, 2.0, 3), np.add(v, n, out=n), n),
+    "out": lambda v, rng: last(
+        n := rng.standard_normal(3), np.multiply(n, 2, out=n), v + n
+    ),
+    "out of a sum": lambda v, rng: last(
+        n := rng.normal(0, 2.0, 3), np.add(v, n, out=n), n
+    ),
     "a copy": a_copy,
     "an entry that does not move": an_entry(0),
     "entries of other noise": of_tensors(entries_of_other_noise),
-    "a clone": of_tensors(lambda v: last(n := 2 * torch.randn(3), other := n.clone(), other.zero_(), v + n + other)),
+    "a clone": of_tensors(
+        lambda v: last(
+            n := 2 * torch.randn(3), other := n.clone(), other.zero_(), v + n + other
+        )
+    ),
 }
 
 
@@ -55,7 +63,10 @@ def test_what_is_seen_is_followed(name):
 
 @pytest.mark.parametrize(
     "function",
-    [an_entry(2), lambda v, rng: last(n := 2 * torch.randn(3), n.fill_(1.0), torch.tensor(v) + n)],
+    [
+        an_entry(2),
+        lambda v, rng: last(n := 2 * torch.randn(3), n.fill_(1.0), torch.tensor(v) + n),
+    ],
 )
 def test_what_is_overwritten_is_no_noise(function):
     pair = traced(function)
@@ -80,8 +91,12 @@ def by_rows(v, rng):
 VIEWS = {
     "a slice": by_a_slice,
     "rows": by_rows,
-    "a shape": of_tensors(lambda v: last(n := 2 * torch.randn(3), n.reshape(3, 1).mul_(0), v + n)),
-    "a detached one": of_tensors(lambda v: last(n := 2 * torch.randn(3), n.detach().mul_(0), v + n)),
+    "a shape": of_tensors(
+        lambda v: last(n := 2 * torch.randn(3), n.reshape(3, 1).mul_(0), v + n)
+    ),
+    "a detached one": of_tensors(
+        lambda v: last(n := 2 * torch.randn(3), n.detach().mul_(0), v + n)
+    ),
 }
 
 
@@ -93,7 +108,9 @@ def test_what_is_changed_by_a_view_is_opaque(name):
     assert not pair.proposes
 
 
-def test_what_a_module_draws_when_it_is_imported_is_no_draw_of_the_code(tmp_path, monkeypatch):
+def test_what_a_module_draws_when_it_is_imported_is_no_draw_of_the_code(
+    tmp_path, monkeypatch
+):
     module = tmp_path / "imported_late.py"
     module.write_text("import random\nNAME = random.random()\n")
     monkeypatch.syspath_prepend(tmp_path)

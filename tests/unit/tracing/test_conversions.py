@@ -45,8 +45,12 @@ def with_default(v, rng, convert=int):
 
 
 def test_a_helper_keeps_its_draws():
-    traced = Trace(lambda v, rng: v + two_sided(rng)).record(3, np.random.default_rng(0))
-    assert [release.law.family for release in traced.releases] == ["two-sided geometric"]
+    traced = Trace(lambda v, rng: v + two_sided(rng)).record(
+        3, np.random.default_rng(0)
+    )
+    assert [release.law.family for release in traced.releases] == [
+        "two-sided geometric"
+    ]
     assert type(traced.output) is int
 
 
@@ -84,9 +88,7 @@ def test_a_module_that_has_its_own_int_keeps_it():
 def test_functions_of_many_names_are_converted():
     lines = [f"    a{k} = len(str({k}))\n    n{k} = abs" for k in range(3)]
     names = ", ".join(f"x{k}" for k in range(140))
-    source = (
-        f"def f(v, rng):\n{chr(10).join(lines)}\n    return v + int(rng.geometric(0.5)) - int(rng.geometric(0.5))\n"
-    )
+    source = f"def f(v, rng):\n{chr(10).join(lines)}\n    return v + int(rng.geometric(0.5)) - int(rng.geometric(0.5))\n"
     space = {"__name__": "many"}
     exec(
         source
@@ -96,7 +98,9 @@ def test_functions_of_many_names_are_converted():
         space,
     )
     traced = Trace(space["g"]).record(1, np.random.default_rng(0))
-    assert [release.law.family for release in traced.releases] == ["two-sided geometric"]
+    assert [release.law.family for release in traced.releases] == [
+        "two-sided geometric"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -112,21 +116,35 @@ def test_partial_and_wrapped_functions_are_followed(wrap):
         return v + int(rng.geometric(0.5)) - int(rng.geometric(0.5)) + scale * 0
 
     traced = Trace(wrap(noisy)).record(1, np.random.default_rng(0))
-    assert [release.law.family for release in traced.releases] == ["two-sided geometric"]
+    assert [release.law.family for release in traced.releases] == [
+        "two-sided geometric"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("how", "call"), [("from helpers_of_a_test import noise", "noise"), ("import helpers_of_a_test as h", "h.noise")]
+    ("how", "call"),
+    [
+        ("from helpers_of_a_test import noise", "noise"),
+        ("import helpers_of_a_test as h", "h.noise"),
+    ],
 )
-def test_helpers_of_another_module_of_the_caller_are_followed(how, call, tmp_path, monkeypatch):
+def test_helpers_of_another_module_of_the_caller_are_followed(
+    how, call, tmp_path, monkeypatch
+):
     (tmp_path / "helpers_of_a_test.py").write_text(
         "def noise(rng):\n    return int(rng.geometric(0.5)) - int(rng.geometric(0.5))\n"
     )
-    (tmp_path / "mechanism_of_a_test.py").write_text(f"{how}\n\ndef count(v, rng):\n    return v + {call}(rng)\n")
+    (tmp_path / "mechanism_of_a_test.py").write_text(
+        f"{how}\n\ndef count(v, rng):\n    return v + {call}(rng)\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     try:
-        traced = Trace(importlib.import_module(MODULE).count).record(1, np.random.default_rng(0))
-        assert [(release.law.family, release.site.line) for release in traced.releases] == [("two-sided geometric", 4)]
+        traced = Trace(importlib.import_module(MODULE).count).record(
+            1, np.random.default_rng(0)
+        )
+        assert [
+            (release.law.family, release.site.line) for release in traced.releases
+        ] == [("two-sided geometric", 4)]
     finally:
         for name in ("helpers_of_a_test", "mechanism_of_a_test"):
             sys.modules.pop(name, None)

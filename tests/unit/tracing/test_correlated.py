@@ -27,13 +27,21 @@ def by_matrix(matrix):
 
 
 def of(matrix, moved=MOVED):
-    return compare(Trace(by_matrix(matrix)), 0 * moved, moved, np.random.default_rng(0), claim=GaussianDP(1.0))
+    return compare(
+        Trace(by_matrix(matrix)),
+        0 * moved,
+        moved,
+        np.random.default_rng(0),
+        claim=GaussianDP(1.0),
+    )
 
 
 BAND = np.eye(STEPS) + 0.5 * np.eye(STEPS, k=-1) + 0.25 * np.eye(STEPS, k=-2)
 
 
-@pytest.mark.parametrize("matrix", [BAND, np.tri(STEPS), np.tri(STEPS) + np.eye(STEPS), np.eye(STEPS)])
+@pytest.mark.parametrize(
+    "matrix", [BAND, np.tri(STEPS), np.tri(STEPS) + np.eye(STEPS), np.eye(STEPS)]
+)
 def test_shared_noise_loses_what_is_left_after_its_matrix_is_inverted(matrix):
     trace = of(matrix)
     expected = np.linalg.norm(np.linalg.solve(2 * matrix, MOVED))
@@ -43,16 +51,28 @@ def test_shared_noise_loses_what_is_left_after_its_matrix_is_inverted(matrix):
 
 def test_noise_of_which_nothing_is_left_is_used_again_where_the_value_moves_otherwise():
     twice = np.array([[1.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
-    alike, apart = np.array([[1.0, 0.0], [0.0, 3.0], [1.0, 3.0]]), np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 3.0]])
+    alike, apart = (
+        np.array([[1.0, 0.0], [0.0, 3.0], [1.0, 3.0]]),
+        np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 3.0]]),
+    )
     assert of(twice, alike).level < math.inf
-    assert [finding.kind for finding in of(twice, apart).findings if finding.kind == "reuse"] == ["reuse"]
+    assert [
+        finding.kind for finding in of(twice, apart).findings if finding.kind == "reuse"
+    ] == ["reuse"]
 
 
 def test_what_shares_draws_with_what_shares_them_counts():
-    chain = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])  # the first two show what the third has
+    chain = np.array(
+        [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
+    )  # the first two show what the third has
     moved = np.array([[0.0, 1.0], [0.0, 0.5], [0.0, 0.5]])
-    assert of(chain, moved).level == pytest.approx(np.linalg.norm(np.linalg.solve(2 * chain[:2], moved[:2])))
-    assert "reuse" in [finding.kind for finding in of(chain, 2 * moved - [[0, 1], [0, 0], [0, 0]]).findings]
+    assert of(chain, moved).level == pytest.approx(
+        np.linalg.norm(np.linalg.solve(2 * chain[:2], moved[:2]))
+    )
+    assert "reuse" in [
+        finding.kind
+        for finding in of(chain, 2 * moved - [[0, 1], [0, 0], [0, 0]]).findings
+    ]
 
 
 def by_tree(data, rng):
@@ -111,17 +131,31 @@ SHARED = {
 @pytest.mark.parametrize("function", SHARED, ids=lambda function: function.__name__)
 def test_noise_that_entries_share_loses_what_its_covariance_says(function):
     moved = np.array([1.0, -0.5, 2.0])
-    pair = compare(Trace(function), 0 * moved, moved, np.random.default_rng(0), claim=GaussianDP(9.0))
+    pair = compare(
+        Trace(function),
+        0 * moved,
+        moved,
+        np.random.default_rng(0),
+        claim=GaussianDP(9.0),
+    )
     covariance = 4 * SHARED[function] @ SHARED[function].T
     assert (pair.extent, pair.is_bound) == ("full", True)
-    assert pair.level == pytest.approx(math.sqrt(moved @ np.linalg.solve(covariance, moved)))
+    assert pair.level == pytest.approx(
+        math.sqrt(moved @ np.linalg.solve(covariance, moved))
+    )
 
 
 def test_noise_of_too_many_entries_that_share_it_is_opaque():
     def code(v, rng):
         return v + (rng.normal(size=2_000) + rng.normal())
 
-    pair = compare(Trace(code), np.zeros(2_000), np.ones(2_000), np.random.default_rng(0), claim=GaussianDP(9.0))
+    pair = compare(
+        Trace(code),
+        np.zeros(2_000),
+        np.ones(2_000),
+        np.random.default_rng(0),
+        claim=GaussianDP(9.0),
+    )
     assert (pair.extent, pair.is_bound, pair.proposes) == ("part", False, False)
 
 
@@ -130,5 +164,7 @@ def test_noise_that_is_used_again_at_other_entries_does_not_hide_the_same_move()
         noise = rng.laplace(size=2)
         return v + noise, v + noise[::-1]
 
-    pair = compare(Trace(code), np.zeros(2), np.array([0.0, 1.0]), np.random.default_rng(0))
+    pair = compare(
+        Trace(code), np.zeros(2), np.array([0.0, 1.0]), np.random.default_rng(0)
+    )
     assert [finding.kind for finding in pair.findings] == ["reuse"]

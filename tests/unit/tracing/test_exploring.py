@@ -11,7 +11,14 @@ from auditdp.tracing import Trace, compare
 
 
 def of(function, data, neighbour, claim, seed=0, **keywords):
-    return compare(Trace(function), data, neighbour, np.random.default_rng(seed), claim=claim, **keywords)
+    return compare(
+        Trace(function),
+        data,
+        neighbour,
+        np.random.default_rng(seed),
+        claim=claim,
+        **keywords,
+    )
 
 
 def randomised(bit, rng):
@@ -85,7 +92,10 @@ def test_a_new_key_costs_the_tail_of_its_whole_noise(threshold):
     p = 1 - math.exp(-1)
 
     def histogram(rows, rng):
-        noisy = {key: rows.count(key) + int(rng.geometric(p) - rng.geometric(p)) for key in sorted(set(rows))}
+        noisy = {
+            key: rows.count(key) + int(rng.geometric(p) - rng.geometric(p))
+            for key in sorted(set(rows))
+        }
         return {key: n for key, n in noisy.items() if n >= threshold}
 
     a = math.exp(-1)
@@ -100,7 +110,9 @@ def test_a_new_key_costs_the_tail_of_its_whole_noise(threshold):
 
 def test_a_new_key_costs_the_tail_of_its_laplace_noise():
     def histogram(rows, rng):
-        noisy = {key: rows.count(key) + rng.laplace(scale=1.0) for key in sorted(set(rows))}
+        noisy = {
+            key: rows.count(key) + rng.laplace(scale=1.0) for key in sorted(set(rows))
+        }
         return {key: n for key, n in noisy.items() if n > 5.5}
 
     pair = of(histogram, ["x"], ["x", "y"], ApproxDP(1.0, 0.01))
@@ -110,7 +122,12 @@ def test_a_new_key_costs_the_tail_of_its_laplace_noise():
 
 
 def test_two_new_keys_that_always_show_do_so_with_probability_1():
-    pair = of(lambda rows, rng: {key: 1 + rng.laplace() for key in rows}, ["x"], ["x", "y", "z"], PureDP(1.0))
+    pair = of(
+        lambda rows, rng: {key: 1 + rng.laplace() for key in rows},
+        ["x"],
+        ["x", "y", "z"],
+        PureDP(1.0),
+    )
     assert any("with probability 1:" in finding.sentence for finding in pair.findings)
 
 
@@ -137,7 +154,9 @@ def test_a_choice_among_other_items_is_compared_by_name():
 
 
 def keyed(rows, rng):
-    return sorted((key, rows.count(key) + rng.laplace(scale=1.0)) for key in dict.fromkeys(rows))
+    return sorted(
+        (key, rows.count(key) + rng.laplace(scale=1.0)) for key in dict.fromkeys(rows)
+    )
 
 
 def numbered(rows, rng):
@@ -162,14 +181,21 @@ def test_a_new_key_that_comes_first_leaves_the_others_where_they_are():
 
 def test_the_order_of_the_data_in_the_output_is_no_other_coupling():
     def listed(rows, rng):
-        return [(key, rows.count(key) + rng.laplace(scale=1.0)) for key in dict.fromkeys(rows)]
+        return [
+            (key, rows.count(key) + rng.laplace(scale=1.0))
+            for key in dict.fromkeys(rows)
+        ]
 
     rows = ["b", *["a"] * 5, "b"]
-    assert any(finding.kind == "round" for finding in of(listed, rows, rows[1:], PureDP(1.0)).findings)
+    assert any(
+        finding.kind == "round"
+        for finding in of(listed, rows, rows[1:], PureDP(1.0)).findings
+    )
 
 
 @pytest.mark.parametrize(
-    ("show", "visible"), [(lambda x: {"x": [x]}, True), (round, False), (lambda x: f"{x:.1f}", False)]
+    ("show", "visible"),
+    [(lambda x: {"x": [x]}, True), (round, False), (lambda x: f"{x:.1f}", False)],
 )
 def test_whether_the_noisy_value_is_in_the_output(show, visible):
     pair = of(lambda v, rng: show(v + rng.laplace()), 0.0, 1.0, PureDP(1.0))

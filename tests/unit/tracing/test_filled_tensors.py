@@ -56,8 +56,12 @@ def in_a_step_of_its_own(v):
 
 FULL = {
     "whole": lambda v: last(noise := torch.zeros(3), noise.normal_(0, 2.0), v + noise),
-    "scaled": lambda v: last(noise := torch.zeros(3), noise.normal_(), noise.mul_(2.0), v.add_(noise)),
-    "by copy": lambda v: last(noise := torch.empty(3), noise.copy_(2 * torch.randn(3)), v + noise),
+    "scaled": lambda v: last(
+        noise := torch.zeros(3), noise.normal_(), noise.mul_(2.0), v.add_(noise)
+    ),
+    "by copy": lambda v: last(
+        noise := torch.empty(3), noise.copy_(2 * torch.randn(3)), v + noise
+    ),
     "by another buffer": lambda v: last(
         one := torch.empty(3),
         other := torch.empty(3),
@@ -66,28 +70,45 @@ FULL = {
         one.zero_(),
         v + other + one,
     ),
-    "by data": lambda v: last(noise := torch.empty(3), noise.data.normal_(0, 2.0), v + noise),
+    "by data": lambda v: last(
+        noise := torch.empty(3), noise.data.normal_(0, 2.0), v + noise
+    ),
     "by vector": lambda v: last(
         noise := [torch.empty(1), torch.empty(2)],
         torch.nn.utils.vector_to_parameters(2 * torch.randn(3), noise),
         torch.cat([v[:1] + noise[0], v[1:] + noise[1]]),
     ),
     "by out": lambda v: last(
-        noise := torch.empty(3), torch.randn(3, out=noise), torch.add(v, torch.mul(noise, 2, out=noise), out=v)
+        noise := torch.empty(3),
+        torch.randn(3, out=noise),
+        torch.add(v, torch.mul(noise, 2, out=noise), out=v),
     ),
     "as an array": lambda v: last(
-        noise := torch.empty(3), noise.normal_(0, 2.0), v.cpu().numpy() + noise.cpu().numpy()
+        noise := torch.empty(3),
+        noise.normal_(0, 2.0),
+        v.cpu().numpy() + noise.cpu().numpy(),
     ),
-    "rounded": lambda v: (v.bfloat16() + 2 * torch.randn(3, dtype=torch.bfloat16)).float(),
+    "rounded": lambda v: (
+        v.bfloat16() + 2 * torch.randn(3, dtype=torch.bfloat16)
+    ).float(),
 } | {
     each.__name__: each
-    for each in (by_slices, entry_by_entry, by_a_mask, added_to_zeros, as_gradient, in_a_step_of_its_own)
+    for each in (
+        by_slices,
+        entry_by_entry,
+        by_a_mask,
+        added_to_zeros,
+        as_gradient,
+        in_a_step_of_its_own,
+    )
 }
 
 
 @pytest.mark.parametrize("name", FULL)
 def test_it_stands_for_the_noise(name):
-    assert level_of(of_tensors(FULL[name])) == pytest.approx(0.75, rel=1e-2 if name == "rounded" else 1e-5)
+    assert level_of(of_tensors(FULL[name])) == pytest.approx(
+        0.75, rel=1e-2 if name == "rounded" else 1e-5
+    )
 
 
 def part_without(v):
@@ -111,7 +132,11 @@ def test_what_is_not_written_or_is_overwritten_has_no_noise(function):
 
 
 def test_a_tensor_of_noise_in_the_output_shows_what_it_was_added_to():
-    pair = traced(of_tensors(lambda v: last(noise := torch.zeros(3), noise.normal_(), (v + noise, noise))))
+    pair = traced(
+        of_tensors(
+            lambda v: last(noise := torch.zeros(3), noise.normal_(), (v + noise, noise))
+        )
+    )
     assert [finding.kind for finding in pair.findings] == ["reuse"]
 
 
@@ -146,7 +171,13 @@ def clamped(v):
 
 
 @pytest.mark.parametrize(
-    ("function", "why"), [(by_an_earlier_array, ""), (by_a_gradient, ""), (by_an_argument, ""), (clamped, "by clamp")]
+    ("function", "why"),
+    [
+        (by_an_earlier_array, ""),
+        (by_a_gradient, ""),
+        (by_an_argument, ""),
+        (clamped, "by clamp"),
+    ],
 )
 def test_what_is_changed_where_nobody_sees_it_or_otherwise_is_opaque(function, why):
     pair = traced(of_tensors(function))

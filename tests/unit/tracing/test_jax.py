@@ -6,7 +6,9 @@ import pytest
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.tracing import Trace, compare
 
-jax = pytest.importorskip("jax", reason="jax is in the environment of the benchmark (`--group bench`)")
+jax = pytest.importorskip(
+    "jax", reason="jax is in the environment of the benchmark (`--group bench`)"
+)
 
 
 def key(rng):
@@ -32,20 +34,36 @@ def of_a_function(v, rng):
 
 @pytest.mark.parametrize("function", [gaussian, compiled, of_a_function])
 def test_an_array_with_noise_is_a_release(function):
-    pair = compare(Trace(function), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
+    pair = compare(
+        Trace(function),
+        [1.0, 2.0],
+        [1.0, 3.0],
+        np.random.default_rng(0),
+        claim=GaussianDP(9.0),
+    )
     assert pair.extent == "full"
     assert pair.differ is None
     assert pair.level == pytest.approx(0.5)
-    np.testing.assert_allclose(pair.first.output, function([1.0, 2.0], np.random.default_rng(0)), rtol=1e-6)
+    np.testing.assert_allclose(
+        pair.first.output, function([1.0, 2.0], np.random.default_rng(0)), rtol=1e-6
+    )
     assert isinstance(pair.first.output, jax.Array)
 
 
 def test_a_key_that_is_used_twice_is_read_off():
     def twice(v, rng):
         k = key(rng)
-        return jax.random.laplace(k, (2,)) + jax.numpy.asarray(v), jax.random.laplace(k, (2,)) - jax.numpy.asarray(v)
+        return jax.random.laplace(k, (2,)) + jax.numpy.asarray(v), jax.random.laplace(
+            k, (2,)
+        ) - jax.numpy.asarray(v)
 
-    pair = compare(Trace(twice), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=PureDP(9.0))
+    pair = compare(
+        Trace(twice),
+        [1.0, 2.0],
+        [1.0, 3.0],
+        np.random.default_rng(0),
+        claim=PureDP(9.0),
+    )
     assert "reuse" in [finding.kind for finding in pair.findings if finding.is_read_off]
 
 
@@ -59,9 +77,17 @@ def test_a_coin_has_its_probability():
 
 def test_noise_that_a_function_takes_is_opaque():
     def clipped(v, rng):
-        return jax.numpy.asarray(v) + jax.numpy.clip(jax.random.normal(key(rng), (2,)), -1, 1)
+        return jax.numpy.asarray(v) + jax.numpy.clip(
+            jax.random.normal(key(rng), (2,)), -1, 1
+        )
 
-    pair = compare(Trace(clipped), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=PureDP(2.0))
+    pair = compare(
+        Trace(clipped),
+        [1.0, 2.0],
+        [1.0, 3.0],
+        np.random.default_rng(0),
+        claim=PureDP(2.0),
+    )
     assert pair.extent != "full"
     assert not pair.proposes
 
@@ -74,7 +100,13 @@ def test_the_noise_of_jax_privacy_is_a_release_for_each_array():
         gradients = {"w": jax.numpy.asarray(v)}
         return privatizer.update(gradients, privatizer.init(gradients))[0]["w"]
 
-    pair = compare(Trace(privatized), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
+    pair = compare(
+        Trace(privatized),
+        [1.0, 2.0],
+        [1.0, 3.0],
+        np.random.default_rng(0),
+        claim=GaussianDP(9.0),
+    )
     assert pair.extent == "full"
     assert pair.level == pytest.approx(0.5)
 

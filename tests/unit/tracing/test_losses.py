@@ -22,9 +22,16 @@ SHARED = {
 
 @pytest.mark.parametrize("name", SHARED)
 def test_entries_that_share_a_draw_hide_no_difference_between_them(name):
-    pair = compare(Trace(SHARED[name]), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.5]), np.random.default_rng(0))
+    pair = compare(
+        Trace(SHARED[name]),
+        np.array([1.0, 2.0, 3.0]),
+        np.array([1.0, 2.0, 4.5]),
+        np.random.default_rng(0),
+    )
     assert pair.extent == "full"
-    assert [moved.why for moved in pair.moved if moved.loss and any(moved.loss)] == ["reuse"]
+    assert [moved.why for moved in pair.moved if moved.loss and any(moved.loss)] == [
+        "reuse"
+    ]
 
 
 def test_entries_that_share_a_draw_and_move_alike_lose_what_one_of_them_does():
@@ -43,6 +50,12 @@ def test_an_entry_without_noise_loses_nothing_where_it_does_not_move(moved, leve
 
     neighbour = np.zeros(2)
     neighbour[moved] = 1.5
-    pair = compare(Trace(code), np.zeros(2), neighbour, np.random.default_rng(0), claim=GaussianDP(1.0))
+    pair = compare(
+        Trace(code),
+        np.zeros(2),
+        neighbour,
+        np.random.default_rng(0),
+        claim=GaussianDP(1.0),
+    )
     assert pair.level == pytest.approx(level)
     assert pair.proposes == math.isinf(level)

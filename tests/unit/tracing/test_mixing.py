@@ -22,7 +22,10 @@ OF_ARRAYS = {
     "roll": (lambda n: np.roll(n(3), 1), 0.75),
     "outer": (lambda n: np.outer(np.ones(1), n(3))[0], 0.75),
     "zeros beside noise": (lambda n: np.concatenate([np.zeros(2), n(1)]), 0.75),
-    "sums that are joined": (lambda n: np.concatenate([n(2) * 0.6 + n(2) * 0.8, n(1)]), 0.75),
+    "sums that are joined": (
+        lambda n: np.concatenate([n(2) * 0.6 + n(2) * 0.8, n(1)]),
+        0.75,
+    ),
     "matmul": (lambda n: MATRIX @ n(3), MIXED),
     "matmul from the left": (lambda n: n(3) @ MATRIX.T, MIXED),
     "a sparse matrix": (lambda n: n(3) @ scipy.sparse.csr_array(MATRIX.T), MIXED),
@@ -38,7 +41,9 @@ OF_ARRAYS = {
 @pytest.mark.parametrize("name", OF_ARRAYS)
 def test_arrays(name):
     mix, level = OF_ARRAYS[name]
-    assert level_of(lambda v, rng: v + mix(lambda size: rng.normal(0, 2.0, size))) == pytest.approx(level)
+    assert level_of(
+        lambda v, rng: v + mix(lambda size: rng.normal(0, 2.0, size))
+    ) == pytest.approx(level)
 
 
 @pytest.mark.parametrize("at", [0, 1])
@@ -51,24 +56,41 @@ def test_a_covariance(at):
 
 
 OF_TENSORS = {
-    "where": (lambda v, n: v + torch.where(torch.tensor(PARTS), n, 2 * torch.randn(3)), 0.75),
+    "where": (
+        lambda v, n: v + torch.where(torch.tensor(PARTS), n, 2 * torch.randn(3)),
+        0.75,
+    ),
     "zeros beside noise": (lambda v, n: v + torch.cat([torch.zeros(2), n[:1]]), 0.75),
     "matmul": (lambda v, n: v + TENSOR @ n, MIXED),
     "mv": (lambda v, n: v + torch.mv(TENSOR, n), MIXED),
     "einsum": (lambda v, n: v + torch.einsum("ij,j->i", TENSOR, n), MIXED),
     "linear": (lambda v, n: v + torch.nn.functional.linear(n, TENSOR), MIXED),
-    "with a bias": (lambda v, n: torch.nn.functional.linear(n, TENSOR, v / 3), MIXED / 3),
-    "a multiple with a bias": (lambda v, n: torch.nn.functional.linear(n, torch.eye(3) / 7, v / 3), 1.75),
+    "with a bias": (
+        lambda v, n: torch.nn.functional.linear(n, TENSOR, v / 3),
+        MIXED / 3,
+    ),
+    "a multiple with a bias": (
+        lambda v, n: torch.nn.functional.linear(n, torch.eye(3) / 7, v / 3),
+        1.75,
+    ),
     "addmv": (lambda v, n: torch.addmv(v, TENSOR, n), MIXED),
     "sum of both": (lambda v, n: torch.stack([v, n]).sum(0), 0.75),
-    "addcmul": (lambda v, n: torch.addcmul(v, n, torch.full((3,), 2.0), value=0.5), 0.75),
+    "addcmul": (
+        lambda v, n: torch.addcmul(v, n, torch.full((3,), 2.0), value=0.5),
+        0.75,
+    ),
     "addcmul_": (lambda v, n: v.addcmul_(n, torch.full((3,), 0.5), value=2.0), 0.75),
     "addcdiv_": (lambda v, n: v.addcdiv_(n, torch.full((3,), 2.0)), 1.5),
     "lerp_": (lambda v, n: v.lerp_(n, 0.1), 6.75),
     "noise's lerp_": (lambda v, n: n.lerp_(v, 0.1), 0.75 / 9),
-    "of several": (lambda v, n: torch._foreach_addcmul([v], [n], [torch.full((3,), 0.5)], 2.0)[0], 0.75),
+    "of several": (
+        lambda v, n: torch._foreach_addcmul([v], [n], [torch.full((3,), 0.5)], 2.0)[0],
+        0.75,
+    ),
     "drawn by a covariance": (
-        lambda v, n: torch.distributions.MultivariateNormal(v, 4 * TENSOR @ TENSOR.T).sample(),
+        lambda v, n: torch.distributions.MultivariateNormal(
+            v, 4 * TENSOR @ TENSOR.T
+        ).sample(),
         MIXED,
     ),
 }
@@ -77,13 +99,19 @@ OF_TENSORS = {
 @pytest.mark.parametrize("name", OF_TENSORS)
 def test_tensors(name):
     mix, level = OF_TENSORS[name]
-    assert level_of(of_tensors(lambda v: mix(v, 2 * torch.randn(3)))) == pytest.approx(level, rel=1e-5)
+    assert level_of(of_tensors(lambda v: mix(v, 2 * torch.randn(3)))) == pytest.approx(
+        level, rel=1e-5
+    )
 
 
 OF_LOW_RANK = {
     "arrays": lambda v, rng: v + np.array([[1.0], [1.0], [0.0]]) @ rng.normal(size=1),
-    "tensors": of_tensors(lambda v: v + (torch.tensor([[1.0], [1.0], [0.0]]) @ torch.randn(1, 1))[:, 0]),
-    "joined twice": lambda v, rng: (lambda n: v + np.concatenate([n, n[1:]]))(rng.normal(size=2)),
+    "tensors": of_tensors(
+        lambda v: v + (torch.tensor([[1.0], [1.0], [0.0]]) @ torch.randn(1, 1))[:, 0]
+    ),
+    "joined twice": lambda v, rng: (lambda n: v + np.concatenate([n, n[1:]]))(
+        rng.normal(size=2)
+    ),
 }
 
 
@@ -134,6 +162,10 @@ def and_compared(v, rng):
     return [n] if n > 0 else []
 
 
-@pytest.mark.parametrize("function", [in_a_loop, out_of_an_array, of_a_tensor, and_compared])
-def test_values_that_are_added_to_noise_one_after_another_are_released_as_their_sum(function):
+@pytest.mark.parametrize(
+    "function", [in_a_loop, out_of_an_array, of_a_tensor, and_compared]
+)
+def test_values_that_are_added_to_noise_one_after_another_are_released_as_their_sum(
+    function,
+):
     assert level_of(function) == pytest.approx(0.75)

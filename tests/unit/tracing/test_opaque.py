@@ -92,7 +92,10 @@ OPAQUE = [
 @pytest.mark.parametrize("function", OPAQUE)
 def test_it_is_said_with_the_line_and_proposes_nothing(function):
     trace = Trace(function)
-    pairs = [compare(trace, 3.0, 5.0, np.random.default_rng(seed), claim=PureDP(1.0)) for seed in range(12)]
+    pairs = [
+        compare(trace, 3.0, 5.0, np.random.default_rng(seed), claim=PureDP(1.0))
+        for seed in range(12)
+    ]
     partial = [pair for pair in pairs if pair.opaque]
     assert partial
     lines, start = inspect.getsourcelines(function)
@@ -100,16 +103,26 @@ def test_it_is_said_with_the_line_and_proposes_nothing(function):
         assert pair.extent in ("part", "none")
         assert all(start < site.line < start + len(lines) for site, _ in pair.opaque)
         assert all(function.__name__ == site.function for site, _ in pair.opaque)
-        assert not [finding for finding in pair.findings if finding.kind == "round" and finding.is_read_off]
+        assert not [
+            finding
+            for finding in pair.findings
+            if finding.kind == "round" and finding.is_read_off
+        ]
         assert any(finding.kind == "opaque" for finding in pair.findings)
 
 
 @pytest.mark.parametrize("function", [draws_in_a_thread, state_between_calls])
 def test_an_output_that_the_same_draws_do_not_repeat_is_opaque(function):
-    pair = compare(Trace(function), 3.0, 5.0, np.random.default_rng(0), claim=PureDP(1.0))
+    pair = compare(
+        Trace(function), 3.0, 5.0, np.random.default_rng(0), claim=PureDP(1.0)
+    )
     assert pair.repeats is False
     assert any("depends on something else" in why for _, why in pair.opaque)
-    assert not [finding for finding in pair.findings if finding.kind == "round" and finding.is_read_off]
+    assert not [
+        finding
+        for finding in pair.findings
+        if finding.kind == "round" and finding.is_read_off
+    ]
 
 
 def test_code_that_does_not_run_on_watched_noise_returns_what_a_plain_run_returns():
@@ -122,7 +135,12 @@ def test_code_that_does_not_run_on_watched_noise_returns_what_a_plain_run_return
     traced = Trace(picky).record(1.0, np.random.default_rng(7))
     assert traced.output == picky(1.0, np.random.default_rng(7))
     assert "does not run on watched noise" in traced.untraceable
-    assert compare(Trace(picky), 1.0, 2.0, np.random.default_rng(7), claim=PureDP(1.0)).extent == "none"
+    assert (
+        compare(
+            Trace(picky), 1.0, 2.0, np.random.default_rng(7), claim=PureDP(1.0)
+        ).extent
+        == "none"
+    )
 
 
 def test_an_exception_of_the_code_itself_is_an_output():
@@ -166,14 +184,18 @@ def test_a_value_of_any_numeric_type_is_understood(convert):
 
     pair = compare(Trace(noisy), 1.0, 3.0, np.random.default_rng(0), outcomes=0)
     assert pair.extent == "full"
-    assert pair.moved[0].distance == pytest.approx(4.0 if isinstance(convert(1.0), list) else 2.0)
+    assert pair.moved[0].distance == pytest.approx(
+        4.0 if isinstance(convert(1.0), list) else 2.0
+    )
 
 
 def test_an_imaginary_part_without_noise_gets_round_it():
     def half_noisy(v, rng):
         return complex(v, v) + rng.laplace()
 
-    pair = compare(Trace(half_noisy), 1.0, 1.5, np.random.default_rng(0), claim=PureDP(1.0))
+    pair = compare(
+        Trace(half_noisy), 1.0, 1.5, np.random.default_rng(0), claim=PureDP(1.0)
+    )
     assert [finding.kind for finding in pair.findings] == ["round"]
     assert not math.isnan(log_ratio(pair))
 
@@ -181,7 +203,9 @@ def test_an_imaginary_part_without_noise_gets_round_it():
 def signed_in_place(v, rng):
     """Laplace noise made of exponential draws by their bits, which is not followed."""
     noise = rng.standard_exponential(2)
-    noise.view(np.uint64)[...] ^= np.uint64(1 << 63) * rng.integers(0, 2, 2, dtype=np.uint64)
+    noise.view(np.uint64)[...] ^= np.uint64(1 << 63) * rng.integers(
+        0, 2, 2, dtype=np.uint64
+    )
     return np.array([v, v]) + 8 * noise
 
 
@@ -192,16 +216,22 @@ def interval_around(v, rng):
 
 
 @pytest.mark.parametrize("function", [signed_in_place, interval_around])
-def test_draws_that_are_used_in_two_ways_are_no_finding_where_one_of_them_is_not_understood(function):
+def test_draws_that_are_used_in_two_ways_are_no_finding_where_one_of_them_is_not_understood(
+    function,
+):
     for seed in range(6):
-        pair = compare(Trace(function), 1.0, 2.0, np.random.default_rng(seed), claim=PureDP(1.0))
+        pair = compare(
+            Trace(function), 1.0, 2.0, np.random.default_rng(seed), claim=PureDP(1.0)
+        )
         assert pair.opaque
         assert not pair.proposes, pair.findings
 
 
 def test_how_far_a_value_moves_is_said_where_the_law_is_not_known():
     line = student_noise.__code__.co_firstlineno + 1
-    pair = compare(Trace(student_noise), 3.0, 5.0, np.random.default_rng(0), claim=PureDP(1.0))
+    pair = compare(
+        Trace(student_noise), 3.0, 5.0, np.random.default_rng(0), claim=PureDP(1.0)
+    )
     said = f"line {line} adds standard_t, whose law the trace does not know, to a value that moves by 2"
     assert [finding.sentence for finding in pair.findings] == [said]
 
@@ -219,7 +249,9 @@ def test_code_that_does_not_run_on_watched_noise_on_the_neighbour_alone_is_not_a
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_chance_decides_is_not_read_off_where_the_same_noise_is_used_otherwise(seed):
+def test_what_chance_decides_is_not_read_off_where_the_same_noise_is_used_otherwise(
+    seed,
+):
     """The place where the interval is cut depends on the value, which the coin of the comparison does not hide alone."""
 
     def interval(v, rng):
@@ -227,7 +259,11 @@ def test_what_chance_decides_is_not_read_off_where_the_same_noise_is_used_otherw
         outside = place if place < v else place + 0.25
         return v + place / 4 if rng.random() < 0.5 else outside
 
-    pair = compare(Trace(interval), 0.3, 0.6, np.random.default_rng(seed), claim=PureDP(0.5))
+    pair = compare(
+        Trace(interval), 0.3, 0.6, np.random.default_rng(seed), claim=PureDP(0.5)
+    )
     assert pair.opaque
-    assert [finding.kind for finding in pair.findings if finding.kind != "opaque"] == ["loss"]
+    assert [finding.kind for finding in pair.findings if finding.kind != "opaque"] == [
+        "loss"
+    ]
     assert not pair.proposes

@@ -7,7 +7,10 @@ from auditdp.claims.statements import PureDP
 from auditdp.tracing import Trace, compare
 
 ALIKE = ([1] * 6, [2] * 6)
-UP, MIXED = ([1, 5, 2, 4, 3, 1], [2, 6, 3, 5, 4, 2]), ([1, 5, 2, 4, 3, 1], [2, 4, 3, 5, 2, 2])
+UP, MIXED = (
+    ([1, 5, 2, 4, 3, 1], [2, 6, 3, 5, 4, 2]),
+    ([1, 5, 2, 4, 3, 1], [2, 4, 3, 5, 2, 2]),
+)
 
 
 def largest(scores, rng):
@@ -51,11 +54,15 @@ def above_and_its_count(counts, rng):
 
 
 def of(function, pair, seed=0):
-    return compare(Trace(function), *pair, np.random.default_rng(seed), claim=PureDP(0.4))
+    return compare(
+        Trace(function), *pair, np.random.default_rng(seed), claim=PureDP(0.4)
+    )
 
 
 @pytest.mark.parametrize("function", [largest, first_largest, smallest])
-@pytest.mark.parametrize(("pair", "level"), [(UP, 0.0), (MIXED, 1.0), (([3, 1], [4, 1]), 0.5)])
+@pytest.mark.parametrize(
+    ("pair", "level"), [(UP, 0.0), (MIXED, 1.0), (([3, 1], [4, 1]), 0.5)]
+)
 def test_the_name_of_the_largest_loses_the_spread_of_the_moves(function, pair, level):
     found = of(function, pair)
     assert found.is_bound
@@ -84,7 +91,9 @@ def test_the_largest_loses_no_more_than_that():
 def test_answers_below_a_threshold_are_free():
     found = [of(first_above, ALIKE, seed) for seed in range(9)]
     for pair in found:
-        assert pair.level == pytest.approx(min((len(pair.first.releases) - 1) / 4, 0.5 + 0.25))
+        assert pair.level == pytest.approx(
+            min((len(pair.first.releases) - 1) / 4, 0.5 + 0.25)
+        )
     assert any(len(pair.first.releases) > 5 for pair in found)
 
 
@@ -96,7 +105,11 @@ def test_each_answer_on_the_rarer_side_is_charged():
 
 def test_an_answer_that_is_shown_is_charged_for_all():
     found = [of(above_and_its_count, ALIKE, seed) for seed in range(9)]
-    shown = [pair for pair in found if pair.first.output is not None and len(pair.first.releases) > 3]
+    shown = [
+        pair
+        for pair in found
+        if pair.first.output is not None and len(pair.first.releases) > 3
+    ]
     assert shown
     for pair in shown:
         assert pair.level == pytest.approx((len(pair.first.releases) - 1) / 4)

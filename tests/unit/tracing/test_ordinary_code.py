@@ -32,11 +32,15 @@ class Case:
 
 
 def broken(claim, pair, kind, extent="full"):
-    return lambda function: BROKEN.append(Case(function, claim, pair, kind, extent)) or function
+    return lambda function: (
+        BROKEN.append(Case(function, claim, pair, kind, extent)) or function
+    )
 
 
 def correct(claim, pair, extent="full"):
-    return lambda function: CORRECT.append(Case(function, claim, pair, extent=extent)) or function
+    return lambda function: (
+        CORRECT.append(Case(function, claim, pair, extent=extent)) or function
+    )
 
 
 def two_sided(epsilon, rng):
@@ -47,7 +51,11 @@ def two_sided(epsilon, rng):
 # -- broken: how much noise ----------------------------------------------------------------------------------------------
 
 
-@broken(PureDP(1.0), ([("ann", 5), ("bob", 1)], [("ann", 5), ("ann", 5), ("ann", 5), ("bob", 1)]), "loss")
+@broken(
+    PureDP(1.0),
+    ([("ann", 5), ("bob", 1)], [("ann", 5), ("ann", 5), ("ann", 5), ("bob", 1)]),
+    "loss",
+)
 def user_cap_dropped(visits, rng):
     """A user may have many rows, and the noise is for one."""
     total = sum(min(spent, 10) for _, spent in visits)
@@ -199,7 +207,12 @@ def order_of_exact_counts(rows, rng):
 
 @broken(PureDP(1.0), ([7, 8], [7, 8, 9]), "round")
 def raw_count_beside_the_noisy_sum(values, rng):
-    return json.dumps({"sum": sum(min(v, 10) for v in values) + rng.laplace(scale=10.0), "rows": len(values)})
+    return json.dumps(
+        {
+            "sum": sum(min(v, 10) for v in values) + rng.laplace(scale=10.0),
+            "rows": len(values),
+        }
+    )
 
 
 @broken(PureDP(1.0), ([1, 2, 3], [1, 2]), "round")
@@ -238,7 +251,9 @@ def even_table_before_the_shuffle(rows, rng):
     order = rng.permutation(len(rows))
     shuffled = [rows[k] for k in order]
     up = sum(b[1] > a[1] for a, b in zip(shuffled[::2], shuffled[1::2], strict=True))
-    near = sum(abs(b[0] - a[0]) < 5 for a, b in zip(shuffled[::2], shuffled[1::2], strict=True))
+    near = sum(
+        abs(b[0] - a[0]) < 5 for a, b in zip(shuffled[::2], shuffled[1::2], strict=True)
+    )
     return up + rng.laplace(scale=2.0), near + near + rng.laplace(scale=1.0)  # here
 
 
@@ -290,7 +305,9 @@ def retried_until_positive(count, rng):
 
 @correct(PureDP(1.0), ((3.0, 1.0, 1.0), (2.0, 1.0, 1.0)))
 def best_of_three(scores, rng):
-    return ("a", "b", "c")[int(np.argmax(np.array(scores) + rng.gumbel(scale=2.0, size=3)))]
+    return ("a", "b", "c")[
+        int(np.argmax(np.array(scores) + rng.gumbel(scale=2.0, size=3)))
+    ]
 
 
 @correct(PureDP(1.0), ({"a": 3, "b": 1}, {"a": 2, "b": 1}))
@@ -348,7 +365,9 @@ def traced(case):
     trace = Trace(case.function)
     for seed in range(3):
         for data, neighbour in (case.pair, case.pair[::-1]):
-            yield compare(trace, data, neighbour, np.random.default_rng(seed), claim=case.claim)
+            yield compare(
+                trace, data, neighbour, np.random.default_rng(seed), claim=case.claim
+            )
 
 
 def line_of(case):
@@ -359,19 +378,30 @@ def line_of(case):
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.function.__name__)
 def test_a_broken_function_is_proposed_with_the_reason_and_the_line(case):
-    proposals = [finding for pair in traced(case) for finding in pair.findings if finding.is_read_off]
+    proposals = [
+        finding
+        for pair in traced(case)
+        for finding in pair.findings
+        if finding.is_read_off
+    ]
     found = [finding for finding in proposals if finding.kind == case.kind]
     assert found, proposals
     line = line_of(case)
     assert line is None or any(finding.site.line == line for finding in found)
     assert line is None or any(
-        f"line {line} " in finding.sentence or f"line {line}:" in finding.sentence for finding in found
+        f"line {line} " in finding.sentence or f"line {line}:" in finding.sentence
+        for finding in found
     )
 
 
 @pytest.mark.parametrize("case", CORRECT, ids=lambda case: case.function.__name__)
 def test_a_correct_function_is_not_proposed(case):
-    wrong = [finding for pair in traced(case) for finding in pair.findings if finding.is_read_off]
+    wrong = [
+        finding
+        for pair in traced(case)
+        for finding in pair.findings
+        if finding.is_read_off
+    ]
     assert not wrong
 
 

@@ -17,8 +17,17 @@ def report(rows, rng):
         counts[name] = counts.get(name, 0) + min(amount, 10)
     for k in range(900):
         spent += counts["a"] * k % 7
-    mean = float(np.clip(np.array([amount for _, amount in rows], float), 0, 1).mean() + rng.normal(scale=0.1))
-    return json.dumps({"counts": {k: counts[k] + rng.laplace(scale=10.0) for k in "abc"}, "mean": mean, "x": spent})
+    mean = float(
+        np.clip(np.array([amount for _, amount in rows], float), 0, 1).mean()
+        + rng.normal(scale=0.1)
+    )
+    return json.dumps(
+        {
+            "counts": {k: counts[k] + rng.laplace(scale=10.0) for k in "abc"},
+            "mean": mean,
+            "x": spent,
+        }
+    )
 
 
 def seconds(run, times=60):
@@ -37,5 +46,7 @@ def test_overhead():
     plain = seconds(lambda: report(ROWS, rng))
     with trace:
         watched = seconds(lambda: trace.record(ROWS, rng))
-    assert 40e-6 < plain < 2e-3  # a function of some 100 µs, or the factor means nothing
+    assert (
+        40e-6 < plain < 2e-3
+    )  # a function of some 100 µs, or the factor means nothing
     assert watched < MOST * plain

@@ -25,7 +25,14 @@ def total(values, rng):
 
 
 def of(function, data, neighbour, claim=None, seed=0, **keywords):
-    return compare(Trace(function), data, neighbour, np.random.default_rng(seed), claim=claim, **keywords)
+    return compare(
+        Trace(function),
+        data,
+        neighbour,
+        np.random.default_rng(seed),
+        claim=claim,
+        **keywords,
+    )
 
 
 FORMS = {
@@ -43,7 +50,10 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("noise", [lambda rng: rng.laplace(), lambda rng: rng.geometric(0.6) - rng.geometric(0.6)])
+@pytest.mark.parametrize(
+    "noise",
+    [lambda rng: rng.laplace(), lambda rng: rng.geometric(0.6) - rng.geometric(0.6)],
+)
 @pytest.mark.parametrize("form", FORMS)
 def test_outputs_of_any_form_are_the_same_where_the_noisy_values_are(form, noise):
     def released(v, rng):
@@ -69,7 +79,9 @@ def test_tables_of_pandas_are_traced():
     assert pair.extent == "full"
     assert not pair.findings
     assert pair.level == pytest.approx(1.0)
-    pd.testing.assert_frame_equal(pair.first.output, counts(rows, np.random.default_rng(0)))
+    pd.testing.assert_frame_equal(
+        pair.first.output, counts(rows, np.random.default_rng(0))
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +96,10 @@ def test_tables_of_pandas_are_traced():
         (lambda noisy, v: np.array([noisy, v]), r"output \(\[1\] 3.0 and 5.0\)"),
         (lambda noisy, v: np.zeros(v), r"shapes \(3,\) and \(5,\)"),
         (lambda noisy, v: f"{noisy:.1f} of {v}", "of 3"),
-        (lambda noisy, v: dict(sorted({"b": noisy, "a": 1}.items(), reverse=v == 3)), "the order of keys"),
+        (
+            lambda noisy, v: dict(sorted({"b": noisy, "a": 1}.items(), reverse=v == 3)),
+            "the order of keys",
+        ),
         (lambda noisy, v: 1 if v == 3 else 1.0, "int and float"),
         (lambda noisy, v: None if v == 3 else noisy, "NoneType and float"),
     ],
@@ -104,14 +119,18 @@ def test_an_exception_on_one_input_gets_round_the_noise():
         return math.log(v) + rng.laplace(scale=9.0)
 
     pair = of(logarithm, 1, 0, PureDP(1.0))
-    assert any(finding.kind == "round" and "raised ValueError" in finding.sentence for finding in pair.findings)
+    assert any(
+        finding.kind == "round" and "raised ValueError" in finding.sentence
+        for finding in pair.findings
+    )
 
 
 def test_a_sentence_names_the_line_the_value_and_the_scale_that_would_do():
     line = total.__code__.co_firstlineno + 1
     (finding,) = of(total, [1, 2], [1, 5], PureDP(1.0)).findings
     assert (
-        finding.sentence == f"line {line} adds Laplace noise of scale 1 to a value that moves by 3; 1-DP needs scale 3"
+        finding.sentence
+        == f"line {line} adds Laplace noise of scale 1 to a value that moves by 3; 1-DP needs scale 3"
     )
     assert finding.site.line == line
     assert finding.site.file == __file__
@@ -162,7 +181,9 @@ def test_gaussian_and_pure_parts_compose_to_a_bound_that_holds():
     density = np.exp(-np.abs(x - 1) / 4) / 8
     losses = (np.abs(x) - np.abs(x - 1)) / 4
     grid = np.linspace(-0.25, 0.25, 41)
-    deltas = np.interp(losses, grid, [GaussianCurve(2.0).delta_at(max(2.0 - g, 0.0)) for g in grid])
+    deltas = np.interp(
+        losses, grid, [GaussianCurve(2.0).delta_at(max(2.0 - g, 0.0)) for g in grid]
+    )
     exact = float((density * deltas).sum() * (x[1] - x[0]))
     assert pair.composed.delta_at(2.0) >= exact * (1 - 1e-3)
     assert pair.composed.delta_at(2.0) < 10 * exact
@@ -187,7 +208,9 @@ def test_a_summary_says_what_it_was_seen_on_and_whether_it_is_a_bound():
     assert str(of(total, [1], [2], PureDP(2.0))).endswith(
         "on this pair and run: at most epsilon = 1; the claim is 2-DP"
     )
-    partial = of(lambda v, rng: v + rng.laplace() + rng.standard_t(2.0), 1, 2, PureDP(2.0))
+    partial = of(
+        lambda v, rng: v + rng.laplace() + rng.standard_t(2.0), 1, 2, PureDP(2.0)
+    )
     assert not partial.is_bound
     assert "the output may lose more" in str(partial)
     around = of(lambda v, rng: (v, v + rng.laplace()), 1, 2, PureDP(2.0))
@@ -235,8 +258,12 @@ def test_the_search_has_one_number_for_every_pair():
     around = of(lambda v, rng: [v, v + rng.laplace()], 0, 1, PureDP(1.0), outcomes=0)
     assert around.share == math.inf
     assert around.is_notable
-    assert [of(total, [0], [k], PureDP(2.0), outcomes=0).is_notable for k in (0, 2, 3)] == [False, False, True]
-    assert of(lambda v, rng: max(0.0, *(rng.laplace() for _ in range(v))), 2, 3, outcomes=0).is_notable
+    assert [
+        of(total, [0], [k], PureDP(2.0), outcomes=0).is_notable for k in (0, 2, 3)
+    ] == [False, False, True]
+    assert of(
+        lambda v, rng: max(0.0, *(rng.laplace() for _ in range(v))), 2, 3, outcomes=0
+    ).is_notable
 
 
 def test_an_input_that_is_changed_in_place_is_refused():
@@ -304,18 +331,31 @@ def test_what_that_noise_does_not_reach_is_asked_once():
     for other in ([1.0, 3.0], [4.0, 5.0]):
         before = trace.runs
         two = compare(
-            trace, np.array([1.0, 2.0]), np.array(other), np.random.default_rng(0), claim=GaussianDP(1.0), outcomes=0
+            trace,
+            np.array([1.0, 2.0]),
+            np.array(other),
+            np.random.default_rng(0),
+            claim=GaussianDP(1.0),
+            outcomes=0,
         )
         pair = in_full(trace, two, 1)
         assert pair.proposes
         made.append(trace.runs - before)
-    assert made == [6, 3]  # a run in which it is another constant, on either input, and one with other noise
+    assert (
+        made == [6, 3]
+    )  # a run in which it is another constant, on either input, and one with other noise
 
 
 def test_noise_on_a_constant_that_a_decision_is_made_by_accuses_nobody():
     """Whatever the noise of this run, another one may decide otherwise."""
     for seed in range(8):
-        pair = of(lambda v, rng: bool(v > np.abs(1 + rng.laplace())), 1.0, 1.2, PureDP(1.0), seed=seed)
+        pair = of(
+            lambda v, rng: bool(v > np.abs(1 + rng.laplace())),
+            1.0,
+            1.2,
+            PureDP(1.0),
+            seed=seed,
+        )
         best = of(
             lambda v, rng: int(np.argmax(v + np.abs(1 + rng.laplace(size=3)))),
             [0, 1, 1],
@@ -331,13 +371,24 @@ def test_a_threshold_with_noise_is_compared_as_noise():
     """The exact count is compared with it: P(T ≤ 3) and P(T ≤ 5) differ by what the output tells."""
     pair = of(lambda v, rng: bool(v >= 4 + rng.laplace(scale=2.0)), 3, 5, PureDP(0.4))
     assert pair.outcomes.complete
-    assert pair.outcomes.epsilon == pytest.approx(-np.log(np.exp(-0.5) / 2 / (1 - np.exp(-0.5) / 2)))
+    assert pair.outcomes.epsilon == pytest.approx(
+        -np.log(np.exp(-0.5) / 2 / (1 - np.exp(-0.5) / 2))
+    )
 
 
-@pytest.mark.parametrize("counts", [([0, 3], [0, 2]), ([0, 0], [1, 0]), ([1, 0], [0, 0])])
+@pytest.mark.parametrize(
+    "counts", [([0, 3], [0, 2]), ([0, 0], [1, 0]), ([1, 0], [0, 0])]
+)
 def test_a_sampler_that_is_given_a_value_adds_noise_to_it_where_the_value_is_0(counts):
     def first(counts, rng):
-        return next((k for k, count in enumerate(counts) if rng.laplace(loc=count, scale=4.0) > 1.5), None)
+        return next(
+            (
+                k
+                for k, count in enumerate(counts)
+                if rng.laplace(loc=count, scale=4.0) > 1.5
+            ),
+            None,
+        )
 
     pair = of(first, *counts, PureDP(1.0), seed=3)
     assert pair.is_bound
@@ -371,13 +422,28 @@ def test_another_order_of_releases_that_rounds_a_sum_otherwise_is_no_way_round_t
             weight = weight - 0.3 * (value + rng.normal())
         return weight
 
-    pair = of(descent, [0.1, 20.2, 3.3, 40.1, 1.0], [20.3, 3.4, 40.2, 0.2], GaussianDP(0.1), seed=4)
+    pair = of(
+        descent,
+        [0.1, 20.2, 3.3, 40.1, 1.0],
+        [20.3, 3.4, 40.2, 0.2],
+        GaussianDP(0.1),
+        seed=4,
+    )
     assert pair.second.parted
     assert pair.differ is None
 
 
-@pytest.mark.parametrize(("shown", "known"), [(lambda rows: rows.sum(), False), (lambda rows: rows, True)])
+@pytest.mark.parametrize(
+    ("shown", "known"), [(lambda rows: rows.sum(), False), (lambda rows: rows, True)]
+)
 def test_noise_on_each_record_is_read_off_where_the_output_shows_it(shown, known):
     rows = np.arange(3.0)
-    pair = of(lambda rows, rng: shown(rows + rng.normal(size=len(rows))), rows, rows[1:], GaussianDP(1.0))
-    assert [finding.is_read_off for finding in pair.findings if finding.kind == "loss"] == [known]
+    pair = of(
+        lambda rows, rng: shown(rows + rng.normal(size=len(rows))),
+        rows,
+        rows[1:],
+        GaussianDP(1.0),
+    )
+    assert [
+        finding.is_read_off for finding in pair.findings if finding.kind == "loss"
+    ] == [known]

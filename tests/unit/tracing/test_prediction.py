@@ -163,9 +163,21 @@ def test_the_discrete_gaussian_is_no_gaussian_in_other_curves():
         (lambda x, rng: x + rng.laplace(scale=2.0), (0.0, 1.0), 0.5),
         (lambda x, rng: x + rng.laplace(size=8), (0.0, 1.0), 8.0),  # each entry moves
         (lambda x, rng: x if rng.random() < 0.75 else 1 - x, (0, 1), math.log(3)),
-        (lambda x, rng: [x + rng.laplace(), max(0.0, x + rng.laplace())], (0.0, 1.0), 2.0),
-        (lambda v, rng: np.sort(v) + rng.laplace(size=3), ([3.0, 1.0, 2.0], [3.0, 1.5, 2.0]), 0.5),
-        (lambda x, rng: x - (1 if x > 0 else -1) * rng.laplace(), (-1.0, 1.0), 2.0),  # a symmetric law has no sign
+        (
+            lambda x, rng: [x + rng.laplace(), max(0.0, x + rng.laplace())],
+            (0.0, 1.0),
+            2.0,
+        ),
+        (
+            lambda v, rng: np.sort(v) + rng.laplace(size=3),
+            ([3.0, 1.0, 2.0], [3.0, 1.5, 2.0]),
+            0.5,
+        ),
+        (
+            lambda x, rng: x - (1 if x > 0 else -1) * rng.laplace(),
+            (-1.0, 1.0),
+            2.0,
+        ),  # a symmetric law has no sign
     ],
 )
 def test_a_bound_is_stated_of_ordinary_code(function, pair, level):
@@ -242,44 +254,88 @@ def a_bit(x, rng):
         (laplace_by_a_mixture, (0.0, 1.0), PURE),
         (control_variate, (0.0, 1.0), PURE),
         (antithetic, (0.0, 1.0), PURE),
-        (in_some_order, ([3.0, 4.0], [4.0, 3.0]), PureDP(1.9)),  # for the sake of the test: the law is the same
-        (parity_of_hidden, (0, 1), PureDP(0.69)),  # a parity alone, of which the odds are at most 2
+        (
+            in_some_order,
+            ([3.0, 4.0], [4.0, 3.0]),
+            PureDP(1.9),
+        ),  # for the sake of the test: the law is the same
+        (
+            parity_of_hidden,
+            (0, 1),
+            PureDP(0.69),
+        ),  # a parity alone, of which the odds are at most 2
         (by_public_noise, (0.0, 1.0), PureDP(0.957)),
         (without_one, (np.ones(20), np.ones(20) - np.eye(20)[0]), PureDP(0.967)),
         (hidden_below, (0.0, 1.0), GaussianDP(3 / math.sqrt(16.01))),
         (put_back_in_order, ([1.0, 2.0, 3.0], [1.0, 3.0, 3.0]), PURE),
         (few_rows, (BITS[0], BITS[1]), PureDP(0.62)),
         (a_bit, (0, 1), PureDP(math.log(3))),
-        (lambda x, rng: x + rng.laplace(), (0.0, 1.0), ZeroConcentratedDP(math.exp(-1))),
+        (
+            lambda x, rng: x + rng.laplace(),
+            (0.0, 1.0),
+            ZeroConcentratedDP(math.exp(-1)),
+        ),
     ],
 )
 def test_nothing_is_certain_against_correct_code(function, pair, claim, seed):
-    assert not any(finding.is_confirmed for finding in traced(function, pair, claim, seed).findings)
+    assert not any(
+        finding.is_confirmed for finding in traced(function, pair, claim, seed).findings
+    )
 
 
 @pytest.mark.parametrize(
     ("function", "pair", "claim", "kind"),
     [
         (lambda x, rng: x + rng.laplace(scale=0.5), (0.0, 1.0), PURE, "loss"),
-        (lambda x, rng: [x + rng.normal(), 3 * x + rng.normal()], (0.0, 1.0), GaussianDP(1.0), "loss"),
-        (lambda x, rng: x + rng.laplace(scale=0.9), (0.0, 1.0), ZeroConcentratedDP(math.exp(-1)), "loss"),
+        (
+            lambda x, rng: [x + rng.normal(), 3 * x + rng.normal()],
+            (0.0, 1.0),
+            GaussianDP(1.0),
+            "loss",
+        ),
+        (
+            lambda x, rng: x + rng.laplace(scale=0.9),
+            (0.0, 1.0),
+            ZeroConcentratedDP(math.exp(-1)),
+            "loss",
+        ),
         (lambda x, rng: [x, x + rng.laplace()], (0.0, 1.0), PURE, "round"),
         (lambda x, rng: x if rng.random() < 0.75 else 1 - x, (0, 1), PURE, "loss"),
-        (lambda v, rng: v + rng.laplace(scale=len(v)), (np.zeros(2), np.zeros(1)), PURE, "scale"),
+        (
+            lambda v, rng: v + rng.laplace(scale=len(v)),
+            (np.zeros(2), np.zeros(1)),
+            PURE,
+            "scale",
+        ),
         (by_a_fixed_seed, (0.0, 1.0), PURE, "seed"),
     ],
 )
 def test_planted_leaks_are_confirmed(function, pair, claim, kind):
-    assert kind in {finding.kind for finding in traced(function, pair, claim).findings if finding.is_confirmed}
+    assert kind in {
+        finding.kind
+        for finding in traced(function, pair, claim).findings
+        if finding.is_confirmed
+    }
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 3.0, 10.0])
-def test_the_rho_of_laplace_noise_bounds_every_divergence_and_is_that_of_order_one(epsilon):
-    rho = ComposedLoss.of([location_loss(NoiseLaw("Laplace"), NoiseLaw("Laplace"), epsilon)]).rho
+def test_the_rho_of_laplace_noise_bounds_every_divergence_and_is_that_of_order_one(
+    epsilon,
+):
+    rho = ComposedLoss.of(
+        [location_loss(NoiseLaw("Laplace"), NoiseLaw("Laplace"), epsilon)]
+    ).rho
     orders = 1 + np.geomspace(1e-4, 1e4, 400)
-    up, down = orders / (2 * orders - 1), (orders - 1) / (2 * orders - 1)  # Mironov 2017, Proposition 6
+    up, down = (
+        orders / (2 * orders - 1),
+        (orders - 1) / (2 * orders - 1),
+    )  # Mironov 2017, Proposition 6
     divergences = (
-        np.logaddexp(np.log(up) + (orders - 1) * epsilon, np.log(down) - orders * epsilon) / (orders - 1) / orders
+        np.logaddexp(
+            np.log(up) + (orders - 1) * epsilon, np.log(down) - orders * epsilon
+        )
+        / (orders - 1)
+        / orders
     )
     assert divergences.max() <= rho * (1 + 1e-7)  # of logarithms near 0, up to rounding
     assert divergences[0] == pytest.approx(rho, rel=1e-3)
@@ -287,13 +343,20 @@ def test_the_rho_of_laplace_noise_bounds_every_divergence_and_is_that_of_order_o
 
 def test_noisy_decimals_are_moved_as_numbers():
     def mean_price(prices, rng):
-        return Decimal(sum(prices)) / len(prices) + int(rng.integers(-9, 10)) + Decimal(rng.laplace())
+        return (
+            Decimal(sum(prices)) / len(prices)
+            + int(rng.integers(-9, 10))
+            + Decimal(rng.laplace())
+        )
 
     found = traced(mean_price, ([1, 2], [1, 4]))
     assert not any(finding.is_confirmed for finding in found.findings)
 
 
-@pytest.mark.parametrize(("runs", "confirmed", "is_bound"), [(2, False, False), (40, True, False), (200, True, True)])
+@pytest.mark.parametrize(
+    ("runs", "confirmed", "is_bound"),
+    [(2, False, False), (40, True, False), (200, True, True)],
+)
 def test_what_no_runs_are_left_to_try_does_not_pass(runs, confirmed, is_bound):
     def halved(x, rng):
         return x + rng.laplace(scale=0.5)
@@ -301,7 +364,10 @@ def test_what_no_runs_are_left_to_try_does_not_pass(runs, confirmed, is_bound):
     trace, rng = Trace(halved), np.random.default_rng(1)
     with allowing(runs):
         seen = checked(trace, compare(trace, 0.0, 1.0, rng, claim=PURE, outcomes=0))
-    assert ([finding.is_confirmed for finding in seen.findings], seen.is_bound) == ([confirmed], is_bound)
+    assert ([finding.is_confirmed for finding in seen.findings], seen.is_bound) == (
+        [confirmed],
+        is_bound,
+    )
 
 
 def one_uniform_draw_twice(x, rng):
@@ -319,11 +385,28 @@ def above_without_a_limit(queries, rng):
     [
         (one_uniform_draw_twice, (0.0, 1.0)),
         (above_without_a_limit, ([0.0] * 10, [1.0] * 5 + [-1.0] * 5)),
-        (lambda x, rng: x + random.Random(int(rng.integers(2**25))).gauss(0, 1), (0.0, 1.0)),
-        (lambda x, rng: (np.array([x]) + rng.laplace(size=1).astype(np.float32)).tolist(), (0.0, 1 / 3)),
-        (lambda x, rng: x + int(rng.geometric(0.6)) - int(rng.geometric(0.6)), (2**60, 2**60 + 1)),
+        (
+            lambda x, rng: x + random.Random(int(rng.integers(2**25))).gauss(0, 1),
+            (0.0, 1.0),
+        ),
+        (
+            lambda x, rng: (
+                np.array([x]) + rng.laplace(size=1).astype(np.float32)
+            ).tolist(),
+            (0.0, 1 / 3),
+        ),
+        (
+            lambda x, rng: x + int(rng.geometric(0.6)) - int(rng.geometric(0.6)),
+            (2**60, 2**60 + 1),
+        ),
     ],
-    ids=["one draw twice", "above without a limit", "few seeds", "few digits", "large integers"],
+    ids=[
+        "one draw twice",
+        "above without a limit",
+        "few seeds",
+        "few digits",
+        "large integers",
+    ],
 )
 def test_no_bound_where_draws_are_shared_or_not_all_tried(function, pair):
     claim = GaussianDP(5.0) if "gauss" in function.__code__.co_names else PureDP(5.0)
@@ -337,5 +420,10 @@ def test_values_in_random_order_are_not_shown():
     def shuffled(values, rng):
         return rng.permutation(values + rng.laplace(size=2))
 
-    found = [traced(shuffled, (np.array([3.0, 4.0]), np.array([4.0, 3.0])), PureDP(0.01), seed) for seed in range(20)]
+    found = [
+        traced(
+            shuffled, (np.array([3.0, 4.0]), np.array([4.0, 3.0])), PureDP(0.01), seed
+        )
+        for seed in range(20)
+    ]
     assert not any(finding.is_confirmed for one in found for finding in one.findings)

@@ -34,7 +34,12 @@ def one_by_one(rows, rng):
     ("function", "pair", "claim", "level"),
     [
         (laplace, (3.0, 5.0), PureDP(1.0), 0.5),
-        (gaussian, (3.0, 4.0), GaussianDP(1.0), 1 / GaussianMechanism(1.0, 1e-5, 1.0).std),
+        (
+            gaussian,
+            (3.0, 4.0),
+            GaussianDP(1.0),
+            1 / GaussianMechanism(1.0, 1e-5, 1.0).std,
+        ),
         (counted, ([1, 2], [1, 2, 3]), PureDP(1.0), 0.5),
         (one_by_one, ([1, 2], [1, 2, 3, 3]), PureDP(0.9), 1.0),
     ],
@@ -44,7 +49,9 @@ def test_a_call_is_one_release(function, pair, claim, level):
     assert found.extent == "full"
     assert found.differ is None
     assert found.level == pytest.approx(level)
-    assert [release.site.function for release in found.first.releases] == [function.__name__]
+    assert [release.site.function for release in found.first.releases] == [
+        function.__name__
+    ]
     assert found.proposes == (level > claim.level)
 
 

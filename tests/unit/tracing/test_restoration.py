@@ -35,10 +35,18 @@ def snapshot():
         "SystemRandom": vars(random.SystemRandom),
         "here": globals(),
     }
-    found = {(space, name): id(value) for space, names in spaces.items() for name, value in names.items()}
-    found = {key: value for key, value in found.items() if key[1] not in FUNCTIONS}  # which stay
+    found = {
+        (space, name): id(value)
+        for space, names in spaces.items()
+        for name, value in names.items()
+    }
+    found = {
+        key: value for key, value in found.items() if key[1] not in FUNCTIONS
+    }  # which stay
     functions = (module_state, imported_names, converting, raising, interrupted)
-    return found | {("code", function.__name__): id(function.__code__) for function in functions}
+    return found | {
+        ("code", function.__name__): id(function.__code__) for function in functions
+    }
 
 
 def module_state(v, rng):
@@ -70,7 +78,9 @@ def _nothing_stays():
     assert snapshot() == before
 
 
-@pytest.mark.parametrize("function", [module_state, imported_names, converting, raising])
+@pytest.mark.parametrize(
+    "function", [module_state, imported_names, converting, raising]
+)
 def test_after_a_run(function):
     record(function, 1.0, np.random.default_rng(0))
 
@@ -79,13 +89,20 @@ def test_sources_of_the_module_are_watched_and_come_back():
     traced = record(module_state, 1.0, np.random.default_rng(0))
     assert traced.releases[0].law.family == "Laplace"
     assert type(GENERATOR) is np.random.Generator
-    families = [release.law.family for release in record(imported_names, 1.0, np.random.default_rng(0)).releases]
+    families = [
+        release.law.family
+        for release in record(imported_names, 1.0, np.random.default_rng(0)).releases
+    ]
     assert families == ["Laplace", "Gaussian"]
 
 
 def test_a_function_that_is_made_in_a_run_can_be_called_after_it():
     kept = []
-    record(lambda v, rng: kept.append(lambda x: float(x)) or v + rng.laplace(), 1, np.random.default_rng(0))
+    record(
+        lambda v, rng: kept.append(lambda x: float(x)) or v + rng.laplace(),
+        1,
+        np.random.default_rng(0),
+    )
     assert kept[0](2) == 2.0
 
 
@@ -109,8 +126,13 @@ def test_after_nested_and_several_traces():
     with Trace(converting) as one, Trace(module_state) as other, one:
         one.record(1, np.random.default_rng(0))
         other.record(1, np.random.default_rng(0))
-        assert type(np.random.default_rng(1)) is not WatchedGenerator  # no run is under way
-        assert [release.law.family for release in other.record(1, np.random.default_rng(0)).releases] == ["Laplace"]
+        assert (
+            type(np.random.default_rng(1)) is not WatchedGenerator
+        )  # no run is under way
+        assert [
+            release.law.family
+            for release in other.record(1, np.random.default_rng(0)).releases
+        ] == ["Laplace"]
 
 
 def test_a_closure_and_an_object_get_their_generators_back():
@@ -169,7 +191,9 @@ def test_threads_that_trace_wait_for_each_other():
         thread.start()
     for thread in threads:
         thread.join()
-    assert outputs == {seed: converting(1, np.random.default_rng(seed)) for seed in range(8)}
+    assert outputs == {
+        seed: converting(1, np.random.default_rng(seed)) for seed in range(8)
+    }
 
 
 def test_the_generator_is_left_where_a_plain_run_leaves_it():
@@ -188,4 +212,6 @@ def test_the_global_state_of_numpy_and_of_random_advances_as_in_a_plain_run():
         random.seed(1)
         return run(), np.random.random(), random.random()  # noqa: NPY002
 
-    assert after(lambda: record(mixed, 1.0, np.random.default_rng(0)).output) == after(lambda: mixed(1.0, None))
+    assert after(lambda: record(mixed, 1.0, np.random.default_rng(0)).output) == after(
+        lambda: mixed(1.0, None)
+    )

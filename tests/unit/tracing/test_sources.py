@@ -22,22 +22,43 @@ def seeded(function, v):
 
 NOISY = {
     "np.random": (lambda v, rng: v + np.random.laplace(0, 2.0), "Laplace"),  # noqa: NPY002
-    "np.random.normal": (lambda v, rng: v + np.random.normal(scale=2.0, size=3), "Gaussian"),  # noqa: NPY002
+    "np.random.normal": (
+        lambda v, rng: v + np.random.normal(scale=2.0, size=3),  # noqa: NPY002
+        "Gaussian",
+    ),
     "np.random.randn": (lambda v, rng: v + np.random.randn(2, 2), "Gaussian"),  # noqa: NPY002
     "np.random.rand": (lambda v, rng: v + np.random.rand(2), "uniform"),  # noqa: NPY002
-    "RandomState": (lambda v, rng: v + np.random.RandomState(5).laplace(size=2), "Laplace"),
+    "RandomState": (
+        lambda v, rng: v + np.random.RandomState(5).laplace(size=2),
+        "Laplace",
+    ),
     "default_rng": (lambda v, rng: v + np.random.default_rng(5).normal(), "Gaussian"),
-    "Generator": (lambda v, rng: v + np.random.Generator(np.random.PCG64(5)).laplace(), "Laplace"),
+    "Generator": (
+        lambda v, rng: v + np.random.Generator(np.random.PCG64(5)).laplace(),
+        "Laplace",
+    ),
     "spawned": (lambda v, rng: v + rng.spawn(1)[0].laplace(), "Laplace"),
     "random.gauss": (lambda v, rng: v + random.gauss(0, 2.0), "Gaussian"),
-    "random.normalvariate": (lambda v, rng: v + random.normalvariate(0, 2.0), "Gaussian"),
+    "random.normalvariate": (
+        lambda v, rng: v + random.normalvariate(0, 2.0),
+        "Gaussian",
+    ),
     "random.uniform": (lambda v, rng: v + random.uniform(-1, 1), "uniform"),
     "random.randint": (lambda v, rng: v + random.randint(-3, 3), "integer"),
     "random.randrange": (lambda v, rng: v + random.randrange(0, 10, 2), "integer"),
     "random.Random": (lambda v, rng: v + random.Random(5).gauss(0, 1), "Gaussian"),
-    "scipy.stats": (lambda v, rng: v + scipy.stats.norm.rvs(scale=2.0, size=3), "Gaussian"),
-    "of other libraries": (lambda v, rng: v + check_random_state(None).normal(scale=2.0, size=3), "Gaussian"),
-    "random.expovariate": (lambda v, rng: v + random.expovariate(1.0) - random.expovariate(1.0), "Laplace"),
+    "scipy.stats": (
+        lambda v, rng: v + scipy.stats.norm.rvs(scale=2.0, size=3),
+        "Gaussian",
+    ),
+    "of other libraries": (
+        lambda v, rng: v + check_random_state(None).normal(scale=2.0, size=3),
+        "Gaussian",
+    ),
+    "random.expovariate": (
+        lambda v, rng: v + random.expovariate(1.0) - random.expovariate(1.0),
+        "Laplace",
+    ),
 }
 
 
@@ -53,10 +74,14 @@ def test_noise_of_every_source_is_released_and_outputs_are_those_of_plain_runs(n
 
 
 @pytest.mark.parametrize(
-    "sample", [secrets.SystemRandom().gauss, random.SystemRandom().gauss], ids=["secrets", "random"]
+    "sample",
+    [secrets.SystemRandom().gauss, random.SystemRandom().gauss],
+    ids=["secrets", "random"],
 )
 def test_noise_of_the_operating_system_is_released(sample):
-    pair = compare(Trace(lambda v, rng: v + sample(0, 1)), 1.0, 2.0, np.random.default_rng(0))
+    pair = compare(
+        Trace(lambda v, rng: v + sample(0, 1)), 1.0, 2.0, np.random.default_rng(0)
+    )
     assert [release.law.family for release in pair.first.releases] == ["Gaussian"]
     assert pair.differ is None
 
@@ -80,12 +105,22 @@ def test_choices_and_coins_of_every_source(choose, kind):
 PUBLIC = {
     "permutation": lambda rows, rng: [rows[k] for k in rng.permutation(len(rows))],
     "permuted": lambda rows, rng: rng.permuted(rows).tolist(),
-    "along an axis": lambda rows, rng: rng.permutation(np.array([rows, rows]), axis=1)[0].tolist(),
-    "each line permuted": lambda rows, rng: rng.permuted(np.array([rows, rows]), axis=1)[0].tolist(),
-    "shuffled along an axis": lambda rows, rng: (rng.shuffle(a := np.array([rows, rows]), axis=1), a)[1][0].tolist(),
+    "along an axis": lambda rows, rng: rng.permutation(np.array([rows, rows]), axis=1)[
+        0
+    ].tolist(),
+    "each line permuted": lambda rows, rng: rng.permuted(
+        np.array([rows, rows]), axis=1
+    )[0].tolist(),
+    "shuffled along an axis": lambda rows, rng: (
+        rng.shuffle(a := np.array([rows, rows]), axis=1),
+        a,
+    )[1][0].tolist(),
     "permutation of items": lambda rows, rng: rng.permutation(rows).tolist(),
     "shuffle": lambda rows, rng: (rng.shuffle(rows := list(rows)), rows)[1],
-    "shuffle of an array": lambda rows, rng: (rng.shuffle(rows := np.array(rows)), rows)[1].tolist(),
+    "shuffle of an array": lambda rows, rng: (
+        rng.shuffle(rows := np.array(rows)),
+        rows,
+    )[1].tolist(),
     "random.shuffle": lambda rows, rng: (random.shuffle(rows := list(rows)), rows)[1],
     "random.sample": lambda rows, rng: random.sample(list(rows), 3),
     "random.choice": lambda rows, rng: random.choice(rows),
@@ -103,12 +138,17 @@ def test_orders_and_samples_pick_from_the_neighbour_what_the_record_picked(name)
     other = trace.replay(["00", "11", "22", "33", "44"], recorded)
     assert not other.parted
     picked = recorded.output if isinstance(recorded.output, list) else [recorded.output]
-    assert (other.output if isinstance(other.output, list) else [other.output]) == [2 * place for place in picked]
+    assert (other.output if isinstance(other.output, list) else [other.output]) == [
+        2 * place for place in picked
+    ]
 
 
 def test_a_seed_that_is_used_twice_makes_the_same_draws():
     def twice(v, rng):
-        return [v + np.random.default_rng(9).laplace(), -v + np.random.default_rng(9).laplace()]
+        return [
+            v + np.random.default_rng(9).laplace(),
+            -v + np.random.default_rng(9).laplace(),
+        ]
 
     pair = compare(Trace(twice), 1.0, 2.0, np.random.default_rng(0), claim=PureDP(9.0))
     assert [finding.kind for finding in pair.findings] == ["seed", "reuse"]
@@ -127,13 +167,17 @@ def test_generators_in_the_arguments_are_watched():
     def noisy(data):
         return data["count"] + data["source"].laplace()
 
-    traced = Trace(noisy).record({"count": 3, "source": np.random.default_rng(2)}, np.random.default_rng(0))
+    traced = Trace(noisy).record(
+        {"count": 3, "source": np.random.default_rng(2)}, np.random.default_rng(0)
+    )
     assert [release.location for release in traced.releases] == [3]
     assert traced.output == 3 + np.random.default_rng(2).laplace()
 
 
 def test_a_function_that_draws_from_elsewhere_is_traced():
-    traced = Trace(lambda v: v + random.gauss(0, 1)).record(3.0, np.random.default_rng(0))
+    traced = Trace(lambda v: v + random.gauss(0, 1)).record(
+        3.0, np.random.default_rng(0)
+    )
     assert [release.location for release in traced.releases] == [3.0]
 
 
@@ -146,7 +190,9 @@ FIXED = {
 
 @pytest.mark.parametrize("name", FIXED)
 def test_noise_that_is_the_same_in_every_run_is_read_off(name):
-    pair = compare(Trace(FIXED[name]), 1.0, 2.0, np.random.default_rng(0), claim=PureDP(9.0))
+    pair = compare(
+        Trace(FIXED[name]), 1.0, 2.0, np.random.default_rng(0), claim=PureDP(9.0)
+    )
     assert "seed" in [finding.kind for finding in pair.findings if finding.is_read_off]
 
 
@@ -160,5 +206,7 @@ def test_noise_that_is_the_same_in_every_run_is_read_off(name):
     ],
 )
 def test_other_noise_is_not(function):
-    pair = compare(Trace(function), 1.0, 2.0, np.random.default_rng(0), claim=PureDP(9.0))
+    pair = compare(
+        Trace(function), 1.0, 2.0, np.random.default_rng(0), claim=PureDP(9.0)
+    )
     assert "seed" not in [finding.kind for finding in pair.findings]

@@ -45,7 +45,10 @@ def once_more(rng, records):
 @cache
 def trainer(batches, norm=1.0):
     def train(data, rng):
-        return [np.clip(data[batch], -norm, norm).sum() + rng.normal() for batch in batches(rng, data)]
+        return [
+            np.clip(data[batch], -norm, norm).sum() + rng.normal()
+            for batch in batches(rng, data)
+        ]
 
     return train
 
@@ -54,24 +57,41 @@ def trainer(batches, norm=1.0):
 def seen(train, claim=CLAIM):
     """A trace of a trainer, and what it says of a pair, at four seeds."""
     code, rngs = Trace(train), map(np.random.default_rng, range(4))
-    return code, [compare(code, RECORDS, RECORDS * [0, 1, 1, 1], rng, claim=claim) for rng in rngs]
+    return code, [
+        compare(code, RECORDS, RECORDS * [0, 1, 1, 1], rng, claim=claim) for rng in rngs
+    ]
 
 
 def said(train, claim=CLAIM):
     return {
-        finding.sentence for trace in seen(train, claim)[1] for finding in trace.findings if finding.kind == "steps"
+        finding.sentence
+        for trace in seen(train, claim)[1]
+        for finding in trace.findings
+        if finding.kind == "steps"
     }
 
 
 @pytest.mark.parametrize(
     ("train", "shown"),
     [
-        (trainer(shuffled), "draws records by permutation; the accountant was told of Poisson batches at rate 0.5"),
-        (trainer(one_by_one_at_another_rate), "takes records with probability 0.75; the accountant"),
-        (trainer(at_another_rate), "takes records with probability 0.75; the accountant"),
+        (
+            trainer(shuffled),
+            "draws records by permutation; the accountant was told of Poisson batches at rate 0.5",
+        ),
+        (
+            trainer(one_by_one_at_another_rate),
+            "takes records with probability 0.75; the accountant",
+        ),
+        (
+            trainer(at_another_rate),
+            "takes records with probability 0.75; the accountant",
+        ),
         (trainer(all_of_them), "no line draws which records are in a batch"),
         (trainer(once_more), "adds noise 3 times; the accountant was told of 2 steps"),
-        (trainer(poisson, norm=2.0), "a value that moves by 2, a multiplier of 0.5; the accountant was told of 1"),
+        (
+            trainer(poisson, norm=2.0),
+            "a value that moves by 2, a multiplier of 0.5; the accountant was told of 1",
+        ),
     ],
 )
 def test_a_difference_is_named_and_is_no_loss_that_is_read_off(train, shown):
@@ -81,7 +101,10 @@ def test_a_difference_is_named_and_is_no_loss_that_is_read_off(train, shown):
 
 def of_binomial_size(rng, records):
     """Poisson batches: a number of records that is binomial, and so many of them."""
-    return [rng.choice(len(records), size=rng.binomial(len(records), 0.5), replace=False) for _ in range(2)]
+    return [
+        rng.choice(len(records), size=rng.binomial(len(records), 0.5), replace=False)
+        for _ in range(2)
+    ]
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0])
@@ -105,14 +128,23 @@ def one_by_one_later(rng, records):
 
 @pytest.mark.parametrize("batches", [poisson, by_torch, one_by_one, one_by_one_later])
 @pytest.mark.parametrize("way", [0, 1])
-def test_the_coins_of_other_records_are_the_same_where_one_is_added_or_removed(batches, way):
+def test_the_coins_of_other_records_are_the_same_where_one_is_added_or_removed(
+    batches, way
+):
     if batches is by_torch:
         pytest.importorskip("torch")
     pair = [RECORDS, RECORDS[[0, 2, 3]]]
     for seed in range(4):
-        trace = compare(Trace(trainer(batches)), *pair[:: 1 - 2 * way], np.random.default_rng(seed), claim=CLAIM)
+        trace = compare(
+            Trace(trainer(batches)),
+            *pair[:: 1 - 2 * way],
+            np.random.default_rng(seed),
+            claim=CLAIM,
+        )
         assert all(moved.distance in (0, pytest.approx(0.5)) for moved in trace.noisy)
-        assert [finding for finding in trace.findings if finding.kind in ("steps", "flow")] == []
+        assert [
+            finding for finding in trace.findings if finding.kind in ("steps", "flow")
+        ] == []
 
 
 def at_two_lines(data, rng):
@@ -127,7 +159,12 @@ def at_two_lines(data, rng):
 
 
 def test_nothing_is_said_of_what_was_run_as_it_was_told_or_of_a_claim_that_tells_nothing():
-    assert said(trainer(poisson)) == said(trainer(one_by_one)) == said(at_two_lines) == set()
+    assert (
+        said(trainer(poisson))
+        == said(trainer(one_by_one))
+        == said(at_two_lines)
+        == set()
+    )
     assert said(trainer(shuffled), GaussianDP(1.0)) == set()
 
 
@@ -148,12 +185,16 @@ def test_what_was_run_is_told_to_an_accountant(train, ran):
     assert (found and (found.noise_multiplier, found.rate, found.steps)) == ran
     findings, _ = findings_of([((RECORDS, RECORDS), moved[0])], CLAIM, Path(), code)
     (steps,) = [finding.sentence for finding in findings if finding.kind == "steps"]
-    assert ("ASSUMING that every step is released and can move as far" in steps) == (ran is not None)
+    assert ("ASSUMING that every step is released and can move as far" in steps) == (
+        ran is not None
+    )
 
 
 def with_sizes(data, rng):
     batches = poisson(rng, data)
-    return [np.clip(data[batch], -1, 1).sum() + rng.normal() for batch in batches], [batch.sum() for batch in batches]
+    return [np.clip(data[batch], -1, 1).sum() + rng.normal() for batch in batches], [
+        batch.sum() for batch in batches
+    ]
 
 
 def with_noise_once(data, rng):
@@ -191,5 +232,8 @@ def test_a_run_is_suspect_that_costs_more_than_was_told_or_shows_which_records_w
     code = Trace(train)
     for neighbour in neighbours:
         rngs = [np.random.default_rng(k) for k in range(4)]
-        traces = [compare(code, RECORDS, neighbour, rng, claim=claim, outcomes=k % 2) for k, rng in enumerate(rngs)]
+        traces = [
+            compare(code, RECORDS, neighbour, rng, claim=claim, outcomes=k % 2)
+            for k, rng in enumerate(rngs)
+        ]
         assert any(map(is_suspect, traces)) is suspect

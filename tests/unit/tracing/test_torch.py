@@ -44,9 +44,15 @@ FULL = {
     "chunks": lambda v: v + 2 * torch.randn(6).chunk(2)[1],
     "joined": lambda v: v + 2 * torch.cat([torch.randn(1), torch.randn(2)]),
     "stacked": lambda v: v + torch.stack([2 * torch.randn(()) for _ in range(3)]),
-    "in place": lambda v: last(noise := torch.randn(3), noise.mul_(4.0).div_(2), v + noise),
-    "of an array": lambda v: v + torch.from_numpy(np.random.normal(size=3)).float().to(v) * 2,  # noqa: NPY002
-    "a tensor of an array": lambda v: v + torch.tensor(np.random.normal(0, 2, 3), dtype=torch.float32),  # noqa: NPY002
+    "in place": lambda v: last(
+        noise := torch.randn(3), noise.mul_(4.0).div_(2), v + noise
+    ),
+    "of an array": lambda v: (
+        v + torch.from_numpy(np.random.normal(size=3)).float().to(v) * 2  # noqa: NPY002
+    ),
+    "a tensor of an array": lambda v: (
+        v + torch.tensor(np.random.normal(0, 2, 3), dtype=torch.float32)  # noqa: NPY002
+    ),
     "as parameters": as_parameters,
 }
 
@@ -58,23 +64,38 @@ def test_a_tensor_with_noise_is_a_release(name):
 
 @pytest.mark.parametrize(
     "draw",
-    [lambda p: torch.bernoulli(p), lambda p: torch.rand(2) < p, lambda p: torch.distributions.Bernoulli(p).sample()],
+    [
+        lambda p: torch.bernoulli(p),
+        lambda p: torch.rand(2) < p,
+        lambda p: torch.distributions.Bernoulli(p).sample(),
+    ],
 )
 def test_coins_have_their_probabilities(draw):
     pair = compare(
-        Trace(lambda v, rng: draw(torch.sigmoid(torch.tensor(v)))), [0.0, 1.0], [0.0, 2.0], np.random.default_rng(0)
+        Trace(lambda v, rng: draw(torch.sigmoid(torch.tensor(v)))),
+        [0.0, 1.0],
+        [0.0, 2.0],
+        np.random.default_rng(0),
     )
     p, q = (1 / (1 + np.exp(-np.array(v))) for v in ([0.0, 1.0], [0.0, 2.0]))
     assert pair.outcomes.complete
-    assert pair.outcomes.epsilon == pytest.approx(np.abs(np.log((1 - p[1]) / (1 - q[1]))), rel=1e-5)
+    assert pair.outcomes.epsilon == pytest.approx(
+        np.abs(np.log((1 - p[1]) / (1 - q[1]))), rel=1e-5
+    )
 
 
 def test_after_a_run_torch_is_as_before():
     def snapshot():
-        return {(each.__name__, name): id(v) for each in (torch, torch.Tensor) for name, v in vars(each).items()}
+        return {
+            (each.__name__, name): id(v)
+            for each in (torch, torch.Tensor)
+            for name, v in vars(each).items()
+        }
 
     before = snapshot()
-    Trace(lambda v, rng: added_in_place(torch.tensor(v))).record([1.0, 2.0, 3.0], np.random.default_rng(0))
+    Trace(lambda v, rng: added_in_place(torch.tensor(v))).record(
+        [1.0, 2.0, 3.0], np.random.default_rng(0)
+    )
     assert snapshot() == before
 
 
@@ -95,12 +116,16 @@ INITIALISED = {
     "module": lambda: torch.nn.Sequential(
         torch.nn.Conv1d(1, 2, 2), torch.nn.Flatten(), torch.nn.Linear(4, 1, bias=False)
     ),
-    "xavier": lambda: torch.nn.init.xavier_uniform_(torch.nn.Parameter(torch.empty(3, 1))),
+    "xavier": lambda: torch.nn.init.xavier_uniform_(
+        torch.nn.Parameter(torch.empty(3, 1))
+    ),
     "parameter": lambda: torch.nn.Parameter(0.1 * torch.randn(3, 1)),
     "keyword": lambda: torch.randn(3, 1, requires_grad=True),
     "method": lambda: (0.1 * torch.randn(3, 1)).requires_grad_(),
     "attribute": by_attribute,
-    "filled": lambda: last(w := torch.empty(3, 1), torch.nn.init.trunc_normal_(w), w.requires_grad_()),
+    "filled": lambda: last(
+        w := torch.empty(3, 1), torch.nn.init.trunc_normal_(w), w.requires_grad_()
+    ),
 }
 
 
@@ -114,17 +139,29 @@ def test_random_weights_are_public_and_have_gradients(name):
             else ([made], lambda x: (x @ made).sum(1))
         )
         (gradient, *_) = torch.autograd.grad(forward(data).sum(), weights)
-        return weights[0].detach() - 0.1 * (gradient / gradient.norm() + 2 * torch.randn_like(gradient))
+        return weights[0].detach() - 0.1 * (
+            gradient / gradient.norm() + 2 * torch.randn_like(gradient)
+        )
 
-    data = torch.tensor(np.random.default_rng(1).normal(size=(5, 3)), dtype=torch.float32)
-    pair = compare(Trace(train), data, data[1:] + 1, np.random.default_rng(0), claim=GaussianDP(2.0))
+    data = torch.tensor(
+        np.random.default_rng(1).normal(size=(5, 3)), dtype=torch.float32
+    )
+    pair = compare(
+        Trace(train),
+        data,
+        data[1:] + 1,
+        np.random.default_rng(0),
+        claim=GaussianDP(2.0),
+    )
     assert (pair.extent, pair.opaque, pair.differ) == ("full", [], None)
     assert [moved.first.law.scale for moved in pair.noisy if moved.distance] == [2.0]
 
 
 def test_plain_runs_of_a_trace_are_in_no_mode_of_torch():
     outside = len(torch.overrides._get_current_function_mode_stack())
-    trace = Trace(lambda v, rng: len(torch.overrides._get_current_function_mode_stack()))
+    trace = Trace(
+        lambda v, rng: len(torch.overrides._get_current_function_mode_stack())
+    )
     with trace:
         assert trace.record(1.0, np.random.default_rng(0)).output == outside + 1
         assert list(trace.outputs(1.0, 2, np.random.default_rng(0))) == [outside] * 2
@@ -135,6 +172,12 @@ def test_rounding_to_single_precision_breaks_no_claim_also_where_weights_begin_a
         start = torch.nn.init.uniform_(torch.empty(2), -0.3, 0.7)
         return start - (torch.tensor(v) + torch.randn(2))
 
-    pair = compare(Trace(train), [0.0, 0.0], [1.000001, 0.0], np.random.default_rng(0), claim=GaussianDP(1.0))
+    pair = compare(
+        Trace(train),
+        [0.0, 0.0],
+        [1.000001, 0.0],
+        np.random.default_rng(0),
+        claim=GaussianDP(1.0),
+    )
     assert pair.share > 1
     assert not pair.proposes

@@ -42,7 +42,9 @@ def raw(values, rng):
 
 
 def sentences(new, **keywords):
-    return str(compare_versions(old, new, [3, 20], np.random.default_rng(0), **keywords))
+    return str(
+        compare_versions(old, new, [3, 20], np.random.default_rng(0), **keywords)
+    )
 
 
 def test_a_scale_that_changed():
@@ -54,17 +56,30 @@ def test_a_value_that_changed():
 
 
 def test_a_value_that_moves_further():
-    found = compare_versions(old, uncapped, [3, 5], np.random.default_rng(0), neighbour=[3, 5, 60], claim=PureDP(1.0))
-    assert [change.sentence.partition("): ")[2] for change in found.changes] == ["it moves by 60 and moved by 10"]
+    found = compare_versions(
+        old,
+        uncapped,
+        [3, 5],
+        np.random.default_rng(0),
+        neighbour=[3, 5, 60],
+        claim=PureDP(1.0),
+    )
+    assert [change.sentence.partition("): ")[2] for change in found.changes] == [
+        "it moves by 60 and moved by 10"
+    ]
     assert found.pairs[0].satisfies
     assert not found.pairs[1].satisfies
 
 
 def test_one_release_more_and_one_less():
     more = compare_versions(old, one_more, [3], np.random.default_rng(0))
-    assert [(change.before, change.sentence[:4]) for change in more.changes] == [(None, "new:")]
+    assert [(change.before, change.sentence[:4]) for change in more.changes] == [
+        (None, "new:")
+    ]
     less = compare_versions(one_more, old, [3], np.random.default_rng(0))
-    assert [(change.after, change.sentence[:5]) for change in less.changes] == [(None, "gone:")]
+    assert [(change.after, change.sentence[:5]) for change in less.changes] == [
+        (None, "gone:")
+    ]
 
 
 def test_another_family():
@@ -73,7 +88,9 @@ def test_another_family():
 
 
 def test_the_same_law_in_other_words():
-    found = compare_versions(old, renamed, [3, 20], np.random.default_rng(0), neighbour=[3])
+    found = compare_versions(
+        old, renamed, [3, 20], np.random.default_rng(0), neighbour=[3]
+    )
     assert not found.differs
     assert str(found) == "no release differs on this input and run"
 

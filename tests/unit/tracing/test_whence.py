@@ -68,14 +68,20 @@ def record_by_record(data, rng):
 
 
 def as_list(train):
-    return lambda data, rng: list(train(data, rng)) if train is yielded else train(data, rng)
+    return lambda data, rng: (
+        list(train(data, rng)) if train is yielded else train(data, rng)
+    )
 
 
-@pytest.mark.parametrize("function", [logged, returned, yielded, in_place, chosen, decomposed, stopped])
+@pytest.mark.parametrize(
+    "function", [logged, returned, yielded, in_place, chosen, decomposed, stopped]
+)
 def test_the_line_is_the_one_that_makes_it(function):
     code, before = function.__code__, sys.gettrace()
     trace = Trace(as_list(function))
-    pair = compare(trace, [0.75, 0.3], [0.25, 0.3], np.random.default_rng(0), claim=PureDP(1.0))
+    pair = compare(
+        trace, [0.75, 0.3], [0.25, 0.3], np.random.default_rng(0), claim=PureDP(1.0)
+    )
     found = made_at(trace, pair)
     with open(code.co_filename) as file:
         assert file.readlines()[found.line - 1].rstrip().endswith("# here")
@@ -85,5 +91,7 @@ def test_the_line_is_the_one_that_makes_it(function):
 
 def test_a_loop_over_records_that_is_longer_names_no_line():
     trace = Trace(record_by_record)
-    pair = compare(trace, [0.75, 0.3], [0.25], np.random.default_rng(0), claim=PureDP(1.0))
+    pair = compare(
+        trace, [0.75, 0.3], [0.25], np.random.default_rng(0), claim=PureDP(1.0)
+    )
     assert made_at(trace, pair) == NOWHERE

@@ -30,7 +30,10 @@ def stepwise(data, rng):
 
 
 def test_a_true_claim_is_kept_and_a_false_one_refuted_with_the_history_of_the_bound():
-    kept, refuted = (audit_training(f, GaussianDP(1.0), pairs=WORLDS, calls=250) for f in (trained, broken))
+    kept, refuted = (
+        audit_training(f, GaussianDP(1.0), pairs=WORLDS, calls=250)
+        for f in (trained, broken)
+    )
     assert (kept.verdict, refuted.verdict) == (Verdict.NOT_REFUTED, Verdict.VIOLATED)
     assert kept.evidence[0].kind == "game"
     assert kept.calls <= 400
@@ -41,21 +44,35 @@ def test_a_true_claim_is_kept_and_a_false_one_refuted_with_the_history_of_the_bo
 
 
 def test_a_control_has_to_be_refuted():
-    result = audit_training(trained, GaussianDP(1.0), pairs=WORLDS, controls=[broken, trained], calls=250)
+    result = audit_training(
+        trained, GaussianDP(1.0), pairs=WORLDS, controls=[broken, trained], calls=250
+    )
     assert result.verdict is Verdict.INCONCLUSIVE
     assert [control.survived for control in result.controls] == [False, True]
 
 
-@pytest.mark.parametrize("draw", [lambda: random.gauss(0, 1), lambda: np.random.normal()])  # noqa: NPY002
-def test_a_trainer_that_draws_from_global_generators_is_repeated_and_leaves_them_as_they_were(draw):
+@pytest.mark.parametrize(
+    "draw",
+    [lambda: random.gauss(0, 1), lambda: np.random.normal()],  # noqa: NPY002
+)
+def test_a_trainer_that_draws_from_global_generators_is_repeated_and_leaves_them_as_they_were(
+    draw,
+):
     def train(data):
         return data.sum() + draw()
 
     before = random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
-    found = [audit_training(train, GaussianDP(1.0), pairs=WORLDS, calls=40, seed=s).log_e_value for s in (5, 5)]
+    found = [
+        audit_training(
+            train, GaussianDP(1.0), pairs=WORLDS, calls=40, seed=s
+        ).log_e_value
+        for s in (5, 5)
+    ]
     assert found[0] == found[1]
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
-    outputs = {Training(train)(WORLDS[0], np.random.default_rng(seed)) for seed in range(20)}
+    outputs = {
+        Training(train)(WORLDS[0], np.random.default_rng(seed)) for seed in range(20)
+    }
     assert len(outputs) == 20
 
 
@@ -74,10 +91,16 @@ def test_every_step_is_what_it_was_when_it_was_released():
 
 @pytest.mark.parametrize(
     "train",
-    [lambda data, rng: rng.random(), lambda data, rng=None: rng.random(), lambda data, generator: generator.random()],
+    [
+        lambda data, rng: rng.random(),
+        lambda data, rng=None: rng.random(),
+        lambda data, generator: generator.random(),
+    ],
 )
 def test_a_trainer_is_given_a_generator_where_it_takes_one(train):
-    first, again, other = (Training(train)(None, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    first, again, other = (
+        Training(train)(None, np.random.default_rng(seed)) for seed in (0, 0, 1)
+    )
     assert first == again != other
 
 
@@ -89,7 +112,10 @@ def test_worlds_that_are_tuples_themselves_are_one_pair():
         return features.sum() * labels[0] + rng.normal()
 
     worlds = ((np.ones(2), np.ones(2)), (np.ones(1), np.ones(1)))
-    assert audit_training(train, GaussianDP(1.0), pairs=worlds, calls=50).verdict is Verdict.NOT_REFUTED
+    assert (
+        audit_training(train, GaussianDP(1.0), pairs=worlds, calls=50).verdict
+        is Verdict.NOT_REFUTED
+    )
     again = audit_training(train, GaussianDP(1.0), pairs=[Pair(*worlds)], calls=50)
     assert again.verdict is Verdict.NOT_REFUTED
 
@@ -120,7 +146,11 @@ def test_a_trainer_of_many_models_at_once_is_a_mechanism_with_its_own_likelihood
     assert result.epsilon_lower > 0.6
     assert Batch.calls < 500
     attacked = audit_training(
-        Batch(), GaussianDP(0.2), pairs=WORLDS, attack=lambda released: released > 0.7, calls=1_500
+        Batch(),
+        GaussianDP(0.2),
+        pairs=WORLDS,
+        attack=lambda released: released > 0.7,
+        calls=1_500,
     )
     assert attacked.verdict is Verdict.VIOLATED
 
@@ -129,7 +159,9 @@ def test_canaries_are_guessed_from_what_one_training_releases():
     def train(included, rng):
         return included + rng.normal(size=len(included)) / 3
 
-    result = audit_training(train, GaussianDP(1.0), canaries=500, attack=lambda released: released)
+    result = audit_training(
+        train, GaussianDP(1.0), canaries=500, attack=lambda released: released
+    )
     assert result.verdict is Verdict.VIOLATED
     assert (result.calls, result.history) == (1, [])
     with pytest.raises(ConfigurationError, match="no history"):
@@ -153,7 +185,12 @@ def test_arguments_that_do_not_fit_are_refused(options, error, shown):
 
 
 @pytest.mark.parametrize(
-    ("train", "shown"), [(3, "callable"), (lambda: 0, "takes nothing"), (lambda a, b, c: 0, "takes a, b, c")]
+    ("train", "shown"),
+    [
+        (3, "callable"),
+        (lambda: 0, "takes nothing"),
+        (lambda a, b, c: 0, "takes a, b, c"),
+    ],
 )
 def test_what_is_no_trainer_is_refused(train, shown):
     with pytest.raises(MechanismError, match=shown):
@@ -163,7 +200,9 @@ def test_what_is_no_trainer_is_refused(train, shown):
 @pytest.mark.full
 def test_bounds_grow_with_the_steps_that_are_released_and_stay_below_the_truth():
     """Each step is ½-Gaussian DP, so k of them are √k/2."""
-    found = level_by_step(stepwise, GaussianDP(1.0), WORLDS, trainings=1_000, steps=[1, 4])
+    found = level_by_step(
+        stepwise, GaussianDP(1.0), WORLDS, trainings=1_000, steps=[1, 4]
+    )
     assert found.steps == [1, 4]
     assert 0 <= found.bounds[0] < 0.5
     assert max(found.bounds[0], 0.3) < found.bounds[1] < 1
@@ -176,7 +215,9 @@ def test_steps_are_chosen_up_to_all_of_them_and_drawn_with_the_claim():
     axes = found.plot()
     assert axes.get_xlabel() == "steps released"
     assert "1-GDP" in axes.get_legend().get_texts()[0].get_text()
-    axes = audit_training(trained, GaussianDP(1.0), pairs=WORLDS, calls=100).plot_history()
+    axes = audit_training(
+        trained, GaussianDP(1.0), pairs=WORLDS, calls=100
+    ).plot_history()
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("calls", "μ at least")
 
 
@@ -186,7 +227,12 @@ def test_steps_are_chosen_up_to_all_of_them_and_drawn_with_the_claim():
         (stepwise, {"steps": [5]}, ConfigurationError, r"1\.\.4"),
         (stepwise, {"trainings": 5}, ConfigurationError, "trainings=5"),
         (trained, {}, MechanismError, "yield it after each"),
-        (lambda data, rng: [[0.0]] * rng.integers(1, 5), {}, MechanismError, "the same numbers"),
+        (
+            lambda data, rng: [[0.0]] * rng.integers(1, 5),
+            {},
+            MechanismError,
+            "the same numbers",
+        ),
         (lambda data, rng: [[0.0]] * len(data), {}, MechanismError, "on one input"),
     ],
 )
@@ -203,13 +249,19 @@ def clipped_to(norm, steps=3, noise=1.0):
         weight = 0.0
         for _ in range(steps):
             gradients = (weight * features - labels) * features
-            weight -= 0.05 * (np.clip(gradients, -norm, norm).sum() + noise * steps**0.5 * rng.normal())
+            weight -= 0.05 * (
+                np.clip(gradients, -norm, norm).sum()
+                + noise * steps**0.5 * rng.normal()
+            )
         return weight
 
     return train
 
 
-PEOPLE = np.array([0.5, -0.3, 1.2, 0.1, -1.5, 0.4]), np.array([0.6, -0.2, 1.0, 0.1, -1.4, 0.5])
+PEOPLE = (
+    np.array([0.5, -0.3, 1.2, 0.1, -1.5, 0.4]),
+    np.array([0.6, -0.2, 1.0, 0.1, -1.4, 0.5]),
+)
 WITHOUT_ONE = Pair(PEOPLE, (np.delete(PEOPLE[0], 3), np.delete(PEOPLE[1], 3)))
 
 
@@ -218,20 +270,28 @@ def test_the_worst_neighbours_are_found_from_an_ordinary_pair_and_the_line_is_na
     assert result.verdict is Verdict.VIOLATED
     (finding,) = result.evidence[0].details.trace.findings
     assert (finding.kind, finding.read_off) == ("loss", True)
-    alone = audit_training(clipped_to(4.0), GaussianDP(1.0), WITHOUT_ONE, search=False, calls=1_000)
+    alone = audit_training(
+        clipped_to(4.0), GaussianDP(1.0), WITHOUT_ONE, search=False, calls=1_000
+    )
     assert alone.verdict is Verdict.NOT_REFUTED
 
 
 def counted(texts, rng):
     words = sorted({word for text in texts for word in text.split()[:2]})
-    return {word: sum(word in text.split()[:2] for text in texts) + rng.laplace(scale=2.0) for word in words}
+    return {
+        word: sum(word in text.split()[:2] for text in texts) + rng.laplace(scale=2.0)
+        for word in words
+    }
 
 
 def test_a_text_that_alone_has_a_word_is_found_from_one_that_has_none():
     texts = ["good film", "bad film", "good plot", "rare gem", "bad plot", "good film"]
     result = audit_training(counted, PureDP(1.0), (texts, texts[:-1]))
     assert result.verdict is Verdict.VIOLATED
-    assert audit_training(counted, PureDP(1.0), (texts, texts[:-1]), search=False).verdict is Verdict.NOT_REFUTED
+    assert (
+        audit_training(counted, PureDP(1.0), (texts, texts[:-1]), search=False).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 def seeded(data, rng):
@@ -239,17 +299,24 @@ def seeded(data, rng):
 
 
 @pytest.mark.parametrize("train", [clipped_to(1.0, noise=0.1), seeded])
-def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true_in_a_game_that_confirms_itself(train):
+def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true_in_a_game_that_confirms_itself(
+    train,
+):
     result = audit_training(train, GaussianDP(1.0), WITHOUT_ONE)
     assert result.verdict is Verdict.VIOLATED
     assert result.calls <= 100
     details = result.evidence[0].details
-    played, confirmed = [each for each in details.pairs if each.calls], details.confirmation
+    played, confirmed = (
+        [each for each in details.pairs if each.calls],
+        details.confirmation,
+    )
     assert [each.pair for each in played] == [confirmed.pair]
     assert confirmed.calls == played[0].calls == details.wealth_path[-1][0]
     assert details.refuted_at <= confirmed.calls
     assert confirmed.log_e_value >= math.log(2 / 0.05)
-    looked_at = result.calls - (confirmed.calls + details.trace.runs + details.independence_calls)
+    looked_at = result.calls - (
+        confirmed.calls + details.trace.runs + details.independence_calls
+    )
     assert 0 < looked_at <= 24  # before the game, to see how it draws
     assert "on a pair that was chosen before them" in result.evidence[0].statement
 
@@ -263,7 +330,9 @@ def test_all_trainings_are_played_for_a_bound_and_a_confirmation_asks_the_code_a
             yield noised
 
     ordinary = Pair(PEOPLE[0], np.delete(PEOPLE[0], 3))
-    result = audit_training(train, GaussianDP(1.0), ordinary, calls=600, stop_when_refuted=False)
+    result = audit_training(
+        train, GaussianDP(1.0), ordinary, calls=600, stop_when_refuted=False
+    )
     assert result.verdict is Verdict.VIOLATED
     assert result.evidence[0].details.confirmation.forecaster == "replayed ratio"
 
@@ -280,7 +349,9 @@ def test_where_nothing_is_to_be_confirmed_all_trainings_are_for_the_bound(is_sam
         return weight
 
     ordinary = Pair(PEOPLE[0], np.delete(PEOPLE[0], 3))
-    result = audit_training(train, GaussianDP(1.0), ordinary, calls=400, stop_when_refuted=False)
+    result = audit_training(
+        train, GaussianDP(1.0), ordinary, calls=400, stop_when_refuted=False
+    )
     details = result.evidence[0].details
     assert result.verdict is Verdict.NOT_REFUTED
     assert details.search_calls == 0
@@ -294,7 +365,9 @@ def test_neighbours_that_lose_all_that_is_claimed_are_found_for_a_correct_traine
     details = result.evidence[0].details
     assert result.verdict is Verdict.NOT_REFUTED
     assert details.trace.share == pytest.approx(1.0)
-    assert details.search_calls == 0  # all calls are for the pair that the trace has found
+    assert (
+        details.search_calls == 0
+    )  # all calls are for the pair that the trace has found
     assert len(details.pairs) == 2
     assert "one record added or removed" in result.claim.adjacency
 
@@ -315,5 +388,13 @@ def test_no_more_trainings_are_made_than_are_asked_for(norm):
 
 def test_a_search_that_does_not_run_says_why():
     graphs = Pair({"a": ["b"]}, {"a": []})
-    result = audit_training(lambda data, rng: len(data["a"]) + rng.normal(), GaussianDP(1.0), graphs, calls=100)
-    assert any("expected records of numbers" in notice for notice in result.evidence[0].details.notices)
+    result = audit_training(
+        lambda data, rng: len(data["a"]) + rng.normal(),
+        GaussianDP(1.0),
+        graphs,
+        calls=100,
+    )
+    assert any(
+        "expected records of numbers" in notice
+        for notice in result.evidence[0].details.notices
+    )

@@ -38,16 +38,22 @@ def unclipped(rows):
 
 def by_its_own_generator(rows):
     """Three steps with noise for one, written into a buffer by a generator of the trainer's own."""
-    generator = torch.Generator(rows.device).manual_seed(int(torch.randint(2**31, (), device="cpu")))
+    generator = torch.Generator(rows.device).manual_seed(
+        int(torch.randint(2**31, (), device="cpu"))
+    )
     weights, noise = torch.zeros(2), torch.empty(2)
     for _ in range(3):
         noise.normal_(0, 1.0, generator=generator)
-        weights -= 0.1 * (torch.nn.functional.normalize(rows).sum(dim=0) + noise)  # wrong
+        weights -= 0.1 * (
+            torch.nn.functional.normalize(rows).sum(dim=0) + noise
+        )  # wrong
     return weights
 
 
 def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed(worlds):
-    first, again, other = (Training(train)(worlds[0], np.random.default_rng(seed)) for seed in (0, 0, 1))
+    first, again, other = (
+        Training(train)(worlds[0], np.random.default_rng(seed)) for seed in (0, 0, 1)
+    )
     assert [*first] == ["weight"]
     assert isinstance(first["weight"], np.ndarray)
     assert np.array_equal(first["weight"], again["weight"])
@@ -66,7 +72,9 @@ def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed(worlds
     ],
 )
 def test_tensors_of_any_kind_are_read(made):
-    found = Training(lambda rows: made(rows.sum(0)))(torch.tensor([[1.0, 2.0], [0.0, 2.0]]), np.random.default_rng(0))
+    found = Training(lambda rows: made(rows.sum(0)))(
+        torch.tensor([[1.0, 2.0], [0.0, 2.0]]), np.random.default_rng(0)
+    )
     assert np.array_equal(np.ravel(found).real, [1, 4])
 
 
@@ -79,14 +87,21 @@ def test_global_generators_are_put_back():
 
 
 def test_clipping_is_told_from_no_clipping(worlds):
-    kept, refuted = (audit_training(f, GaussianDP(1.0), pairs=worlds, calls=250) for f in (train, unclipped))
+    kept, refuted = (
+        audit_training(f, GaussianDP(1.0), pairs=worlds, calls=250)
+        for f in (train, unclipped)
+    )
     assert (kept.verdict, refuted.verdict) == (Verdict.NOT_REFUTED, Verdict.VIOLATED)
     assert kept.history[-1][1] == kept.epsilon_lower
 
 
 def test_the_line_of_too_little_noise_is_named(worlds):
     source, first = inspect.getsourcelines(by_its_own_generator)
-    (wrong,) = (first + k for k, line in enumerate(source) if line.endswith("# wrong\n"))
+    (wrong,) = (
+        first + k for k, line in enumerate(source) if line.endswith("# wrong\n")
+    )
     result = audit_training(by_its_own_generator, GaussianDP(0.5), pairs=worlds, seed=1)
     assert result.verdict is Verdict.VIOLATED
-    assert wrong in {finding.line for finding in result.evidence[0].details.trace.findings}
+    assert wrong in {
+        finding.line for finding in result.evidence[0].details.trace.findings
+    }

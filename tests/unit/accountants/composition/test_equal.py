@@ -44,33 +44,47 @@ def test_the_closed_form_is_what_enumeration_gives(each, delta, count):
     for share in (0.0, 0.1, 1 / 3, 0.9, 0.9999, 1.0):
         epsilon = share * count * each
         expected = enumerated([each] * count, [delta] * count, epsilon)
-        near = 1e-60 if share < 1 else 1e-15  # there the decimal kε is meant, and not the rational
-        assert OptimalComposition(each, delta, count).delta_at(epsilon) == pytest.approx(expected, rel=1e-12, abs=near)
+        near = (
+            1e-60 if share < 1 else 1e-15
+        )  # there the decimal kε is meant, and not the rational
+        assert OptimalComposition(each, delta, count).delta_at(
+            epsilon
+        ) == pytest.approx(expected, rel=1e-12, abs=near)
 
 
 @pytest.mark.parametrize("count", [1, 5, 40, 1000])
 def test_the_closed_form_is_the_pld_of_dp_accounting(count):
     each, delta = 0.125, 1e-9
     one = privacy_loss_distribution.from_privacy_parameters(
-        common.DifferentialPrivacyParameters(each, delta), value_discretization_interval=each
+        common.DifferentialPrivacyParameters(each, delta),
+        value_discretization_interval=each,
     )
     composed = one.self_compose(count, tail_mass_truncation=0)
     for epsilon in np.linspace(0, min(count * each, 10), 17):
         ours = OptimalComposition(each, delta, count).delta_at(float(epsilon))
-        assert ours == pytest.approx(composed.get_delta_for_epsilon(float(epsilon)), abs=1e-10)
+        assert ours == pytest.approx(
+            composed.get_delta_for_epsilon(float(epsilon)), abs=1e-10
+        )
 
 
 def test_the_curve_on_its_grid_is_the_theorem():
     """Theorem 3.3 at ε_g = (k−2i)ε, i = 2, k = 5, written out."""
     e, k, i = 0.3, 5, 2
-    total = sum(math.comb(k, m) * (math.exp((k - m) * e) - math.exp((k - 2 * i + m) * e)) for m in range(i))
-    assert OptimalComposition(e, 0.0, k).delta_at((k - 2 * i) * e) == pytest.approx(total / (1 + math.exp(e)) ** k)
+    total = sum(
+        math.comb(k, m) * (math.exp((k - m) * e) - math.exp((k - 2 * i + m) * e))
+        for m in range(i)
+    )
+    assert OptimalComposition(e, 0.0, k).delta_at((k - 2 * i) * e) == pytest.approx(
+        total / (1 + math.exp(e)) ** k
+    )
 
 
 def test_one_mechanism_is_its_claim():
     for epsilon in (0.0, 0.4, 0.99, 1.0, 3.0):
         expected = ApproxDP(1.0, 1e-3).delta_at(epsilon)
-        assert OptimalComposition(1.0, 1e-3, 1).delta_at(epsilon) == pytest.approx(expected, rel=1e-12)
+        assert OptimalComposition(1.0, 1e-3, 1).delta_at(epsilon) == pytest.approx(
+            expected, rel=1e-12
+        )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +96,11 @@ def test_a_million_mechanisms_take_less_than_a_second(each, delta, target):
     start = time.process_time()
     epsilon = accountant.epsilon_at(target)
     assert time.process_time() - start < 1.0
-    assert accountant.delta_at(epsilon) <= target < accountant.delta_at(epsilon * (1 - 1e-6))
+    assert (
+        accountant.delta_at(epsilon)
+        <= target
+        < accountant.delta_at(epsilon * (1 - 1e-6))
+    )
 
 
 def test_the_limit_of_many_is_gaussian():
@@ -102,9 +120,15 @@ def test_the_largest_epsilon_per_mechanism_spends_the_budget():
 
 
 def test_basic_composition_is_its_statement_and_the_worst_pair_of_it():
-    assert BasicComposition(0.25, 1e-3, 4).delta_at(1.0) == pytest.approx(4e-3, rel=1e-15)
-    assert BasicComposition(0.25, 1e-3, 4).epsilon_at(4.1e-3) == pytest.approx(1.0, rel=1e-3)
-    assert BasicComposition(0.25, 1e-3, 4).delta_at(0.5) == pytest.approx(ApproxDP(1.0, 4e-3).delta_at(0.5), rel=1e-12)
+    assert BasicComposition(0.25, 1e-3, 4).delta_at(1.0) == pytest.approx(
+        4e-3, rel=1e-15
+    )
+    assert BasicComposition(0.25, 1e-3, 4).epsilon_at(4.1e-3) == pytest.approx(
+        1.0, rel=1e-3
+    )
+    assert BasicComposition(0.25, 1e-3, 4).delta_at(0.5) == pytest.approx(
+        ApproxDP(1.0, 4e-3).delta_at(0.5), rel=1e-12
+    )
     assert BasicComposition(0.25, 1e-3, 4).epsilon_at(3.9e-3) == math.inf
     assert BasicComposition(1.0, 0.5, 4).delta_at(7.0) == 1.0
 
@@ -112,15 +136,24 @@ def test_basic_composition_is_its_statement_and_the_worst_pair_of_it():
 def test_advanced_composition_is_the_textbook_formula():
     """Dwork & Roth (2014), Example 3.7's formula with k = 100, ε = .1, δ̃ = 1e-5."""
     formula = 0.1 * math.sqrt(200 * math.log(1e5)) + 100 * 0.1 * math.expm1(0.1)
-    assert AdvancedComposition(0.1, 1e-8, 100).epsilon_at(1e-5 + 100 * 1e-8) == pytest.approx(formula, rel=1e-12)
-    assert AdvancedComposition(0.1, 1e-8, 100).delta_at(formula) == pytest.approx(1e-5 + 1e-6, rel=1e-9)
+    assert AdvancedComposition(0.1, 1e-8, 100).epsilon_at(
+        1e-5 + 100 * 1e-8
+    ) == pytest.approx(formula, rel=1e-12)
+    assert AdvancedComposition(0.1, 1e-8, 100).delta_at(formula) == pytest.approx(
+        1e-5 + 1e-6, rel=1e-9
+    )
     assert AdvancedComposition(0.1, 1e-8, 100).epsilon_at(1e-6) == math.inf
     assert AdvancedComposition(0.1, 1e-8, 100).delta_at(1.0) == 1.0
 
 
-@pytest.mark.parametrize(("each", "count", "extra"), [(0.1, 100, 1e-5), (0.02, 70, 0.3), (1.0, 10, 1e-5)])
+@pytest.mark.parametrize(
+    ("each", "count", "extra"), [(0.1, 100, 1e-5), (0.02, 70, 0.3), (1.0, 10, 1e-5)]
+)
 def test_the_simplified_theorem_is_its_three_terms(each, count, extra):
-    mean, root = count * each * math.expm1(each) / (math.exp(each) + 1), each * math.sqrt(2 * count)
+    mean, root = (
+        count * each * math.expm1(each) / (math.exp(each) + 1),
+        each * math.sqrt(2 * count),
+    )
     terms = [
         count * each,
         mean + root * math.sqrt(math.log(math.e + math.sqrt(count) * each / extra)),
@@ -130,7 +163,10 @@ def test_the_simplified_theorem_is_its_three_terms(each, count, extra):
     accountant = KairouzCorollary(each, 1e-9, count)
     assert accountant.epsilon_at(total) == pytest.approx(min(terms), rel=1e-9)
     assert accountant.delta_at(accountant.epsilon_at(total)) <= total
-    assert accountant.delta_at(accountant.epsilon_at(total) * (1 - 1e-6)) > total or min(terms) == terms[0]
+    assert (
+        accountant.delta_at(accountant.epsilon_at(total) * (1 - 1e-6)) > total
+        or min(terms) == terms[0]
+    )
     assert accountant.epsilon_at(1e-12) == math.inf
 
 
@@ -166,8 +202,12 @@ def test_unequal_mechanisms_are_what_enumeration_gives(epsilons, deltas):
     for share in (0.0, 0.2, 0.5, 0.85, 0.999, 1.0):
         epsilon = share * math.fsum(epsilons)
         expected = enumerated(epsilons, deltas, epsilon)
-        near = 1e-60 if share < 1 else 1e-15  # there the decimal Σε is meant, and not the rational
-        assert accountant.delta_at(epsilon) == pytest.approx(expected, rel=1e-12, abs=near)
+        near = (
+            1e-60 if share < 1 else 1e-15
+        )  # there the decimal Σε is meant, and not the rational
+        assert accountant.delta_at(epsilon) == pytest.approx(
+            expected, rel=1e-12, abs=near
+        )
 
 
 def test_twenty_five_unequal_mechanisms_are_exact_and_the_grid_lies_just_above():
@@ -176,7 +216,11 @@ def test_twenty_five_unequal_mechanisms_are_exact_and_the_grid_lies_just_above()
     assert accountant.soundness is Soundness.EXACT
     for epsilon in (0.0, 1.0, 2.5, 3.7):
         exact = accountant.delta_at(epsilon)
-        assert exact <= _Grid.of([(e, 1) for e in epsilons]).delta_at(epsilon) <= exact * 1.05
+        assert (
+            exact
+            <= _Grid.of([(e, 1) for e in epsilons]).delta_at(epsilon)
+            <= exact * 1.05
+        )
 
 
 def test_many_unequal_mechanisms_have_an_upper_bound_close_to_equal_ones():
@@ -184,7 +228,9 @@ def test_many_unequal_mechanisms_have_an_upper_bound_close_to_equal_ones():
     epsilons = tuple(np.linspace(0.0099, 0.0101, 1000))
     accountant = HeterogeneousComposition(epsilons, (1e-10,) * 1000)
     assert accountant.soundness is Soundness.UPPER
-    low, high = (OptimalComposition(e, 1e-10, 1000).epsilon_at(1e-6) for e in (0.0099, 0.0101))
+    low, high = (
+        OptimalComposition(e, 1e-10, 1000).epsilon_at(1e-6) for e in (0.0099, 0.0101)
+    )
     assert low < accountant.epsilon_at(1e-6) < high
 
 
@@ -211,5 +257,7 @@ def test_the_grid_is_never_lower_even_with_few_cells(monkeypatch):
 def test_what_describes_no_mechanism_is_refused():
     with pytest.raises(AccountantError, match="got 2 epsilons and 1 deltas"):
         HeterogeneousComposition((1.0, 2.0), (0.0,))
-    with pytest.raises(AccountantError, match="expected finite epsilon > 0, got epsilon=inf"):
+    with pytest.raises(
+        AccountantError, match="expected finite epsilon > 0, got epsilon=inf"
+    ):
         HeterogeneousComposition((1.0, math.inf), (0.0, 0.0))

@@ -26,10 +26,17 @@ def masses_and_errors(found):
         number = found.first + k
         scale = (arb(found.log_total) - arb(found.tilt) * (number - found.origin)).exp()
         slack = arb(found.relative) * arb(float(mass)) * scale
-        yield number, arb(float(mass)) * scale, arb(found.each) * scale + slack, arb(found.outside) * scale
+        yield (
+            number,
+            arb(float(mass)) * scale,
+            arb(found.each) * scale + slack,
+            arb(found.outside) * scale,
+        )
 
 
-WEIGHTS = st.lists(st.floats(0, 1) | st.just(0.0) | st.floats(1e-12, 1e-9), min_size=1, max_size=40)
+WEIGHTS = st.lists(
+    st.floats(0, 1) | st.just(0.0) | st.floats(1e-12, 1e-9), min_size=1, max_size=40
+)
 
 
 @given(
@@ -43,7 +50,10 @@ WEIGHTS = st.lists(st.floats(0, 1) | st.just(0.0) | st.floats(1e-12, 1e-9), min_
 def test_every_mass_is_within_its_bound(weights, times, whole, slope, orders, extended):
     masses = np.array(weights) + 1e-9
     masses *= whole / masses.sum()
-    found, exact = repeated(masses, times, Tilt(slope, orders=orders, extended=extended)), in_balls(masses, times)
+    found, exact = (
+        repeated(masses, times, Tilt(slope, orders=orders, extended=extended)),
+        in_balls(masses, times),
+    )
     with precision(400):
         inside = set()
         for number, mass, error, outside in masses_and_errors(found):
@@ -68,7 +78,9 @@ def test_tilted_sums_are_right_where_untilted_ones_are_lost():
     tilt = Tilt.of(masses, 300, math.log(1e-59))
     found, exact = repeated(masses, 300, tilt), in_balls(masses, 300)
     with precision(400):
-        each = {number: (mass, error) for number, mass, error, _ in masses_and_errors(found)}
+        each = {
+            number: (mass, error) for number, mass, error, _ in masses_and_errors(found)
+        }
         mass, error = each[280]
         assert abs(mass - exact[280]) <= error < exact[280] * 1e-9
     assert repeated(masses, 300, Tilt()).each > 1e-20
@@ -93,13 +105,19 @@ def test_a_window_that_is_too_narrow_would_be_seen():
     assert math.exp(-48) < elsewhere <= found.outside
 
 
-@pytest.mark.parametrize(("noise", "rate", "steps"), [(0.37, 1e-4, 1000), (0.888, 1.137e-5, 245)])
-def test_a_few_large_sums_of_little_probability_do_not_widen_the_window(noise, rate, steps):
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"), [(0.37, 1e-4, 1000), (0.888, 1.137e-5, 245)]
+)
+def test_a_few_large_sums_of_little_probability_do_not_widen_the_window(
+    noise, rate, steps
+):
     """At orders of 10/deviation·2^−5 and more they had up to 120,536,938 sums for the record that is added."""
     curve = PLDUpper(noise, rate, steps)
     for loss in curve.losses(1e-15, curve.largest_loss(1e-15) / 1e4):
         threshold, log_tail = 1e-3 / loss.interval - loss.lowest * steps, math.log(1e-9)
-        tilt = Tilt.of(loss.masses, steps, log_tail).towards(loss.masses, steps, log_tail, threshold)
+        tilt = Tilt.of(loss.masses, steps, log_tail).towards(
+            loss.masses, steps, log_tail, threshold
+        )
         assert tilt.length < 100_000
 
 

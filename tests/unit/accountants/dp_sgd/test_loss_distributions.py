@@ -14,7 +14,9 @@ from auditdp.accountants.loss_grid import GridCurve, centred, from_above, from_b
 from auditdp.accountants.normal_quantiles import gaussian_cells
 from auditdp.claims.statements import GaussianDP
 
-WEIGHTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 1000)), min_size=2, max_size=5)
+WEIGHTS = st.lists(
+    st.tuples(st.integers(1, 1000), st.integers(1, 1000)), min_size=2, max_size=5
+)
 
 
 @dataclass(frozen=True)
@@ -45,20 +47,36 @@ class Upper(Lower):
 def brute_delta(first, second, epsilon, count):
     """Σ (∏p − e^ε ∏q)₊ over all outputs of ``count`` uses."""
     return sum(
-        max(0.0, math.prod(first[list(where)]) - math.exp(epsilon) * math.prod(second[list(where)]))
+        max(
+            0.0,
+            math.prod(first[list(where)])
+            - math.exp(epsilon) * math.prod(second[list(where)]),
+        )
         for where in product(range(len(first)), repeat=count)
     )
 
 
-@given(weights=WEIGHTS, count=st.integers(1, 3), interval=st.sampled_from([1e-3, 0.01, 0.1]), at=st.floats(0, 1))
+@given(
+    weights=WEIGHTS,
+    count=st.integers(1, 3),
+    interval=st.sampled_from([1e-3, 0.01, 0.1]),
+    at=st.floats(0, 1),
+)
 def test_from_below_is_a_lower_bound_and_near(weights, count, interval, at):
-    first, second = (np.array(w, dtype=float) / sum(w) for w in zip(*weights, strict=True))
+    first, second = (
+        np.array(w, dtype=float) / sum(w) for w in zip(*weights, strict=True)
+    )
     epsilon = at * count * float(np.max(np.log(first / second), initial=0))
     lower = Lower(from_below(first, second, interval), count).delta_at(epsilon)
     exact = brute_delta(first, second, epsilon, count)
     assert lower <= exact + 1e-15
     # every loss is put down by less than two steps of the grid
-    assert lower >= brute_delta(first, second, epsilon + 2 * count * interval, count) * (1 - 1e-2) - 1e-12
+    assert (
+        lower
+        >= brute_delta(first, second, epsilon + 2 * count * interval, count)
+        * (1 - 1e-2)
+        - 1e-12
+    )
 
 
 def test_no_cell_gives_away_more_than_it_has():
@@ -92,13 +110,27 @@ def test_from_below_keeps_losses_that_lie_near_the_grid():
     assert exact.delta_at(epsilon + 0.02 * count * interval) < 1e-5
 
 
-@given(weights=WEIGHTS, count=st.integers(1, 3), interval=st.sampled_from([1e-3, 0.01, 0.1]), at=st.floats(-1, 1))
+@given(
+    weights=WEIGHTS,
+    count=st.integers(1, 3),
+    interval=st.sampled_from([1e-3, 0.01, 0.1]),
+    at=st.floats(-1, 1),
+)
 def test_from_above_is_an_upper_bound_and_near(weights, count, interval, at):
-    first, second = (np.array(w, dtype=float) / sum(w) for w in zip(*weights, strict=True))
+    first, second = (
+        np.array(w, dtype=float) / sum(w) for w in zip(*weights, strict=True)
+    )
     losses = np.log(first / second)
-    lowest, highest = math.floor(np.min(losses) / interval) - 1, math.ceil(np.max(losses) / interval) + 1
+    lowest, highest = (
+        math.floor(np.min(losses) / interval) - 1,
+        math.ceil(np.max(losses) / interval) + 1,
+    )
     cell = np.ceil(losses / interval).astype(int) - lowest
-    found = from_above(*(np.bincount(cell, m, highest - lowest + 2) for m in (first, second)), lowest, interval)
+    found = from_above(
+        *(np.bincount(cell, m, highest - lowest + 2) for m in (first, second)),
+        lowest,
+        interval,
+    )
     bound = Upper(found, count)
     epsilon = max(0.0, at * count * float(np.max(losses)))
     exact = brute_delta(first, second, epsilon, count)
@@ -109,9 +141,13 @@ def test_from_above_is_an_upper_bound_and_near(weights, count, interval, at):
 
 def test_losses_outside_the_grid_are_put_to_its_first_point_or_lost():
     first, second = np.array([0.2, 0.5, 0.3]), np.array([0.7, 0.29, 0.01])
-    bound = Upper(from_above(first, second, 5, 0.1), 1)  # points .5 and .6, so the second cell has loss .545
+    bound = Upper(
+        from_above(first, second, 5, 0.1), 1
+    )  # points .5 and .6, so the second cell has loss .545
     assert bound.delta_at(10.0) == pytest.approx(0.3, abs=1e-11)
-    assert bound.delta_at(0.5) == pytest.approx(0.3 + 0.5 - 0.29 * math.exp(0.5), abs=1e-11)
+    assert bound.delta_at(0.5) == pytest.approx(
+        0.3 + 0.5 - 0.29 * math.exp(0.5), abs=1e-11
+    )
     expected = 0.3 + 0.2 * (1 - math.exp(-0.5)) + 0.5 - 0.29
     assert bound.delta_at(0.0) == pytest.approx(expected, abs=1e-11)
 
@@ -121,17 +157,31 @@ def gaussian_from_above(mu, points):
     interval = mu / points
     last = math.ceil((mu**2 / 2 + 10 * mu) / interval)
     edges = np.arange(-last, last + 1) * interval / mu + mu / 2
-    return from_above(gaussian_cells(edges, mu, 1.0)[1], gaussian_cells(edges, 0.0, 1.0)[0], -last, interval)
+    return from_above(
+        gaussian_cells(edges, mu, 1.0)[1],
+        gaussian_cells(edges, 0.0, 1.0)[0],
+        -last,
+        interval,
+    )
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize(("mu", "uses", "points"), [(1.0, 10**6, 100), (1e-4, 100, 1000), (0.01, 10**4, 300)])
+@pytest.mark.parametrize(
+    ("mu", "uses", "points"), [(1.0, 10**6, 100), (1e-4, 100, 1000), (0.01, 10**4, 300)]
+)
 def test_fine_grids_stay_exact(mu, uses, points):
     """The points are as near as 1e-8, where δ of one use differs from point to point by less than it is rounded by."""
-    bound, exact = Upper(gaussian_from_above(mu / math.sqrt(uses), points), uses), GaussianDP(mu)
+    bound, exact = (
+        Upper(gaussian_from_above(mu / math.sqrt(uses), points), uses),
+        GaussianDP(mu),
+    )
     for deviations in (0.0, 1.0, 3.0):
         epsilon = mu**2 / 2 + deviations * mu
-        assert exact.delta_at(epsilon) <= bound.delta_at(epsilon) <= 1.001 * exact.delta_at(epsilon) + 1e-12 * uses
+        assert (
+            exact.delta_at(epsilon)
+            <= bound.delta_at(epsilon)
+            <= 1.001 * exact.delta_at(epsilon) + 1e-12 * uses
+        )
 
 
 def test_beyond_its_error_a_grid_says_nothing():
@@ -153,7 +203,10 @@ def test_beyond_its_error_a_grid_says_nothing():
 
 def test_losses_beyond_the_range_of_the_exponential_function():
     """dp-accounting's own inverse is infinite there."""
-    exact, bound = GaussianDP(14 * math.sqrt(8)), Lower(from_below(*gaussian_pair(14.0), 0.1), 8)
+    exact, bound = (
+        GaussianDP(14 * math.sqrt(8)),
+        Lower(from_below(*gaussian_pair(14.0), 0.1), 8),
+    )
     epsilon = bound.epsilon_at(1e-6)
     assert 950 < epsilon < 1000
     assert exact.delta_at(epsilon) >= 1e-6

@@ -22,7 +22,13 @@ from auditdp.claims.statements import ApproxDP, GaussianDP
 from auditdp.record.results import Verdict
 
 WORKED = (8.0, 10_000, 21, 100, 100)
-SETTINGS = st.tuples(st.floats(2, 20), st.just(300), st.integers(1, 40), st.integers(1, 60), st.integers(1, 50))
+SETTINGS = st.tuples(
+    st.floats(2, 20),
+    st.just(300),
+    st.integers(1, 40),
+    st.integers(1, 60),
+    st.integers(1, 50),
+)
 
 
 def test_reached_nodes():
@@ -59,7 +65,9 @@ def test_renyi_divergence_is_the_sum_over_how_many_are_affected():
     for k in (3, 50, 90):
         alpha = float(orders[k])
         total = sum(
-            hypergeom.pmf(rho, 100, 5, 20) * math.exp(alpha * (alpha - 1) * 2 * rho**2 / 8.0**2) for rho in range(6)
+            hypergeom.pmf(rho, 100, 5, 20)
+            * math.exp(alpha * (alpha - 1) * 2 * rho**2 / 8.0**2)
+            for rho in range(6)
         )
         assert divergences[k] == pytest.approx(math.log(total) / (alpha - 1), rel=1e-9)
 
@@ -68,9 +76,16 @@ def test_renyi_divergence_is_the_sum_over_how_many_are_affected():
 def test_all_nodes_in_the_batch_is_the_gaussian_of_all_gradients(steps):
     noise = 10 * math.sqrt(steps)
     exact = GaussianDP(2 * 7 * math.sqrt(steps) / noise)
-    lower, upper = NodeLevelLower(noise, 30, 7, 30, steps), NodeLevelUpper(noise, 30, 7, 30, steps)
+    lower, upper = (
+        NodeLevelLower(noise, 30, 7, 30, steps),
+        NodeLevelUpper(noise, 30, 7, 30, steps),
+    )
     for epsilon in (0.0, 1.0, 4.0):
-        assert lower.delta_at(epsilon) <= exact.delta_at(epsilon) <= upper.delta_at(epsilon)
+        assert (
+            lower.delta_at(epsilon)
+            <= exact.delta_at(epsilon)
+            <= upper.delta_at(epsilon)
+        )
     assert lower.epsilon_at(1e-5) == pytest.approx(upper.epsilon_at(1e-5), rel=0.01)
 
 
@@ -83,14 +98,25 @@ def test_one_gradient_of_sensitivity_2c_is_a_sampled_record_with_half_the_noise(
 @given(parameters=SETTINGS, delta=st.sampled_from([1e-3, 1e-6]), factor=st.floats(1, 2))
 def test_bounds_do_not_cross_and_more_reach_loses_more(parameters, delta, factor):
     noise, nodes, reached, batch, steps = parameters
-    curves = [kind(*parameters) for kind in (NodeLevelLower, NodeLevelUpper, NodeLevelRDP)]
+    curves = [
+        kind(*parameters) for kind in (NodeLevelLower, NodeLevelUpper, NodeLevelRDP)
+    ]
     lower, upper, renyi = (curve.epsilon_at(delta) for curve in curves)
     assert lower <= upper * (1 + 1e-9)
     assert lower <= renyi
-    assert lower <= NodeLevelUpper(noise, nodes, reached + 1, batch, steps).epsilon_at(delta)
-    assert lower <= NodeLevelUpper(noise, nodes, reached, batch + 1, steps).epsilon_at(delta)
-    assert NodeLevelLower(noise * factor, nodes, reached, batch, steps).epsilon_at(delta) <= upper
-    assert NodeLevelRDP(noise, nodes, reached, batch, steps + 1).epsilon_at(delta) >= renyi
+    assert lower <= NodeLevelUpper(noise, nodes, reached + 1, batch, steps).epsilon_at(
+        delta
+    )
+    assert lower <= NodeLevelUpper(noise, nodes, reached, batch + 1, steps).epsilon_at(
+        delta
+    )
+    assert (
+        NodeLevelLower(noise * factor, nodes, reached, batch, steps).epsilon_at(delta)
+        <= upper
+    )
+    assert (
+        NodeLevelRDP(noise, nodes, reached, batch, steps + 1).epsilon_at(delta) >= renyi
+    )
     for curve, epsilon in zip(curves, (lower, upper, renyi), strict=True):
         assert curve.epsilon_at(min(1.0, factor * delta)) <= epsilon
         if epsilon > 0:
@@ -101,7 +127,9 @@ def test_simulated_batches_have_the_hypergeometric_number():
     """4,000 batches; the mean is within 6 standard errors, so a false alarm has probability below 1e-8."""
     rng = np.random.default_rng(20240229)
     counts, weights = NodeLevelRDP(1.0, 60, 9, 20, 1).affected
-    drawn = np.array([np.sum(rng.choice(60, 20, replace=False) < 9) for _ in range(4000)])
+    drawn = np.array(
+        [np.sum(rng.choice(60, 20, replace=False) < 9) for _ in range(4000)]
+    )
     mean = float(np.dot(counts, weights))
     deviation = math.sqrt(float(np.dot((counts - mean) ** 2, weights)))
     assert weights.sum() == pytest.approx(1)
@@ -116,11 +144,21 @@ def test_parameters_are_checked():
         with pytest.raises(AccountantError, match=message):
             NodeLevelRDP(*parameters)
     accountants = node_level_accountants(*WORKED)
-    assert accountants[0].name == "NodeLevelUpper(noise=8, nodes=10000, reached=21, batch=100, steps=100)"
+    assert (
+        accountants[0].name
+        == "NodeLevelUpper(noise=8, nodes=10000, reached=21, batch=100, steps=100)"
+    )
 
 
 def test_a_node_that_hardly_any_batch_has():
     """Its batches are less likely than what a grid for a δ of 1e-3 leaves out, and more likely than the smaller δ."""
-    lower, upper = NodeLevelLower(1.0, 10**12, 1, 1, 1), NodeLevelUpper(1.0, 10**12, 1, 1, 1)
+    lower, upper = (
+        NodeLevelLower(1.0, 10**12, 1, 1, 1),
+        NodeLevelUpper(1.0, 10**12, 1, 1, 1),
+    )
     assert lower.epsilon_at(1e-5) == upper.epsilon_at(1e-5) == 0.0
-    assert lower.epsilon_at(1e-13) <= upper.epsilon_at(1e-13) == pytest.approx(3.808, abs=0.01)
+    assert (
+        lower.epsilon_at(1e-13)
+        <= upper.epsilon_at(1e-13)
+        == pytest.approx(3.808, abs=0.01)
+    )

@@ -16,16 +16,26 @@ TINY = (5.0, 0.001, 10)
 
 def test_known_values():
     """Opacus 1.6.0: σ = 1, q = .01, 1,000 steps, δ = 1e-5."""
-    assert OpacusRDP(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(2.101365, abs=1e-6)
-    assert OpacusPRV(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(1.838372, abs=1e-6)
-    assert OpacusGDP(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(1.617712, abs=1e-6)
+    assert OpacusRDP(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(
+        2.101365, abs=1e-6
+    )
+    assert OpacusPRV(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(
+        1.838372, abs=1e-6
+    )
+    assert OpacusGDP(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(
+        1.617712, abs=1e-6
+    )
 
 
 def test_the_central_limit_underestimates():
     """The more so the less noise there is: σ = .6, q = .001, 1,000 steps."""
     for parameters in ((1.0, 0.01, 1000), (0.6, 0.001, 1000)):
-        assert OpacusGDP(*parameters).epsilon_at(1e-5) < 0.9 * PLDLower(*parameters).epsilon_at(1e-5)
-    assert OpacusGDP(0.6, 0.001, 1000).epsilon_at(1e-5) < 0.31 * PLDLower(0.6, 0.001, 1000).epsilon_at(1e-5)
+        assert OpacusGDP(*parameters).epsilon_at(1e-5) < 0.9 * PLDLower(
+            *parameters
+        ).epsilon_at(1e-5)
+    assert OpacusGDP(0.6, 0.001, 1000).epsilon_at(1e-5) < 0.31 * PLDLower(
+        0.6, 0.001, 1000
+    ).epsilon_at(1e-5)
 
 
 def test_tiny_losses_are_reported_as_opacus_reports_them():
@@ -36,7 +46,9 @@ def test_tiny_losses_are_reported_as_opacus_reports_them():
         OpacusGDP(*TINY).epsilon_at(0.05)
 
 
-@pytest.mark.parametrize("ask", [lambda a: a.epsilon_at(1e-5), lambda a: a.delta_at(1000.0)])
+@pytest.mark.parametrize(
+    "ask", [lambda a: a.epsilon_at(1e-5), lambda a: a.delta_at(1000.0)]
+)
 @pytest.mark.parametrize(("noise", "points"), [(0.11, 10**8), (1e-5, 10**17)])
 def test_a_grid_that_takes_all_memory_is_refused(noise, points, ask):
     """σ = .11 took 13 GB."""
@@ -47,9 +59,13 @@ def test_a_grid_that_takes_all_memory_is_refused(noise, points, ask):
 
 
 def test_delta_is_the_inverse():
-    assert OpacusRDP(1.0, 0.01, 1000).delta_at(2.1013652716) == pytest.approx(1e-5, rel=1e-6)
+    assert OpacusRDP(1.0, 0.01, 1000).delta_at(2.1013652716) == pytest.approx(
+        1e-5, rel=1e-6
+    )
     prv = OpacusPRV(1.0, 0.1, 10)
     assert prv.epsilon_at(prv.delta_at(1.5)) == pytest.approx(1.5, abs=1e-6)
     gdp = OpacusGDP(1.0, 0.01, 1000)
     assert gdp.delta_at(gdp.epsilon_at(1e-5)) == pytest.approx(1e-5, rel=1e-6)
-    assert gdp.delta_at(1.0) == GaussianDP(0.01 * math.sqrt(1000 * math.expm1(1.0))).delta_at(1.0)
+    assert gdp.delta_at(1.0) == GaussianDP(
+        0.01 * math.sqrt(1000 * math.expm1(1.0))
+    ).delta_at(1.0)

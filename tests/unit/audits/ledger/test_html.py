@@ -36,13 +36,25 @@ class Tags(HTMLParser):
 
 
 def made(record, pair, output="[1,1]", **texts):
-    violated = next(r for r in record.results if r.verdict is Verdict.VIOLATED and r.counterexample)
+    violated = next(
+        r for r in record.results if r.verdict is Verdict.VIOLATED and r.counterexample
+    )
     found = Counterexample(pair, texts.pop("why", "because"), output=output)
     shown = replace(violated, counterexample=found, published=Published("row", EVIL))
     results = [shown if r is violated else r for r in record.results]
-    known = {"key": "one", "title": "one", "kind": Kind.PUBLISHED, "claim": "It is ε-DP.", "place": "Section 1"}
-    statement = Statement(**{**known, "audits": (violated.id,), "instead": "less", **texts})
-    return replace(record, results=results), Paper("p", "A paper", "Read.", (statement,), {})
+    known = {
+        "key": "one",
+        "title": "one",
+        "kind": Kind.PUBLISHED,
+        "claim": "It is ε-DP.",
+        "place": "Section 1",
+    }
+    statement = Statement(
+        **{**known, "audits": (violated.id,), "instead": "less", **texts}
+    )
+    return replace(record, results=results), Paper(
+        "p", "A paper", "Read.", (statement,), {}
+    )
 
 
 def test_graphs_and_the_telling_output_are_drawn_and_the_command_is_code(record):
@@ -62,10 +74,21 @@ def test_what_cannot_be_drawn_is_text(record):
 
 
 def test_whatever_texts_hold_is_shown_as_it_is(record):
-    texts = dict.fromkeys(("title", "claim", "place", "adjacency", "scope", "output", "instead", "cost"), EVIL)
+    texts = dict.fromkeys(
+        ("title", "claim", "place", "adjacency", "scope", "output", "instead", "cost"),
+        EVIL,
+    )
     changed, paper = made(record, f"{EVIL}: [1] | [2]", EVIL, why=EVIL)
-    paper = replace(paper, title=EVIL, read=EVIL, statements=(replace(paper.statements[0], **texts),))
-    for text in (page_html(changed, paper, back="x.html"), overview_html(changed, [paper])):
+    paper = replace(
+        paper,
+        title=EVIL,
+        read=EVIL,
+        statements=(replace(paper.statements[0], **texts),),
+    )
+    for text in (
+        page_html(changed, paper, back="x.html"),
+        overview_html(changed, [paper]),
+    ):
         tags = Tags(text).seen
         assert not any(tag in ("script", "img") for tag, _ in tags)
         assert not any("//b" in values.get("href", "") for _, values in tags)
@@ -74,5 +97,9 @@ def test_whatever_texts_hold_is_shown_as_it_is(record):
 
 def test_the_overview_leads_to_the_pages(record):
     changed, paper = made(record, GRAPHS)
-    links = [values["href"] for tag, values in Tags(overview_html(changed, [paper])).seen if tag == "a"]
+    links = [
+        values["href"]
+        for tag, values in Tags(overview_html(changed, [paper])).seen
+        if tag == "a"
+    ]
     assert set(links) == {"claims/p.html", "claims/p.html#one"}

@@ -78,18 +78,33 @@ def leaky(x: float, rng: np.random.Generator) -> float:
 def test_the_others_find_what_they_find_without_it(place: str, *, first: bool) -> None:
     both = [Failing(place), ViewExperts()]
     pairs = [(0.0, 1.0), (1.0, 2.0)]
-    found = check(leaky, PureDP(1.0), pairs, calls=2_000, seed=1, forecasters=both if first else both[::-1])
+    found = check(
+        leaky,
+        PureDP(1.0),
+        pairs,
+        calls=2_000,
+        seed=1,
+        forecasters=both if first else both[::-1],
+    )
     assert found.verdict is Verdict.VIOLATED
     (notice,) = (text for text in found.notices if "failing" in text)
-    error = "AuditError" if place == "shape" else f"ZeroDivisionError: a fault in {place}"
+    error = (
+        "AuditError" if place == "shape" else f"ZeroDivisionError: a fault in {place}"
+    )
     assert error in notice
 
 
-@pytest.mark.parametrize("failing", [Failing("odds"), NaNPlayer()], ids=["raises", "NaN"])
+@pytest.mark.parametrize(
+    "failing", [Failing("odds"), NaNPlayer()], ids=["raises", "NaN"]
+)
 def test_where_none_is_left_nothing_was_tested(failing: Any) -> None:
-    found = check(leaky, PureDP(1.0), [(0.0, 1.0)], calls=2_000, seed=1, forecasters=[failing])
+    found = check(
+        leaky, PureDP(1.0), [(0.0, 1.0)], calls=2_000, seed=1, forecasters=[failing]
+    )
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert ("ZeroDivisionError" if isinstance(failing, Failing) else "NaN") in found.summary
+    assert (
+        "ZeroDivisionError" if isinstance(failing, Failing) else "NaN"
+    ) in found.summary
 
 
 def test_what_the_mechanism_raises_is_an_error() -> None:
@@ -97,4 +112,10 @@ def test_what_the_mechanism_raises_is_an_error() -> None:
         raise KeyError(x)
 
     with pytest.raises(AuditError):
-        check(broken, PureDP(1.0), [(0.0, 1.0)], calls=2_000, forecasters=[Failing("odds")])
+        check(
+            broken,
+            PureDP(1.0),
+            [(0.0, 1.0)],
+            calls=2_000,
+            forecasters=[Failing("odds")],
+        )

@@ -20,7 +20,10 @@ def test_outputs_are_mixed_with_their_coins_and_sorted_back():
 def test_every_order_of_the_coins_is_as_likely():
     """24 orders of two and two coins are 6 patterns; chi-square 99.9999 % quantile of 5 degrees of freedom is 35.9."""
     seen = Counter(
-        tuple(Batch(np.ones(2), np.zeros(2), np.random.default_rng(seed)).labels.tolist()) for seed in range(3_000)
+        tuple(
+            Batch(np.ones(2), np.zeros(2), np.random.default_rng(seed)).labels.tolist()
+        )
+        for seed in range(3_000)
     )
     assert len(seen) == 6
     assert sum((count - 500) ** 2 / 500 for count in seen.values()) < 35.9

@@ -11,7 +11,13 @@ from scipy.stats import beta, norm
 from sklearn.linear_model import LogisticRegression
 from statsmodels.stats.proportion import proportion_confint
 
-from auditdp.betting.forecasters.estimators import ESTIMATORS, FEW_PARTS, CellCounts, Shaped, log_odds_of
+from auditdp.betting.forecasters.estimators import (
+    ESTIMATORS,
+    FEW_PARTS,
+    CellCounts,
+    Shaped,
+    log_odds_of,
+)
 from auditdp.betting.forecasters.partitions import QUARTERS, Names, Partition
 
 BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
@@ -22,12 +28,16 @@ few = st.integers(0, 50)
 def made(values, seed, most=40):
     """Random counts in the cells of values."""
     partition = Partition(np.asarray(values, dtype=float))
-    return partition, np.random.default_rng(seed).integers(0, most, (2, partition.size)).astype(float)
+    return partition, np.random.default_rng(seed).integers(
+        0, most, (2, partition.size)
+    ).astype(float)
 
 
 def one_cell(ones, zeros):
     """What every estimator makes of the counts of a line that is one cell."""
-    odds = log_odds_of(CellCounts([Partition(np.array([0.0]))], np.array([[zeros], [ones]], float)))
+    odds = log_odds_of(
+        CellCounts([Partition(np.array([0.0]))], np.array([[zeros], [ones]], float))
+    )
     return dict(zip(BY_NAME, odds[:, 0].tolist(), strict=True))
 
 
@@ -38,18 +48,26 @@ def test_every_estimator_has_a_name_of_its_own_and_a_positive_weight():
 
 @given(few, few)
 def test_plain_odds_are_those_of_the_mean_under_jeffreys_prior(ones, zeros):
-    assert one_cell(ones, zeros)["cells"] == pytest.approx(logit(beta(ones + 0.5, zeros + 0.5).mean()))
+    assert one_cell(ones, zeros)["cells"] == pytest.approx(
+        logit(beta(ones + 0.5, zeros + 0.5).mean())
+    )
 
 
 @given(few, few)
 def test_cautious_odds_are_the_end_of_an_interval_of_wilson(ones, zeros):
     """Of the share of ones, with half a call of either coin added: the end that is nearer to one half, or one half."""
-    low, high = proportion_confint(ones + 0.5, ones + zeros + 1, alpha=2 * norm.sf(1), method="wilson")
-    assert one_cell(ones, zeros)["cells, cautious"] == pytest.approx(logit(np.clip(0.5, low, high)), abs=1e-9)
+    low, high = proportion_confint(
+        ones + 0.5, ones + zeros + 1, alpha=2 * norm.sf(1), method="wilson"
+    )
+    assert one_cell(ones, zeros)["cells, cautious"] == pytest.approx(
+        logit(np.clip(0.5, low, high)), abs=1e-9
+    )
 
 
 @given(few, few)
-def test_the_surer_an_estimate_must_be_the_nearer_to_0_it_is_and_coins_can_be_exchanged(ones, zeros):
+def test_the_surer_an_estimate_must_be_the_nearer_to_0_it_is_and_coins_can_be_exchanged(
+    ones, zeros
+):
     odds, swapped = one_cell(ones, zeros), one_cell(zeros, ones)
     assert 0 <= abs(odds["cells, cautious"]) <= abs(odds["cells"]) + 1e-12
     if ones and zeros:
@@ -65,7 +83,9 @@ def test_coarse_odds_are_those_of_one_cell_with_the_counts_of_the_part():
     partition, counts = made(np.random.default_rng(0).normal(size=500), 1)
     odds = FEW_PARTS.log_odds(CellCounts([partition], counts))
     for cell, part in enumerate(partition.groups[QUARTERS]):
-        zeros, ones = (side[partition.groups[QUARTERS] == part].sum() for side in counts)
+        zeros, ones = (
+            side[partition.groups[QUARTERS] == part].sum() for side in counts
+        )
         assert odds[cell] == pytest.approx(one_cell(ones, zeros)["cells"])
 
 
@@ -80,10 +100,14 @@ def test_mirrored_odds_are_plain_odds_of_the_outputs_and_their_mirror_images():
 def test_only_estimators_that_see_something_in_names_bet_on_them():
     partition = Names(np.arange(6.0))
     counts = np.random.default_rng(1).integers(0, 40, (2, partition.size)).astype(float)
-    counts[0] += counts[1].sum()  # so that all names together tell something, which a coarser part would bet on
+    counts[0] += counts[
+        1
+    ].sum()  # so that all names together tell something, which a coarser part would bet on
     counts[:, 0] = 0, 5
     odds = log_odds_of(CellCounts([partition], counts))
-    assert [len(np.unique(own[:-1])) > 1 for own in odds] == [estimator.of_names for estimator in ESTIMATORS]
+    assert [len(np.unique(own[:-1])) > 1 for own in odds] == [
+        estimator.of_names for estimator in ESTIMATORS
+    ]
 
 
 def test_nested_odds_are_those_of_the_tail_where_a_cell_is_empty_and_its_own_where_it_is_full():
@@ -110,7 +134,9 @@ def test_shaped_odds_are_a_ridge_logistic_regression_on_the_shapes(name):
     estimator, rng = BY_NAME[name], np.random.default_rng(1)
     coins = rng.random(400) < expit(0.4 * values)
     cells = partition.index(values)
-    counts = np.stack([np.bincount(cells[coins == coin], minlength=partition.size) for coin in (0, 1)]).astype(float)
+    counts = np.stack(
+        [np.bincount(cells[coins == coin], minlength=partition.size) for coin in (0, 1)]
+    ).astype(float)
     shapes = partition.shapes[estimator.shapes]
     model = LogisticRegression(C=1 / estimator.ridge, fit_intercept=False, tol=1e-10)
     expected = model.fit(shapes[:, cells].T, coins).coef_[0] @ shapes
@@ -120,15 +146,21 @@ def test_shaped_odds_are_a_ridge_logistic_regression_on_the_shapes(name):
     assert factor == pytest.approx(1, abs=2e-3) if len(shapes) < 3 else 0.5 < factor < 1
 
 
-@pytest.mark.parametrize("name", [name for name in SHAPED if BY_NAME[name].shapes == slice(0, 5)])
+@pytest.mark.parametrize(
+    "name", [name for name in SHAPED if BY_NAME[name].shapes == slice(0, 5)]
+)
 def test_many_weights_that_may_be_chance_are_not_bet_on(name):
     partition = Partition(np.random.default_rng(0).normal(size=400))
-    counts = np.tile(partition.count(np.random.default_rng(1).normal(size=400)), (2, 1)).astype(float)
+    counts = np.tile(
+        partition.count(np.random.default_rng(1).normal(size=400)), (2, 1)
+    ).astype(float)
     counts[0, ::2] += 1  # less than a standard error
     assert not BY_NAME[name].log_odds(CellCounts([partition], counts)).any()
 
 
-@pytest.mark.parametrize("name", [name for name in SHAPED if BY_NAME[name].shapes == slice(0, 5)])
+@pytest.mark.parametrize(
+    "name", [name for name in SHAPED if BY_NAME[name].shapes == slice(0, 5)]
+)
 def test_curved_odds_find_those_of_extremes_in_few_calls(name):
     """Values are uniform under coin 0 and the smaller of two such under coin 1, whose density is 2(1-v).
 
@@ -138,21 +170,37 @@ def test_curved_odds_find_those_of_extremes_in_few_calls(name):
     rng = np.random.default_rng(5)
     zeros, ones = rng.random(4000), rng.random((4000, 2)).min(axis=1)
     partition = Partition(np.concatenate([zeros, ones]))
-    counts = CellCounts([partition], np.stack([partition.count(zeros), partition.count(ones)]).astype(float))
+    counts = CellCounts(
+        [partition],
+        np.stack([partition.count(zeros), partition.count(ones)]).astype(float),
+    )
     points = np.arange(1, 10) / 10
-    assert BY_NAME[name].log_odds(counts)[partition.index(points)] == pytest.approx(np.log(2 * (1 - points)), abs=0.2)
+    assert BY_NAME[name].log_odds(counts)[partition.index(points)] == pytest.approx(
+        np.log(2 * (1 - points)), abs=0.2
+    )
 
 
 def test_several_partitions_are_estimated_as_each_by_itself():
     """Nobody's counts leak into another's odds."""
     random = np.random.default_rng(1)
-    values = [random.normal(size=500), random.integers(0, 5, 500), random.normal(size=90) ** 3]
-    partitions, counts = zip(*(made(v, seed) for seed, v in enumerate(values)), strict=True)
-    partitions, counts = [*partitions, Names(np.array([1.0, 2.0]))], [*counts, np.array([[1.0, 2, 3], [4, 5, 6]])]
+    values = [
+        random.normal(size=500),
+        random.integers(0, 5, 500),
+        random.normal(size=90) ** 3,
+    ]
+    partitions, counts = zip(
+        *(made(v, seed) for seed, v in enumerate(values)), strict=True
+    )
+    partitions, counts = (
+        [*partitions, Names(np.array([1.0, 2.0]))],
+        [*counts, np.array([[1.0, 2, 3], [4, 5, 6]])],
+    )
     together = CellCounts(partitions, np.hstack(counts))
     odds = log_odds_of(together)
     for own, partition, cells in zip(counts, partitions, together.slices, strict=True):
-        assert odds[:, cells] == pytest.approx(log_odds_of(CellCounts([partition], own)), abs=1e-9)
+        assert odds[:, cells] == pytest.approx(
+            log_odds_of(CellCounts([partition], own)), abs=1e-9
+        )
 
 
 def test_before_anything_is_counted_no_odds_are_bet_on():
@@ -161,9 +209,16 @@ def test_before_anything_is_counted_no_odds_are_bet_on():
 
 
 def test_nothing_is_bet_on_outputs_that_have_no_name():
-    odds = log_odds_of(CellCounts([Names(np.array([1.0, 2.0, 2.0]))], np.array([[0.0, 9.0, 50.0], [9.0, 0.0, 0.0]])))
+    odds = log_odds_of(
+        CellCounts(
+            [Names(np.array([1.0, 2.0, 2.0]))],
+            np.array([[0.0, 9.0, 50.0], [9.0, 0.0, 0.0]]),
+        )
+    )
     assert not odds[:, -1].any()
-    assert odds[[*BY_NAME].index("cells"), :2].tolist() == pytest.approx([math.log(19), -math.log(19)])
+    assert odds[[*BY_NAME].index("cells"), :2].tolist() == pytest.approx(
+        [math.log(19), -math.log(19)]
+    )
 
 
 @pytest.mark.dear
@@ -176,12 +231,25 @@ def test_plausible_sums_of_shapes_are_drawn_around_what_was_fitted(name):
     """
     rng = np.random.default_rng(4)
     partitions = [Partition(rng.normal(size=1000)) for _ in range(2)]
-    counts = np.hstack([np.stack([p.count(rng.normal(loc, size=500)) for loc in (0.0, 0.3)]) for p in partitions])
+    counts = np.hstack(
+        [
+            np.stack([p.count(rng.normal(loc, size=500)) for loc in (0.0, 0.3)])
+            for p in partitions
+        ]
+    )
     cell_counts = CellCounts(partitions, counts.astype(float))
     odds = BY_NAME[name].log_odds(cell_counts)
     for k, cells in enumerate(cell_counts.slices):
-        draws = np.array([logit(BY_NAME[name].plausible(cell_counts, k, rng)[0]) for _ in range(4_000)])
-        assert (abs(draws.mean(axis=0) - odds[cells]) <= 6 * draws.std(axis=0) / math.sqrt(4_000) + 1e-3).all()
+        draws = np.array(
+            [
+                logit(BY_NAME[name].plausible(cell_counts, k, rng)[0])
+                for _ in range(4_000)
+            ]
+        )
+        assert (
+            abs(draws.mean(axis=0) - odds[cells])
+            <= 6 * draws.std(axis=0) / math.sqrt(4_000) + 1e-3
+        ).all()
 
 
 @pytest.mark.statistical
@@ -191,8 +259,16 @@ def test_plausible_probabilities_are_drawn_from_the_posterior_of_the_parts(name)
     partition, counts = made(np.random.default_rng(0).normal(size=300), 3)
     cell_counts, rng = CellCounts([partition], counts), np.random.default_rng(0)
     group = partition.groups[["quarters", "cells"].index(name.split(",")[0])]
-    zeros, ones = (np.array([side[group == part].sum() for part in range(group[-1] + 1)]) for side in counts)
-    draws, shares = zip(*(BY_NAME[name].plausible(cell_counts, 0, rng) for _ in range(4_000)), strict=True)
+    zeros, ones = (
+        np.array([side[group == part].sum() for part in range(group[-1] + 1)])
+        for side in counts
+    )
+    draws, shares = zip(
+        *(BY_NAME[name].plausible(cell_counts, 0, rng) for _ in range(4_000)),
+        strict=True,
+    )
     law = beta(ones + 0.5, zeros + 0.5)
-    assert (abs(np.mean(draws, axis=0) - law.mean()) <= 6 * law.std() / math.sqrt(4_000)).all()
+    assert (
+        abs(np.mean(draws, axis=0) - law.mean()) <= 6 * law.std() / math.sqrt(4_000)
+    ).all()
     assert shares[0] == pytest.approx((ones + zeros) / counts.sum())

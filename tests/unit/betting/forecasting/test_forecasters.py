@@ -65,7 +65,9 @@ def test_the_likelihood_ratio_is_the_true_posterior():
     forecaster = LikelihoodRatio().bind(Response(1.3), PAIR)
     assert forecaster.log_odds(np.array([1, 0])).tolist() == pytest.approx([1.3, -1.3])
     noise = LikelihoodRatio().bind(LaplaceMechanism(2.0), Pair(1.0, 0.0))
-    assert noise.log_odds(np.array([9.0, -9.0, 0.5])).tolist() == pytest.approx([0.5, -0.5, 0.0], abs=1e-12)
+    assert noise.log_odds(np.array([9.0, -9.0, 0.5])).tolist() == pytest.approx(
+        [0.5, -0.5, 0.0], abs=1e-12
+    )
     normal = LikelihoodRatio().bind(GaussianMechanism(1.0), Pair(1.0, 0.0))
     assert normal.log_odds(np.array([0.5, 2.5])).tolist() == pytest.approx([0.0, 2.0])
 
@@ -82,16 +84,29 @@ def test_impossible_outputs_are_certain_on_one_side_and_nothing_on_both():
 
 def test_binding_leaves_the_template_alone():
     template = LikelihoodRatio()
-    one, two = template.bind(Response(1.0), PAIR), template.bind(Response(2.0), PAIR.swapped())
+    one, two = (
+        template.bind(Response(1.0), PAIR),
+        template.bind(Response(2.0), PAIR.swapped()),
+    )
     assert one.log_odds(coins(1))[0] == pytest.approx(1.0)
     assert two.log_odds(coins(1))[0] == pytest.approx(-2.0)
 
 
 def test_a_player_is_made_afresh_for_every_pair():
-    for template in (LikelihoodRatio(), ViewExperts(), LogisticRegression(), Classifier(GaussianNB())):
-        one, two = player(template, Response(1.0), PAIR), player(template, Response(1.0), PAIR.swapped())
+    for template in (
+        LikelihoodRatio(),
+        ViewExperts(),
+        LogisticRegression(),
+        Classifier(GaussianNB()),
+    ):
+        one, two = (
+            player(template, Response(1.0), PAIR),
+            player(template, Response(1.0), PAIR.swapped()),
+        )
         assert one is not two
-        assert isinstance(one, ViewPlayer if isinstance(template, ViewExperts) else Single)
+        assert isinstance(
+            one, ViewPlayer if isinstance(template, ViewExperts) else Single
+        )
     assert one.forecaster.estimator is not two.forecaster.estimator
 
 
@@ -108,7 +123,10 @@ class Summed:
 def test_the_score_is_all_that_the_scored_forecaster_sees():
     scored = player(Scored(), Summed(), PAIR)
     scored.open(np.zeros((8, 50)), [PAIR], [])
-    assert {name.split(" in ")[0] for name in scored.names} == {"score: value", "score: fingerprint"}
+    assert {name.split(" in ")[0] for name in scored.names} == {
+        "score: value",
+        "score: fingerprint",
+    }
     memory = Memory()
     ones, zeros = np.zeros((8, 50)), np.zeros((8, 50))
     ones[:, 0], zeros[:, 7] = 3.0, -2.0
@@ -118,8 +136,13 @@ def test_the_score_is_all_that_the_scored_forecaster_sees():
     new[0, 30:33] = 1.0  # another vector with the sum 3
     message = scored.forecast(Batch(new, zeros[:1], rng()))
     fine = [estimator.name for estimator in ESTIMATORS].index("cells")
-    counted = sorted(zip(message[0].log_odds[fine], message[0].ones, message[0].zeros, strict=True))
-    assert counted == [(pytest.approx(-math.log(17)), 0, 1), (pytest.approx(math.log(17)), 1, 0)]  # ln(8.5/0.5)
+    counted = sorted(
+        zip(message[0].log_odds[fine], message[0].ones, message[0].zeros, strict=True)
+    )
+    assert counted == [
+        (pytest.approx(-math.log(17)), 0, 1),
+        (pytest.approx(math.log(17)), 1, 0),
+    ]  # ln(8.5/0.5)
 
 
 class Recording:
@@ -142,8 +165,15 @@ def test_a_classifier_waits_for_32_calls_and_refits_when_they_have_doubled():
     forecaster = Classifier(recording)
     for n in range(1, 301):
         forecaster.fit(outputs[:n], labels[:n])
-        assert forecaster.log_odds(outputs[:1])[0] == pytest.approx(0.0 if n < 32 else math.log(4))
-    assert [shape for shape, _ in recording.fits] == [(32, 1), (64, 1), (128, 1), (256, 1)]
+        assert forecaster.log_odds(outputs[:1])[0] == pytest.approx(
+            0.0 if n < 32 else math.log(4)
+        )
+    assert [shape for shape, _ in recording.fits] == [
+        (32, 1),
+        (64, 1),
+        (128, 1),
+        (256, 1),
+    ]
 
 
 def test_a_classifier_needs_both_coins():
@@ -170,7 +200,11 @@ def test_a_classifier_flattens_outputs():
 
 def test_logistic_regression_learns_which_side_is_which():
     outputs, labels = shifted(2000, shift=1.0)
-    odds = Classifier(LogisticRegression()).fit(outputs, labels).log_odds(np.array([-1.0, 0.5, 2.0]))
+    odds = (
+        Classifier(LogisticRegression())
+        .fit(outputs, labels)
+        .log_odds(np.array([-1.0, 0.5, 2.0]))
+    )
     assert odds == pytest.approx([-1.5, 0.0, 1.5], abs=0.35)  # the truth is y - 1/2
 
 
@@ -179,15 +213,24 @@ def test_a_classifier_is_called_by_its_last_step():
     from sklearn.preprocessing import StandardScaler
 
     assert Classifier(LogisticRegression()).name == "logistic regression"
-    assert Classifier(make_pipeline(StandardScaler(), LogisticRegression())).name == "logistic regression"
+    assert (
+        Classifier(make_pipeline(StandardScaler(), LogisticRegression())).name
+        == "logistic regression"
+    )
 
 
 @pytest.mark.parametrize(
     "estimator",
-    [RandomForestClassifier(n_estimators=5, random_state=0), DecisionTreeClassifier(max_depth=2), GaussianNB()],
+    [
+        RandomForestClassifier(n_estimators=5, random_state=0),
+        DecisionTreeClassifier(max_depth=2),
+        GaussianNB(),
+    ],
     ids=lambda e: type(e).__name__,
 )
-def test_classifiers_of_scikit_learn_plug_in_with_a_fresh_copy_for_every_pair(estimator):
+def test_classifiers_of_scikit_learn_plug_in_with_a_fresh_copy_for_every_pair(
+    estimator,
+):
     one, two = (player(estimator, Response(1.0), PAIR).forecaster for _ in range(2))
     outputs, labels = shifted(400)
     one.fit(outputs, labels)
@@ -205,7 +248,11 @@ def test_what_is_played_unless_an_audit_says_otherwise():
         def score(self, outputs, pair):
             return outputs
 
-    assert names(Response(1.0)) == names(LaplaceMechanism(1.0)) == ["likelihood ratio", "views", "repeats"]
+    assert (
+        names(Response(1.0))
+        == names(LaplaceMechanism(1.0))
+        == ["likelihood ratio", "views", "repeats"]
+    )
     assert names(Score()) == ["score", "views", "repeats"]
     assert names(lambda: 0) == ["views", "repeats"]
 
@@ -225,7 +272,8 @@ class Says:
 
 
 @pytest.mark.parametrize(
-    ("value", "taken"), [(math.nan, 0.0), (math.inf, math.inf), (-math.inf, -math.inf), (0.3, 0.3)]
+    ("value", "taken"),
+    [(math.nan, 0.0), (math.inf, math.inf), (-math.inf, -math.inf), (0.3, 0.3)],
 )
 def test_what_is_not_a_number_counts_as_abstaining(value, taken):
     (message,) = Single(Says(value)).forecast(Batch(np.zeros(2), np.zeros(1), rng()))
@@ -255,7 +303,11 @@ def test_who_knows_the_law_says_what_a_call_earns():
 
 
 def test_the_white_box_forecaster_of_a_leaky_law_is_sure_of_what_is_revealed():
-    odds = LikelihoodRatio().bind(LeakyResponse(1.0, 0.1), PAIR).log_odds(np.array([0, 1, 2, 3]))
+    odds = (
+        LikelihoodRatio()
+        .bind(LeakyResponse(1.0, 0.1), PAIR)
+        .log_odds(np.array([0, 1, 2, 3]))
+    )
     assert odds.tolist() == pytest.approx([-1.0, 1.0, -math.inf, math.inf])
 
 
@@ -263,7 +315,10 @@ def test_a_finite_law_says_before_the_first_call_how_often_which_log_odds_come()
     mechanism = LeakyResponse(1.0, 0.05)
     stated = LikelihoodRatio().bind(mechanism, Pair(1, 0)).stated
     zeros, ones = stated.cells()
-    assert zeros == pytest.approx([0.05, 0.95 * mechanism_keeps(1.0), 0.95 * (1 - mechanism_keeps(1.0)), 0.0], abs=1e-9)
+    assert zeros == pytest.approx(
+        [0.05, 0.95 * mechanism_keeps(1.0), 0.95 * (1 - mechanism_keeps(1.0)), 0.0],
+        abs=1e-9,
+    )
     assert ones == pytest.approx(zeros[::-1], abs=1e-9)
     assert LikelihoodRatio().bind(LaplaceMechanism(1.0), Pair(1, 0)).stated is None
 

@@ -38,15 +38,25 @@ def outputs(width):
     return {
         "numbers": noise,
         "no numbers": np.full((ROWS, width), math.nan),
-        "some no numbers": np.where(random.random((ROWS, width)) < 0.3, math.nan, noise),
-        "infinities": np.where(random.random((ROWS, width)) < 0.3, math.inf, np.where(noise > 1, -math.inf, noise)),
-        "only infinities": np.where(random.random((ROWS, width)) < 0.5, math.inf, -math.inf),
+        "some no numbers": np.where(
+            random.random((ROWS, width)) < 0.3, math.nan, noise
+        ),
+        "infinities": np.where(
+            random.random((ROWS, width)) < 0.3,
+            math.inf,
+            np.where(noise > 1, -math.inf, noise),
+        ),
+        "only infinities": np.where(
+            random.random((ROWS, width)) < 0.5, math.inf, -math.inf
+        ),
         "constant": np.full((ROWS, width), 0.1),
         "one constant column": noise * (np.arange(width) > 0),
         "booleans": random.random((ROWS, width)) < 0.5,
         "bytes": random.integers(0, 256, (ROWS, width)).astype(np.uint8),
         "large integers": random.integers(-(2**62), 2**62, (ROWS, width)),
-        "nearly overflowing": np.where(random.random((ROWS, width)) < 0.3, -1e308, 1e308),
+        "nearly overflowing": np.where(
+            random.random((ROWS, width)) < 0.3, -1e308, 1e308
+        ),
         "one column of no numbers": np.where(np.arange(width) > 0, noise, math.nan),
         "one infinite column": np.where(np.arange(width) > 0, noise, -math.inf),
         "half precision": noise.astype(np.float16),
@@ -56,7 +66,9 @@ def outputs(width):
 
 @pytest.mark.parametrize("width", [2, 40])
 @pytest.mark.parametrize("kind", outputs(2))
-def test_whatever_outputs_are_made_of_there_is_a_number_per_row_and_no_warning(width, kind):
+def test_whatever_outputs_are_made_of_there_is_a_number_per_row_and_no_warning(
+    width, kind
+):
     rows = outputs(width)[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -69,13 +81,22 @@ def test_whatever_outputs_are_made_of_there_is_a_number_per_row_and_no_warning(w
 
 
 @pytest.mark.parametrize("coin", [0, 1])
-@pytest.mark.parametrize("learner", [Screen(0), Screen(3), Votes()], ids=lambda learner: learner.name)
-def test_what_starts_early_may_see_calls_of_one_coin_only_and_prefers_nothing(learner, coin):
+@pytest.mark.parametrize(
+    "learner", [Screen(0), Screen(3), Votes()], ids=lambda learner: learner.name
+)
+def test_what_starts_early_may_see_calls_of_one_coin_only_and_prefers_nothing(
+    learner, coin
+):
     rows = rng().normal(size=(16, 40))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         values = learner.fit(rows, np.full(16, coin, np.int8))(rows)
-    assert values.tolist() == (rows[:, learner.rank] if isinstance(learner, Screen) else np.zeros(16)).tolist()
+    assert (
+        values.tolist()
+        == (
+            rows[:, learner.rank] if isinstance(learner, Screen) else np.zeros(16)
+        ).tolist()
+    )
 
 
 @pytest.mark.parametrize("learner", learned_views(40), ids=lambda learner: learner.name)
@@ -86,7 +107,9 @@ def test_two_rows_one_of_each_side_are_enough(learner):
 
 
 @pytest.mark.parametrize("learner", learned_views(40), ids=lambda learner: learner.name)
-def test_a_view_does_not_change_when_its_learner_learns_again_and_is_the_same_every_time(learner):
+def test_a_view_does_not_change_when_its_learner_learns_again_and_is_the_same_every_time(
+    learner,
+):
     rows, other = rng().normal(size=(ROWS, 40)), rng(9).normal(size=(ROWS, 40))
     view = learner.fit(rows, labels())
     before = view(rows).tolist()
@@ -148,12 +171,17 @@ def test_differences_vote_where_they_tell_more():
     rows = rng().normal(scale=0.1, size=(ROWS, 6)) + 50 * rng(5).normal(size=(ROWS, 1))
     rows[:, 3] += coins
     view = Votes().fit(rows, coins)
-    assert view(np.array([[7.0, 7, 7, 99, 7, 7]]) - 50)[0] > view(np.array([[7.0, 7, 7, -99, 7, 7]]))[0]
+    assert (
+        view(np.array([[7.0, 7, 7, 99, 7, 7]]) - 50)[0]
+        > view(np.array([[7.0, 7, 7, -99, 7, 7]]))[0]
+    )
     assert view(np.full((1, 6), 7.0)) == view(np.full((1, 6), 777.0))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
-@pytest.mark.parametrize("learner", [Votes(), Above("coordinates")], ids=lambda learner: learner.name)
+@pytest.mark.parametrize(
+    "learner", [Votes(), Above("coordinates")], ids=lambda learner: learner.name
+)
 def test_bits_are_told_apart_whichever_value_is_the_commoner(learner, share):
     """The median of bits is the commoner value: nothing is above it where that is 1."""
     coins = labels()
@@ -163,7 +191,9 @@ def test_bits_are_told_apart_whichever_value_is_the_commoner(learner, share):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("learner", [Linear(), Additive(), Trees()], ids=lambda learner: learner.name)
+@pytest.mark.parametrize(
+    "learner", [Linear(), Additive(), Trees()], ids=lambda learner: learner.name
+)
 def test_a_shift_along_many_coordinates_is_learned(learner):
     """The learned number separates fresh outputs nearly as the sum does, which is best.
 
@@ -187,17 +217,25 @@ def test_steps_are_learned_where_slopes_say_little():
     view = Additive().fit(rows, coins)
     far = view(np.array([[5.0, 0.0], [50.0, 0.0]]))
     assert far[0] == far[1]
-    assert far[0] - view(np.array([[-5.0, 0.0]]))[0] == pytest.approx(4.0, abs=0.8)  # from -2 to 2
+    assert far[0] - view(np.array([[-5.0, 0.0]]))[0] == pytest.approx(
+        4.0, abs=0.8
+    )  # from -2 to 2
 
 
-@pytest.mark.parametrize("learner", [Interaction(), Trees()], ids=lambda learner: learner.name)
+@pytest.mark.parametrize(
+    "learner", [Interaction(), Trees()], ids=lambda learner: learner.name
+)
 def test_the_parity_of_two_bits_is_learned_which_no_sum_shows(learner):
     """Four distinct outputs, of which two belong to each coin."""
     coins = labels(2_000)
     first = rng().integers(0, 2, 2_000, dtype=np.int8)
     rows = np.stack([first, first ^ coins], axis=1)
-    values = learner.fit(rows, coins)(np.array([[0, 0], [1, 1], [0, 1], [1, 0]], np.int8))
-    same, different = np.sort(values.reshape(2, 2) if isinstance(learner, Trees) else -values.reshape(2, 2))
+    values = learner.fit(rows, coins)(
+        np.array([[0, 0], [1, 1], [0, 1], [1, 0]], np.int8)
+    )
+    same, different = np.sort(
+        values.reshape(2, 2) if isinstance(learner, Trees) else -values.reshape(2, 2)
+    )
     assert same[1] < 0 < different[0]
 
 
@@ -232,13 +270,18 @@ class Memoriser(Learner):
     def fit(self, rows, labels):
         known = set(rows[:, 0].tolist())
         assert labels.shape == (len(rows),)
-        return lambda new: np.array([value in known for value in new[:, 0].tolist()], float)
+        return lambda new: np.array(
+            [value in known for value in new[:, 0].tolist()], float
+        )
 
 
 @pytest.mark.parametrize("size", [10, 11, 400, 2 * CROSSED])
 def test_no_call_is_counted_by_what_was_learned_from_it(size):
     """Else whatever a learner makes up would look like odds; only who ignores the coins may look twice."""
-    sides = tuple(np.arange(size * coin, size * coin + size, dtype=float)[:, None] for coin in (0, 1))
+    sides = tuple(
+        np.arange(size * coin, size * coin + size, dtype=float)[:, None]
+        for coin in (0, 1)
+    )
     values = Memoriser().learn(sides)
     assert not np.concatenate(values).any()
     assert all(size // 2 <= len(side) <= size for side in values)
@@ -249,7 +292,11 @@ def test_no_call_is_counted_by_what_was_learned_from_it(size):
 
 def test_a_heavy_view_is_learned_only_where_the_claim_still_stands():
     (trees,) = [view for view in learned_views(2) if view.heavy]
-    assert [trees.is_ready(calls, stalled) for calls in (8_191, 8_192) for stalled in (False, True)] == [
+    assert [
+        trees.is_ready(calls, stalled)
+        for calls in (8_191, 8_192)
+        for stalled in (False, True)
+    ] == [
         False,
         False,
         False,
@@ -260,7 +307,9 @@ def test_a_heavy_view_is_learned_only_where_the_claim_still_stands():
 @pytest.mark.dear
 @pytest.mark.parametrize("width", [3, 17, 40])
 @pytest.mark.parametrize("middle", [0.0, 1e9])
-def test_what_is_seen_in_an_output_does_not_depend_on_the_others_beside_it(width, middle):
+def test_what_is_seen_in_an_output_does_not_depend_on_the_others_beside_it(
+    width, middle
+):
     """To the last bit, or equal outputs are in different cells; far from 0 most of the bits of a number are its middle's."""
     rows, order = middle + rng(1).normal(size=(2001, width)), rng(2).permutation(2001)
     pair = Pair(middle + np.zeros(width), middle + rng(3).random(width))
@@ -271,4 +320,6 @@ def test_what_is_seen_in_an_output_does_not_depend_on_the_others_beside_it(width
         values = view.values(rows)
         assert np.array_equal(view.values(rows[order]), values[order]), view.name
         assert np.array_equal(view.values(rows[1::3]), values[1::3]), view.name
-        assert [view.values(rows[k : k + 1])[0] for k in range(0, 2001, 50)] == values[::50].tolist(), view.name
+        assert [view.values(rows[k : k + 1])[0] for k in range(0, 2001, 50)] == values[
+            ::50
+        ].tolist(), view.name

@@ -60,4 +60,8 @@ def test_outputs_without_width_are_remembered_by_their_number():
     memory = Memory()
     memory.add(np.zeros((4, 0)), np.zeros((2, 0)))
     memory.add(np.zeros((1, 0)), np.zeros((2, 0)))
-    assert (memory.ones.shape, memory.zeros.shape, memory.full) == ((5, 0), (4, 0), False)
+    assert (memory.ones.shape, memory.zeros.shape, memory.full) == (
+        (5, 0),
+        (4, 0),
+        False,
+    )

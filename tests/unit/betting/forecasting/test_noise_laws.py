@@ -13,7 +13,9 @@ def laws(family, *numbers):
 
 def test_a_value_that_is_rounded_otherwise_in_each_run_has_one_law():
     clipped = [0.6, 0.6 * (1 + 2e-16), 0.6 * (1 - 1e-15)]
-    assert laws("Gaussian", *((value, 2.0, np.nan) for value in clipped)).one() is not None
+    assert (
+        laws("Gaussian", *((value, 2.0, np.nan) for value in clipped)).one() is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,9 @@ def test_another_value_or_scale_is_another_law(family, others):
 def test_a_step_is_read_from_the_models_before_it_and_after_it():
     rng = np.random.default_rng(0)
     steps = rng.normal(size=(8, 30))
-    models = np.column_stack([np.full(8, 7.0), -0.05 * steps.cumsum(axis=1), np.full(8, np.nan)])
+    models = np.column_stack(
+        [np.full(8, 7.0), -0.05 * steps.cumsum(axis=1), np.full(8, np.nan)]
+    )
     columns, weights, offset = function_of(steps[:, 11], models)
     assert sorted(columns.tolist()) == [11, 12]
     assert models[:, columns] @ weights + offset == pytest.approx(steps[:, 11])

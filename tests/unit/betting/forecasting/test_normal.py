@@ -15,11 +15,15 @@ def learned(rng, calls, change, noise):
 def test_log_odds_are_those_of_the_laws():
     rng, mix = np.random.default_rng(0), np.array([[1.0, 0.0], [0.9, 0.2]])
     change = np.array([0.4, 0.1])
-    forecaster, *_ = learned(rng, 4_000, change, lambda n: rng.normal(size=(n, 2)) @ mix.T)
+    forecaster, *_ = learned(
+        rng, 4_000, change, lambda n: rng.normal(size=(n, 2)) @ mix.T
+    )
     outputs = rng.normal(size=(500, 2)) @ mix.T
     inverse = np.linalg.inv(mix @ mix.T)
     truth = (outputs - change / 2) @ inverse @ change
-    assert np.abs(forecaster.log_odds(outputs) - truth).max() < 0.25 * np.abs(truth).max()
+    assert (
+        np.abs(forecaster.log_odds(outputs) - truth).max() < 0.25 * np.abs(truth).max()
+    )
 
 
 def test_noise_that_is_used_twice_leaves_a_direction_without_any():
@@ -49,10 +53,15 @@ def test_it_abstains_before_it_knows_anything_and_takes_what_is_no_number():
 
 
 def test_few_runs_with_the_same_draws_show_two_laws():
-    rng, mix = np.random.default_rng(3), np.array([[1.0, 0.0, 0.0], [0.9, 0.2, 0.0], [0.5, 0.5, 1.0]])
+    rng, mix = (
+        np.random.default_rng(3),
+        np.array([[1.0, 0.0, 0.0], [0.9, 0.2, 0.0], [0.5, 0.5, 1.0]]),
+    )
     noise, change = rng.normal(size=(40, 3)) @ mix.T, np.array([0.3, 0.0, 0.0])
     padded = np.full((40, 1), np.nan)  # as of outputs of which others have more numbers
-    ratio, law = by_change(np.hstack([noise + change, padded]), np.hstack([noise, padded]))
+    ratio, law = by_change(
+        np.hstack([noise + change, padded]), np.hstack([noise, padded])
+    )
     mu = float(np.sqrt(change @ np.linalg.inv(mix @ mix.T) @ change))
     shown = float(np.sqrt(2 * law.log_odds[: len(law.log_odds) // 2].mean()))
     assert 0.7 * mu < shown < mu
@@ -81,8 +90,12 @@ def test_runs_with_other_draws_show_none():
 
 def test_a_threshold_tells_runs_apart_by_how_many_it_told_before():
     noise = np.linspace(0.0, 1.0, 8)[:, None]
-    ratio, law = by_threshold(np.hstack([noise, np.exp(noise) + 2]), np.hstack([noise, np.exp(noise)]), most=2)
-    assert ratio(np.array([[0.5, 4.5], [0.5, 1.0]])).tolist() == pytest.approx([np.log(17), -np.log(17)])
+    ratio, law = by_threshold(
+        np.hstack([noise, np.exp(noise) + 2]), np.hstack([noise, np.exp(noise)]), most=2
+    )
+    assert ratio(np.array([[0.5, 4.5], [0.5, 1.0]])).tolist() == pytest.approx(
+        [np.log(17), -np.log(17)]
+    )
     assert sorted(law.log_odds.tolist()) == pytest.approx([-np.log(17), np.log(17)])
     assert by_threshold(noise, noise + 0.1, most=2) is None
     assert by_threshold(noise, noise + 0.75, most=2) is not None

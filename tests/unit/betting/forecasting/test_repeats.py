@@ -25,7 +25,9 @@ def opened(width=1):
 def played(player, ones, zeros):
     """Forecasts of a batch, from which the player then learns."""
     width = max(len(player.names) - 1, 1)
-    ones, zeros = (np.asarray(side, dtype=np.float64).reshape(-1, width) for side in (ones, zeros))
+    ones, zeros = (
+        np.asarray(side, dtype=np.float64).reshape(-1, width) for side in (ones, zeros)
+    )
     message = player.forecast(Batch(ones, zeros, np.random.default_rng(0)))
     player.learn(Memory(), stalled=True)
     return message
@@ -36,7 +38,9 @@ def test_a_value_of_one_coin_is_expected_under_that_coin_again():
     (first,) = played(player, [1.5, 2.5], [3.5])
     assert (first.ones.tolist(), first.zeros.tolist()) == ([0, 0, 2], [0, 0, 1])
     (second,) = played(player, [1.5, 9.5], [3.5, 1.5])
-    assert second.log_odds.tolist() == [[0, 0, 0]]  # nobody knows yet whether coins agree
+    assert second.log_odds.tolist() == [
+        [0, 0, 0]
+    ]  # nobody knows yet whether coins agree
     assert (second.ones.tolist(), second.zeros.tolist()) == ([1, 0, 1], [1, 1, 0])
     (third,) = played(player, [2.5, 1.5], [])
     odds = np.log((2 + PRIOR) / (1 + PRIOR))  # two agreed and one did not
@@ -99,6 +103,12 @@ def test_wealth_stays_where_atoms_are_shared():
     def clipped(data, size, *, rng):
         return np.where(rng.random(size) < 0.1, 0.0, data + rng.laplace(size=size))
 
-    game = Game(clipped, PureDP(1.0), [PAIR], [Repeating()], lambda purpose, n: stream(1, purpose, n))
+    game = Game(
+        clipped,
+        PureDP(1.0),
+        [PAIR],
+        [Repeating()],
+        lambda purpose, n: stream(1, purpose, n),
+    )
     game.play(20_000, alpha=0.05)
     assert -3 < game.wealth.log_wealth < 3

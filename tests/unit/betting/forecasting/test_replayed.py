@@ -23,7 +23,9 @@ def bound(function, pair, seed=1):
     mechanism = as_mechanism(function)
     calls = Calls(mechanism)
     calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
-    return ReplayedRatio(Trace(mechanism), PureDP(1.0), seed=seed).bind(SeenAs(mechanism, calls.form), pair), calls
+    return ReplayedRatio(Trace(mechanism), PureDP(1.0), seed=seed).bind(
+        SeenAs(mechanism, calls.form), pair
+    ), calls
 
 
 def noisy(x, rng):
@@ -38,7 +40,10 @@ def mean_and_more(x, rng):
     return {"other": rng.normal(), "mean": (x + rng.laplace(scale=2.0)) / 4}
 
 
-@pytest.mark.parametrize(("function", "column", "factor"), [(noisy, 0, 1), (together, 0, 1), (mean_and_more, 2, 4)])
+@pytest.mark.parametrize(
+    ("function", "column", "factor"),
+    [(noisy, 0, 1), (together, 0, 1), (mean_and_more, 2, 4)],
+)
 def test_it_is_the_likelihood_ratio_of_the_noise(function, column, factor):
     forecaster, calls = bound(function, Pair(1.0, 0.0))
     rows = calls(1.0, 50, np.random.default_rng(3))
@@ -50,7 +55,9 @@ def test_it_is_the_likelihood_ratio_of_the_noise(function, column, factor):
 def test_noise_is_read_that_is_scaled_by_the_data_afterwards():
     def in_their_own_range(values, rng):
         low, high = min(values), max(values)
-        return low + (high - low) * ((np.mean(values) - low) / (high - low) + rng.laplace(scale=1 / 2))
+        return low + (high - low) * (
+            (np.mean(values) - low) / (high - low) + rng.laplace(scale=1 / 2)
+        )
 
     forecaster, calls = bound(in_their_own_range, Pair([2.0, 4.0, 6.0], [2.0, 4.0]))
     rows = calls([2.0, 4.0], 50, np.random.default_rng(3))
@@ -59,7 +66,9 @@ def test_noise_is_read_that_is_scaled_by_the_data_afterwards():
 
 
 def test_the_probabilities_of_what_chance_decides_are_known():
-    forecaster, calls = bound(lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0))
+    forecaster, calls = bound(
+        lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0)
+    )
     rows = calls(1, 50, np.random.default_rng(3))
     assert np.abs(forecaster.log_odds(rows)) == pytest.approx(np.full(50, math.log(3)))
 
@@ -100,21 +109,28 @@ def test_what_follows_earlier_noise_is_read_as_a_linear_function_of_it():
     forecaster, calls = bound(adaptive, Pair(1.0, 0.0))
     rows = calls(1.0, 20, np.random.default_rng(3))
     first, second = rows.reshape(len(rows), 2).T
-    expected = np.abs(first) - np.abs(first - 1) + np.abs(second) - np.abs(second - first)
+    expected = (
+        np.abs(first) - np.abs(first - 1) + np.abs(second) - np.abs(second - first)
+    )
     assert forecaster.log_odds(rows) == pytest.approx(expected, abs=1e-9)
 
 
 def seeded_anew(x, rng):
     seed, released = int(rng.integers(2**32)), [0.0]
     for _ in range(2):
-        released.append(math.tanh(x + released[-1]) + np.random.default_rng(seed).laplace())
+        released.append(
+            math.tanh(x + released[-1]) + np.random.default_rng(seed).laplace()
+        )
     return released[1:]
 
 
 def test_noise_that_is_used_twice_tells_for_certain_what_it_was_added_to():
     forecaster, calls = bound(seeded_anew, Pair(1.0, 0.0))
     for x, odds in ((1.0, math.inf), (0.0, -math.inf)):
-        assert forecaster.log_odds(calls(x, 5, np.random.default_rng(3))).tolist() == [odds] * 5
+        assert (
+            forecaster.log_odds(calls(x, 5, np.random.default_rng(3))).tolist()
+            == [odds] * 5
+        )
     assert not forecaster.log_odds(np.array([[0.3, -2.0]])).any()
 
 
@@ -171,7 +187,9 @@ def rounded(x, rng):
 @pytest.mark.parametrize("function", [signed, by_bits, rounded])
 def test_noise_that_is_not_followed_is_read_off_by_its_shift(function):
     forecaster, _ = bound(function, Pair(1.0, 0.0))
-    assert forecaster.log_odds(np.array([-9.0, 9.0])) == pytest.approx([-0.5, 0.5], rel=0.3)
+    assert forecaster.log_odds(np.array([-9.0, 9.0])) == pytest.approx(
+        [-0.5, 0.5], rel=0.3
+    )
 
 
 def running_sums(data, rng):
@@ -180,7 +198,9 @@ def running_sums(data, rng):
 
 def test_noisy_values_are_read_from_a_linear_function_of_the_whole_output():
     forecaster, _ = bound(running_sums, Pair([0, 1, 1], [0, 0, 0]))
-    assert forecaster.log_odds(np.cumsum([[0, 9, -9], [5, 9, 9]], axis=1)) == pytest.approx([0, 1])
+    assert forecaster.log_odds(
+        np.cumsum([[0, 9, -9], [5, 9, 9]], axis=1)
+    ) == pytest.approx([0, 1])
 
 
 def shuffled(ages, rng):
@@ -192,7 +212,10 @@ def test_the_density_is_averaged_over_an_order_that_is_hidden():
     forecaster, _ = bound(shuffled, Pair([0, 0, 0, 1], [0, 0, 0, 0]))
     density = lambda x: np.exp(-np.abs(x)) / 2  # noqa: E731
     outputs = np.array([0.0, 1.0, 10.0])
-    expected = np.log((2 * density(outputs) + density(outputs - 10) + density(outputs - 1)) / (4 * density(outputs)))
+    expected = np.log(
+        (2 * density(outputs) + density(outputs - 10) + density(outputs - 1))
+        / (4 * density(outputs))
+    )
     assert forecaster.log_odds(outputs) == pytest.approx(expected, abs=0.7)
 
 
@@ -212,7 +235,9 @@ def test_events_that_decide_one_number_each_are_independent(function):
 
 
 def test_how_often_it_tells_is_known_before_the_first_call():
-    forecaster, _ = bound(lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0))
+    forecaster, _ = bound(
+        lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0)
+    )
     zeros, ones = forecaster.stated.cells()
     assert (zeros, ones) == (pytest.approx([0.75, 0.25]), pytest.approx([0.25, 0.75]))
 
@@ -225,8 +250,14 @@ def two_sided(x, rng):
     ("function", "distance"),
     [
         (noisy, 1 - math.exp(-1 / 4)),
-        (lambda x, rng: (x + rng.normal(scale=2.0), x + rng.normal(scale=2.0)), 2 * norm.cdf(math.sqrt(2) / 4) - 1),
-        (lambda x, rng: rng.laplace(scale=1.0 + x), 1 / 4),  # densities cross at 2 ln 2: e^(-ln 2) - e^(-2 ln 2)
+        (
+            lambda x, rng: (x + rng.normal(scale=2.0), x + rng.normal(scale=2.0)),
+            2 * norm.cdf(math.sqrt(2) / 4) - 1,
+        ),
+        (
+            lambda x, rng: rng.laplace(scale=1.0 + x),
+            1 / 4,
+        ),  # densities cross at 2 ln 2: e^(-ln 2) - e^(-2 ln 2)
         (two_sided, math.tanh(1 / 4)),
     ],
 )
@@ -244,14 +275,18 @@ def test_each_game_may_ask_as_often_what_noise_that_is_used_twice_was_added_to()
     assert made.reads_one_of([pair], calls.form)
     for _ in range(2):
         forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
-        assert np.isinf(forecaster.log_odds(calls(1.0, MOST, np.random.default_rng(3)))).all()
+        assert np.isinf(
+            forecaster.log_odds(calls(1.0, MOST, np.random.default_rng(3)))
+        ).all()
 
 
 def descent(data, rng, *, bound=math.inf, seeded=False):
     """Noisy sums of gradients that depend on the noise before, unless they are cut; the noise is one, or one a step."""
     weight, noise = 0.0, rng.normal(scale=2.0)
     for _ in range(3):
-        noised = np.clip((weight - data) ** 3, -bound, bound).sum() + (noise if seeded else rng.normal(scale=2.0))
+        noised = np.clip((weight - data) ** 3, -bound, bound).sum() + (
+            noise if seeded else rng.normal(scale=2.0)
+        )
         weight -= 0.3 * noised
         yield noised
 
@@ -283,7 +318,10 @@ def test_steps_that_are_released_have_the_exact_ratio_though_gradients_depend_on
 def test_noise_that_is_used_twice_tells_nothing_where_what_it_is_added_to_moves_by_as_much_each_time():
     pair = Pair(np.array([1.5, 0.2]), np.array([0.2]))
     forecaster, calls = bound_few(partial(descent, bound=3.0, seeded=True), pair)
-    odds = [forecaster.log_odds(calls(data, 30, np.random.default_rng(3))) for data in (pair.data, pair.neighbour)]
+    odds = [
+        forecaster.log_odds(calls(data, 30, np.random.default_rng(3)))
+        for data in (pair.data, pair.neighbour)
+    ]
     assert {*odds[0].tolist()} == {0.0, math.inf}
     assert {*odds[1].tolist()} == {0.0, -math.inf}
     assert forecaster.stated.weights[forecaster.stated.log_odds == 0].sum() > 0
@@ -293,22 +331,41 @@ def test_a_law_that_promises_a_finding_takes_no_runs_from_the_game():
     mechanism = as_mechanism(lambda x, rng: x + rng.normal())
     calls = Calls(mechanism)
     calls.look((1.0, 0.0), np.random.default_rng(0))
-    made = ReplayedRatio(Trace(mechanism), PureDP(0.8), seed=1, ways=(ReplayedRatio._by_change,), few=20_000, until=60)
+    made = ReplayedRatio(
+        Trace(mechanism),
+        PureDP(0.8),
+        seed=1,
+        ways=(ReplayedRatio._by_change,),
+        few=20_000,
+        until=60,
+    )
     assert made.reads_one_of([Pair(1.0, 0.0)], calls.form)
     assert made.trace.runs <= 60
 
 
 def test_frequencies_are_no_more_than_one_where_an_output_shows_several_numbers():
     def by_key(keys, rng):
-        return {key: rng.laplace(scale=2.0) for key in keys} | {"all": len(keys) + rng.laplace(scale=2.0)}
+        return {key: rng.laplace(scale=2.0) for key in keys} | {
+            "all": len(keys) + rng.laplace(scale=2.0)
+        }
 
     forecaster, _ = bound(by_key, Pair(["a", "b", "c"], []))
-    assert forecaster.stated.weights.tolist() == [1.0, 1.0, 0.0]  # raw keys: [] is told as surely
+    assert forecaster.stated.weights.tolist() == [
+        1.0,
+        1.0,
+        0.0,
+    ]  # raw keys: [] is told as surely
 
 
 def test_a_game_that_is_certain_ends_at_the_call_that_refutes():
     mechanism = as_mechanism(lambda x, rng: x + rng.laplace(scale=0.01))
     forecasters = [ViewExperts(), ReplayedRatio(Trace(mechanism), PureDP(1.0), seed=1)]
-    game = Game(mechanism, PureDP(1.0), [Pair(1.0, 0.0)], forecasters, lambda *_: np.random.default_rng(2))
+    game = Game(
+        mechanism,
+        PureDP(1.0),
+        [Pair(1.0, 0.0)],
+        forecasters,
+        lambda *_: np.random.default_rng(2),
+    )
     game.play(100, alpha=0.05, stop_when_refuted=True)
     assert game.refuted_at <= math.log(20) / -math.log(1 / (1 + math.exp(-1.0))) + 1.5

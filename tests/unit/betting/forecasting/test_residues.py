@@ -19,7 +19,9 @@ STEPPED = {
     "single precision": lambda rng, n: rng.laplace(size=n).astype(np.float32),
     "half precision": lambda rng, n: rng.laplace(size=n).astype(np.float16),
     "thousandths": lambda rng, n: rng.laplace(size=n).round(3),
-    "whole numbers, far apart": lambda rng, n: rng.geometric(1e-4, n) - rng.geometric(1e-4, n),
+    "whole numbers, far apart": lambda rng, n: (
+        rng.geometric(1e-4, n) - rng.geometric(1e-4, n)
+    ),
     "steps of 2⁻²⁰": lambda rng, n: rng.integers(-(2**20), 2**20, n) / 2**20,
 }
 
@@ -38,15 +40,24 @@ def test_residues_tell_what_noise_was_added_to(kind):
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
 def test_noise_of_doubles_has_no_steps(scale):
     assert residue_of(outputs(lambda rng, n: rng.laplace(scale=scale, size=n))) is None
-    assert residue_of(outputs(lambda rng, n: rng.normal(scale=scale, size=n), of=(41.0, 42.0))) is None
+    assert (
+        residue_of(
+            outputs(lambda rng, n: rng.normal(scale=scale, size=n), of=(41.0, 42.0))
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(
     "column",
     [
-        outputs(STEPPED["single precision"], of=(41.0, 42.0)),  # integers, of which nothing is left
+        outputs(
+            STEPPED["single precision"], of=(41.0, 42.0)
+        ),  # integers, of which nothing is left
         outputs(lambda rng, n: rng.integers(0, 3, n), of=(0, 1)),  # numbers that repeat
-        np.round(outputs(lambda rng, n: rng.laplace(size=n)), 2),  # rounded after the noise
+        np.round(
+            outputs(lambda rng, n: rng.laplace(size=n)), 2
+        ),  # rounded after the noise
         np.full(16, np.nan),
         np.full(16, 3.0),
         np.array([1.5, 2.5]),
@@ -64,8 +75,21 @@ def test_numbers_that_are_missing_or_huge_stay_numbers():
 
 
 def test_a_view_is_there_for_each_number_with_steps():
-    steps, smooth = outputs(STEPPED["thousandths"]), outputs(lambda rng, n: rng.laplace(size=n))
-    names = [view.name for view in views_of(np.column_stack([smooth, steps]), Pair("a", "b"), with_inputs=False)]
-    assert [name for name in names if "steps" in name] == ["[1] beyond the steps of its noise"]
-    names = [view.name for view in views_of(smooth[:, None], Pair("a", "b"), with_inputs=False)]
+    steps, smooth = (
+        outputs(STEPPED["thousandths"]),
+        outputs(lambda rng, n: rng.laplace(size=n)),
+    )
+    names = [
+        view.name
+        for view in views_of(
+            np.column_stack([smooth, steps]), Pair("a", "b"), with_inputs=False
+        )
+    ]
+    assert [name for name in names if "steps" in name] == [
+        "[1] beyond the steps of its noise"
+    ]
+    names = [
+        view.name
+        for view in views_of(smooth[:, None], Pair("a", "b"), with_inputs=False)
+    ]
     assert names == ["value", "fingerprint"]

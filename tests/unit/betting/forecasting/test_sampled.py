@@ -18,14 +18,20 @@ RATE, STEPS, BATCHES, COUNTED = 0.5, 3, 4, 12
 
 
 def sampled(data, rng):
-    return [data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=0.5) for _ in range(STEPS)]
+    return [
+        data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=0.5)
+        for _ in range(STEPS)
+    ]
 
 
 def shuffled(data, rng):
     released = []
     for _ in range(2):
         order = rng.permutation(len(data))
-        released += [data[part].sum() + rng.normal(scale=0.5) for part in np.array_split(order, BATCHES)]
+        released += [
+            data[part].sum() + rng.normal(scale=0.5)
+            for part in np.array_split(order, BATCHES)
+        ]
     return released
 
 
@@ -40,34 +46,52 @@ def counted(data, rng):
 def of_counts(outputs):
     sums, sizes = outputs[:, ::2], outputs[:, 1::2]
     ratio = np.exp(norm.logpdf(sums, 1, 0.5) - norm.logpdf(sums, 0, 0.5))
-    taken = sizes / (COUNTED - sizes + 1e-300) * (1 - RATE) / RATE  # of binomial laws, without it and with it
+    taken = (
+        sizes / (COUNTED - sizes + 1e-300) * (1 - RATE) / RATE
+    )  # of binomial laws, without it and with it
     return np.log(1 - RATE + RATE * ratio * taken).sum(axis=1)
 
 
 def of_samples(outputs):
     with_one = np.logaddexp(
-        np.log(RATE) + norm.logpdf(outputs, 1, 0.5), np.log(1 - RATE) + norm.logpdf(outputs, 0, 0.5)
+        np.log(RATE) + norm.logpdf(outputs, 1, 0.5),
+        np.log(1 - RATE) + norm.logpdf(outputs, 0, 0.5),
     )
     return (with_one - norm.logpdf(outputs, 0, 0.5)).sum(axis=1)
 
 
 def of_orders(outputs):
     ratios = norm.logpdf(outputs, 1, 0.5) - norm.logpdf(outputs, 0, 0.5)
-    return sum(logsumexp(epoch, axis=1) - np.log(BATCHES) for epoch in np.split(ratios, 2, axis=1))
+    return sum(
+        logsumexp(epoch, axis=1) - np.log(BATCHES)
+        for epoch in np.split(ratios, 2, axis=1)
+    )
 
 
 @pytest.mark.parametrize(
     ("train", "known", "pair", "near"),
     [
         (sampled, of_samples, Pair(np.array([1.0, 0.0, 0.0]), np.zeros(2)), 1e-9),
-        (sampled, lambda outputs: -of_samples(outputs), Pair(np.zeros(2), np.array([0.0, 1.0, 0.0])), 1e-9),
+        (
+            sampled,
+            lambda outputs: -of_samples(outputs),
+            Pair(np.zeros(2), np.array([0.0, 1.0, 0.0])),
+            1e-9,
+        ),
         (sampled, of_samples, Pair(np.array([0.0, 1.0]), np.zeros(2)), 1e-9),
-        (counted, of_counts, Pair(np.array([1.0] + [0.0] * (COUNTED - 1)), np.zeros(COUNTED - 1)), 0.3),
+        (
+            counted,
+            of_counts,
+            Pair(np.array([1.0] + [0.0] * (COUNTED - 1)), np.zeros(COUNTED - 1)),
+            0.3,
+        ),
         (shuffled, of_orders, Pair(np.array([1.0] + [0.0] * 7), np.zeros(8)), 0.35),
         (shuffled, of_orders, Pair(np.array([1.0] + [0.0] * 7), np.zeros(7)), 0.35),
     ],
 )
-def test_log_odds_are_averaged_over_what_is_drawn_part_by_part(train, known, pair, near):
+def test_log_odds_are_averaged_over_what_is_drawn_part_by_part(
+    train, known, pair, near
+):
     mechanism = as_mechanism(train)
     calls = Calls(mechanism)
     calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
@@ -92,14 +116,23 @@ def test_where_no_records_are_drawn_nothing_is_averaged():
 @pytest.mark.parametrize(("scale", "made"), [(0.3, PARTED[:1]), (2.0, PARTED)])
 def test_where_few_runs_tell_little_more_are_made(scale, made):
     def train(data, rng):
-        return [data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=scale) for _ in range(STEPS)]
+        return [
+            data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=scale)
+            for _ in range(STEPS)
+        ]
 
     mechanism, pair = as_mechanism(train), Pair(np.array([1.0, 0.0]), np.zeros(1))
     calls = Calls(mechanism)
     calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
-    with (forecaster := ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1, few=20_000)).trace:
+    with (
+        forecaster := ReplayedRatio(
+            Trace(mechanism), GaussianDP(0.5), seed=1, few=20_000
+        )
+    ).trace:
         forecaster._by_parts(pair, calls.form)
-        assert forecaster.trace.runs == 2 * sum(made) + 2  # and two that show whether all is read from the output
+        assert (
+            forecaster.trace.runs == 2 * sum(made) + 2
+        )  # and two that show whether all is read from the output
         assert forecaster.told_by_parts([pair], calls.form) is pair
 
 
@@ -110,11 +143,22 @@ def test_few_runs_tell_how_far_apart_inputs_are_by_many_parts(told):
     rate = told / math.sqrt(steps * math.expm1(1 / scale**2))
 
     def train(data, rng):
-        return [data[rng.random(len(data)) < rate].sum() + rng.normal(scale=scale) for _ in range(steps)]
+        return [
+            data[rng.random(len(data)) < rate].sum() + rng.normal(scale=scale)
+            for _ in range(steps)
+        ]
 
     mechanism, pair = as_mechanism(train), Pair(np.array([1.0, 0.0]), np.zeros(1))
     calls = Calls(mechanism)
     calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
     for seed in range(3):
-        with (forecaster := ReplayedRatio(Trace(mechanism), GaussianDP(2.0), seed=seed, few=20_000)).trace:
-            assert 0.5 * told < forecaster.by_parts(pair, calls.form, 16).apart < 1.1 * told
+        with (
+            forecaster := ReplayedRatio(
+                Trace(mechanism), GaussianDP(2.0), seed=seed, few=20_000
+            )
+        ).trace:
+            assert (
+                0.5 * told
+                < forecaster.by_parts(pair, calls.form, 16).apart
+                < 1.1 * told
+            )

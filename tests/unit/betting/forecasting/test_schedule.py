@@ -10,11 +10,23 @@ from scipy.stats import hypergeom
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.batches import Memory
 from auditdp.betting.forecasters.experts import ViewExperts
-from auditdp.betting.forecasters.schedule import LATE_THINNING, MANY_CALLS, THINNING, WHOLE, Schedule
+from auditdp.betting.forecasters.schedule import (
+    LATE_THINNING,
+    MANY_CALLS,
+    THINNING,
+    WHOLE,
+    Schedule,
+)
 from auditdp.betting.game import Game
 from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.numerics.streams import stream
-from tests.unit.betting.forecasting.test_experts import SIZES, batch, batches, opened, play
+from tests.unit.betting.forecasting.test_experts import (
+    SIZES,
+    batch,
+    batches,
+    opened,
+    play,
+)
 
 pytestmark = pytest.mark.dear
 
@@ -40,13 +52,22 @@ def test_counting_distinct_outputs_is_counting_calls(kind):
     """Few different outputs are counted once each; those that were never seen are looked at one by one."""
     found = []
     for schedule in (Schedule, schedule_of(by_output=False), Everything):
-        forecasts = play(opened(kind, schedule=schedule), Memory(), batches(kind, SIZES))
-        found.append([[(f.log_odds.tolist(), f.ones.tolist(), f.zeros.tolist()) for f in each] for each in forecasts])
+        forecasts = play(
+            opened(kind, schedule=schedule), Memory(), batches(kind, SIZES)
+        )
+        found.append(
+            [
+                [(f.log_odds.tolist(), f.ones.tolist(), f.zeros.tolist()) for f in each]
+                for each in forecasts
+            ]
+        )
     assert found[0] == found[1] == found[2]
 
 
 def noisy_bits(data, size, *, rng):
-    return (rng.random((size, 4)) < 0.5 + 0.2 * data * (np.arange(4) == 2)).astype(np.int8)
+    return (rng.random((size, 4)) < 0.5 + 0.2 * data * (np.arange(4) == 2)).astype(
+        np.int8
+    )
 
 
 def noisy_numbers(data, size, *, rng):
@@ -59,14 +80,22 @@ def test_a_game_with_a_schedule_wins_as_much_as_without(mechanism, claim):
     """The same until views are ranked; always the same where outputs are counted by their distinct values."""
     games = []
     for schedule in (Schedule, Everything):
-        game = Game(mechanism, claim, [PAIR], [ViewExperts(schedule=schedule)], partial(stream, 1))
+        game = Game(
+            mechanism,
+            claim,
+            [PAIR],
+            [ViewExperts(schedule=schedule)],
+            partial(stream, 1),
+        )
         game.tables[0].next_ranking = 2_000
         game.play(5_000, alpha=0.05)
         games.append(game)
     first, second = ([at for at in game.path if at[0] <= 2_000] for game in games)
     assert first == second
     assert (games[0].path == games[1].path) == (mechanism is noisy_bits)
-    assert games[0].wealth.log_wealth == pytest.approx(games[1].wealth.log_wealth, rel=0.05, abs=1.0)
+    assert games[0].wealth.log_wealth == pytest.approx(
+        games[1].wealth.log_wealth, rel=0.05, abs=1.0
+    )
     assert games[0].refuted_at == games[1].refuted_at is not None
 
 
@@ -110,7 +139,9 @@ def test_a_view_that_sees_a_part_forecasts_and_counts_that_part_alone():
     gained[0] = 1.0
     player.rank(gained, 300)
     forecasts, after = play(player, memory, batches("vector", [100, 10], seed=5))
-    for k, (old, forecast, new) in enumerate(zip(before, forecasts, after, strict=True)):
+    for k, (old, forecast, new) in enumerate(
+        zip(before, forecasts, after, strict=True)
+    ):
         if forecast.log_odds.shape[1]:
             seen = 100 if k == 0 else 13
             assert forecast.ones.sum() + forecast.zeros.sum() == seen
@@ -127,7 +158,8 @@ def test_a_new_cut_counts_everything_that_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("zeros", "ones", "thinning"), [(5, 7, 3), (0, 9, 4), (1, 0, 8), (40, 30, 64), (3, 0, 3), (0, 0, 8)]
+    ("zeros", "ones", "thinning"),
+    [(5, 7, 3), (0, 9, 4), (1, 0, 8), (40, 30, 64), (3, 0, 3), (0, 0, 8)],
 )
 def test_which_calls_are_left_out_does_not_depend_on_their_coins(zeros, ones, thinning):
     """The part has a fixed size, and its coins are those of a part drawn without looking: hypergeometric.
@@ -141,5 +173,8 @@ def test_which_calls_are_left_out_does_not_depend_on_their_coins(zeros, ones, th
     assert (drawn <= [zeros, ones]).all()
     if zeros and ones and size < zeros + ones:
         law = hypergeom(zeros + ones, zeros, size)
-        assert abs(drawn[:, 0].mean() - law.mean()) <= 6 * law.std() / math.sqrt(4_000) + 1e-12
+        assert (
+            abs(drawn[:, 0].mean() - law.mean())
+            <= 6 * law.std() / math.sqrt(4_000) + 1e-12
+        )
     assert schedule.thinned(1, zeros, ones) == (zeros, ones)

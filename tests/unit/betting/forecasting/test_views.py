@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasters.views import MOST_COORDINATES, as_rows, by_inputs, fingerprint, signed, views_of
+from auditdp.betting.forecasters.views import (
+    MOST_COORDINATES,
+    as_rows,
+    by_inputs,
+    fingerprint,
+    signed,
+    views_of,
+)
 
 NAN, INF = math.nan, math.inf
 
@@ -26,7 +33,10 @@ def numbers_of(rows, pair, **options):
 
 def seen(rows, pair=NAMES):
     """What every view makes of the rows, by its name."""
-    return {view.name: view.values(rows) for view in numbers_of(rows, pair, with_inputs=by_inputs(pair, rows.shape[1]))}
+    return {
+        view.name: view.values(rows)
+        for view in numbers_of(rows, pair, with_inputs=by_inputs(pair, rows.shape[1]))
+    }
 
 
 def test_rows_are_flattened_outputs():
@@ -36,7 +46,11 @@ def test_rows_are_flattened_outputs():
     assert as_rows(np.zeros((7, 0))).shape == (7, 0)
 
 
-@pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.int64, np.float32, np.float64], ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kind",
+    [bool, np.int8, np.uint8, np.int64, np.float32, np.float64],
+    ids=lambda k: k.__name__,
+)
 def test_a_vector_is_looked_at_in_every_way_there_is(kind):
     rows = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 1]], kind)
     views = seen(rows)
@@ -76,8 +90,12 @@ def test_what_is_no_number_is_passed_on():
 
 
 def test_of_long_outputs_the_first_coordinates_are_looked_at():
-    names = [view.name for view in numbers_of(np.zeros((2, 500)), NAMES, with_inputs=False)]
-    assert [name for name in names if name.startswith("[")] == [f"[{j}]" for j in range(MOST_COORDINATES)]
+    names = [
+        view.name for view in numbers_of(np.zeros((2, 500)), NAMES, with_inputs=False)
+    ]
+    assert [name for name in names if name.startswith("[")] == [
+        f"[{j}]" for j in range(MOST_COORDINATES)
+    ]
     assert len(names) == MOST_COORDINATES + 5
 
 
@@ -87,24 +105,33 @@ def test_inputs_of_the_shape_of_outputs_are_what_an_output_may_be_nearer_to():
     assert seen(rows, pair)["nearer input"].tolist() == [3, -3, 0, 2, 2]
     assert seen(rows, pair)["steps nearer to input"].tolist() == [3, 1, 2, 2, 2]
     assert seen(rows, pair)["along the change"].tolist() == [1, -4, -1.5, 0, -INF]
-    assert seen(np.array([[0, 1], [1, 1]], np.uint8), Pair([0, 1], [0, 0]))["nearer input"].tolist() == [1, 1]
+    assert seen(np.array([[0, 1], [1, 1]], np.uint8), Pair([0, 1], [0, 0]))[
+        "nearer input"
+    ].tolist() == [1, 1]
     matrices = Pair(np.eye(2), np.zeros((2, 2)))
     assert seen(as_rows(np.eye(2)[None]), matrices)["nearer input"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
-    "data", [[1.0], np.zeros((2, 2)), ["a", "b", "c"], {"a": 1}, None, [[1], [1, 2], [3]]], ids=str
+    "data",
+    [[1.0], np.zeros((2, 2)), ["a", "b", "c"], {"a": 1}, None, [[1], [1, 2], [3]]],
+    ids=str,
 )
 def test_other_inputs_are_not_compared_with_outputs(data):
     assert not {"nearer input", "steps nearer to input", "along the change"} & set(
         seen(np.zeros((2, 3)), Pair(data, data))
     )
-    assert "nearer input" not in seen(np.zeros((2, 1)), Pair([1.0], [0.0]))  # the value says the same
+    assert "nearer input" not in seen(
+        np.zeros((2, 1)), Pair([1.0], [0.0])
+    )  # the value says the same
 
 
 def test_laplace_noise_and_running_sums_of_it_are_told_apart_by_their_likelihood_ratio():
     data, neighbour, scale = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.5, 3.0]), 2.0
-    rows, pair = data + np.random.default_rng(0).laplace(scale=scale, size=(100, 3)), Pair(data, neighbour)
+    rows, pair = (
+        data + np.random.default_rng(0).laplace(scale=scale, size=(100, 3)),
+        Pair(data, neighbour),
+    )
     ratio = (np.abs(rows - neighbour) - np.abs(rows - data)).sum(axis=1) / scale
     np.testing.assert_allclose(seen(rows, pair)["nearer input"] / scale, ratio)
     found = seen(rows.cumsum(axis=1), pair)["steps nearer to input"] / scale
@@ -114,7 +141,9 @@ def test_laplace_noise_and_running_sums_of_it_are_told_apart_by_their_likelihood
 def test_normal_noise_is_told_apart_by_its_likelihood_ratio_but_for_a_constant():
     data, neighbour, sigma = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.5, 3.0]), 2.0
     rows = data + np.random.default_rng(0).normal(scale=sigma, size=(100, 3))
-    ratio = (np.square(rows - neighbour) - np.square(rows - data)).sum(axis=1) / (2 * sigma**2)
+    ratio = (np.square(rows - neighbour) - np.square(rows - data)).sum(axis=1) / (
+        2 * sigma**2
+    )
     rest = ratio - seen(rows, Pair(data, neighbour))["along the change"] / sigma**2
     np.testing.assert_allclose(rest, rest[0], atol=1e-6)
 
@@ -137,20 +166,32 @@ def test_views_of_no_rows_are_empty(width):
 
 @pytest.mark.parametrize("kind", ["b", "B", "?", "h", "i", "q", "Q", "e", "f", "d"])
 @pytest.mark.parametrize("width", [1, 2, 33, 2_000])
-def test_equal_rows_share_a_fingerprint_wherever_they_stand_and_others_do_not(kind, width):
+def test_equal_rows_share_a_fingerprint_wherever_they_stand_and_others_do_not(
+    kind, width
+):
     random = np.random.default_rng(0)
     rows = random.integers(0, 2, (200, width)).astype(kind)
     prints = fingerprint(rows)
     assert prints.shape == (200,)
     assert not np.isnan(prints).any()
     assert fingerprint(rows[::-1]).tolist() == prints[::-1].tolist()
-    assert np.concatenate([fingerprint(rows[k : k + 1]) for k in range(200)]).tolist() == prints.tolist()
+    assert (
+        np.concatenate([fingerprint(rows[k : k + 1]) for k in range(200)]).tolist()
+        == prints.tolist()
+    )
     assert len(np.unique(prints)) == len(np.unique(rows, axis=0))
 
 
 def test_fingerprints_of_outputs_that_differ_in_order_only_differ():
     assert len(np.unique(fingerprint(np.array([[1, 2, 3], [3, 2, 1], [2, 1, 3]])))) == 3
-    assert len(np.unique(fingerprint(np.array([[1, 2, 3], [3, 2, 1], [2, 1, 3]], np.uint8)))) == 3
+    assert (
+        len(
+            np.unique(
+                fingerprint(np.array([[1, 2, 3], [3, 2, 1], [2, 1, 3]], np.uint8))
+            )
+        )
+        == 3
+    )
 
 
 def test_no_width_is_one_fingerprint():
@@ -166,11 +207,16 @@ def test_zeros_of_either_sign_are_told_apart():
 
 
 def test_infinities_and_what_is_no_number_have_fingerprints_of_their_own():
-    assert len(np.unique(fingerprint(np.array([[NAN], [INF], [-INF], [0.0], [1.0]])))) == 5
+    assert (
+        len(np.unique(fingerprint(np.array([[NAN], [INF], [-INF], [0.0], [1.0]])))) == 5
+    )
     assert len(np.unique(fingerprint(np.array([[NAN, 1.0], [NAN, 1.0]])))) == 1
 
 
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=2, unique=True), st.integers(1, 3))
+@given(
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=2, unique=True),
+    st.integers(1, 3),
+)
 def test_large_integers_are_told_apart_where_doubles_round_them(values, width):
     rows = np.zeros((2, width), np.int64)
     rows[:, -1] = values

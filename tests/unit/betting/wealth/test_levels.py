@@ -7,12 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.betting.wealth.levels import GRID_LIMITS, ROUNDING_SLACK, crossed, level_grid
+from auditdp.betting.wealth.levels import (
+    GRID_LIMITS,
+    ROUNDING_SLACK,
+    crossed,
+    level_grid,
+)
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 
 @pytest.mark.parametrize("level", [1e-5, 1e-3, 0.1, 1.0, 7.3, 64.0, 200.0])
-@pytest.mark.parametrize("kind", [PureDP, lambda v: ApproxDP(v, 0.1), GaussianDP], ids=["pure", "approx", "gaussian"])
+@pytest.mark.parametrize(
+    "kind",
+    [PureDP, lambda v: ApproxDP(v, 0.1), GaussianDP],
+    ids=["pure", "approx", "gaussian"],
+)
 def test_the_grid_holds_the_claim_and_covers_its_range(kind, level):
     claim = kind(level)
     levels = level_grid(claim)
@@ -24,7 +33,11 @@ def test_the_grid_holds_the_claim_and_covers_its_range(kind, level):
     assert levels[-1] >= level
 
 
-paths = st.lists(st.lists(st.floats(-50, 50) | st.just(-math.inf), min_size=4, max_size=4), min_size=1, max_size=6)
+paths = st.lists(
+    st.lists(st.floats(-50, 50) | st.just(-math.inf), min_size=4, max_size=4),
+    min_size=1,
+    max_size=6,
+)
 
 
 @given(paths, st.floats(1e-12, 0.99), st.floats(1e-12, 0.99))
@@ -38,7 +51,9 @@ def test_the_bound_is_the_chain_of_what_was_ever_crossed(path, alpha, other):
             break
         bound = level
     assert counts == sorted(counts), "what was crossed stays crossed"
-    assert crossed(highest[-1], min(alpha, other)) <= crossed(highest[-1], max(alpha, other))
+    assert crossed(highest[-1], min(alpha, other)) <= crossed(
+        highest[-1], max(alpha, other)
+    )
     assert counts[-1] == np.searchsorted(values, bound, side="right")
 
 

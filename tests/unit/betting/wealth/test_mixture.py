@@ -20,7 +20,14 @@ from auditdp.betting.wealth.regions import log_cap
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 PURE = [PureDP(1.0), PureDP(0.05), PureDP(9.0), ApproxDP(2.0, 0.0)]
-CLAIMS = [*PURE, ApproxDP(1.0, 0.01), ApproxDP(0.3, 0.2), GaussianDP(1.0), GaussianDP(0.2), GaussianDP(3.0)]
+CLAIMS = [
+    *PURE,
+    ApproxDP(1.0, 0.01),
+    ApproxDP(0.3, 0.2),
+    GaussianDP(1.0),
+    GaussianDP(0.2),
+    GaussianDP(3.0),
+]
 ALPHAS = np.exp(-np.linspace(0.05, 30, 120))
 STARTS = {0: 0.5, 10: 0.3, 45: 0.2}
 
@@ -36,7 +43,12 @@ def scale_of(claim):
 
 def soft(log_odds, coin, epsilon):
     """Return f of one call, with r₀ written out for the three cases of the clip."""
-    r, not_r, q, not_q = expit(log_odds), expit(-log_odds), expit(epsilon), expit(-epsilon)
+    r, not_r, q, not_q = (
+        expit(log_odds),
+        expit(-log_odds),
+        expit(epsilon),
+        expit(-epsilon),
+    )
     if log_odds > epsilon:
         return r / q if coin else not_r / not_q
     if log_odds < -epsilon:
@@ -65,13 +77,18 @@ class Slow:
                 self.own[k] *= soft(one, coin, self.claim.level)
             for position, level in enumerate(self.levels):
                 if leads is not None:
-                    self.led[started, position] *= soft(message[leads(position)], coin, level)
+                    self.led[started, position] *= soft(
+                        message[leads(position)], coin, level
+                    )
         self.calls += len(coins)
         self.highest = np.maximum(self.highest, self.now())
 
     def now(self):
         led = np.array(list(STARTS.values())) @ self.led
-        at_claim = float(self.shares @ self.own) + self.leader * led[self.levels.index(self.claim.level)]
+        at_claim = (
+            float(self.shares @ self.own)
+            + self.leader * led[self.levels.index(self.claim.level)]
+        )
         return np.array(
             [
                 at_claim
@@ -85,7 +102,9 @@ class Slow:
 
     def bound(self, alpha):
         """The largest level such that it and all below it have crossed."""
-        crossed = itertools.takewhile(lambda w: math.log(w) >= math.log(1 / alpha) + ROUNDING_SLACK, self.highest)
+        crossed = itertools.takewhile(
+            lambda w: math.log(w) >= math.log(1 / alpha) + ROUNDING_SLACK, self.highest
+        )
         count = len(list(crossed))
         return self.levels[count - 1] if count else 0.0
 
@@ -94,8 +113,12 @@ def some_forecasts(claim, forecasters, calls, seed, *, right=0.8):
     """Log-odds around the claim's cap, mostly leaning the right way; a few of them certain."""
     random = np.random.default_rng(seed)
     coins = random.integers(0, 2, calls, dtype=np.int8)
-    sides = np.where(random.random((forecasters, calls)) < right, 1, -1) * np.where(coins == 1, 1, -1)
-    return sides * random.exponential(1.5 * scale_of(claim), (forecasters, calls)), coins
+    sides = np.where(random.random((forecasters, calls)) < right, 1, -1) * np.where(
+        coins == 1, 1, -1
+    )
+    return sides * random.exponential(
+        1.5 * scale_of(claim), (forecasters, calls)
+    ), coins
 
 
 def expected(claim):
@@ -104,7 +127,10 @@ def expected(claim):
 
 
 def bet(wealth, log_odds, coins, leaders=None):
-    message = [Forecasts.of_calls(odds[None], coins, expected(wealth.claim)) for odds in np.atleast_2d(log_odds)]
+    message = [
+        Forecasts.of_calls(odds[None], coins, expected(wealth.claim))
+        for odds in np.atleast_2d(log_odds)
+    ]
     return wealth.bet(message, len(coins), leaders)
 
 
@@ -116,7 +142,9 @@ def first_leads(wealth):
 def anchors_of(levels, claim):
     """Every eighth level, the claim's among them."""
     position = int(np.flatnonzero(levels == claim.level)[0])
-    return [i for i in range(len(levels)) if (i - position) % levels_module.ANCHORS == 0]
+    return [
+        i for i in range(len(levels)) if (i - position) % levels_module.ANCHORS == 0
+    ]
 
 
 @pytest.fixture
@@ -129,7 +157,10 @@ def _early_starts(monkeypatch):
 def test_counting_is_the_products_call_by_call(claim):
     """Forecasters, leaders from their start on, and every level of the grid; the chain at 120 alphas."""
     levels, shares, leader = level_grid(claim, ratio=1.5), (3.0, 1.0, 1.0), 2.0
-    fast, slow = Wealth(claim, shares=shares, leader=leader, levels=levels), Slow(claim, shares, leader, levels)
+    fast, slow = (
+        Wealth(claim, shares=shares, leader=leader, levels=levels),
+        Slow(claim, shares, leader, levels),
+    )
     anchors = anchors_of(levels, claim)
     assert fast.anchors.tolist() == anchors
     random = np.random.default_rng(7)
@@ -146,10 +177,14 @@ def test_counting_is_the_products_call_by_call(claim):
         assert fast.calls == slow.calls
         with np.errstate(divide="ignore"):
             assert fast.log_by_forecaster == pytest.approx(np.log(slow.own), abs=1e-8)
-        assert fast.log_wealth == pytest.approx(math.log(slow.now()[slow.levels.index(claim.level)]), abs=1e-8)
+        assert fast.log_wealth == pytest.approx(
+            math.log(slow.now()[slow.levels.index(claim.level)]), abs=1e-8
+        )
     bounds = [slow.bound(alpha) for alpha in ALPHAS]
     assert [fast.lower_bound(alpha) for alpha in ALPHAS] == bounds
-    assert [fast.refuted(alpha) for alpha in ALPHAS] == [bound >= claim.level for bound in bounds]
+    assert [fast.refuted(alpha) for alpha in ALPHAS] == [
+        bound >= claim.level for bound in bounds
+    ]
     assert len(set(bounds)) > 1, "the example must distinguish levels"
 
 
@@ -162,7 +197,10 @@ def test_what_leaders_are_chosen_from_is_what_one_would_have_won_at_the_anchors(
     assert won.shape == (2, len(wealth.anchors), 1)
     for k in range(2):
         by_anchor = [
-            sum(math.log(soft(message, coin, levels[i])) for message, coin in zip(odds[k], coins, strict=True))
+            sum(
+                math.log(soft(message, coin, levels[i]))
+                for message, coin in zip(odds[k], coins, strict=True)
+            )
             for i in anchors_of(levels, claim)
         ]
         assert won[k, :, 0] == pytest.approx(by_anchor, abs=1e-8)
@@ -172,19 +210,35 @@ def test_what_leaders_are_chosen_from_is_what_one_would_have_won_at_the_anchors(
 def test_equal_forecasts_may_be_counted_and_forecasters_grouped(claim):
     odds, coins = some_forecasts(claim, 3, 40, seed=5)
     odds = np.round(odds, 1)
-    listed, counted = (Wealth(claim, shares=(1, 1, 1), leader=1.0, levels=level_grid(claim, ratio=1.5)) for _ in "ab")
+    listed, counted = (
+        Wealth(claim, shares=(1, 1, 1), leader=1.0, levels=level_grid(claim, ratio=1.5))
+        for _ in "ab"
+    )
     leaders = np.arange(len(listed.anchors)) % 3
     law = expected(claim)
     groups = []
     for rows in (odds[:2], odds[2:]):
         distinct, cell = np.unique(rows, axis=1, return_inverse=True)
-        counts = [np.bincount(cell.ravel()[coins == c], minlength=distinct.shape[1]).astype(float) for c in (1, 0)]
-        groups.append(Forecasts(distinct, *counts, (np.tile(law.log_odds, (len(rows), 1)), law.weights)))
+        counts = [
+            np.bincount(cell.ravel()[coins == c], minlength=distinct.shape[1]).astype(
+                float
+            )
+            for c in (1, 0)
+        ]
+        groups.append(
+            Forecasts(
+                distinct, *counts, (np.tile(law.log_odds, (len(rows), 1)), law.weights)
+            )
+        )
     for _ in range(2):
         won = bet(listed, odds, coins, leaders)
         assert counted.bet(groups, 40, leaders) == pytest.approx(won, abs=1e-9)
-    assert counted.log_by_forecaster == pytest.approx(listed.log_by_forecaster, abs=1e-9)
-    assert [counted.lower_bound(a) for a in ALPHAS] == [listed.lower_bound(a) for a in ALPHAS]
+    assert counted.log_by_forecaster == pytest.approx(
+        listed.log_by_forecaster, abs=1e-9
+    )
+    assert [counted.lower_bound(a) for a in ALPHAS] == [
+        listed.lower_bound(a) for a in ALPHAS
+    ]
 
 
 @pytest.mark.parametrize("claim", PURE, ids=str)
@@ -193,7 +247,10 @@ def test_how_calls_are_batched_does_not_matter_without_leaders(claim):
     odds, coins = some_forecasts(claim, 2, 60, seed=2)
     whole, parts = Wealth(claim, shares=(1, 2)), Wealth(claim, shares=(1, 2))
     won = bet(whole, odds, coins)
-    pieces = [bet(parts, odds[:, a:b], coins[a:b]) for a, b in itertools.pairwise([0, 1, 2, 9, 30, 60])]
+    pieces = [
+        bet(parts, odds[:, a:b], coins[a:b])
+        for a, b in itertools.pairwise([0, 1, 2, 9, 30, 60])
+    ]
     assert np.sum(pieces, axis=0) == pytest.approx(won, abs=1e-9)
     assert parts.log_wealth == pytest.approx(whole.log_wealth, abs=1e-9)
 
@@ -202,7 +259,9 @@ def test_how_calls_are_batched_does_not_matter_without_leaders(claim):
 def test_calls_that_are_left_out_are_not_bet_on_and_not_paid_for_but_are_calls(claim):
     wealth = Wealth(claim, shares=(1.0, 1.0))
     odds, coins = some_forecasts(claim, 1, 10, seed=1)
-    wealth.bet([Forecasts.of_calls(odds, coins, expected(claim)), Forecasts.abstaining(1)], 50)
+    wealth.bet(
+        [Forecasts.of_calls(odds, coins, expected(claim)), Forecasts.abstaining(1)], 50
+    )
     alone = Wealth(claim)
     bet(alone, odds, coins)
     assert wealth.log_by_forecaster == pytest.approx([alone.log_wealth, 0.0], abs=1e-12)
@@ -219,7 +278,11 @@ def test_leaders_start_when_their_calls_have_been_made(monkeypatch):
     wrong, right = np.full((1, 10), math.inf), np.full((1, 10), math.inf)
     zeros, ones = np.zeros(10, np.int8), np.ones(10, np.int8)
     for odds, coins in ((wrong, zeros), (wrong, zeros), (right, ones)):
-        wealth.bet([Forecasts.of_calls(odds, coins), Forecasts.of_calls(nobody, coins)], 10, np.array([0]))
+        wealth.bet(
+            [Forecasts.of_calls(odds, coins), Forecasts.of_calls(nobody, coins)],
+            10,
+            np.array([0]),
+        )
     # Half of the wealth leads; its second half started with the third batch. The second forecaster still has a quarter.
     gain = 10 * -log_cap(1.0)[0]
     assert wealth.log_wealth == pytest.approx(math.log(0.25 * math.exp(gain) + 0.25))
@@ -240,11 +303,17 @@ def test_shares_are_what_forecasters_begin_with():
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_a_fresh_wealth_makes_the_same_bets_against_the_claim_alone(claim):
-    wealth = Wealth(claim, shares=(2.0, 1.0), leader=1.0, levels=level_grid(claim, ratio=1.3))
+    wealth = Wealth(
+        claim, shares=(2.0, 1.0), leader=1.0, levels=level_grid(claim, ratio=1.3)
+    )
     batch = some_forecasts(claim, 2, 30, seed=4)
     bet(wealth, *batch)
     fresh = wealth.fresh()
-    assert (fresh.log_wealth, fresh.calls, fresh.levels.tolist()) == (0.0, 0, [claim.level])
+    assert (fresh.log_wealth, fresh.calls, fresh.levels.tolist()) == (
+        0.0,
+        0,
+        [claim.level],
+    )
     bet(fresh, *batch)
     # What is found together with the regions of other levels differs in its last digits.
     assert fresh.log_by_forecaster == pytest.approx(wealth.log_by_forecaster, abs=1e-8)
@@ -266,7 +335,12 @@ def test_the_bound_is_a_chain_and_not_the_largest_level_crossed():
     assert wealth.lower_bound(0.05) == 1.0
     wealth = Wealth(PureDP(2.0), leader=1.0, levels=levels)
     # Right 8 times in 10 at log-odds of 3: a gain at level 2 would need 88 % right, at level 0.5 62 %.
-    bet(wealth, np.full((1, 100), 3.0), np.tile(np.array([1] * 8 + [0] * 2, np.int8), 10), lead)
+    bet(
+        wealth,
+        np.full((1, 100), 3.0),
+        np.tile(np.array([1] * 8 + [0] * 2, np.int8), 10),
+        lead,
+    )
     assert wealth.lower_bound(0.05) < 2.0
 
 
@@ -294,26 +368,46 @@ def test_the_bound_never_falls_when_more_is_seen():
     wealth = Wealth(claim, leader=1.0, levels=level_grid(claim, ratio=1.2))
     leaders, bounds = first_leads(wealth), []
     for seed in range(30):
-        bet(wealth, *some_forecasts(claim, 1, 20, seed=seed, right=0.95 if seed < 10 else 0.2), leaders)
+        bet(
+            wealth,
+            *some_forecasts(claim, 1, 20, seed=seed, right=0.95 if seed < 10 else 0.2),
+            leaders,
+        )
         bounds.append(wealth.lower_bound(0.05))
     assert bounds == sorted(bounds)
     assert bounds[-1] >= 1.0
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_certain_and_right_earns_the_most_certain_and_wrong_loses_what_was_staked(claim):
+def test_certain_and_right_earns_the_most_certain_and_wrong_loses_what_was_staked(
+    claim,
+):
     with np.errstate(all="raise", under="ignore", divide="ignore"):
-        right, wrong = (Wealth(claim, leader=1.0, levels=level_grid(claim, ratio=2.0)) for _ in "ab")
+        right, wrong = (
+            Wealth(claim, leader=1.0, levels=level_grid(claim, ratio=2.0)) for _ in "ab"
+        )
         for wealth, coins in ((right, [1, 0]), (wrong, [0, 1])):
-            bet(wealth, np.array([[np.inf, -np.inf]]), np.array(coins, np.int8), first_leads(wealth))
-            bet(wealth, np.array([[np.inf]]), np.array(coins[:1], np.int8), first_leads(wealth))
+            bet(
+                wealth,
+                np.array([[np.inf, -np.inf]]),
+                np.array(coins, np.int8),
+                first_leads(wealth),
+            )
+            bet(
+                wealth,
+                np.array([[np.inf]]),
+                np.array(coins[:1], np.int8),
+                first_leads(wealth),
+            )
     assert right.log_by_forecaster[0] > max(0.0, wrong.log_by_forecaster[0])
     assert not np.isnan(wrong.lower_bound(0.05))
     if is_pure(claim):
         assert right.log_by_forecaster[0] == pytest.approx(3 * -log_cap(claim.level)[0])
         assert wrong.log_by_forecaster[0] == -np.inf
     else:
-        assert wrong.log_by_forecaster[0] > -np.inf, "what is averaged over is never lost altogether"
+        assert wrong.log_by_forecaster[0] > -np.inf, (
+            "what is averaged over is never lost altogether"
+        )
 
 
 def test_who_is_ruined_stays_ruined():
@@ -322,7 +416,9 @@ def test_who_is_ruined_stays_ruined():
     ruined = math.exp(wealth.log_wealth)
     sure(wealth, 900)
     assert wealth.log_by_forecaster.tolist() == [-math.inf]
-    assert math.exp(wealth.log_wealth) == pytest.approx(ruined), "leaders lost too, but for those that come later"
+    assert math.exp(wealth.log_wealth) == pytest.approx(ruined), (
+        "leaders lost too, but for those that come later"
+    )
     assert wealth.lower_bound(0.999) == 0.0
 
 
@@ -330,7 +426,12 @@ def test_who_is_ruined_stays_ruined():
 def test_abstaining_earns_nothing_and_pays_the_price_of_its_regions(claim):
     wealth, path = Wealth(claim, levels=level_grid(claim, ratio=1.5), leader=1.0), []
     for _ in range(10):
-        bet(wealth, np.zeros((1, 6)), np.array([0, 1, 0, 1, 1, 0], np.int8), first_leads(wealth))
+        bet(
+            wealth,
+            np.zeros((1, 6)),
+            np.array([0, 1, 0, 1, 1, 0], np.int8),
+            first_leads(wealth),
+        )
         path.append(wealth.log_wealth)
     if is_pure(claim):
         assert path == pytest.approx([0.0] * 10, abs=1e-15)

@@ -27,11 +27,36 @@ def read(tmp_path):
     [
         ("def f(x, rng, epsilon=0.5): pass", 0.5, 0.0, "the parameters of f"),
         ("def f(x, rng, *, eps=2, delta=1e-5): pass", 2.0, 1e-5, "the parameters of f"),
-        ("def f(x, rng):\n    '''It is (1, 1e-6)-DP.'''", 1.0, 1e-6, "the docstring of f"),
-        ("def f(x, rng):\n    '''A 0.25-LDP report.'''", 0.25, 0.0, "the docstring of f"),
-        ("def f(x, rng):\n    '''Private with ε = .1 for all.'''", 0.1, 0.0, "the docstring of f"),
-        ("def f(x, rng):\n    '''3-differentially private.'''", 3.0, 0.0, "the docstring of f"),
-        ("def f(x, rng, epsilon):\n    '''With epsilon=4.'''", 4.0, 0.0, "the docstring of f"),
+        (
+            "def f(x, rng):\n    '''It is (1, 1e-6)-DP.'''",
+            1.0,
+            1e-6,
+            "the docstring of f",
+        ),
+        (
+            "def f(x, rng):\n    '''A 0.25-LDP report.'''",
+            0.25,
+            0.0,
+            "the docstring of f",
+        ),
+        (
+            "def f(x, rng):\n    '''Private with ε = .1 for all.'''",
+            0.1,
+            0.0,
+            "the docstring of f",
+        ),
+        (
+            "def f(x, rng):\n    '''3-differentially private.'''",
+            3.0,
+            0.0,
+            "the docstring of f",
+        ),
+        (
+            "def f(x, rng, epsilon):\n    '''With epsilon=4.'''",
+            4.0,
+            0.0,
+            "the docstring of f",
+        ),
         ("def f(x, rng, epsilon): pass", None, 0.0, ""),
         ("def f(x, rng):\n    '''Rounds to 3 digits.'''", None, 0.0, ""),
     ],
@@ -79,7 +104,11 @@ class Record:
 @pytest.mark.parametrize(
     ("name", "made", "epsilon"),
     [
-        ("Plain.release", "mechanism = partial(Plain(epsilon=epsilon, most=2).release, cap=5)", 2.0),
+        (
+            "Plain.release",
+            "mechanism = partial(Plain(epsilon=epsilon, most=2).release, cap=5)",
+            2.0,
+        ),
         ("Record.release", "mechanism = Record(scale=1.5).release", 3.0),
     ],
 )
@@ -87,7 +116,10 @@ def test_a_method_is_bound_to_an_object_that_is_made(read, name, made, epsilon):
     signature = read(METHODS, name)
     text = audit_text(signature, {"most": "2", "cap": "5", "scale": "1.5"})
     assert f"    {made}\n" in text
-    assert (signature.epsilon, f"def {name.lower().replace('.', '_')}_is_private(" in text) == (epsilon, True)
+    assert (
+        signature.epsilon,
+        f"def {name.lower().replace('.', '_')}_is_private(" in text,
+    ) == (epsilon, True)
 
 
 ROWS = """
@@ -130,10 +162,15 @@ def test_what_is_written_is_neighbours_that_generate_inputs(read, annotation, in
     signature = read(ROWS.format(annotation))
     made = {}
     exec(ROWS.partition("def f")[0], made)
-    exec("import numpy as np\nfrom hypothesis import strategies as st\nfrom auditdp import Rows", made)
+    exec(
+        "import numpy as np\nfrom hypothesis import strategies as st\nfrom auditdp import Rows",
+        made,
+    )
     adjacency = eval(signature.pairs, made)
     assert isinstance(adjacency, Rows)
-    assert adjacency.into == inputs or (inputs is None and adjacency.change == "replace")
+    assert adjacency.into == inputs or (
+        inputs is None and adjacency.change == "replace"
+    )
     if isinstance(inputs, str):
         pytest.importorskip(inputs)
     for pair in adjacency.pairs():
@@ -142,10 +179,16 @@ def test_what_is_written_is_neighbours_that_generate_inputs(read, annotation, in
 
 @pytest.mark.parametrize(
     ("annotation", "pair"),
-    [("int", "(0, 1)"), ("bool", "(False, True)"), ("dict[str, int]", '({"a": 1, "b": 1}, {"a": 1})')],
+    [
+        ("int", "(0, 1)"),
+        ("bool", "(False, True)"),
+        ("dict[str, int]", '({"a": 1, "b": 1}, {"a": 1})'),
+    ],
 )
 def test_neighbours_of_one_value(read, annotation, pair):
-    assert f"        pairs=[{pair}],\n" in audit_text(read(f"def f(x: {annotation}, rng): pass"), {})
+    assert f"        pairs=[{pair}],\n" in audit_text(
+        read(f"def f(x: {annotation}, rng): pass"), {}
+    )
 
 
 PLACES = 'PLACES = ["a", "b"]\n'
@@ -175,7 +218,11 @@ def test_an_example_says_what_columns_hold(tmp_path):
     example = tmp_path / "example.csv"
     example.write_text("age,height,city\n30,1.5,Ulm\n41,1.9,Bonn\n")
     columns = columns_of(example)
-    assert [*columns.values()] == ["st.integers(30, 41)", "st.floats(1.5, 1.9)", 'st.sampled_from(["Bonn", "Ulm"])']
+    assert [*columns.values()] == [
+        "st.integers(30, 41)",
+        "st.floats(1.5, 1.9)",
+        'st.sampled_from(["Bonn", "Ulm"])',
+    ]
 
 
 def test_audits_are_added_to_a_file_with_the_imports_that_it_lacks(read):
@@ -184,7 +231,9 @@ def test_audits_are_added_to_a_file_with_the_imports_that_it_lacks(read):
     text = with_audits(before, [(signature, audit_text(signature, {}))])
     assert text.startswith(before.partition("\n\n\n")[0])
     assert "from auditdp import PureDP, Rows, without_noise\n" in text
-    assert [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)] == ["mine", "f_is_private"]
+    assert [
+        node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)
+    ] == ["mine", "f_is_private"]
     assert text.index("from mine import f") < text.index("def mine():")
 
 

@@ -29,12 +29,31 @@ def streams(purpose, number):
     return stream(7, purpose, number)
 
 
-def evidence(mechanism, claim=PureDP(1.0), adjacency=BIT, *, alpha=1e-3, calls=CALLS, **options):  # noqa: B008
-    return counting_evidence(mechanism, claim, adjacency, alpha=alpha, calls=calls, streams=streams, **options)
+def evidence(
+    mechanism,
+    claim=PureDP(1.0),  # noqa: B008
+    adjacency=BIT,
+    *,
+    alpha=1e-3,
+    calls=CALLS,
+    **options,
+):
+    return counting_evidence(
+        mechanism,
+        claim,
+        adjacency,
+        alpha=alpha,
+        calls=calls,
+        streams=streams,
+        **options,
+    )
 
 
 def audit(mechanism, claim=PureDP(1.0), pairs=BIT, budget=4_000, **options):  # noqa: B008
-    return run_audit(Audit(mechanism, claim, pairs, **options), Settings(alpha=0.01, calls=budget, root_seed=5))
+    return run_audit(
+        Audit(mechanism, claim, pairs, **options),
+        Settings(alpha=0.01, calls=budget, root_seed=5),
+    )
 
 
 @dataclass(frozen=True)
@@ -86,7 +105,10 @@ def test_the_loss_is_bounded_from_above(mechanism, truth, within):
 def test_pairs_that_are_not_all_pairs_are_said_to_be_those_counted():
     some = evidence(Response(1.0), adjacency=AnyValues((0, 1, 5)), play=[Pair(0, 1)])
     assert "on the counted pair" in some.statement
-    everything = evidence(lambda data, size, *, rng: rng.integers(0, 2, size), adjacency=AnyValues((0, 1, 5)))
+    everything = evidence(
+        lambda data, size, *, rng: rng.integers(0, 2, size),
+        adjacency=AnyValues((0, 1, 5)),
+    )
     assert "all 3 pairs of neighbours" in everything.statement
 
 
@@ -94,7 +116,9 @@ def test_a_revealing_mechanism_has_no_upper_bound():
     found = evidence(Response(math.inf))
     assert found.epsilon_upper is None
     assert "they give no upper bound on ε" in found.statement
-    assert found.verdict is Verdict.NOT_REFUTED, "an upper bound is no evidence of a violation"
+    assert found.verdict is Verdict.NOT_REFUTED, (
+        "an upper bound is no evidence of a violation"
+    )
 
 
 def test_rare_outputs_of_infinite_ratio_are_paid_with_delta():
@@ -106,7 +130,11 @@ def test_rare_outputs_of_infinite_ratio_are_paid_with_delta():
 
 def test_geometric_noise_without_end_is_bounded():
     def noisy(data, size, *, rng):
-        return data + rng.geometric(1 - math.exp(-1), size) - rng.geometric(1 - math.exp(-1), size)
+        return (
+            data
+            + rng.geometric(1 - math.exp(-1), size)
+            - rng.geometric(1 - math.exp(-1), size)
+        )
 
     found = evidence(noisy)
     assert 0.9 < found.epsilon_upper < 2.5
@@ -117,7 +145,9 @@ def test_a_claim_with_delta_is_bounded_at_its_epsilon_and_at_its_delta():
     found = evidence(LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05))
     assert 0.05 < found.details.delta_at_claim < 0.12
     assert [bound.delta for bound in found.details.upper_bounds] == [0.05, 0.1]
-    assert found.details.upper_bounds[0].epsilon == math.inf, "what is revealed may be a little more than .05"
+    assert found.details.upper_bounds[0].epsilon == math.inf, (
+        "what is revealed may be a little more than .05"
+    )
     assert found.details.delta_upper == 0.1
     assert 0.7 < found.epsilon_upper < 1.5
     tiny = evidence(Response(1.0), ApproxDP(1.0, 1e-9))
@@ -174,7 +204,9 @@ def test_a_law_that_is_not_followed_is_refuted(mechanism, reason):
         law = Response(1.0).distribution
     found = evidence(mechanism, law=law)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert found.statement.startswith("The code does not draw from the law that it states")
+    assert found.statement.startswith(
+        "The code does not draw from the law that it states"
+    )
     assert reason in found.statement
     assert found.details.followed is None
 
@@ -189,12 +221,17 @@ def test_numbers_are_compared_by_their_distribution_function(claim):
     def normal(data, size, *, rng):
         return rng.normal(size=size)
 
-    assert evidence(normal, law=lambda data: GaussianLaw(np.zeros(1), 1.0)).verdict is Verdict.NOT_REFUTED
+    assert (
+        evidence(normal, law=lambda data: GaussianLaw(np.zeros(1), 1.0)).verdict
+        is Verdict.NOT_REFUTED
+    )
     assert evidence(normal, law=lambda data: GaussianLaw(np.zeros(2), 1.0)) is None
 
 
 def test_more_outputs_than_a_law_may_have_refute_it():
-    found = evidence(lambda data, size, *, rng: rng.random(size), law=Biased(0.0).distribution)
+    found = evidence(
+        lambda data, size, *, rng: rng.random(size), law=Biased(0.0).distribution
+    )
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "different outputs" in found.statement
 
@@ -202,7 +239,9 @@ def test_more_outputs_than_a_law_may_have_refute_it():
 def test_a_certificate_says_how_well_the_code_was_seen_to_follow_its_law():
     result = audit(Response(1.0), PureDP(1.5))
     assert result.verdict is Verdict.CERTIFIED
-    assert "the code was seen to follow its law within total variation" in result.summary
+    assert (
+        "the code was seen to follow its law within total variation" in result.summary
+    )
     assert [e.kind for e in result.evidence] == ["exact", "game", "counting"]
 
 
@@ -214,7 +253,9 @@ def test_a_certified_law_that_the_code_does_not_follow_is_no_certificate():
 
 
 def test_the_bounds_of_an_audit_are_not_those_of_the_pairs_played():
-    result = audit(lambda data, size, *, rng: Response(0.8)(data, size, rng=rng), PureDP(1.0))
+    result = audit(
+        lambda data, size, *, rng: Response(0.8)(data, size, rng=rng), PureDP(1.0)
+    )
     assert result.epsilon_upper is None
     (played,) = [e for e in result.evidence if e.kind == "counting"]
     assert result.epsilon_lower < 0.8 < played.epsilon_upper
@@ -226,9 +267,15 @@ def test_alpha_is_shared_where_counting_applies_and_nowhere_else():
         (game,) = [e for e in result.evidence if e.kind == "game"]
         return game.details.threshold
 
-    assert threshold(audit(Response(1.0))) == pytest.approx(-math.log(0.01 * (1 - COUNTING_ALPHA)))
-    assert threshold(audit(Response(1.0), evidence=["exact", "game"])) == pytest.approx(-math.log(0.01))
-    hidden = audit(lambda data, size, *, rng: LaplaceMechanism(1.0)(data, size, rng=rng))
+    assert threshold(audit(Response(1.0))) == pytest.approx(
+        -math.log(0.01 * (1 - COUNTING_ALPHA))
+    )
+    assert threshold(audit(Response(1.0), evidence=["exact", "game"])) == pytest.approx(
+        -math.log(0.01)
+    )
+    hidden = audit(
+        lambda data, size, *, rng: LaplaceMechanism(1.0)(data, size, rng=rng)
+    )
     assert threshold(hidden) == pytest.approx(-math.log(0.01))
     assert [e.kind for e in hidden.evidence] == ["game"]
 
@@ -240,7 +287,11 @@ def test_controls_are_not_counted():
 
 
 def test_reports_show_the_bound_with_its_scope():
-    result = audit(lambda data, size, *, rng: Response(0.8)(data, size, rng=rng), PureDP(1.0), budget=20_000)
+    result = audit(
+        lambda data, size, *, rng: Response(0.8)(data, size, rng=rng),
+        PureDP(1.0),
+        budget=20_000,
+    )
     again = RESULT.validate_json(RESULT.dump_json(result))
     assert counted(again) == counted(result)
     line = terminal.line(result, width=120)

@@ -7,7 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Pair, PureDP, QueryAnswers, Records
+from auditdp import (
+    AnyValues,
+    ApproxDP,
+    Audit,
+    Box,
+    Edges,
+    GaussianDP,
+    Pair,
+    PureDP,
+    QueryAnswers,
+    Records,
+)
 from auditdp.adjacency import NeighbourList, NeighbourLists
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
@@ -68,7 +79,10 @@ def test_a_law_before_post_processing_certifies():
 
 
 def test_gaussian_noise_before_post_processing_is_an_upper_bound_too():
-    assert exact_evidence(NoisyBit(), GaussianDP(1.0), NUMBERS).verdict is Verdict.CERTIFIED
+    assert (
+        exact_evidence(NoisyBit(), GaussianDP(1.0), NUMBERS).verdict
+        is Verdict.CERTIFIED
+    )
     for claim in (PureDP(0.9), ApproxDP(0.81, 0.01)):
         found = exact_evidence(NoisyBit(), claim, NUMBERS)
         assert found.verdict is Verdict.NOT_REFUTED
@@ -85,13 +99,21 @@ def test_noise_of_declared_sensitivity_before_post_processing_certifies_and_does
         def before_processing(self, data):
             return LaplaceLaw(np.asarray(data, float), np.full(len(data), 1.0))
 
-    assert exact_evidence(Clamped(), PureDP(1.0), QueryAnswers(1)).verdict is Verdict.CERTIFIED
-    assert exact_evidence(Clamped(), PureDP(0.9), QueryAnswers(1)).verdict is Verdict.NOT_REFUTED
+    assert (
+        exact_evidence(Clamped(), PureDP(1.0), QueryAnswers(1)).verdict
+        is Verdict.CERTIFIED
+    )
+    assert (
+        exact_evidence(Clamped(), PureDP(0.9), QueryAnswers(1)).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 def test_a_whole_audit_of_a_post_processed_output_stands():
     audit = Audit(Sign(), PureDP(1.6), NUMBERS)
-    result = run_audit(audit, Settings(alpha=1e-6, calls=3_000, root_seed=0, key="sign"))
+    result = run_audit(
+        audit, Settings(alpha=1e-6, calls=3_000, root_seed=0, key="sign")
+    )
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.epsilon_lower <= math.log((1 - math.exp(-1) / 2) / (math.exp(-1) / 2))
 
@@ -106,7 +128,9 @@ def test_a_control_with_a_law_before_post_processing_is_left_to_the_game():
 
     assert not has_exact_law(Louder(), NUMBERS, refuting=True)
     audit = Audit(Sign(), PureDP(2.0), NUMBERS, controls=[Louder()])
-    result = run_audit(audit, Settings(alpha=1e-6, calls=3_000, root_seed=0, key="sign"))
+    result = run_audit(
+        audit, Settings(alpha=1e-6, calls=3_000, root_seed=0, key="sign")
+    )
     assert result.verdict is Verdict.CERTIFIED
     assert result.surviving_controls == []
 
@@ -119,7 +143,10 @@ def test_a_laplace_law_of_the_output_is_forecast_with():
     assert default_forecasters(Plain())[0].name == "likelihood ratio"
     assert default_forecasters(Sign())[0].name != "likelihood ratio"
     assert exact_evidence(Plain(), PureDP(1.6), NUMBERS).verdict is Verdict.VIOLATED
-    result = run_audit(Audit(Plain(), PureDP(2.0), NUMBERS), Settings(alpha=1e-6, calls=500, root_seed=0, key="plain"))
+    result = run_audit(
+        Audit(Plain(), PureDP(2.0), NUMBERS),
+        Settings(alpha=1e-6, calls=500, root_seed=0, key="plain"),
+    )
     assert result.verdict is Verdict.CERTIFIED
 
 
@@ -142,12 +169,21 @@ class Coins:
     def distribution(self, data):
         ps = [Fraction(1, 2) + Fraction(float(x)) / 4 for x in data]
         outcomes = list(itertools.product((0, 1), repeat=len(ps)))
-        chances = [math.prod(p if y else 1 - p for p, y in zip(ps, ys, strict=True)) for ys in outcomes]
+        chances = [
+            math.prod(p if y else 1 - p for p, y in zip(ps, ys, strict=True))
+            for ys in outcomes
+        ]
         return FiniteLaw(np.array(outcomes), chances)
 
     def envelope(self):
         high, low = np.full(self.dimension, 1.0), np.full(self.dimension, -1.0)
-        return Envelope([0, 1], [self.least] * 2, [Fraction(3, 4)] * 2, [(low, high), (high, low)], self.uses)
+        return Envelope(
+            [0, 1],
+            [self.least] * 2,
+            [Fraction(3, 4)] * 2,
+            [(low, high), (high, low)],
+            self.uses,
+        )
 
 
 def test_an_envelope_that_its_own_law_exceeds_certifies_nothing():
@@ -157,7 +193,10 @@ def test_an_envelope_that_its_own_law_exceeds_certifies_nothing():
     assert broken.epsilon_lower == pytest.approx(5 * math.log(3))
     loose = exact_evidence(Coins(5, 1), PureDP(6.0), box)
     assert loose.verdict is Verdict.NOT_REFUTED
-    assert "more than its envelope allows, 1.09861228867: correct the envelope" in loose.statement
+    assert (
+        "more than its envelope allows, 1.09861228867: correct the envelope"
+        in loose.statement
+    )
     assert loose.epsilon_upper is None
     assert exact_evidence(Coins(5, 5), PureDP(5.5), box).verdict is Verdict.CERTIFIED
 
@@ -176,10 +215,16 @@ def test_an_envelope_that_no_pair_attains_refutes_nothing():
 def test_a_law_that_exceeds_its_envelope_between_the_ends_is_found():
     class Bulge(Coins):
         def distribution(self, data):
-            p = Fraction(9, 10) if abs(float(data[0])) < 0.3 else Fraction(1, 2) + Fraction(float(data[0])) / 4
+            p = (
+                Fraction(9, 10)
+                if abs(float(data[0])) < 0.3
+                else Fraction(1, 2) + Fraction(float(data[0])) / 4
+            )
             return FiniteLaw(np.array([0, 1]), [1 - p, p])
 
-    assert exact_evidence(Bulge(1, 1), PureDP(1.2), Box(-1, 1)).verdict is Verdict.VIOLATED
+    assert (
+        exact_evidence(Bulge(1, 1), PureDP(1.2), Box(-1, 1)).verdict is Verdict.VIOLATED
+    )
 
 
 def test_an_envelope_without_a_law_says_so():
@@ -188,9 +233,17 @@ def test_an_envelope_without_a_law_says_so():
 
     found = exact_evidence(Alone(2, 2), PureDP(2.5), Box(-1, 1, 2))
     assert found.verdict is Verdict.CERTIFIED
-    assert any("no law was there to compare" in assumption for assumption in found.assumptions)
-    assert exact_evidence(Alone(2, 2), ApproxDP(2.5, 1e-9), Box(-1, 1, 2)).verdict is Verdict.CERTIFIED
-    assert exact_evidence(Alone(2, 2), ApproxDP(2.0, 1e-9), Box(-1, 1, 2)).verdict is Verdict.NOT_REFUTED
+    assert any(
+        "no law was there to compare" in assumption for assumption in found.assumptions
+    )
+    assert (
+        exact_evidence(Alone(2, 2), ApproxDP(2.5, 1e-9), Box(-1, 1, 2)).verdict
+        is Verdict.CERTIFIED
+    )
+    assert (
+        exact_evidence(Alone(2, 2), ApproxDP(2.0, 1e-9), Box(-1, 1, 2)).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 # Probability that is missing.
@@ -218,12 +271,18 @@ def test_a_law_that_lacks_mass_is_not_certified_below_what_it_lacks():
         name = "lacking"
 
         def distribution(self, data):
-            return lacking(LACK) if data else FiniteLaw(np.array([0, 1]), [Fraction(1, 2)] * 2)
+            return (
+                lacking(LACK)
+                if data
+                else FiniteLaw(np.array([0, 1]), [Fraction(1, 2)] * 2)
+            )
 
     bit = AnyValues((0, 1))
     for claim in (ApproxDP(1.0, 1e-10), PureDP(20.0), GaussianDP(5.0)):
         assert exact_evidence(Lacking(), claim, bit).verdict is Verdict.NOT_REFUTED
-    assert exact_evidence(Lacking(), ApproxDP(1.0, 1e-8), bit).verdict is Verdict.CERTIFIED
+    assert (
+        exact_evidence(Lacking(), ApproxDP(1.0, 1e-8), bit).verdict is Verdict.CERTIFIED
+    )
 
 
 def test_an_output_that_a_lacking_law_does_not_list_may_have_what_is_missing():
@@ -248,22 +307,35 @@ def test_what_floats_may_lack_counts_as_delta_unless_their_list_is_taken_for_com
 
     bit = AnyValues((0, 1))
     assert exact_evidence(Floats(), PureDP(0.5), bit).verdict is Verdict.CERTIFIED
-    assert exact_evidence(Floats(), ApproxDP(0.5, 1e-13), bit).verdict is Verdict.CERTIFIED
+    assert (
+        exact_evidence(Floats(), ApproxDP(0.5, 1e-13), bit).verdict is Verdict.CERTIFIED
+    )
     delta = pair_loss(*map(Floats().distribution, (0, 1)), epsilon=0.5).delta
     assert 1e-9 < float(delta.upper()) < 3e-9
     for claim in (PureDP(0.5), ApproxDP(0.5, 1e-13)):
         assumed = exact_evidence(Floats(), claim, bit).assumptions
-        assert "the floats of its law are right to a relative 1e-09 and an absolute 1e-12 of probability" in assumed
-        assert "for a pure ε: its law lists every output of positive probability" in assumed
+        assert (
+            "the floats of its law are right to a relative 1e-09 and an absolute 1e-12 of probability"
+            in assumed
+        )
+        assert (
+            "for a pure ε: its law lists every output of positive probability"
+            in assumed
+        )
 
 
 def test_step_laws_that_lack_mass_are_treated_alike():
-    loss = pair_loss(StepLaw([0, 1], [1 - LACK]), StepLaw([0, 1], [Fraction(1)]), epsilon=0.5)
+    loss = pair_loss(
+        StepLaw([0, 1], [1 - LACK]), StepLaw([0, 1], [Fraction(1)]), epsilon=0.5
+    )
     assert loss.upper == math.inf
     assert float(loss.delta.upper()) >= LACK
 
 
-@pytest.mark.parametrize("probabilities", [[0.5, 0.5 + 2e-9], [0.5, 0.5 - 2e-9], [math.nan, 0.5], [math.inf, 0.0]])
+@pytest.mark.parametrize(
+    "probabilities",
+    [[0.5, 0.5 + 2e-9], [0.5, 0.5 - 2e-9], [math.nan, 0.5], [math.inf, 0.0]],
+)
 def test_floats_that_are_no_law_are_refused(probabilities):
     with pytest.raises(MechanismError, match="off by 1e-9"):
         FiniteLaw(np.array([0, 1]), probabilities)
@@ -283,12 +355,19 @@ def test_floating_point_values_are_a_grid_unless_declared_to_be_all():
     grid = (0.0, 0.5, 1.0)
     found = exact_evidence(Clip(), PureDP(1.0), AnyValues(grid))
     assert found.verdict is Verdict.NOT_REFUTED
-    assert "give AnyValues(..., finite=True) if these values are the whole domain" in found.statement
+    assert (
+        "give AnyValues(..., finite=True) if these values are the whole domain"
+        in found.statement
+    )
     assert "at 3 values" in found.statement
     whole = exact_evidence(Clip(), PureDP(1.0), AnyValues(grid, finite=True))
     assert whole.verdict is Verdict.CERTIFIED
     assert "scope: these values are the whole domain" in whole.assumptions
-    for values in ([np.zeros(1), np.ones(1)], ((0, 0.5), (0, 1.0)), (np.float32(0), np.float32(1))):
+    for values in (
+        [np.zeros(1), np.ones(1)],
+        ((0, 0.5), (0, 1.0)),
+        (np.float32(0), np.float32(1)),
+    ):
         assert AnyValues(values).exhaustive() is None
     assert AnyValues((0, 1)).exhaustive() is not None
     assert AnyValues((0, 1), finite=False).exhaustive() is None
@@ -307,7 +386,10 @@ class OfNames:
         elif self.what == "degree of node 2":
             p = Fraction(1 + int(a[2].sum()), 2 + len(a))
         elif self.what == "weighted edges":
-            weight = sum((i + 1) * int(a[i, j]) for i, j in itertools.combinations(range(len(a)), 2))
+            weight = sum(
+                (i + 1) * int(a[i, j])
+                for i, j in itertools.combinations(range(len(a)), 2)
+            )
             p = Fraction(10 + weight, 1000)
         else:
             p = Fraction(1 + int(a.sum()) // 2, 2 + len(a) ** 2)
@@ -316,10 +398,14 @@ class OfNames:
 
 @pytest.mark.parametrize("what", ["edge (1, 3)", "degree of node 2", "weighted edges"])
 @pytest.mark.parametrize("among", [None, (1, 2, 3)])
-def test_a_law_that_depends_on_the_names_of_nodes_is_not_certified_up_to_their_order(what, among):
+def test_a_law_that_depends_on_the_names_of_nodes_is_not_certified_up_to_their_order(
+    what, among
+):
     adjacency = Edges(4, unlabelled=True, among=among)
     truth = max(
-        pair_loss(OfNames(what).distribution(p.data), OfNames(what).distribution(p.neighbour)).upper
+        pair_loss(
+            OfNames(what).distribution(p.data), OfNames(what).distribution(p.neighbour)
+        ).upper
         for p in Edges(4, among=among).exhaustive()
     )
     found = exact_evidence(OfNames(what), PureDP(20.0), adjacency)
@@ -335,7 +421,10 @@ def test_a_law_that_depends_on_the_names_of_nodes_is_not_certified_up_to_their_o
 def test_a_law_of_the_number_of_edges_is_certified_with_its_assumption():
     found = exact_evidence(OfNames("edges"), PureDP(1.0), Edges(5, unlabelled=True))
     assert found.verdict is Verdict.CERTIFIED
-    assert any("treats nodes alike" in assumption and "not proved" in assumption for assumption in found.assumptions)
+    assert any(
+        "treats nodes alike" in assumption and "not proved" in assumption
+        for assumption in found.assumptions
+    )
     assert found.details.pairs_enumerated == len(Edges(5, unlabelled=True).exhaustive())
 
 
@@ -347,18 +436,28 @@ def test_reordered_pairs_are_neighbours_and_cover_every_changing_edge(among):
         for number in range(len(changing)):
             other = adjacency.reordered(pair, number, rng)
             adjacency.check(other)
-            assert tuple(np.argwhere(np.triu(other.data != other.neighbour))[0]) == changing[number]
+            assert (
+                tuple(np.argwhere(np.triu(other.data != other.neighbour))[0])
+                == changing[number]
+            )
             assert sorted(other.data.sum(axis=0)) == sorted(pair.data.sum(axis=0))
 
 
 def every_input(adjacency):
     if isinstance(adjacency, NeighbourList):
-        return [np.array(x, np.int8) for x in itertools.product((0, 1), repeat=adjacency.nodes - 1)]
+        return [
+            np.array(x, np.int8)
+            for x in itertools.product((0, 1), repeat=adjacency.nodes - 1)
+        ]
     if isinstance(adjacency, QueryAnswers):
-        levels = itertools.product(range(adjacency.largest + 1), repeat=adjacency.length)
+        levels = itertools.product(
+            range(adjacency.largest + 1), repeat=adjacency.length
+        )
         return [adjacency.sensitivity * np.array(x, float) for x in levels]
     if isinstance(adjacency, Records):
-        rows = itertools.product(adjacency.values, repeat=adjacency.users * adjacency.dimension)
+        rows = itertools.product(
+            adjacency.values, repeat=adjacency.users * adjacency.dimension
+        )
         return [np.array(x).reshape(adjacency.users, adjacency.dimension) for x in rows]
     if isinstance(adjacency, AnyValues):
         return list(adjacency.values)
@@ -371,7 +470,9 @@ def every_input(adjacency):
         matrix = np.zeros((size, size), np.int8)
         for (i, j), one in zip(places, ones, strict=True):
             matrix[i, j] = one
-            matrix[j, i] = matrix[j, i] if isinstance(adjacency, NeighbourLists) else one
+            matrix[j, i] = (
+                matrix[j, i] if isinstance(adjacency, NeighbourLists) else one
+            )
         found.append(matrix)
     return found
 
@@ -407,8 +508,15 @@ def test_what_is_enumerated_is_every_pair_that_the_adjacency_accepts(adjacency):
         return True
 
     inputs = every_input(adjacency)
-    true = {frozenset((name(a), name(b))) for a, b in itertools.combinations(inputs, 2) if accepted(a, b)}
-    listed = [frozenset((name(pair.data), name(pair.neighbour))) for pair in adjacency.exhaustive()]
+    true = {
+        frozenset((name(a), name(b)))
+        for a, b in itertools.combinations(inputs, 2)
+        if accepted(a, b)
+    }
+    listed = [
+        frozenset((name(pair.data), name(pair.neighbour)))
+        for pair in adjacency.exhaustive()
+    ]
     assert set(listed) == true
     assert len(listed) == len(true)
 
@@ -417,19 +525,46 @@ def test_what_is_enumerated_is_every_pair_that_the_adjacency_accepts(adjacency):
 
 HALF, UP = np.array([0.5]), np.array([1.5])
 NEARLY = 0.5 * (1 + 1e-14)
-COMPLETE, LACKING = FiniteLaw(np.arange(2), [0.5, 0.5]), FiniteLaw(np.arange(2), [0.5, 0.5 - 1e-10])
+COMPLETE, LACKING = (
+    FiniteLaw(np.arange(2), [0.5, 0.5]),
+    FiniteLaw(np.arange(2), [0.5, 0.5 - 1e-10]),
+)
 
 
 @pytest.mark.parametrize(
     ("p", "q", "source"),
     [
         (COMPLETE, COMPLETE, "the two probabilities of every output"),
-        (COMPLETE, LACKING, "some are not listed, so that the pure ε has no upper bound"),
-        (LaplaceLaw(UP, HALF), LaplaceLaw(HALF, HALF), "in scales of the noise, summed over the coordinates"),
-        (LaplaceLaw(UP, HALF), LaplaceLaw(HALF, UP), "scales of the noise, which depend on the data"),
-        (LaplaceLaw(UP, HALF), LaplaceLaw(HALF, np.array([NEARLY])), "agree up to rounding only"),
-        (GaussianLaw(UP, 0.5), GaussianLaw(HALF, 0.5), "in deviations of the noise, which is μ"),
-        (GaussianLaw(UP, 0.5), GaussianLaw(HALF, 1.5), "deviations of the noise, which depend on the data"),
+        (
+            COMPLETE,
+            LACKING,
+            "some are not listed, so that the pure ε has no upper bound",
+        ),
+        (
+            LaplaceLaw(UP, HALF),
+            LaplaceLaw(HALF, HALF),
+            "in scales of the noise, summed over the coordinates",
+        ),
+        (
+            LaplaceLaw(UP, HALF),
+            LaplaceLaw(HALF, UP),
+            "scales of the noise, which depend on the data",
+        ),
+        (
+            LaplaceLaw(UP, HALF),
+            LaplaceLaw(HALF, np.array([NEARLY])),
+            "agree up to rounding only",
+        ),
+        (
+            GaussianLaw(UP, 0.5),
+            GaussianLaw(HALF, 0.5),
+            "in deviations of the noise, which is μ",
+        ),
+        (
+            GaussianLaw(UP, 0.5),
+            GaussianLaw(HALF, 1.5),
+            "deviations of the noise, which depend on the data",
+        ),
         (GaussianLaw(UP, 0.5), GaussianLaw(HALF, NEARLY), "which leaves μ and δ open"),
     ],
 )
@@ -444,7 +579,10 @@ def test_evidence_says_what_the_loss_of_the_worst_pair_is_computed_from():
 
     refuted = exact_evidence(Scaled(), PureDP(1.0), NUMBERS)
     assert refuted.verdict is Verdict.VIOLATED
-    assert "the scales of the noise, which depend on the data" in refuted.counterexample.explanation
+    assert (
+        "the scales of the noise, which depend on the data"
+        in refuted.counterexample.explanation
+    )
     assert refuted.details.loss_computed_from in refuted.counterexample.explanation
 
     class Rounded(Sign):
@@ -453,4 +591,7 @@ def test_evidence_says_what_the_loss_of_the_worst_pair_is_computed_from():
 
     undecided = exact_evidence(Rounded(), ApproxDP(1.0, 0.2), NUMBERS)
     assert undecided.verdict is Verdict.NOT_REFUTED
-    assert f"enclosure of a loss computed from {undecided.details.loss_computed_from}" in undecided.statement
+    assert (
+        f"enclosure of a loss computed from {undecided.details.loss_computed_from}"
+        in undecided.statement
+    )

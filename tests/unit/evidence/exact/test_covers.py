@@ -66,16 +66,22 @@ def test_bounds_are_of_the_envelope_or_of_the_sensitivity():
 
 def test_each_says_what_it_rests_on():
     assert not COVERING["enumerated"].assumptions
-    assert enumerated(BITS, 1).assumptions == ["scope: these values are the whole domain"]
+    assert enumerated(BITS, 1).assumptions == [
+        "scope: these values are the whole domain"
+    ]
     assert enumerated(BITS, 1).scope.startswith("the only pair of ")
     (alike,) = COVERING["alike"].assumptions
     assert "treats nodes alike: true on 200 pairs" in alike
     (envelope,) = COVERING["enclosed"].assumptions
     assert "no law was there to compare" in envelope
     (compared,) = enclosed(LISTED, LOSS, 1).assumptions
-    assert "its law lost no more on 1 pair, and that is searched, not proved" in compared
+    assert (
+        "its law lost no more on 1 pair, and that is searched, not proved" in compared
+    )
     model, answers = COVERING["additive"].assumptions
-    assert model.startswith("the noise has one scale and shape, whatever the data: true on 3 pairs")
+    assert model.startswith(
+        "the noise has one scale and shape, whatever the data: true on 3 pairs"
+    )
     assert "at most 2 apart in l1" in answers
 
 
@@ -84,10 +90,14 @@ def test_a_query_is_named_where_there_is_one():
         def query(self, data, rng):
             return data
 
-    assert "around its query" in additive(LISTED, noise(WithQuery), LOSS, "3 pairs").scope
+    assert (
+        "around its query" in additive(LISTED, noise(WithQuery), LOSS, "3 pairs").scope
+    )
 
 
 def test_a_search_covers_nothing_and_says_what_would():
-    assert searched(LISTED, "3 pairs", "list fewer nodes").unchecked.endswith("were covered; list fewer nodes")
+    assert searched(LISTED, "3 pairs", "list fewer nodes").unchecked.endswith(
+        "were covered; list fewer nodes"
+    )
     assert searched(LISTED, "3 pairs").unchecked.endswith("were covered")
     assert searched(LISTED, "3 pairs").bound is None

@@ -31,12 +31,21 @@ class Coin:
     def distribution(self, data):
         ps = [(1 + Fraction(float(x)) * THIRD) / 2 for x in data]
         outcomes = list(itertools.product((0, 1), repeat=len(ps)))
-        chances = [math.prod(p if y else 1 - p for p, y in zip(ps, ys, strict=True)) for ys in outcomes]
+        chances = [
+            math.prod(p if y else 1 - p for p, y in zip(ps, ys, strict=True))
+            for ys in outcomes
+        ]
         return FiniteLaw(np.array(outcomes), chances)
 
     def envelope(self):
         ends = np.full(self.dimension, 1.0), np.full(self.dimension, -1.0)
-        return Envelope([0, 1], [THIRD, THIRD], [2 * THIRD, 2 * THIRD], [ends[::-1], ends], self.uses)
+        return Envelope(
+            [0, 1],
+            [THIRD, THIRD],
+            [2 * THIRD, 2 * THIRD],
+            [ends[::-1], ends],
+            self.uses,
+        )
 
 
 class Unstated(Coin):
@@ -58,7 +67,11 @@ def test_an_envelope_refutes_with_its_two_inputs():
         assert found.verdict is Verdict.VIOLATED
         assert found.epsilon_lower == pytest.approx(2 * math.log(2), rel=1e-15)
         assert found.counterexample.pair == "[-1.,-1.] | [1.,1.]"
-        loses = "2 coordinates lose as much each" if kind is Unstated else "a factor of 4 = e^1.386"
+        loses = (
+            "2 coordinates lose as much each"
+            if kind is Unstated
+            else "a factor of 4 = e^1.386"
+        )
         assert loses in found.counterexample.explanation
 
 
@@ -94,7 +107,11 @@ def test_the_search_finds_what_no_listed_pair_shows_and_makes_it_small():
         name = "corner"
 
         def distribution(self, data):
-            p = Fraction(9, 10) if len(data) > 1 and 0.75 < data[1] < 1 else Fraction(1, 2)
+            p = (
+                Fraction(9, 10)
+                if len(data) > 1 and 0.75 < data[1] < 1
+                else Fraction(1, 2)
+            )
             return FiniteLaw(np.array([0, 1]), [1 - p, p])
 
     found = exact_evidence(Corner(), PureDP(1.0), Box(0, 1, 3, shortest=1), seed=3)
@@ -126,10 +143,16 @@ def test_noise_around_a_query_of_declared_sensitivity_is_certified_given_it():
     assert (found.epsilon_lower, found.epsilon_upper) == (0.5, 0.5)
     delta = GaussianDP(0.5).delta_at(1.0)
     assert (
-        exact_evidence(Noisy("gaussian"), ApproxDP(1.0, delta * 1.000001), QueryAnswers(3)).verdict is Verdict.CERTIFIED
+        exact_evidence(
+            Noisy("gaussian"), ApproxDP(1.0, delta * 1.000001), QueryAnswers(3)
+        ).verdict
+        is Verdict.CERTIFIED
     )
     assert (
-        exact_evidence(Noisy("gaussian"), ApproxDP(1.0, delta * 0.999999), QueryAnswers(3)).verdict is Verdict.VIOLATED
+        exact_evidence(
+            Noisy("gaussian"), ApproxDP(1.0, delta * 0.999999), QueryAnswers(3)
+        ).verdict
+        is Verdict.VIOLATED
     )
 
 
@@ -138,7 +161,10 @@ def test_a_wrong_declared_sensitivity_certifies_nothing_that_a_pair_refutes():
     found = exact_evidence(Noisy("gaussian"), GaussianDP(0.5), QueryAnswers(3, "all"))
     assert found.verdict is Verdict.VIOLATED
     assert found.epsilon_lower == pytest.approx(math.sqrt(3) / 2)
-    assert exact_evidence(Noisy("laplace"), PureDP(0.5), QueryAnswers(3, "all")).verdict is Verdict.VIOLATED
+    assert (
+        exact_evidence(Noisy("laplace"), PureDP(0.5), QueryAnswers(3, "all")).verdict
+        is Verdict.VIOLATED
+    )
 
 
 def test_step_laws_are_compared_as_they_are():

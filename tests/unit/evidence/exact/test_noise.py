@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, ApproxDP, Box, Edges, GaussianDP, Nodes, Pair, PureDP, QueryAnswers, Records
+from auditdp import (
+    AnyValues,
+    ApproxDP,
+    Box,
+    Edges,
+    GaussianDP,
+    Nodes,
+    Pair,
+    PureDP,
+    QueryAnswers,
+    Records,
+)
 from auditdp.evidence.exact import exact_evidence
 from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from auditdp.record.results import Verdict
@@ -31,7 +42,10 @@ class Noise:
 
     def distribution(self, data):
         x = np.asarray(data, float)
-        centre, scale = np.atleast_1d(np.asarray(self.centre(x), float)), float(self.scale(x))
+        centre, scale = (
+            np.atleast_1d(np.asarray(self.centre(x), float)),
+            float(self.scale(x)),
+        )
         if self.norm == "l2":
             return GaussianLaw(centre, scale)
         return LaplaceLaw(centre, np.full(len(centre), scale))
@@ -42,43 +56,80 @@ CLAIMS = {"l1": PureDP(1.0), "l2": GaussianDP(1.0)}
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("adjacency", [ANSWERS, QueryAnswers(3), QueryAnswers(4, shortest=1)], ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "adjacency",
+    [ANSWERS, QueryAnswers(3), QueryAnswers(4, shortest=1)],
+    ids=lambda a: a.name,
+)
 def test_a_model_that_holds_is_certified_and_said_to_be_searched(norm, adjacency):
     for claim in (CLAIMS[norm], *([ApproxDP(1.0, 0.2)] if norm == "l2" else [])):
         found = exact_evidence(Noise(norm=norm), claim, adjacency)
         assert found.verdict is Verdict.CERTIFIED
         assert f"at most 1 apart in {norm}, as declared" in found.statement
-        assert sum("searched, not proved" in assumption for assumption in found.assumptions) == 2
+        assert (
+            sum(
+                "searched, not proved" in assumption for assumption in found.assumptions
+            )
+            == 2
+        )
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_a_sensitivity_is_compared_in_its_own_norm_and_not_squared(norm):
     def doubled(sensitivity):
-        return Noise(lambda x: 2.0, lambda x: 2 * x, lambda x, rng: 2 * x, norm, sensitivity)
+        return Noise(
+            lambda x: 2.0, lambda x: 2 * x, lambda x, rng: 2 * x, norm, sensitivity
+        )
 
-    assert exact_evidence(doubled(2.0), CLAIMS[norm], ANSWERS).verdict is Verdict.CERTIFIED
-    assert exact_evidence(doubled(1.9), CLAIMS[norm], ANSWERS).verdict is not Verdict.CERTIFIED
+    assert (
+        exact_evidence(doubled(2.0), CLAIMS[norm], ANSWERS).verdict is Verdict.CERTIFIED
+    )
+    assert (
+        exact_evidence(doubled(1.9), CLAIMS[norm], ANSWERS).verdict
+        is not Verdict.CERTIFIED
+    )
 
 
 SHRINKING = {
     "beyond 3.5": (ANSWERS, lambda x: 0.5 if abs(x[0]) > 3.5 else 1.0),
-    "beyond 3.5 in one of five": (QueryAnswers(5), lambda x: 0.5 if (abs(x) > 3.5).any() else 1.0),
+    "beyond 3.5 in one of five": (
+        QueryAnswers(5),
+        lambda x: 0.5 if (abs(x) > 3.5).any() else 1.0,
+    ),
     "where the sum is large": (QueryAnswers(5), lambda x: 0.5 if x.sum() > 9 else 1.0),
     "where the maximum is 7": (QueryAnswers(5), lambda x: 0.5 if x.max() == 7 else 1.0),
     "at one value": (ANSWERS, lambda x: 0.5 if x[0] == -8 else 1.0),
     "beyond a thousand": (ANSWERS, lambda x: 0.5 if x[0] > 1000 else 1.0),
-    "where all are equal and large": (QueryAnswers(6), lambda x: 0.5 if (x == x[0]).all() and abs(x[0]) > 3 else 1.0),
+    "where all are equal and large": (
+        QueryAnswers(6),
+        lambda x: 0.5 if (x == x[0]).all() and abs(x[0]) > 3 else 1.0,
+    ),
     "at fractions": (ANSWERS, lambda x: 0.5 if x[0] % 1 else 1.0),
     "with the number of answers": (QueryAnswers(4, shortest=1), lambda x: 1.0 / len(x)),
     "smoothly": (ANSWERS, lambda x: 1 / (1 + 1e-6 * x[0] ** 2)),
     "near one end of a box": (Box(0, 1), lambda x: 0.5 if x[0] > 0.97 else 1.0),
-    "with one coordinate of a box": (Box(-1, 1, 6), lambda x: 0.5 if x[3] > 0.9 else 1.0),
-    "with a record": (Records(8, tuple(map(float, range(10)))), lambda x: 0.5 if (x == 7).any() else 1.0),
+    "with one coordinate of a box": (
+        Box(-1, 1, 6),
+        lambda x: 0.5 if x[3] > 0.9 else 1.0,
+    ),
+    "with a record": (
+        Records(8, tuple(map(float, range(10)))),
+        lambda x: 0.5 if (x == 7).any() else 1.0,
+    ),
     "with the number of edges": (Edges(9), lambda x: 0.5 if x.sum() > 60 else 1.0),
-    "with the largest degree": (Edges(12), lambda x: 0.5 if x.sum(axis=0).max() == 11 else 1.0),
+    "with the largest degree": (
+        Edges(12),
+        lambda x: 0.5 if x.sum(axis=0).max() == 11 else 1.0,
+    ),
     "with an edge": (Edges(9), lambda x: 0.5 if x[2, 5] else 1.0),
-    "with an isolated node": (Nodes(9), lambda x: 0.5 if (x.sum(axis=0) == 0).any() else 1.0),
-    "at one value of a grid": (AnyValues(tuple(np.linspace(0, 1, 11))), lambda x: 0.5 if abs(x - 0.3) < 0.01 else 1.0),
+    "with an isolated node": (
+        Nodes(9),
+        lambda x: 0.5 if (x.sum(axis=0) == 0).any() else 1.0,
+    ),
+    "at one value of a grid": (
+        AnyValues(tuple(np.linspace(0, 1, 11))),
+        lambda x: 0.5 if abs(x - 0.3) < 0.01 else 1.0,
+    ),
 }
 
 
@@ -94,13 +145,18 @@ def test_a_scale_that_depends_on_the_data_is_found_and_leaves_no_certificate(shr
     mechanism = Noise(scale, small, lambda x, rng: small(x), norm)
     found = exact_evidence(mechanism, CLAIMS[norm].at(4.0), adjacency)
     assert found.verdict is not Verdict.CERTIFIED
-    assert "the scale of the noise depends on the data" in found.statement or found.verdict is Verdict.VIOLATED
+    assert (
+        "the scale of the noise depends on the data" in found.statement
+        or found.verdict is Verdict.VIOLATED
+    )
     assert found.epsilon_upper is None
 
 
 def test_a_pair_of_different_scales_loses_without_bound():
     """Lap(1) against Lap(1/2): the log ratio grows with |y|."""
-    found = exact_evidence(Noise(lambda x: 0.5 if abs(x[0]) > 3.5 else 1.0), PureDP(50.0), ANSWERS)
+    found = exact_evidence(
+        Noise(lambda x: 0.5 if abs(x[0]) > 3.5 else 1.0), PureDP(50.0), ANSWERS
+    )
     assert found.verdict is Verdict.VIOLATED
     assert found.epsilon_lower == math.inf
     assert "no bound" in found.counterexample.explanation
@@ -122,7 +178,10 @@ def test_a_location_that_is_not_the_query_leaves_no_certificate():
     ("mechanism", "epsilon"),
     [
         (Noise(centre=lambda x: x + (abs(x) > 5) * 0.25), 1.5),  # a shift far away
-        (Noise(answer=lambda x, rng: x + rng.random()), 1.0),  # a query of its own randomness
+        (
+            Noise(answer=lambda x, rng: x + rng.random()),
+            1.0,
+        ),  # a query of its own randomness
     ],
 )
 def test_a_law_whose_location_is_not_the_query_is_not_certified(mechanism, epsilon):
@@ -173,9 +232,15 @@ def test_a_bound_that_no_pair_attains_is_not_called_exact():
 
 def test_an_undeclared_sensitivity_certifies_nothing():
     for sensitivity in (math.nan, math.inf, 0.0, -1.0, "1"):
-        assert exact_evidence(Noise(sensitivity=sensitivity), PureDP(1.0), ANSWERS).verdict is Verdict.NOT_REFUTED
+        assert (
+            exact_evidence(Noise(sensitivity=sensitivity), PureDP(1.0), ANSWERS).verdict
+            is Verdict.NOT_REFUTED
+        )
 
 
 def test_what_is_given_is_compared_and_no_more():
     pair = Pair(np.array([1.0]), np.array([0.0]))
-    assert exact_evidence(Noise(), PureDP(1.0), ANSWERS, play=[pair]).verdict is Verdict.NOT_REFUTED
+    assert (
+        exact_evidence(Noise(), PureDP(1.0), ANSWERS, play=[pair]).verdict
+        is Verdict.NOT_REFUTED
+    )

@@ -24,7 +24,9 @@ CLAIM = PureDP(1.0)
 
 def play(mechanism, claim=CLAIM, *, calls, seed=1, **options):
     chosen = GameOptions(alpha=0.05, calls=calls, **options)
-    return play_game(as_mechanism(mechanism), claim, BITS, chosen, streams=partial(stream, seed))
+    return play_game(
+        as_mechanism(mechanism), claim, BITS, chosen, streams=partial(stream, seed)
+    )
 
 
 def by_size(data, size, *, rng):
@@ -61,7 +63,9 @@ def test_calls_of_both_sizes_differ_by_a_leak_that_is_in_one_of_them(repeats):
         found = play(by_size, calls=2_000, seed=seed)
         assert found.details.together.confirmed
         assert found.details.together.alpha == found.details.confirmation.alpha == 0.025
-        assert found.statement.startswith("outputs of one call are not as those of many")
+        assert found.statement.startswith(
+            "outputs of one call are not as those of many"
+        )
         for fresh in (found.details.confirmation, found.details.together):
             assert f"{np.exp(fresh.log_e_value):.3g}" in found.statement
 
@@ -92,22 +96,44 @@ def test_a_finding_that_single_calls_confirm_is_played_no_other_way():
 
 @pytest.mark.dear
 @pytest.mark.statistical
-@pytest.mark.parametrize(("mechanism", "claim"), [(shared_half, GaussianDP(1.0)), (chain, GaussianDP(1.0))])
-def test_outputs_that_depend_within_calls_are_no_violation(monkeypatch, repeats, mechanism, claim):
+@pytest.mark.parametrize(
+    ("mechanism", "claim"), [(shared_half, GaussianDP(1.0)), (chain, GaussianDP(1.0))]
+)
+def test_outputs_that_depend_within_calls_are_no_violation(
+    monkeypatch, repeats, mechanism, claim
+):
     """Single runs keep the claim, so at most one game in forty is VIOLATED, although no look at independence is made.
 
     Each confirmation errs with probability at most 0.025.
     """
     for check_name in ("check_seeded", "check_batch"):
-        monkeypatch.setattr(f"auditdp.mechanism.calls.independence.{check_name}", lambda *args, **options: None)
-    monkeypatch.setattr("auditdp.evidence.game_evidence.believed", lambda found, *args, **options: found)
+        monkeypatch.setattr(
+            f"auditdp.mechanism.calls.independence.{check_name}",
+            lambda *args, **options: None,
+        )
+    monkeypatch.setattr(
+        "auditdp.evidence.game_evidence.believed", lambda found, *args, **options: found
+    )
     games = repeats(12, least=3)
     seen = [
-        play(mechanism, claim, calls=4_000, seed=seed, trace=False, stop_when_refuted=True) for seed in range(games)
+        play(
+            mechanism,
+            claim,
+            calls=4_000,
+            seed=seed,
+            trace=False,
+            stop_when_refuted=True,
+        )
+        for seed in range(games)
     ]
-    assert sum(found.verdict is Verdict.VIOLATED for found in seen) <= repeats.most(games, 0.025)
+    assert sum(found.verdict is Verdict.VIOLATED for found in seen) <= repeats.most(
+        games, 0.025
+    )
     refuted = [
-        found for found in seen if found.details.refuted_at is not None and found.verdict is not Verdict.VIOLATED
+        found
+        for found in seen
+        if found.details.refuted_at is not None
+        and found.verdict is not Verdict.VIOLATED
     ]
     assert refuted
     assert all(found.unconfirmed for found in refuted)
@@ -130,7 +156,12 @@ def test_a_refutation_that_is_not_believed_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "kept"), [(Verdict.VIOLATED, True), (Verdict.MISCALIBRATED, True), (Verdict.NOT_REFUTED, False)]
+    ("verdict", "kept"),
+    [
+        (Verdict.VIOLATED, True),
+        (Verdict.MISCALIBRATED, True),
+        (Verdict.NOT_REFUTED, False),
+    ],
 )
 @pytest.mark.parametrize("kind", ["game", "estimation", "one_run"])
 def test_what_is_withdrawn_was_a_refutation_or_none(kind, verdict, kept):

@@ -34,7 +34,15 @@ def noisy(data, size, *, rng):
     return np.asarray(data) + rng.laplace(size=(size, *np.shape(data)))
 
 
-def play(calls, further=(), *, mechanism=noisy, claim=PureDP(1.0), pairs=((0.0, 1.0), (5.0, 6.0)), **options):  # noqa: B008
+def play(
+    calls,
+    further=(),
+    *,
+    mechanism=noisy,
+    claim=PureDP(1.0),  # noqa: B008
+    pairs=((0.0, 1.0), (5.0, 6.0)),
+    **options,
+):
     """A game of so many calls, and what it goes on to."""
     adjacency = as_adjacency(list(pairs) if isinstance(pairs, tuple) else pairs)
     return play_game(
@@ -65,7 +73,14 @@ def test_the_first_part_is_the_game_that_it_was_to_the_last_bit(game):
     (first,) = before.details.parts
     assert first == Part(calls=first.calls, log_e_value=before.log_e_value)
     assert after.details.parts[0] == first
-    assert first.calls < before.calls <= calls < after.details.parts[1].calls < after.calls <= calls + 1_000
+    assert (
+        first.calls
+        < before.calls
+        <= calls
+        < after.details.parts[1].calls
+        < after.calls
+        <= calls + 1_000
+    )
     assert after.details.parts[1].log_e_value == after.log_e_value != before.log_e_value
     assert after.epsilon_lower >= before.epsilon_lower
     assert after.details.search_calls == before.details.search_calls
@@ -92,7 +107,8 @@ def test_another_game_than_the_recorded_one_does_not_go_on(off):
     won = short().log_e_value
     assert won != 0
     with pytest.raises(
-        ConfigurationError, match=r"the log wealth after \d+ calls is .* this is another game; run it anew"
+        ConfigurationError,
+        match=r"the log wealth after \d+ calls is .* this is another game; run it anew",
     ):
         play(400, [800], recorded=won * (1 + off))
 
@@ -104,7 +120,13 @@ def test_more_calls_find_what_a_few_do_not_and_a_fault_says_how_many():
     assert (few.verdict, more.verdict) == (Verdict.NOT_REFUTED, Verdict.VIOLATED)
     assert more.counterexample is not None
     few = play(300, mechanism=Response(1.0), pairs=BITS)
-    asked = play(300, [Fault("level", 1.2)], recorded=few.log_e_value, mechanism=Response(1.0), pairs=BITS)
+    asked = play(
+        300,
+        [Fault("level", 1.2)],
+        recorded=few.log_e_value,
+        mechanism=Response(1.0),
+        pairs=BITS,
+    )
     assert asked.verdict is Verdict.NOT_REFUTED
     assert asked.details.detectable_epsilon <= 1.2 < few.details.detectable_epsilon
 
@@ -133,17 +155,31 @@ def test_one_that_ended_at_its_verdict_goes_on_from_there():
 
 def test_a_mechanism_with_its_own_randomness_cannot_go_on():
     rng = np.random.default_rng()
-    with pytest.raises(ConfigurationError, match=r"draws its own randomness.* may be multiplied"):
+    with pytest.raises(
+        ConfigurationError, match=r"draws its own randomness.* may be multiplied"
+    ):
         play(400, [800], mechanism=unseeded(lambda data: data + rng.laplace()))
 
 
 def test_all_other_evidence_stays_as_it_is_and_controls_go_on_too():
-    audit = Audit(Response(0.9), PureDP(1.0), BITS, controls=[Response(1.06)], evidence=["exact", "game", "counting"])
+    audit = Audit(
+        Response(0.9),
+        PureDP(1.0),
+        BITS,
+        controls=[Response(1.06)],
+        evidence=["exact", "game", "counting"],
+    )
     settings = Settings(0.05, 4_000, 1, "key")
     before = run_audit(audit, settings)
     game = next(evidence for evidence in before.evidence if evidence.kind == "game")
-    after = run_audit(audit, replace(settings, further=(80_000,), recorded=game.log_e_value))
-    assert [evidence.kind for evidence in before.evidence] == ["exact", "game", "counting"]
+    after = run_audit(
+        audit, replace(settings, further=(80_000,), recorded=game.log_e_value)
+    )
+    assert [evidence.kind for evidence in before.evidence] == [
+        "exact",
+        "game",
+        "counting",
+    ]
     for then, now in zip(before.evidence, after.evidence, strict=True):
         assert (then == now) is (then.kind != "game")
     assert before.controls[0].survived

@@ -21,12 +21,18 @@ def running(bits, rng):
 
 
 def integers(bits, size, *, rng):
-    return np.cumsum(bits) + rng.geometric(0.5, (size, len(bits))) - rng.geometric(0.5, (size, len(bits)))
+    return (
+        np.cumsum(bits)
+        + rng.geometric(0.5, (size, len(bits)))
+        - rng.geometric(0.5, (size, len(bits)))
+    )
 
 
 @pytest.mark.parametrize("mechanism", [running, integers])
 @pytest.mark.parametrize("order", [1, -1])
-def test_outputs_as_long_as_their_input_are_seen_whichever_pair_comes_first(mechanism, order):
+def test_outputs_as_long_as_their_input_are_seen_whichever_pair_comes_first(
+    mechanism, order
+):
     """Of the shorter pair alone one would think that an output is one number."""
     found = play_game(
         as_mechanism(mechanism),
@@ -39,12 +45,20 @@ def test_outputs_as_long_as_their_input_are_seen_whichever_pair_comes_first(mech
 
 
 @pytest.mark.parametrize(("norm", "promises"), [(1.0, False), (2.0, True)])
-def test_more_runs_are_allowed_where_steps_cost_more_than_an_accountant_was_told(norm, promises):
+def test_more_runs_are_allowed_where_steps_cost_more_than_an_accountant_was_told(
+    norm, promises
+):
     def train(data, rng):
         batches = [data[rng.random(len(data)) < 0.5] for _ in range(6)]
-        return sum(np.clip(batch, -norm, norm).sum() + rng.normal() for batch in batches)
+        return sum(
+            np.clip(batch, -norm, norm).sum() + rng.normal() for batch in batches
+        )
 
-    options = GameOptions(alpha=0.05, calls=1_000, within=True, proposed=20_000, stop_when_refuted=True)
+    options = GameOptions(
+        alpha=0.05, calls=1_000, within=True, proposed=20_000, stop_when_refuted=True
+    )
     claim, data = AccountedDP(PLDUpper(1.0, 0.5, 6)), np.array([2.0, -0.5, 0.3, 0.1])
-    look = looked_by_trace(train, claim, [Pair(data, data[1:])], None, calls=600, seed=0, enough=3.0)
+    look = looked_by_trace(
+        train, claim, [Pair(data, data[1:])], None, calls=600, seed=0, enough=3.0
+    )
     assert _promises(options, look, claim, None) == promises

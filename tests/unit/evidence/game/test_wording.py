@@ -40,7 +40,12 @@ OUTPUTS = {
     "missing numbers": lambda data, rng: np.where(rng.random(3) < 0.5, np.nan, 1.0),
     "lists": lambda data, rng: [0] * int(rng.integers(1, 5)),
     "text": lambda data, rng: f"{rng.integers(4)} of {data}",
-    "keys": lambda data, rng: {"a - b": data, "output": rng.random(), "n": 2**60 + 1, "z": 1j},
+    "keys": lambda data, rng: {
+        "a - b": data,
+        "output": rng.random(),
+        "n": 2**60 + 1,
+        "z": 1j,
+    },
     "a class": lambda data, rng: Report("me", rng.random()),
     "types": lambda data, rng: 5 if rng.random() < 0.5 else 5.0,
     "bits": lambda data, size, *, rng: rng.integers(0, 2, (size, 4)).astype(np.int8),
@@ -62,21 +67,46 @@ def test_what_every_forecaster_looks_at_is_said_without_its_name(mechanism):
 
 
 def test_what_is_looked_at_leads_to_the_users_own_keys():
-    assert looked_at("[1] - [0] in cells, nested") == "the difference between output[1] and output[0]"
-    assert looked_at("number 1 in output in cells, cautious") == "number 1 in the output"
+    assert (
+        looked_at("[1] - [0] in cells, nested")
+        == "the difference between output[1] and output[0]"
+    )
+    assert (
+        looked_at("number 1 in output in cells, cautious") == "number 1 in the output"
+    )
     assert looked_at("output in cells") == "the value of the output"
-    assert looked_at("report['output'] in halves") == "what the forecaster \"report['output'] in halves\" looks at"
-    assert looked_at("output['a'][0], seen before") == "whether exactly this value of output['a'][0] had come before"
-    assert looked_at("output, seen before") == "whether exactly the value of the output had come before"
+    assert (
+        looked_at("report['output'] in halves")
+        == "what the forecaster \"report['output'] in halves\" looks at"
+    )
+    assert (
+        looked_at("output['a'][0], seen before")
+        == "whether exactly this value of output['a'][0] had come before"
+    )
+    assert (
+        looked_at("output, seen before")
+        == "whether exactly the value of the output had come before"
+    )
     assert looked_at("value beyond the steps of its noise in cells") == (
         "the part of the value of the output that is finer than the steps of its noise"
     )
-    assert looked_at("output - its type in cells") == "the value of the output beside the type of the output"
-    assert looked_at("part 5 in cells, cautious") == "part 5 of the output, which not every output has"
-    assert looked_at("possible outputs") == "whether the input can give exactly this output"
+    assert (
+        looked_at("output - its type in cells")
+        == "the value of the output beside the type of the output"
+    )
+    assert (
+        looked_at("part 5 in cells, cautious")
+        == "part 5 of the output, which not every output has"
+    )
+    assert (
+        looked_at("possible outputs")
+        == "whether the input can give exactly this output"
+    )
 
 
-@pytest.mark.parametrize("value", [1.0, 7.9, 20.0, 53.4, 999.0, 2468.0, 12345678.0, 9.99e8])
+@pytest.mark.parametrize(
+    "value", [1.0, 7.9, 20.0, 53.4, 999.0, 2468.0, 12345678.0, 9.99e8]
+)
 def test_odds_are_whole_and_rounded_down(value):
     shown = int(odds(math.log(value)).replace(",", ""))
     assert shown <= value * (1 + 1e-9)
@@ -86,10 +116,18 @@ def test_odds_are_whole_and_rounded_down(value):
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize("claim", [PureDP(0.5), ApproxDP(0.5, 0.01), GaussianDP(0.3)], ids=str)
+@pytest.mark.parametrize(
+    "claim", [PureDP(0.5), ApproxDP(0.5, 0.01), GaussianDP(0.3)], ids=str
+)
 def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(claim):
     mechanism = as_mechanism(lambda data, rng: data + rng.laplace(scale=0.3))
-    found = play_game(mechanism, claim, Neighbours([(0, 1)]), GameOptions(alpha=0.05, calls=2_000), streams=streams)
+    found = play_game(
+        mechanism,
+        claim,
+        Neighbours([(0, 1)]),
+        GameOptions(alpha=0.05, calls=2_000),
+        streams=streams,
+    )
     assert found.verdict is Verdict.VIOLATED
     assert re.fullmatch(
         r"[\d,]+ calls were enough to refute the claim \([εμ] ≥ [\d.]+, confidence 95%\), and [\d,]+ fresh calls, made "
@@ -106,7 +144,11 @@ def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(
 
 def test_calls_that_are_too_few_for_any_violation_are_said_to_be():
     found = play_game(
-        Response(1.0), PureDP(1.0), Neighbours([(0, 1)]), GameOptions(alpha=1e-6, calls=90), streams=streams
+        Response(1.0),
+        PureDP(1.0),
+        Neighbours([(0, 1)]),
+        GameOptions(alpha=1e-6, calls=90),
+        streams=streams,
     )
     assert re.fullmatch(
         r"\d+ calls did not refute the claim; no size of violation is known that they would have refuted nine times in ten",
@@ -116,7 +158,11 @@ def test_calls_that_are_too_few_for_any_violation_are_said_to_be():
 
 def test_a_lower_bound_of_nothing_is_not_spoken_of():
     found = play_game(
-        Response(0.01), PureDP(1.0), Neighbours([(0, 1)]), GameOptions(alpha=0.05, calls=300), streams=streams
+        Response(0.01),
+        PureDP(1.0),
+        Neighbours([(0, 1)]),
+        GameOptions(alpha=0.05, calls=300),
+        streams=streams,
     )
     assert found.epsilon_lower == 0.0
     assert "≥" not in found.statement
@@ -129,12 +175,19 @@ def test_a_loss_that_was_read_off_and_that_no_calls_show_is_said_with_the_calls_
 
     def play(calls, claim):
         options = GameOptions(alpha=0.001, calls=calls, stop_when_refuted=True)
-        return play_game(as_mechanism(halved), PureDP(claim), Neighbours([(0, 1)]), options, streams=streams)
+        return play_game(
+            as_mechanism(halved),
+            PureDP(claim),
+            Neighbours([(0, 1)]),
+            options,
+            streams=streams,
+        )
 
     found = play(500, 1.0)
     assert found.verdict is Verdict.NOT_REFUTED
     said = re.search(
-        r"suspicion: .*scale 0\.769.* moves by 1; 1-DP needs scale 1\. .*About ([\d,]+) calls", found.details.notices[0]
+        r"suspicion: .*scale 0\.769.* moves by 1; 1-DP needs scale 1\. .*About ([\d,]+) calls",
+        found.details.notices[0],
     )
     assert said is not None, found.details.notices
     enough = int(said[1].replace(",", ""))
@@ -143,7 +196,11 @@ def test_a_loss_that_was_read_off_and_that_no_calls_show_is_said_with_the_calls_
     trace = found.details.trace
     assert suspected(trace, lambda: enough, enough - 1)
     assert not suspected(trace, lambda: enough, enough)
-    assert not suspected(replace(trace, findings=[replace(trace.findings[0], confirmed=False)]), lambda: enough, 100)
+    assert not suspected(
+        replace(trace, findings=[replace(trace.findings[0], confirmed=False)]),
+        lambda: enough,
+        100,
+    )
 
 
 def raises_on_one(data, rng):
@@ -163,10 +220,13 @@ def test_an_exception_that_tells_the_inputs_apart_is_named(shape):
     def explanation(function):
         mechanism = as_mechanism(lambda data, rng: shape(function(data, rng)))
         options = GameOptions(alpha=0.05, calls=300, trace=False, bounded=False)
-        found = play_game(mechanism, PureDP(0.5), Neighbours([(1, 0)]), options, streams=streams)
+        found = play_game(
+            mechanism, PureDP(0.5), Neighbours([(1, 0)]), options, streams=streams
+        )
         return found.counterexample.explanation
 
     assert re.search(
-        r"One input raises ValueError in \d+ of \d+ calls, and the other in 0 of \d+$", explanation(raises_on_one)
+        r"One input raises ValueError in \d+ of \d+ calls, and the other in 0 of \d+$",
+        explanation(raises_on_one),
     )
     assert "raises ValueError" not in explanation(raises_on_both)

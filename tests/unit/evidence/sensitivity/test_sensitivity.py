@@ -78,7 +78,11 @@ class Replace:
 
     def strategy(self):
         record = st.integers(0, self.top)
-        drawn = st.tuples(st.lists(record, min_size=self.n, max_size=self.n), st.integers(0, self.n - 1), record)
+        drawn = st.tuples(
+            st.lists(record, min_size=self.n, max_size=self.n),
+            st.integers(0, self.n - 1),
+            record,
+        )
         return drawn.filter(lambda d: d[0][d[1]] != d[2]).map(
             lambda d: Pair((*d[0][: d[1]], d[2], *d[0][d[1] + 1 :]), tuple(d[0]))
         )
@@ -86,7 +90,10 @@ class Replace:
 
 def look(mechanism, adjacency, *, root=0, **kwargs):
     return sensitivity_evidence(
-        mechanism, adjacency, streams=lambda purpose, batch: stream(root, purpose, batch), **kwargs
+        mechanism,
+        adjacency,
+        streams=lambda purpose, batch: stream(root, purpose, batch),
+        **kwargs,
     )
 
 
@@ -101,21 +108,63 @@ def top_two(items):
 # (what, query, norm, neighbours, sensitivity); every one is reached by some pair.
 KNOWN = [
     ("the count of a list changes by the bit", np.sum, "l1", NeighbourList(6), 1),
-    ("a list itself changes by the bit in every norm", np.asarray, "linf", NeighbourList(4), 1),
+    (
+        "a list itself changes by the bit in every norm",
+        np.asarray,
+        "linf",
+        NeighbourList(4),
+        1,
+    ),
     ("one edge changes two degrees by one: l1", degrees, "l1", Edges(4), 2),
     ("one edge changes two degrees by one: l2", degrees, "l2", Edges(4), math.sqrt(2)),
     ("one edge changes two degrees by one: linf", degrees, "linf", Edges(4), 1),
     ("one edge changes two degrees by one: l3", degrees, 3, Edges(4), 2 ** (1 / 3)),
-    ("one edge changes the largest degree by at most one", lambda g: degrees(g).max(), "l1", Edges(4), 1),
-    ("one edge of K4 closes two triangles", lambda g: np.trace(g @ g @ g) // 6, "l1", Edges(4), 2),
-    ("an item moved between the two largest counts changes both", top_two, "l1", Replace(4, 2, listed=True), 2),
-    ("the mean of n records of 0..top changes by top/n", np.mean, "l2", Replace(4, 3, listed=True), 3 / 4),
-    ("a sparse matrix has the norm of its entries", sparse.csr_array, "l1", Edges(4), 2),
+    (
+        "one edge changes the largest degree by at most one",
+        lambda g: degrees(g).max(),
+        "l1",
+        Edges(4),
+        1,
+    ),
+    (
+        "one edge of K4 closes two triangles",
+        lambda g: np.trace(g @ g @ g) // 6,
+        "l1",
+        Edges(4),
+        2,
+    ),
+    (
+        "an item moved between the two largest counts changes both",
+        top_two,
+        "l1",
+        Replace(4, 2, listed=True),
+        2,
+    ),
+    (
+        "the mean of n records of 0..top changes by top/n",
+        np.mean,
+        "l2",
+        Replace(4, 3, listed=True),
+        3 / 4,
+    ),
+    (
+        "a sparse matrix has the norm of its entries",
+        sparse.csr_array,
+        "l1",
+        Edges(4),
+        2,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("query", "norm", "adjacency", "known"), [k[1:] for k in KNOWN], ids=[k[0] for k in KNOWN])
-def test_a_known_sensitivity_holds_and_anything_less_is_refuted(query, norm, adjacency, known):
+@pytest.mark.parametrize(
+    ("query", "norm", "adjacency", "known"),
+    [k[1:] for k in KNOWN],
+    ids=[k[0] for k in KNOWN],
+)
+def test_a_known_sensitivity_holds_and_anything_less_is_refuted(
+    query, norm, adjacency, known
+):
     everything = adjacency.exhaustive()
     held = look(Query(query, known, norm), adjacency)
     assert held.verdict is Verdict.NOT_REFUTED
@@ -137,14 +186,19 @@ def test_the_first_violation_of_a_complete_list_is_shown():
         "Before the noise the first input gives 4 and the second 2; the l1 norm of the difference is 2, and the noise is "
         "calibrated to 1"
     )
-    assert "calibrated to l1 sensitivity 1, but two neighbours need 2: the calibration is refuted" in found.statement
+    assert (
+        "calibrated to l1 sensitivity 1, but two neighbours need 2: the calibration is refuted"
+        in found.statement
+    )
 
 
 def test_long_lists_of_pairs_are_searched_instead():
     assert len(Edges(5).exhaustive()) > MAX_ENUMERATED
     found = look(Query(degrees, 2), Edges(5))
     listed = len(Edges(5).pairs())
-    assert found.details.scope.startswith(f"{listed} pairs and {EXAMPLES} generated ones of")
+    assert found.details.scope.startswith(
+        f"{listed} pairs and {EXAMPLES} generated ones of"
+    )
     assert found.details.exhaustive is False
     assert "No difference above" in found.statement
     assert "holds" not in found.statement
@@ -162,15 +216,23 @@ def test_a_clip_that_was_left_out_is_found_and_shrunk(root):
     exceeds it, from 0 in one record where all others are 0.
     """
     adjacency = Replace(3, 10**6)
-    right = look(Query(lambda values: clipped(values, at=900_000), 900_000), adjacency, root=root)
+    right = look(
+        Query(lambda values: clipped(values, at=900_000), 900_000), adjacency, root=root
+    )
     assert right.verdict is Verdict.NOT_REFUTED
     assert right.details.pairs_compared == 1 + EXAMPLES
     wrong = look(Query(sum, 900_000), adjacency, root=root)
     assert wrong.verdict is Verdict.MISCALIBRATED
     assert wrong.details.pairs_compared <= 1 + 2 * EXAMPLES
-    first, second = (sorted(map(int, re.findall(r"\d+", side))) for side in wrong.counterexample.pair.split("|"))
+    first, second = (
+        sorted(map(int, re.findall(r"\d+", side)))
+        for side in wrong.counterexample.pair.split("|")
+    )
     assert sorted([first, second]) == [[0, 0, 0], [0, 0, 900_001]]
-    assert "is 900001, and the noise is calibrated to 900000" in wrong.counterexample.explanation
+    assert (
+        "is 900001, and the noise is calibrated to 900000"
+        in wrong.counterexample.explanation
+    )
 
 
 @pytest.mark.parametrize("root", range(10))
@@ -179,14 +241,20 @@ def test_the_search_climbs_to_what_random_pairs_do_not_show(root):
 
     The largest difference is 600·100 - 500·0 = 60,000.
     """
-    found = look(Query(lambda values: sum(values) * values[0], 55_000), Replace(6, 100), root=root)
+    found = look(
+        Query(lambda values: sum(values) * values[0], 55_000),
+        Replace(6, 100),
+        root=root,
+    )
     assert found.verdict is Verdict.MISCALIBRATED
     assert found.details.pairs_compared <= 1 + 2 * EXAMPLES
 
 
 def test_the_same_streams_give_the_same_evidence():
     query = RandomQuery(lambda values, rng: sum(values) * rng.random(), 900_000)
-    one, again, other = (look(query, Replace(3, 10**6), root=root) for root in (0, 0, 1))
+    one, again, other = (
+        look(query, Replace(3, 10**6), root=root) for root in (0, 0, 1)
+    )
     assert one == again
     assert one != other
 
@@ -198,7 +266,9 @@ def test_played_pairs_alone():
     assert found.verdict is Verdict.NOT_REFUTED
     assert found.details.pairs_compared == 1
     assert look(query, NeighbourList(6)).verdict is Verdict.MISCALIBRATED
-    assert look(query, NeighbourList(6), examples=0).details.pairs_compared == len(NeighbourList(6).pairs())
+    assert look(query, NeighbourList(6), examples=0).details.pairs_compared == len(
+        NeighbourList(6).pairs()
+    )
 
 
 def test_played_pairs_are_compared_before_the_search():
@@ -230,7 +300,9 @@ def test_long_values_are_told_apart_by_their_entries():
 
 def sampled(scale):
     """Every record is kept with probability one half, and counts ``scale``."""
-    return RandomQuery(lambda bits, rng: scale * bits[rng.random(bits.size) < 0.5].sum())
+    return RandomQuery(
+        lambda bits, rng: scale * bits[rng.random(bits.size) < 0.5].sum()
+    )
 
 
 def test_randomness_inside_is_the_same_on_both_sides():
@@ -240,7 +312,9 @@ def test_randomness_inside_is_the_same_on_both_sides():
     assert found.details.largest_difference == 1
     assert found.details.exhaustive is False
     assert "8 draws of the query's own randomness each" in found.statement
-    assert any("equal internal randomness" in assumption for assumption in found.assumptions)
+    assert any(
+        "equal internal randomness" in assumption for assumption in found.assumptions
+    )
 
 
 def test_an_amplified_sample_is_refuted():
@@ -279,25 +353,40 @@ def test_inputs_that_draw_unequally_much_are_not_held_against_a_query():
     assert "a larger one does not count" in found.statement
     assert "holds" not in found.statement
     assert found.details.largest_difference <= 4
-    assert "holds for all 80 pairs" in look(RandomQuery(first_two_by_key, 4), NeighbourList(6)).statement
-    assert look(RandomQuery(first_two_by_key, 3), NeighbourList(6)).verdict is Verdict.MISCALIBRATED
+    assert (
+        "holds for all 80 pairs"
+        in look(RandomQuery(first_two_by_key, 4), NeighbourList(6)).statement
+    )
+    assert (
+        look(RandomQuery(first_two_by_key, 3), NeighbourList(6)).verdict
+        is Verdict.MISCALIBRATED
+    )
 
 
 def test_a_small_difference_counts_however_much_is_drawn():
     """Equal seeds are a coupling of anything; the k-th one is sampled by the k-th draw."""
-    found = look(RandomQuery(lambda bits, rng: (rng.random(bits.sum()) < 0.5).sum()), NeighbourList(6))
+    found = look(
+        RandomQuery(lambda bits, rng: (rng.random(bits.sum()) < 0.5).sum()),
+        NeighbourList(6),
+    )
     assert "holds for all 80 pairs" in found.statement
 
 
 def test_a_query_that_never_couples_is_an_error():
-    unequal = RandomQuery(lambda bits, rng: 100 * bits.sum() + rng.random(bits.sum()).sum())
-    with pytest.raises(MechanismError, match="draws unequally much randomness on neighbours"):
+    unequal = RandomQuery(
+        lambda bits, rng: 100 * bits.sum() + rng.random(bits.sum()).sum()
+    )
+    with pytest.raises(
+        MechanismError, match="draws unequally much randomness on neighbours"
+    ):
         look(unequal, NeighbourList(4))
 
 
 def test_randomness_from_elsewhere_is_an_error():
     elsewhere = np.random.default_rng(0)
-    with pytest.raises(MechanismError, match=r"Query\.query: gave .* and .* on one input with one seed"):
+    with pytest.raises(
+        MechanismError, match=r"Query\.query: gave .* and .* on one input with one seed"
+    ):
         look(Query(lambda bits: elsewhere.random()), NeighbourList(4))
 
 
@@ -313,28 +402,52 @@ def test_rounding_is_not_a_violation():
     assert "rounding" not in look(Query(np.sum), NeighbourList(5)).statement
 
 
-@pytest.mark.parametrize(("excess", "verdict"), [(1e-8, Verdict.MISCALIBRATED), (1e-10, Verdict.NOT_REFUTED)])
+@pytest.mark.parametrize(
+    ("excess", "verdict"), [(1e-8, Verdict.MISCALIBRATED), (1e-10, Verdict.NOT_REFUTED)]
+)
 def test_rounding_is_small(excess, verdict):
     assert look(Query(float, 1.0), Neighbours([(1 + excess, 0)])).verdict is verdict
 
 
 @pytest.mark.parametrize(
     ("convert", "verdict"),
-    [(int, Verdict.MISCALIBRATED), (float, Verdict.NOT_REFUTED), (np.float32, Verdict.NOT_REFUTED)],
+    [
+        (int, Verdict.MISCALIBRATED),
+        (float, Verdict.NOT_REFUTED),
+        (np.float32, Verdict.NOT_REFUTED),
+    ],
 )
 def test_rounding_goes_with_the_values_and_integers_have_none(convert, verdict):
     """Doubles near 10^15 are 0.125 apart, so that 256 of them may hide a 2; integers below 2^53 hide nothing."""
-    assert look(Query(convert, 1), Neighbours([(10**15 + 2, 10**15)])).verdict is verdict
+    assert (
+        look(Query(convert, 1), Neighbours([(10**15 + 2, 10**15)])).verdict is verdict
+    )
 
 
 def test_integers_beyond_doubles_are_rounded():
-    assert look(Query(lambda x: x, 1), Neighbours([(2**60 + 1024, 2**60)])).verdict is Verdict.NOT_REFUTED
-    assert look(Query(lambda x: x, 1), Neighbours([(2**62, 2**60)])).verdict is Verdict.MISCALIBRATED
+    assert (
+        look(Query(lambda x: x, 1), Neighbours([(2**60 + 1024, 2**60)])).verdict
+        is Verdict.NOT_REFUTED
+    )
+    assert (
+        look(Query(lambda x: x, 1), Neighbours([(2**62, 2**60)])).verdict
+        is Verdict.MISCALIBRATED
+    )
 
 
 def test_unsigned_and_boolean_values_do_not_wrap():
-    assert look(Query(lambda x: np.uint8(x)), Neighbours([(0, 1)])).details.largest_difference == 1
-    assert look(Query(lambda x: np.array([x > 0, x > 1])), Neighbours([(0, 2)])).details.largest_difference == 2
+    assert (
+        look(
+            Query(lambda x: np.uint8(x)), Neighbours([(0, 1)])
+        ).details.largest_difference
+        == 1
+    )
+    assert (
+        look(
+            Query(lambda x: np.array([x > 0, x > 1])), Neighbours([(0, 2)])
+        ).details.largest_difference
+        == 2
+    )
 
 
 # What is refused.
@@ -348,11 +461,20 @@ def test_unsigned_and_boolean_values_do_not_wrap():
             r"returned shape \(1,\) on \[1,0,0\] and \(0,\) on its neighbour \[0,0,0\]",
         ),
         (lambda bits: math.nan, "returned NaN or an infinity on input"),
-        (lambda bits: [1.0, math.inf * bits.sum() if bits.any() else 0.0], r"infinity on input \[1,0,0\]"),
-        (lambda bits: sparse.csr_matrix([[math.nan, 0]]), "returned NaN or an infinity"),
+        (
+            lambda bits: [1.0, math.inf * bits.sum() if bits.any() else 0.0],
+            r"infinity on input \[1,0,0\]",
+        ),
+        (
+            lambda bits: sparse.csr_matrix([[math.nan, 0]]),
+            "returned NaN or an infinity",
+        ),
         (lambda bits: {"count": 3}, "returned dtype object .* encode it as numbers"),
         (lambda bits: 1 / bits.sum(), "NaN or an infinity"),
-        (lambda bits: 1 // int(bits.sum()), r"Query\.query raised ZeroDivisionError: .*on input \[0,0,0\]"),
+        (
+            lambda bits: 1 // int(bits.sum()),
+            r"Query\.query raised ZeroDivisionError: .*on input \[0,0,0\]",
+        ),
         (lambda bits: [[1], [1, 2]], r"Query\.query raised ValueError"),
     ],
 )
@@ -397,14 +519,18 @@ class Counting:
         return self.weight * data.sum()
 
     def __call__(self, data, size, *, rng):
-        return self.query(data, rng) + rng.laplace(scale=self.sensitivity / self.epsilon, size=size)
+        return self.query(data, rng) + rng.laplace(
+            scale=self.sensitivity / self.epsilon, size=size
+        )
 
 
 class Stated(Counting):
     """The same with its law stated, as if there were no weight."""
 
     def distribution(self, data):
-        return LaplaceLaw(np.array([float(data.sum())]), np.array([self.sensitivity / self.epsilon]))
+        return LaplaceLaw(
+            np.array([float(data.sum())]), np.array([self.sensitivity / self.epsilon])
+        )
 
 
 def judge(mechanism, **kwargs):
@@ -418,7 +544,11 @@ def test_it_is_gathered_where_it_applies_and_certifies_nothing():
     assert result.evidence[1].details.exhaustive is True
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.summary == result.evidence[0].statement
-    assert [e.kind for e in judge(Stated()).evidence] == ["exact", "game", "sensitivity"]
+    assert [e.kind for e in judge(Stated()).evidence] == [
+        "exact",
+        "game",
+        "sensitivity",
+    ]
     assert judge(Stated()).verdict is Verdict.CERTIFIED
 
 
@@ -426,7 +556,9 @@ def test_it_can_be_named():
     result = judge(Counting(weight=1.25), evidence=["sensitivity"])
     assert [e.kind for e in result.evidence] == ["sensitivity"]
     assert result.verdict is Verdict.MISCALIBRATED
-    assert result.counterexample.explanation.endswith("is 1.25, and the noise is calibrated to 1")
+    assert result.counterexample.explanation.endswith(
+        "is 1.25, and the noise is calibrated to 1"
+    )
     assert (result.calls, result.epsilon_lower) == (0, None)
     with pytest.raises(CollectionError, match="did you mean 'sensitivity'"):
         judge(Counting(), evidence=["sensitivty"])
@@ -442,11 +574,16 @@ def test_a_control_that_is_broken_in_its_noise_is_left_to_other_evidence():
 
 def test_alone_it_has_to_refute_the_controls_itself():
     alone = {"evidence": ["sensitivity"]}
-    assert judge(Counting(), controls=[Counting(weight=1.01)], **alone).verdict is Verdict.NOT_REFUTED
+    assert (
+        judge(Counting(), controls=[Counting(weight=1.01)], **alone).verdict
+        is Verdict.NOT_REFUTED
+    )
     blind = judge(Counting(), controls=[Counting(epsilon=3.0)], **alone)
     assert blind.verdict is Verdict.INCONCLUSIVE
     assert blind.surviving_controls == ["Counting(3, 1)"]
 
 
 def test_an_audit_of_played_pairs_compares_those():
-    assert judge(Counting(), exhaustive=False).evidence[1].details.pairs_compared == len(NeighbourList(4).pairs())
+    assert judge(Counting(), exhaustive=False).evidence[
+        1
+    ].details.pairs_compared == len(NeighbourList(4).pairs())

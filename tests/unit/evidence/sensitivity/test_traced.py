@@ -6,7 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, Pair, PureDP, ZeroConcentratedDP
+from auditdp import (
+    AccountedDP,
+    ApproxDP,
+    Audit,
+    GaussianDP,
+    Pair,
+    PureDP,
+    ZeroConcentratedDP,
+)
 from auditdp.accountants.additive_noise import LaplaceUpper
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
@@ -22,7 +30,9 @@ class Total:
     norm: str = "l1"
 
     def __call__(self, ages, size, *, rng):
-        return sum(min(age, 100) for age in ages) + rng.laplace(scale=self.scale, size=size)
+        return sum(min(age, 100) for age in ages) + rng.laplace(
+            scale=self.scale, size=size
+        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,11 @@ class NoisyMax:
     sensitivity, norm = 1.0, "l1"
 
     def __call__(self, counts, rng):
-        return int(np.argmax(np.asarray(counts, float) + rng.laplace(scale=2.0, size=len(counts))))
+        return int(
+            np.argmax(
+                np.asarray(counts, float) + rng.laplace(scale=2.0, size=len(counts))
+            )
+        )
 
 
 CURVE = LaplaceUpper(0.5, count=8)
@@ -104,10 +118,13 @@ def evidence(mechanism, claim, pair=([120], [])):
 
 def test_a_planted_sensitivity_is_refuted_with_the_line():
     pair = Pair([120] * 90, [120] * 89)
-    found = evidence(Total(50.0, scale=50.0), PureDP(1.0), (pair.data, pair.neighbour))[0]
+    found = evidence(Total(50.0, scale=50.0), PureDP(1.0), (pair.data, pair.neighbour))[
+        0
+    ]
     assert found.verdict is Verdict.MISCALIBRATED
     assert (
-        "line 25 is calibrated to l1 sensitivity 50, but the value to which it is added moves by 100" in found.statement
+        "line 25 is calibrated to l1 sensitivity 50, but the value to which it is added moves by 100"
+        in found.statement
     )
     assert pair.python
     assert found.counterexample.python == pair.python
@@ -118,7 +135,11 @@ def test_a_planted_sensitivity_is_refuted_with_the_line():
     [
         (Total(), PureDP(1.0), ([120], [])),
         (Total(100 * (1 - 1e-12)), PureDP(1.0), ([120], [])),
-        (Total(50.0, scale=100.0), PureDP(1.0), ([120], [])),  # in another unit, perhaps: its noise keeps the claim
+        (
+            Total(50.0, scale=100.0),
+            PureDP(1.0),
+            ([120], []),
+        ),  # in another unit, perhaps: its noise keeps the claim
         (Means(), PureDP(1.0), ([0.1, 0.2, 0.3], [1.1, 1.2, 1.3])),
         (Means(1 - 1e-15), PureDP(1.0), ([0.1, 0.2, 0.3], [1.1, 1.2, 1.3])),
         (Adaptive(), PureDP(1.0), (1.0, 0.0)),
@@ -132,4 +153,7 @@ def test_a_planted_sensitivity_is_refuted_with_the_line():
     ],
 )
 def test_correct_calibrations_are_not_accused(mechanism, claim, pair):
-    assert all(each.verdict is not Verdict.MISCALIBRATED for each in evidence(mechanism, claim, pair))
+    assert all(
+        each.verdict is not Verdict.MISCALIBRATED
+        for each in evidence(mechanism, claim, pair)
+    )

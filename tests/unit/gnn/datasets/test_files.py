@@ -37,7 +37,12 @@ def folder():
 def test_counts(name, folder):
     nodes, edges, classes, features = COUNTS[name]
     data = load(name, folder)
-    assert (data.num_nodes, data.num_edges, data.num_classes, data.name) == (nodes, 2 * edges, classes, name)
+    assert (data.num_nodes, data.num_edges, data.num_classes, data.name) == (
+        nodes,
+        2 * edges,
+        classes,
+        name,
+    )
     assert is_undirected(data.edge_index)
     assert not contains_self_loops(data.edge_index)
     assert data.edge_index.dtype == data.y.dtype == torch.int64
@@ -57,7 +62,11 @@ def test_every_name_is_counted():
 def test_masks_and_missing_labels(folder):
     cora, citeseer = load("cora", folder, features="none"), load("citeseer", folder)
     assert cora.x is None
-    assert [int(cora[f"{part}_mask"].sum()) for part in ("train", "val", "test")] == [140, 500, 1000]
+    assert [int(cora[f"{part}_mask"].sum()) for part in ("train", "val", "test")] == [
+        140,
+        500,
+        1000,
+    ]
     assert int((citeseer.y == -1).sum()) == 15
     assert int(load("lastfm_asia", folder).lpgnn_top10_mask.sum()) == 7083
 
@@ -100,7 +109,11 @@ def test_graphs_by_hand_in_the_folder_of_substitutes(tmp_path):
     )
     graphs = load_graphs("deezer_egos", tmp_path)
     assert [graph.num_nodes for graph in graphs] == [2, 3, 0]
-    assert [graph.edge_index.tolist() for graph in graphs] == [[[0, 1], [1, 0]], [[1, 2], [2, 1]], [[], []]]
+    assert [graph.edge_index.tolist() for graph in graphs] == [
+        [[0, 1], [1, 0]],
+        [[1, 2], [2, 1]],
+        [[], []],
+    ]
     assert [graph.y.tolist() for graph in graphs] == [[1], [0], [1]]
 
 
@@ -151,13 +164,22 @@ def test_a_file_that_lacks_something(missing, tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda folder: load("coral", folder), "no data set 'coral'; did you mean 'cora'"),
+        (
+            lambda folder: load("coral", folder),
+            "no data set 'coral'; did you mean 'cora'",
+        ),
         (lambda folder: load_graphs("reddit", folder), "did you mean"),
         (lambda folder: load("cora", folder), "is not in .*no file .*cora.npz"),
         (lambda folder: load("cora"), "give it as an argument or set AUDITDP_DATA"),
-        (lambda folder: load("reddit_binary", folder), r"use load_graphs\('reddit_binary'\)"),
+        (
+            lambda folder: load("reddit_binary", folder),
+            r"use load_graphs\('reddit_binary'\)",
+        ),
         (lambda folder: load_graphs("cora", folder), r"use load\('cora'\)"),
-        (lambda folder: load("cora", folder, features="spars"), "did you mean 'sparse'"),
+        (
+            lambda folder: load("cora", folder, features="spars"),
+            "did you mean 'sparse'",
+        ),
     ],
 )
 def test_refusals(call, message, tmp_path, monkeypatch):

@@ -49,7 +49,9 @@ def test_block_model_features_have_means_at_the_signal():
     """The mean of N(s·u, I) over m nodes has norm s up to about √(k/m); here within 6·√(4/60)."""
     data = blocks()
     for c in (0, 1):
-        assert abs(float(data.x[data.y == c].mean(dim=0).norm()) - 3) < 6 * math.sqrt(4 / 60)
+        assert abs(float(data.x[data.y == c].mean(dim=0).norm()) - 3) < 6 * math.sqrt(
+            4 / 60
+        )
     silent = blocks(signal=0.0)
     assert float(silent.x[silent.y == 0].mean(dim=0).norm()) < 6 * math.sqrt(4 / 60)
 
@@ -68,7 +70,10 @@ def test_barabasi_albert():
 def test_threads_are_like_those_of_reddit():
     """Degree 2.32 on average; discussions have one hub, questions several; sizes vary."""
     graphs = generated.threads(200, rng=RNG(0))
-    nodes, arcs = (sum(getattr(graph, f"num_{what}") for graph in graphs) for what in ("nodes", "edges"))
+    nodes, arcs = (
+        sum(getattr(graph, f"num_{what}") for graph in graphs)
+        for what in ("nodes", "edges")
+    )
     assert arcs / nodes == pytest.approx(2.32, abs=0.1)
     assert nodes / 200 == pytest.approx(429.6, rel=0.4)
     assert [int(graph.y) for graph in graphs] == [0, 1] * 100
@@ -78,7 +83,12 @@ def test_threads_are_like_those_of_reddit():
         shares[int(graph.y)].append(float(degrees[0] / degrees[:5].sum()))
     assert np.mean(shares[1]) > np.mean(shares[0]) + 0.2
     assert not any(contains_self_loops(graph.edge_index) for graph in graphs)
-    assert min(graph.num_nodes for graph in generated.threads(50, mean_nodes=7, rng=RNG(0))) >= 6
+    assert (
+        min(
+            graph.num_nodes for graph in generated.threads(50, mean_nodes=7, rng=RNG(0))
+        )
+        >= 6
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,10 +99,17 @@ def test_threads_are_like_those_of_reddit():
         (lambda: blocks(features=0), "features, an integer >= 1"),
         (lambda: blocks(signal=-1.0), r"signal in \[0"),
         (
-            lambda: generated.stochastic_block_model([], inside=1, across=0, features=1, signal=0, rng=RNG()),
+            lambda: generated.stochastic_block_model(
+                [], inside=1, across=0, features=1, signal=0, rng=RNG()
+            ),
             "communities",
         ),
-        (lambda: generated.stochastic_block_model([0], inside=1, across=0, features=1, signal=0, rng=RNG()), "sizes"),
+        (
+            lambda: generated.stochastic_block_model(
+                [0], inside=1, across=0, features=1, signal=0, rng=RNG()
+            ),
+            "sizes",
+        ),
         (lambda: generated.barabasi_albert(0, 9, 3, rng=RNG()), "count"),
         (lambda: generated.barabasi_albert(1, 3, 3, rng=RNG()), "nodes"),
         (lambda: generated.threads(1, mean_nodes=2, rng=RNG()), "mean_nodes"),
@@ -105,8 +122,12 @@ def test_refusals(call, message):
         call()
 
 
-@pytest.mark.parametrize(("name", "expected"), [("cora", "Planetoid"), ("reddit_multi_5k", "TUDataset")])
-def test_published_data_sets_are_torch_geometrics(name, expected, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "expected"), [("cora", "Planetoid"), ("reddit_multi_5k", "TUDataset")]
+)
+def test_published_data_sets_are_torch_geometrics(
+    name, expected, monkeypatch, tmp_path
+):
     monkeypatch.setattr(published.datasets, expected, lambda *given: given)
     assert published.published(name, tmp_path)[0] == str(tmp_path / name)
 
@@ -137,7 +158,11 @@ def test_restricted_to_some_nodes(layout):
 
 def test_features_of_a_path():
     assert features.constant(PATH, 2).tolist() == [[1, 1]] * 3
-    assert features.one_hot_degree(PATH, 3).tolist() == [[0, 1, 0], [0, 0, 1], [0, 1, 0]]
+    assert features.one_hot_degree(PATH, 3).tolist() == [
+        [0, 1, 0],
+        [0, 0, 1],
+        [0, 1, 0],
+    ]
     assert features.one_hot_degree(PATH, 2).tolist() == [[0, 1]] * 3
     assert (features.identity(PATH).to_dense() == torch.eye(3)).all()
     uniform = features.uniform(PATH, 4, generator=torch.Generator().manual_seed(0))

@@ -15,7 +15,10 @@ ROWS = 3
 
 def starts(count, size):
     generator = torch.Generator().manual_seed(0)
-    return [0.1 * torch.randn(size, dtype=torch.float64, generator=generator) for _ in range(count)]
+    return [
+        0.1 * torch.randn(size, dtype=torch.float64, generator=generator)
+        for _ in range(count)
+    ]
 
 
 def of_dpar(most_rows):
@@ -24,7 +27,9 @@ def of_dpar(most_rows):
 
     def pair(numbers):
         others = numbers[2 : 2 + ROWS]
-        return tuple(worlds(torch.cat([numbers[k : k + 1], others])[:, None]) for k in (0, 1))
+        return tuple(
+            worlds(torch.cat([numbers[k : k + 1], others])[:, None]) for k in (0, 1)
+        )
 
     return change_of(trainer, pair, lambda numbers: numbers[2 + ROWS :])
 

@@ -36,7 +36,10 @@ def results(part, calls, correct):
             }
         elif row.startswith(trainers_correct.ROW):
             accused = trainers_correct.SEEDS if correct else 0
-            found[key] = {"verdicts": ["NOT_REFUTED"] * trainers_correct.SEEDS, "accused": accused}
+            found[key] = {
+                "verdicts": ["NOT_REFUTED"] * trainers_correct.SEEDS,
+                "accused": accused,
+            }
         elif row.startswith(trainers.CORRECT):
             found[key] = {"calls": correct, "cpu_seconds": 1.0}
         elif row.startswith((trainers.FULL, trainers.FINAL, trainers.POISSON)):
@@ -62,13 +65,34 @@ def slow(found):
 
 def test_bars_are_missed_one_by_one():
     view = trainers.view(slow(results(0.93, None, 50)))
-    assert [bar.met for bar in view.bars] == [False, True, False, False, False, False, True, *[False] * 7]
+    assert [bar.met for bar in view.bars] == [
+        False,
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+        *[False] * 7,
+    ]
 
 
 def test_a_part_of_the_games_decides_no_bar():
     whole = results(0.97, 100, None)
-    some = {key: found for key, found in whole.items() if key.endswith("/0") and "μ = 2" not in key}
-    assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None, True, *[None] * 8]
+    some = {
+        key: found
+        for key, found in whole.items()
+        if key.endswith("/0") and "μ = 2" not in key
+    }
+    assert [bar.met for bar in trainers.view(some).bars] == [
+        None,
+        True,
+        None,
+        None,
+        None,
+        True,
+        *[None] * 8,
+    ]
 
 
 @pytest.mark.full
@@ -82,7 +106,18 @@ def test_a_unit_of_each_kind_runs():
     times = printed(
         "gnn.ensembles.speed",
         "--json",
-        *["--models", "8", "--rows", "4", "--steps", "1", "--rounds", "1", "--kinds", *TIMES],
+        *[
+            "--models",
+            "8",
+            "--rows",
+            "4",
+            "--steps",
+            "1",
+            "--rounds",
+            "1",
+            "--kinds",
+            *TIMES,
+        ],
     )
     assert set(times) == set(TIMES)
     assert all(seconds > 0 for each in times.values() for seconds in each)

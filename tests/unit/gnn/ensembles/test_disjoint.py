@@ -22,13 +22,17 @@ def settings(**options):
 
 
 def sum_of(trainer, stars, included):
-    return NoisedSums(trainer, world=stars.world).query(np.array(included), np.random.default_rng(0))
+    return NoisedSums(trainer, world=stars.world).query(
+        np.array(included), np.random.default_rng(0)
+    )
 
 
 def test_every_canary_adds_a_gradient_of_norm_one_that_is_orthogonal_to_the_others():
     stars = Stars(4)
     trainer = trainer_of(stars, settings())
-    single = np.stack([sum_of(trainer, stars, np.eye(4, dtype=bool)[k]) for k in range(4)])
+    single = np.stack(
+        [sum_of(trainer, stars, np.eye(4, dtype=bool)[k]) for k in range(4)]
+    )
     assert np.allclose(single @ single.T, np.eye(4), atol=1e-6)
     together = sum_of(trainer, stars, [True, False, True, True])
     assert np.allclose(together, single[[0, 2, 3]].sum(axis=0), atol=1e-9)

@@ -31,9 +31,15 @@ def test_gap_releases_normalised_sums_of_all_neighbours_and_noise():
     found = made(PATH, 3, rng=rng())
     np.testing.assert_allclose(found, np.tile(expected, (3, 1, 1)), atol=1e-4)
     assert len(np.unique(found.astype(np.float32), axis=0)) == 3
-    assert GAPAggregations(ROWS, 2, 1.0, 1.0, unseen=1)(PATH, 3, rng=rng()).shape == (3, 3, 4)
+    assert GAPAggregations(ROWS, 2, 1.0, 1.0, unseen=1)(PATH, 3, rng=rng()).shape == (
+        3,
+        3,
+        4,
+    )
     np.testing.assert_allclose(
-        GAPAggregations(ROWS, 1, 1.0, 1.0, unseen=1).query(PATH, rng()), (PATH @ UNIT)[[0, 2, 3]], rtol=1e-6
+        GAPAggregations(ROWS, 1, 1.0, 1.0, unseen=1).query(PATH, rng()),
+        (PATH @ UNIT)[[0, 2, 3]],
+        rtol=1e-6,
     )
 
 
@@ -41,10 +47,15 @@ def test_a_score_is_along_the_change_of_the_mean_sums():
     """Node 1 sends to each of three with 1/3 and to each of two with 1/2."""
     made, without = GAPAggregations(ROWS, 1, 1.0, 1.0, out_degree=1), PATH.copy()
     without[0, 1] = without[1, 0] = 0
-    mean = [matrix * np.minimum(1, 1 / matrix.sum(axis=1).clip(min=1))[None] @ UNIT for matrix in (PATH, without)]
+    mean = [
+        matrix * np.minimum(1, 1 / matrix.sum(axis=1).clip(min=1))[None] @ UNIT
+        for matrix in (PATH, without)
+    ]
     outputs = rng().standard_normal((5, 4, 2))
     found = made.score(outputs, Pair(PATH, without))
-    np.testing.assert_allclose(found, (outputs * (mean[0] - mean[1])).sum(axis=(1, 2)), rtol=1e-6)
+    np.testing.assert_allclose(
+        found, (outputs * (mean[0] - mean[1])).sum(axis=(1, 2)), rtol=1e-6
+    )
 
 
 def test_sage_samples_arcs_for_each_training_and_sums_their_gradients():
@@ -53,12 +64,17 @@ def test_sage_samples_arcs_for_each_training_and_sums_their_gradients():
     rows = mechanism.sampled(pair.data, rng()).inputs[0]
     total = np.zeros(6)
     for number, row in enumerate(rows.numpy()):
-        delta = np.array([-0.5, 0.5]) * (1 if number else -1)  # the hub is of the other class
+        delta = np.array([-0.5, 0.5]) * (
+            1 if number else -1
+        )  # the hub is of the other class
         gradient = np.concatenate([np.outer(delta, row).ravel(), delta])
         total += gradient / max(1.0, np.linalg.norm(gradient))
     np.testing.assert_allclose(mechanism.query(pair.data, rng()), total, rtol=1e-6)
     generator = rng(1)
-    received = [int((mechanism.sampled(pair.data, generator).inputs[0][3:, 0] > 0).sum()) for _ in range(40)]
+    received = [
+        int((mechanism.sampled(pair.data, generator).inputs[0][3:, 0] > 0).sum())
+        for _ in range(40)
+    ]
     assert set(received) == {0, 1, 2}  # nodes 3 and 4 receive with 1/2 each
     assert mechanism(pair.data, 3, rng=rng()).shape == (3, 1, 6)
 
@@ -67,7 +83,10 @@ def test_sage_samples_arcs_for_each_training_and_sums_their_gradients():
 def test_a_node_turns_the_gradients_of_the_rows_that_it_is_in(most_rows, change):
     """Three rows, whose column of norm 1.5 is clipped to 1; by 2C each, and in one row where no more are left."""
     built = pagerank_sums(3, most_rows, 1.0)
-    both = [built.mechanism.query(data, rng()) for data in (built.pairs[1].data, built.pairs[1].neighbour)]
+    both = [
+        built.mechanism.query(data, rng())
+        for data in (built.pairs[1].data, built.pairs[1].neighbour)
+    ]
     assert np.linalg.norm(both[0] - both[1]) == pytest.approx(change, rel=1e-5)
 
 
@@ -84,7 +103,9 @@ def test_displaced_arcs_refute_the_accounting_of_gap(out_degree, reach):
     """Where nodes send one arc, and not where they send all."""
     pair = hub(20, 4) if out_degree == 1 else hub(5, 4)
     nodes = 41 if out_degree == 1 else 11
-    made = GAPAggregations(aggregated(pair, nodes), 1, reach, reach, out_degree, unseen=0)
+    made = GAPAggregations(
+        aggregated(pair, nodes), 1, reach, reach, out_degree, unseen=0
+    )
     assert refuted(made, pair, Scored(), 600) is (out_degree == 1)
 
 

@@ -9,7 +9,14 @@ import torch
 from torch import nn
 
 from auditdp.errors import ConfigurationError
-from gnn.ensembles import CrossEntropy, Trainer, World, fit_ensemble, gradient_canary, keys_of
+from gnn.ensembles import (
+    CrossEntropy,
+    Trainer,
+    World,
+    fit_ensemble,
+    gradient_canary,
+    keys_of,
+)
 from gnn.ensembles.stack import Linear, linear_layers
 from gnn.ensembles.stacked import Stacked
 from gnn.ensembles.sums import Sums
@@ -32,7 +39,10 @@ SETTINGS = PrivateSettings(
 def stack(*sizes, bias=True, dtype=torch.float64):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        parts = [nn.Linear(first, last, bias=bias) for first, last in itertools.pairwise(sizes)]
+        parts = [
+            nn.Linear(first, last, bias=bias)
+            for first, last in itertools.pairwise(sizes)
+        ]
     found = [each for part in parts for each in (part, nn.ReLU())][:-1]
     return (nn.Sequential(*found) if len(found) > 1 else found[0]).to(dtype)
 
@@ -47,9 +57,15 @@ MODELS = {
 
 def worlds(model, seed=0, dtype=torch.float64):
     """Ten examples with a canary, seven without."""
-    rows = torch.randn(10, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+    rows = torch.randn(
+        10, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    ).to(dtype)
     weights = sum(each.numel() for each in model.parameters())
-    classes = next(each.out_features for each in reversed(list(model.modules())) if isinstance(each, nn.Linear))
+    classes = next(
+        each.out_features
+        for each in reversed(list(model.modules()))
+        if isinstance(each, nn.Linear)
+    )
     targets = torch.arange(10) % classes
     canary = gradient_canary(weights, 4, norm=2.0)
     return [World((rows, targets), canary=canary), World((rows[:7] + 0.1, targets[:7]))]
@@ -60,7 +76,9 @@ def by_function(loss):
     return lambda call, row, target: loss(call, row, target)
 
 
-@pytest.mark.parametrize("loss", [CrossEntropy(), Linear()], ids=["cross-entropy", "linear"])
+@pytest.mark.parametrize(
+    "loss", [CrossEntropy(), Linear()], ids=["cross-entropy", "linear"]
+)
 @pytest.mark.parametrize("batches", BATCHES)
 @pytest.mark.parametrize("name", MODELS)
 def test_sums_by_hand_are_those_by_torch_func(name, batches, loss):
@@ -68,7 +86,13 @@ def test_sums_by_hand_are_those_by_torch_func(name, batches, loss):
     model, settings = MODELS[name], replace(SETTINGS, **BATCHES[batches])
     given, members = worlds(model), [0, 1, 0, 0, 1, 1, 0, 1, 0]
     both = [
-        fit_ensemble(Trainer(model, each, settings), given, keys=KEYS, world_of=members, sums=True)
+        fit_ensemble(
+            Trainer(model, each, settings),
+            given,
+            keys=KEYS,
+            world_of=members,
+            sums=True,
+        )
         for each in (loss, by_function(loss))
     ]
     torch.testing.assert_close(both[0].sums, both[1].sums, rtol=1e-12, atol=1e-12)
@@ -81,8 +105,16 @@ def test_single_precision_is_double_precision_to_six_digits():
     found = []
     for dtype in (torch.float64, torch.float32):
         model = stack(5, 4, 3, dtype=dtype)
-        trainer = Trainer(model, CrossEntropy(), replace(SETTINGS, noise_multiplier=0.0, optimiser="sgd", rate=1.0))
-        found.append(fit_ensemble(trainer, worlds(model, dtype=dtype), keys=KEYS, sums=True).sums.double())
+        trainer = Trainer(
+            model,
+            CrossEntropy(),
+            replace(SETTINGS, noise_multiplier=0.0, optimiser="sgd", rate=1.0),
+        )
+        found.append(
+            fit_ensemble(
+                trainer, worlds(model, dtype=dtype), keys=KEYS, sums=True
+            ).sums.double()
+        )
     torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
 
 
@@ -90,10 +122,14 @@ def test_single_precision_is_double_precision_to_six_digits():
 def test_neither_chunks_nor_threads_change_a_training(batches):
     """Bit for bit in float64, by SGD; torch's Adam rounds numbers by where they lie in memory."""
     model = MODELS["two layers"]
-    trainer = Trainer(model, CrossEntropy(), replace(SETTINGS, optimiser="sgd", **BATCHES[batches]))
+    trainer = Trainer(
+        model, CrossEntropy(), replace(SETTINGS, optimiser="sgd", **BATCHES[batches])
+    )
     whole = fit_ensemble(trainer, worlds(model), keys=KEYS, sums=True)
     for chunk, workers in ((1, 1), (2, 1), (2, 3)):
-        part = fit_ensemble(trainer, worlds(model), keys=KEYS, sums=True, chunk=chunk, workers=workers)
+        part = fit_ensemble(
+            trainer, worlds(model), keys=KEYS, sums=True, chunk=chunk, workers=workers
+        )
         assert torch.equal(part.sums, whole.sums)
         assert torch.equal(part.weights, whole.weights)
 
@@ -133,7 +169,9 @@ def test_what_is_no_stack_on_rows_is_taken_by_torch_func():
     trainer = Trainer(model, CrossEntropy(), SETTINGS)
     assert by_hand(trainer)
     assert not by_hand(replace(trainer, loss=by_function(CrossEntropy())))
-    assert not by_hand(replace(trainer, settings=replace(SETTINGS, gradients="functorch")))
+    assert not by_hand(
+        replace(trainer, settings=replace(SETTINGS, gradients="functorch"))
+    )
     shares = World((given[0].inputs[0], torch.rand(10, 3, dtype=torch.float64)))
     assert not by_hand(trainer, [shares])
 

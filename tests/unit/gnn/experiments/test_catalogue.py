@@ -8,7 +8,13 @@ import pytest
 
 from auditdp.errors import ConfigurationError
 from gnn.experiments.catalogue import Catalogue, catalogue
-from gnn.experiments.catalogue.dprr_cost import barabasi_albert_cost, degrees, deployed, reddit_cost, sampled
+from gnn.experiments.catalogue.dprr_cost import (
+    barabasi_albert_cost,
+    degrees,
+    deployed,
+    reddit_cost,
+    sampled,
+)
 from gnn.experiments.experiment import PROFILES
 from gnn.experiments.grid import settings
 from gnn.experiments.privacy import Ledger
@@ -42,26 +48,43 @@ def test_two_experiments_of_one_name_are_refused():
 
 
 def setting(**changes):
-    return {"mechanism": "DPRR", "epsilon": 1.0, "nodes": 300, "m": 3, "graphs": 2, "form": "published"} | changes
+    return {
+        "mechanism": "DPRR",
+        "epsilon": 1.0,
+        "nodes": 300,
+        "m": 3,
+        "graphs": 2,
+        "form": "published",
+    } | changes
 
 
 def test_the_published_allocation_exceeds_its_budget_and_the_repaired_one_keeps_to_it():
     """√(8/3781) = .046 is more than a tenth of .2: .046 + .18 = .226."""
     published, repaired = (
-        deployed(setting(epsilon=0.2, form=form), nodes_max=3782) for form in ("published", "repaired")
+        deployed(setting(epsilon=0.2, form=form), nodes_max=3782)
+        for form in ("published", "repaired")
     )
     assert published.epsilon1 + published.epsilon2 == pytest.approx(0.2259989, abs=1e-6)
     assert repaired.epsilon1 + repaired.epsilon2 <= 0.2
     found = {e.name: e for e in ALL}["dprr-degrees"]
-    forms = [(s["data"], s["epsilon"]) for s in settings(found, "paper") if s["form"] == "repaired"]
+    forms = [
+        (s["data"], s["epsilon"])
+        for s in settings(found, "paper")
+        if s["form"] == "repaired"
+    ]
     assert forms == [("REDDIT-BINARY", 0.2), ("Barabási–Albert m = 5", 0.2)]
 
 
 def test_randomised_response_is_dense_and_dprr_is_not():
     """RR sends n(n−1)/(1+e) flipped bits beside its 2·897·(1−1/(1+e)) true ones, less what it flips of them."""
-    rr, dprr = (barabasi_albert_cost(setting(mechanism=name), 3, "cpu") for name in ("RR", "DPRR"))
+    rr, dprr = (
+        barabasi_albert_cost(setting(mechanism=name), 3, "cpu")
+        for name in ("RR", "DPRR")
+    )
     zeros, ones, flip = 300 * 299 - 2 * 891, 2 * 891, 1 / (1 + np.e)
-    assert rr["edges received"] == pytest.approx(zeros * flip + ones * (1 - flip), rel=0.02)
+    assert rr["edges received"] == pytest.approx(
+        zeros * flip + ones * (1 - flip), rel=0.02
+    )
     assert dprr["edges received"] < rr["edges received"] / 4
     assert dprr["peak memory"] < rr["peak memory"]
     assert dprr["mean nodes"] == 300
@@ -77,15 +100,23 @@ def test_a_share_of_the_nodes_keeps_the_edges_among_them():
 
 def test_degrees_under_dprr_follow_the_true_ones_and_randomised_responses_do_not():
     data = "Barabási–Albert m = 5"
-    dprr, rr = (degrees(setting(mechanism=name, data=data, graphs=1, epsilon=2.0), 1, "cpu") for name in ("DPRR", "RR"))
+    dprr, rr = (
+        degrees(setting(mechanism=name, data=data, graphs=1, epsilon=2.0), 1, "cpu")
+        for name in ("DPRR", "RR")
+    )
     assert dprr["correlation"] > 0.7 > rr["correlation"]
     assert abs(dprr["d̃ − d"]) < 10 < 150 < rr["d̃ − d"]
-    assert dprr["noisy degree"][0][0] == pytest.approx(2**2.25)  # the smallest degree is 5, or 1 in the first star
+    assert dprr["noisy degree"][0][0] == pytest.approx(
+        2**2.25
+    )  # the smallest degree is 5, or 1 in the first star
 
 
 @pytest.mark.skipif(
-    not (Path(os.environ.get("AUDITDP_DATA", "")) / "reddit_binary.npz").is_file(), reason="needs reddit_binary.npz"
+    not (Path(os.environ.get("AUDITDP_DATA", "")) / "reddit_binary.npz").is_file(),
+    reason="needs reddit_binary.npz",
 )
 def test_reddit_graphs_are_sampled_with_the_largest_among_them():
-    found = reddit_cost({"mechanism": "LocalLap", "epsilon": 1.0, "rate": 0.5, "graphs": 1}, 1, "cpu")
+    found = reddit_cost(
+        {"mechanism": "LocalLap", "epsilon": 1.0, "rate": 0.5, "graphs": 1}, 1, "cpu"
+    )
     assert found["mean nodes"] == 1891

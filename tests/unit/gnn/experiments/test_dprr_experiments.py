@@ -31,7 +31,13 @@ LEDGER = Ledger.read(Path(__file__).resolve().parents[4] / "reports" / "claims.j
 
 
 def setting(**changes):
-    return {"data": "REDDIT-BINARY", "mechanism": "DPRR", "epsilon": 1.0, "share": 0.0, "form": "published"} | changes
+    return {
+        "data": "REDDIT-BINARY",
+        "mechanism": "DPRR",
+        "epsilon": 1.0,
+        "share": 0.0,
+        "form": "published",
+    } | changes
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -70,9 +76,14 @@ def test_a_repaired_row_stands_where_the_allocation_exceeds_its_budget_and_somet
 def test_non_private_baselines_stand_where_they_mean_something():
     table = settings(FOUND["dprr-share"], "paper")
     shares = {
-        name: {e["share"] for e in table if e["mechanism"] == name} for name in ("NonPriv-Part", "NonPriv-Full", "RR")
+        name: {e["share"] for e in table if e["mechanism"] == name}
+        for name in ("NonPriv-Part", "NonPriv-Full", "RR")
     }
-    assert shares == {"NonPriv-Part": {0.1, 0.2, 0.5}, "NonPriv-Full": {0.0}, "RR": {0.0, 0.1, 0.2, 0.5}}
+    assert shares == {
+        "NonPriv-Part": {0.1, 0.2, 0.5},
+        "NonPriv-Full": {0.0},
+        "RR": {0.0, 0.1, 0.2, 0.5},
+    }
     assert "customised" in guarantee(setting(share=0.2)).audit
     assert "customised" not in guarantee(setting()).audit
 
@@ -81,7 +92,9 @@ def test_every_reading_is_another_pipeline():
     default = GINParameters(), Release("LocalLap")
     for name, values in READINGS.items():
         release = released(setting(mechanism="LocalLap", reading=name))
-        model = GINParameters(**{key: value for key, value in values.items() if key != "local_lap"})
+        model = GINParameters(
+            **{key: value for key, value in values.items() if key != "local_lap"}
+        )
         assert ((model, release) == default) == (name == "source")
 
 
@@ -91,7 +104,9 @@ def test_a_small_run_on_a_file(tmp_path, monkeypatch):
     edges, ends = [], [0]
     for k, size in enumerate(sizes):
         others = np.arange(1, size)
-        edges.append(np.stack([np.zeros(size - 1, int) if k % 2 == 0 else others - 1, others]))
+        edges.append(
+            np.stack([np.zeros(size - 1, int) if k % 2 == 0 else others - 1, others])
+        )
         ends.append(ends[-1] + size - 1)
     folder = tmp_path / "substitutes"
     folder.mkdir()
@@ -105,8 +120,18 @@ def test_a_small_run_on_a_file(tmp_path, monkeypatch):
         y=np.arange(31) % 2,
     )
     monkeypatch.setenv("AUDITDP_DATA", str(tmp_path))
-    model = {"graphs": math.inf, "largest": 10, "layers": 2, "hidden": 8, "dropout": 0.0, "epochs": 30, "patience": 100}
-    found = classified(setting(data="Deezer egos", mechanism="NonPriv-Full") | model, 1, "cpu")
+    model = {
+        "graphs": math.inf,
+        "largest": 10,
+        "layers": 2,
+        "hidden": 8,
+        "dropout": 0.0,
+        "epochs": 30,
+        "patience": 100,
+    }
+    found = classified(
+        setting(data="Deezer egos", mechanism="NonPriv-Full") | model, 1, "cpu"
+    )
     assert set(found) <= {metric.name for metric in METRICS}
     assert found["ones"] == 14
     assert found["AUC"] == 1.0
@@ -117,7 +142,9 @@ def test_the_largest_graph_is_as_declared(name):
     folder = Path(os.environ.get("AUDITDP_DATA", ""))
     path = folder / DATA_SETS[name].file
     if not path.is_file():
-        pytest.skip(f"needs {DATA_SETS[name].file} in the folder that AUDITDP_DATA names")
+        pytest.skip(
+            f"needs {DATA_SETS[name].file} in the folder that AUDITDP_DATA names"
+        )
     assert max(graph.nodes for graph in load_graphs(path)) == DATA_SETS[name].nodes_max
 
 
@@ -128,6 +155,10 @@ def test_the_numbers_of_the_notes():
     for name, expected in (("REDDIT-BINARY", 0.78), ("Reddit threads", 0.67)):
         path = Path(os.environ.get("AUDITDP_DATA", "")) / DATA_SETS[name].file
         if not path.is_file():
-            pytest.skip(f"needs {DATA_SETS[name].file} in the folder that AUDITDP_DATA names")
-        area = roc_auc_score(np.load(path)["y"], [graph.nodes for graph in load_graphs(path)])
+            pytest.skip(
+                f"needs {DATA_SETS[name].file} in the folder that AUDITDP_DATA names"
+            )
+        area = roc_auc_score(
+            np.load(path)["y"], [graph.nodes for graph in load_graphs(path)]
+        )
         assert max(area, 1 - area) == pytest.approx(expected, abs=0.006)

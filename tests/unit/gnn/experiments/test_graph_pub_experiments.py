@@ -30,7 +30,14 @@ FOUND = {each.name: each for each in EXPERIMENTS}
 
 
 def setting(**changes):
-    base = {"data": "Cora", "model": "GCN", "method": WHOLE, "epsilon": 1.0, "steps": 5, "epochs": 30}
+    base = {
+        "data": "Cora",
+        "model": "GCN",
+        "method": WHOLE,
+        "epsilon": 1.0,
+        "steps": 5,
+        "epochs": 30,
+    }
     return base | {"form": "published"} | changes
 
 
@@ -38,7 +45,12 @@ def setting(**changes):
 def communities(monkeypatch):
     """In place of every data set."""
     data = stochastic_block_model(
-        [40, 40], inside=0.15, across=0.02, features=6, signal=4.0, rng=np.random.default_rng(0)
+        [40, 40],
+        inside=0.15,
+        across=0.02,
+        features=6,
+        signal=4.0,
+        rng=np.random.default_rng(0),
     )
     monkeypatch.setattr(graph_pub, "loaded", lambda name: data)
     for cached in (graph_pub.prepared, graph_pub.embedded):
@@ -79,13 +91,19 @@ def test_what_the_audits_support():
 
 
 def test_the_ledger_finds_a_repair_by_its_own_audit():
-    ledger = Ledger.read(Path(__file__).resolve().parents[4] / "reports" / "claims.json")
+    ledger = Ledger.read(
+        Path(__file__).resolve().parents[4] / "reports" / "claims.json"
+    )
     repaired = supported(guarantee(setting(form="repaired")), ledger)
     assert repaired.startswith("ε ≤ 1 (GraphPub, ")
     assert repaired.endswith("at random by a public degree: certified, there at 1-DP)")
-    assert supported(guarantee(setting()), ledger).startswith("refuted (GraphPub, as deployed")
+    assert supported(guarantee(setting()), ledger).startswith(
+        "refuted (GraphPub, as deployed"
+    )
     for arcs in ("lists", "union"):  # whatever L is, at any ε
-        at_eight = supported(guarantee(setting() | {"epsilon": 8.0, "arcs": arcs}), ledger)
+        at_eight = supported(
+            guarantee(setting() | {"epsilon": 8.0, "arcs": arcs}), ledger
+        )
         assert at_eight.startswith("refuted (GraphPub, ")
         assert at_eight.endswith("violated at 1-DP, ε = ∞)")
 
@@ -101,7 +119,12 @@ def test_methods_on_communities(communities):
     """At ε = 1 most of what GraphPub publishes is not real and joins communities all the same; a random choice does not."""
     found = {
         (method, form): accuracy(setting(method=method, form=form), 3, "cpu")
-        for method, form in ((WHOLE, "published"), (WHOLE, "repaired"), (RANDOM, "published"), (PRIVATE, "published"))
+        for method, form in (
+            (WHOLE, "published"),
+            (WHOLE, "repaired"),
+            (RANDOM, "published"),
+            (PRIVATE, "published"),
+        )
     }
     whole = found[WHOLE, "published"]
     assert whole["real arcs"] < 0.5 < found[PRIVATE, "published"]["real arcs"] == 1

@@ -26,7 +26,13 @@ def small(**changes):
 
 def test_a_grid_is_the_product_of_its_factors_without_what_is_left_out():
     found = settings(small(keep=lambda p: p["a"] < 3 or p["b"] == "x"), "paper")
-    assert [(s["a"], s["b"]) for s in found] == [(1, "x"), (1, "y"), (2, "x"), (2, "y"), (3, "x")]
+    assert [(s["a"], s["b"]) for s in found] == [
+        (1, "x"),
+        (1, "y"),
+        (2, "x"),
+        (2, "y"),
+        (3, "x"),
+    ]
 
 
 def test_profiles_differ_in_values_and_repetitions():
@@ -39,13 +45,19 @@ def test_profiles_differ_in_values_and_repetitions():
 
 def test_a_repaired_setting_follows_the_published_one():
     forms = [(s["epsilon"], s["method"], s["form"]) for s in settings(TOY, "quick")]
-    assert forms[:3] == [(1.0, "ours", "published"), (1.0, "ours", "repaired"), (1.0, "theirs", "published")]
+    assert forms[:3] == [
+        (1.0, "ours", "published"),
+        (1.0, "ours", "repaired"),
+        (1.0, "theirs", "published"),
+    ]
     assert "form" not in settings(small(), "paper")[0]
 
 
 def test_restrictions_of_one_factor_widen_and_of_several_narrow():
     every = settings(TOY, "paper")
-    found = restricted(TOY, every, ["epsilon=1", "epsilon=0.5", "method=ours", "form=published"])
+    found = restricted(
+        TOY, every, ["epsilon=1", "epsilon=0.5", "method=ours", "form=published"]
+    )
     assert [s["epsilon"] for s in found] == [0.5, 1.0]
 
 
@@ -62,14 +74,21 @@ def test_bad_restrictions_say_what_there_is(only, message):
     with pytest.raises(ConfigurationError, match=message):
         cells(TOY, profile="paper", root_seed=1, only=[only])
     with pytest.raises(ConfigurationError, match="no setting of toy has all of these"):
-        cells(TOY, profile="paper", root_seed=1, only=["method=theirs", "form=repaired"])
+        cells(
+            TOY, profile="paper", root_seed=1, only=["method=theirs", "form=repaired"]
+        )
 
 
 def test_a_seed_depends_on_everything_that_names_the_cell_and_on_nothing_else():
     whole = {(cell.key, cell.seed) for cell in cells(TOY, profile="paper", root_seed=1)}
     assert len({seed for _, seed in whole}) == len(whole) == 27
-    assert {(c.key, c.seed) for c in cells(TOY, profile="paper", root_seed=1, only=["method=ours"])} < whole
-    assert not {c.seed for c in cells(TOY, profile="paper", root_seed=2)} & {seed for _, seed in whole}
+    assert {
+        (c.key, c.seed)
+        for c in cells(TOY, profile="paper", root_seed=1, only=["method=ours"])
+    } < whole
+    assert not {c.seed for c in cells(TOY, profile="paper", root_seed=2)} & {
+        seed for _, seed in whole
+    }
     assert all(0 <= seed < 2**63 for _, seed in whole)
 
 
@@ -90,12 +109,19 @@ def test_values_of_a_common_factor_share_seeds_and_not_keys():
 
 
 def test_another_version_is_another_cell():
-    old, new = (cells(small(version=version), profile="quick", root_seed=1)[0] for version in (1, 2))
+    old, new = (
+        cells(small(version=version), profile="quick", root_seed=1)[0]
+        for version in (1, 2)
+    )
     assert old.key != new.key
 
 
 def test_numbers_have_one_form():
-    assert canonical({"b": 1.0, "a": math.inf}) == '{"a": "inf", "b": 1}' == canonical({"a": math.inf, "b": 1})
+    assert (
+        canonical({"b": 1.0, "a": math.inf})
+        == '{"a": "inf", "b": 1}'
+        == canonical({"a": math.inf, "b": 1})
+    )
     assert plain(0.1) == 0.1
     assert plain(True) is True
 
@@ -107,7 +133,10 @@ def test_numbers_have_one_form():
         ({"factors": (Factor("form", (1,)),)}, "other than 'form'"),
         ({"factors": (Factor("a", ()),)}, "each with a value"),
         ({"repetitions": {"quick": 1}}, "repetitions >= 1 for quick and paper"),
-        ({"plots": (Plot("n", x="a"),)}, "no metric 'n'; did you mean|no metric 'n'; known: m"),
+        (
+            {"plots": (Plot("n", x="a"),)},
+            "no metric 'n'; did you mean|no metric 'n'; known: m",
+        ),
         ({"plots": (Plot("m", x="aa"),)}, "no factor 'aa'; did you mean 'a'"),
         ({"comparisons": (Comparison("m", "c", 1, 2),)}, "no factor 'c'"),
         ({"common": ("d",)}, "no factor 'd'"),

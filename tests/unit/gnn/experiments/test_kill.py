@@ -51,7 +51,16 @@ def start(tmp_path):
 
     def run(*arguments):
         process = subprocess.Popen(
-            [sys.executable, "-c", "import slow_toy; slow_toy.start()", "run", "toy", "--out", ".", *arguments],
+            [
+                sys.executable,
+                "-c",
+                "import slow_toy; slow_toy.start()",
+                "run",
+                "toy",
+                "--out",
+                ".",
+                *arguments,
+            ],
             cwd=tmp_path,
             env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
             stderr=subprocess.PIPE,
@@ -87,7 +96,9 @@ def calls(folder):
 def test_a_killed_run_goes_on_with_what_is_missing(start, tmp_path, workers):
     record = tmp_path / "experiments" / "toy.jsonl"
     process = start("-n", workers)
-    wait_for(lambda: record.exists() and len(read(record)) == 2 and calls(tmp_path)["3"] == 1)
+    wait_for(
+        lambda: record.exists() and len(read(record)) == 2 and calls(tmp_path)["3"] == 1
+    )
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     kept = read(record)
@@ -102,7 +113,11 @@ def test_a_killed_run_goes_on_with_what_is_missing(start, tmp_path, workers):
     found = read(record)
     assert sorted(each.parameters["number"] for each in found.values()) == [1, 2, 3, 4]
     assert all(found[key] == each for key, each in kept.items())
-    assert (calls(tmp_path)["1"], calls(tmp_path)["2"], calls(tmp_path)["3"]) == (1, 1, 2)
+    assert (calls(tmp_path)["1"], calls(tmp_path)["2"], calls(tmp_path)["3"]) == (
+        1,
+        1,
+        2,
+    )
 
 
 @pytest.mark.full
@@ -110,10 +125,15 @@ def test_a_killed_run_goes_on_with_what_is_missing(start, tmp_path, workers):
 def test_an_interrupted_run_says_how_to_go_on(start, tmp_path, workers):
     record = tmp_path / "experiments" / "toy.jsonl"
     process = start("-n", workers)
-    wait_for(lambda: record.exists() and len(read(record)) == 2 and calls(tmp_path)["3"] == 1)
+    wait_for(
+        lambda: record.exists() and len(read(record)) == 2 and calls(tmp_path)["3"] == 1
+    )
     os.kill(process.pid, signal.SIGINT)
     err = process.communicate(timeout=120)[1]
     assert process.returncode == 130, err
-    assert "interrupted; what was finished is recorded, and the same command goes on from there" in err
+    assert (
+        "interrupted; what was finished is recorded, and the same command goes on from there"
+        in err
+    )
     assert "Traceback" not in err
     assert len(read(record)) == 2

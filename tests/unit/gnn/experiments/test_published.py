@@ -21,7 +21,9 @@ def test_graph_pub_attacks_name_more_pairs_than_there_are_edges_in_cora():
 
 def test_lpgnn_tables_agree_where_they_overlap():
     for data in ("Cora", "Facebook", "LastFM"):
-        assert lpgnn.FEATURES["MBM", data].mean == lpgnn.LEARNING[data, 1.0, "Drop"].mean
+        assert (
+            lpgnn.FEATURES["MBM", data].mean == lpgnn.LEARNING[data, 1.0, "Drop"].mean
+        )
         assert lpgnn.FEATURES["MBM", data].sd == lpgnn.LEARNING[data, 1.0, "Drop"].sd
     assert (len(lpgnn.FEATURES), len(lpgnn.LEARNING)) == (16, 27)
 
@@ -35,15 +37,24 @@ def test_dpar_table_1_is_whole():
 
 def test_dpar_on_cora_ml_is_of_single_runs_on_342_nodes():
     numbers = [
-        dpar.ACCURACY["Cora-ML", f"DPAR-{name}", epsilon].mean for name in ("EM0", "EM1", "GM") for epsilon in (1, 8)
+        dpar.ACCURACY["Cora-ML", f"DPAR-{name}", epsilon].mean
+        for name in ("EM0", "EM1", "GM")
+        for epsilon in (1, 8)
     ]
     numbers.append(dpar.NON_PRIVATE["Cora-ML", "DPAR"].mean)
-    fitting = [n for n in range(100, 2 * dpar.TEST_NODES) if all(round(round(v * n) / n, 4) == v for v in numbers)]
+    fitting = [
+        n
+        for n in range(100, 2 * dpar.TEST_NODES)
+        if all(round(round(v * n) / n, 4) == v for v in numbers)
+    ]
     assert fitting == [dpar.TEST_NODES]
 
 
 def test_hetero_rr_is_better_by_its_own_tests():
-    assert all(found.p_value < 0.01 and found.per_cent > 0 for found in hetero_rr.IMPROVEMENTS.values())
+    assert all(
+        found.p_value < 0.01 and found.per_cent > 0
+        for found in hetero_rr.IMPROVEMENTS.values()
+    )
 
 
 @pytest.mark.parametrize("module", [dpar, dprr, graph_pub, hetero_rr, lpgnn])

@@ -32,7 +32,9 @@ LEDGER = Ledger({AUDIT: LINE})
 
 def accuracy(cell):
     """70 for ours, 5 less repaired, 62 for theirs; ±1 between the two repetitions, and ε on top."""
-    base = {"ours": 70.0, "theirs": 62.0}[cell.parameters["method"]] - 5 * (cell.parameters["form"] == REPAIRED)
+    base = {"ours": 70.0, "theirs": 62.0}[cell.parameters["method"]] - 5 * (
+        cell.parameters["form"] == REPAIRED
+    )
     return base + (-1) ** cell.repetition + cell.parameters["epsilon"]
 
 
@@ -45,7 +47,10 @@ def made(profile="quick", **changes):
             seconds=2.0,
             revision="abc",
             environment="Python 3",
-            metrics={"accuracy": accuracy(cell), "path": [[1, 1.0], [2, accuracy(cell)]]},
+            metrics={
+                "accuracy": accuracy(cell),
+                "path": [[1, 1.0], [2, accuracy(cell)]],
+            },
             **changes,
         )
         for cell in cells(TOY, profile=profile, root_seed=1)
@@ -61,8 +66,16 @@ def of_toy(records, **arguments):
 
 def test_rows_are_means_and_standard_deviations_beside_the_papers_numbers():
     found = of_toy(made())
-    assert (found.profile, found.done, found.planned, found.seconds) == ("quick", 12, 12, 24.0)
-    assert [(r.parameters["epsilon"], r.parameters["method"], r.parameters["form"]) for r in found.rows[:3]] == [
+    assert (found.profile, found.done, found.planned, found.seconds) == (
+        "quick",
+        12,
+        12,
+        24.0,
+    )
+    assert [
+        (r.parameters["epsilon"], r.parameters["method"], r.parameters["form"])
+        for r in found.rows[:3]
+    ] == [
         (1.0, "ours", "published"),
         (1.0, "ours", "repaired"),
         (1.0, "theirs", "published"),
@@ -89,7 +102,9 @@ def test_the_profile_with_more_records_is_reported_unless_one_is_asked_for():
 def test_a_failure_is_named_and_not_averaged():
     records = made()
     cell = cells(TOY, profile="quick", root_seed=1)[0]
-    records[cell.key] = CellRecord.of(cell, device="cpu", seconds=1.0, error="ValueError: lost", traceback="...")
+    records[cell.key] = CellRecord.of(
+        cell, device="cpu", seconds=1.0, error="ValueError: lost", traceback="..."
+    )
     found = of_toy(records)
     assert (found.done, found.rows[0].repetitions) == (11, 1)
     assert found.rows[0].measured["accuracy"].values == [70.0]
@@ -98,7 +113,9 @@ def test_a_failure_is_named_and_not_averaged():
         "epsilon = 1, method = ours, epochs = 3, form = published, repetition 0: ValueError: lost"
     ]
     assert "1 cell failed" in html([shown], root_seed=1, unrecorded=[])
-    assert "- epsilon = 1, method = ours" in markdown([shown], root_seed=1, unrecorded=[])
+    assert "- epsilon = 1, method = ours" in markdown(
+        [shown], root_seed=1, unrecorded=[]
+    )
 
 
 def test_numbers_as_they_are_shown():
@@ -115,11 +132,25 @@ def test_settings_are_paired_and_tested_two_sidedly():
     (test,) = of_toy(made()).tests
     assert (test.difference, test.p_value) == (pytest.approx(8), None)
     records = made("paper")
-    moved = next(k for k, r in records.items() if r.parameters["epsilon"] == 2 and r.parameters["method"] == "theirs")
-    records[moved] = CellRecord(**records[moved].__dict__ | {"metrics": {"accuracy": 50.0}})
+    moved = next(
+        k
+        for k, r in records.items()
+        if r.parameters["epsilon"] == 2 and r.parameters["method"] == "theirs"
+    )
+    records[moved] = CellRecord(
+        **records[moved].__dict__ | {"metrics": {"accuracy": 50.0}}
+    )
     (test,) = of_toy(records).tests
-    ours = [row.measured["accuracy"].mean for row in of_toy(records).rows if row.parameters["method"] == "ours"]
-    theirs = [row.measured["accuracy"].mean for row in of_toy(records).rows if row.parameters["method"] == "theirs"]
+    ours = [
+        row.measured["accuracy"].mean
+        for row in of_toy(records).rows
+        if row.parameters["method"] == "ours"
+    ]
+    theirs = [
+        row.measured["accuracy"].mean
+        for row in of_toy(records).rows
+        if row.parameters["method"] == "theirs"
+    ]
     assert test.p_value == pytest.approx(stats.ttest_rel(ours[::2], theirs).pvalue)
     assert test.how == "paired, 3 settings, each the mean of its repetitions"
 
@@ -129,19 +160,32 @@ def test_a_single_setting_is_tested_on_its_repetitions():
     comparison = Comparison("accuracy", "method", "ours", "theirs")
     welch = _test(rows, comparison, common=False)
     values = [
-        next(r for r in rows if r.parameters["method"] == m).measured["accuracy"].values for m in ("ours", "theirs")
+        next(r for r in rows if r.parameters["method"] == m).measured["accuracy"].values
+        for m in ("ours", "theirs")
     ]
-    assert welch.p_value == pytest.approx(stats.ttest_ind(*values, equal_var=False).pvalue)
+    assert welch.p_value == pytest.approx(
+        stats.ttest_ind(*values, equal_var=False).pvalue
+    )
     assert welch.how == "Welch's, 3 and 3 repetitions of one setting"
     paired = _test(rows, comparison, common=True)
-    assert (paired.difference, paired.p_value) == (pytest.approx(8), None)  # the same in every repetition
+    assert (paired.difference, paired.p_value) == (
+        pytest.approx(8),
+        None,
+    )  # the same in every repetition
     moved = {0: 3.0, 1: 4.0, 2: 8.0}
     found = _test(
-        [replace(row, measured={"accuracy": Measured(moved)}) if row is rows[0] else row for row in rows],
+        [
+            replace(row, measured={"accuracy": Measured(moved)})
+            if row is rows[0]
+            else row
+            for row in rows
+        ],
         comparison,
         common=True,
     )
-    assert found.p_value == pytest.approx(stats.ttest_rel(list(moved.values()), values[1]).pvalue)
+    assert found.p_value == pytest.approx(
+        stats.ttest_rel(list(moved.values()), values[1]).pvalue
+    )
     assert paired.how == "paired, 3 repetitions of one setting"
 
 
@@ -158,10 +202,22 @@ def test_nothing_is_tested_where_a_side_is_missing():
     [
         (Guarantee(None, AUDIT), {}, "no claim"),
         (Guarantee(1.0), {}, "not audited"),
-        (Guarantee(1.0, "audits/x.py::y"), {}, "not audited: audits/x.py::y is not in the ledger"),
+        (
+            Guarantee(1.0, "audits/x.py::y"),
+            {},
+            "not audited: audits/x.py::y is not in the ledger",
+        ),
         (Guarantee(1.0, AUDIT), {}, "ε = 1 (Warner RR, as stated: certified)"),
-        (Guarantee(2.0, AUDIT), {}, "not audited at this ε (Warner RR, as stated: certified at 1-DP)"),
-        (Guarantee(2.0, AUDIT, supports=2.26), {}, "ε ≤ 2.26 (Warner RR, as stated: certified, there at 1-DP)"),
+        (
+            Guarantee(2.0, AUDIT),
+            {},
+            "not audited at this ε (Warner RR, as stated: certified at 1-DP)",
+        ),
+        (
+            Guarantee(2.0, AUDIT, supports=2.26),
+            {},
+            "ε ≤ 2.26 (Warner RR, as stated: certified, there at 1-DP)",
+        ),
         (
             Guarantee(1.0, AUDIT, supports=1.0),
             {"verdict": "VIOLATED", "found": "ε = ∞"},
@@ -209,18 +265,28 @@ def test_what_the_audits_support(guarantee, line, expected):
 
 
 def test_an_audit_of_the_pipeline_goes_before_a_certificate_of_its_accounting():
-    pipeline = LINE | {"row": "Its sampler", "verdict": "VIOLATED", "found": "1.138 ≤ μ", "claim": "1-GDP"}
+    pipeline = LINE | {
+        "row": "Its sampler",
+        "verdict": "VIOLATED",
+        "found": "1.138 ≤ μ",
+        "claim": "1-GDP",
+    }
     both = Ledger({AUDIT: LINE, "pipeline": pipeline})
     found = supported(Guarantee(1.0, AUDIT, supports=1.0, others=("pipeline",)), both)
     assert (
         found
         == "none at this ε, the claim is refuted at another (Its sampler, as stated: violated at 1-GDP, 1.138 ≤ μ)"
     )
-    assert supported(Guarantee(1.0, AUDIT, others=("absent",)), both) == "not audited: absent is not in the ledger"
+    assert (
+        supported(Guarantee(1.0, AUDIT, others=("absent",)), both)
+        == "not audited: absent is not in the ledger"
+    )
 
 
 def test_a_supported_budget_is_rounded_up_and_a_printed_one_shown_as_it_is():
-    assert supported(Guarantee(0.2, AUDIT, supports=0.22599), LEDGER).startswith("ε ≤ 0.226 ")
+    assert supported(Guarantee(0.2, AUDIT, supports=0.22599), LEDGER).startswith(
+        "ε ≤ 0.226 "
+    )
     assert printed(Guarantee(0.2)) == "0.2"
     assert printed(Guarantee(float("inf"))) == "∞"
     assert printed(Guarantee(None)) == "no claim"
@@ -240,12 +306,22 @@ def test_a_ledger_is_read_from_its_file(tmp_path):
 
 
 def test_the_markdown_table():
-    text = markdown([section(of_toy(made()), LEDGER, [("a.svg", "a plot")])], root_seed=1, unrecorded=[TOY])
+    text = markdown(
+        [section(of_toy(made()), LEDGER, [("a.svg", "a plot")])],
+        root_seed=1,
+        unrecorded=[TOY],
+    )
     lines = text.splitlines()
     assert "## A toy | with a bar" in lines
     assert "In every row: epochs = 3." in lines
-    assert "| epsilon | method | form | accuracy (%) | paper | runs | printed ε | what the audits say of it |" in lines
-    assert "| 1 | ours | published | 71 ± 1.4 | 61.5 ± 0.3 | 2 | 1 | ε = 1 (Warner RR, as stated: certified) |" in lines
+    assert (
+        "| epsilon | method | form | accuracy (%) | paper | runs | printed ε | what the audits say of it |"
+        in lines
+    )
+    assert (
+        "| 1 | ours | published | 71 ± 1.4 | 61.5 ± 0.3 | 2 | 1 | ε = 1 (Warner RR, as stated: certified) |"
+        in lines
+    )
     assert "| 1 | theirs | published | 63 ± 1.4 | – | 2 | 1 | not audited |" in lines
     assert (
         "| accuracy: ours against theirs | 8 | – | 0.003 (Table 7) | paired, 2 settings, each the mean of its repetitions: "
@@ -259,8 +335,14 @@ def test_the_markdown_table():
 def test_the_page_is_whole_light_and_escaped():
     records = made()
     cell = cells(TOY, profile="quick", root_seed=1)[0]
-    records[cell.key] = CellRecord.of(cell, device="cpu", seconds=1.0, error="ValueError: <script>", traceback="")
-    page = html([section(of_toy(records), LEDGER, [("a.svg", "a plot")])], root_seed=1, unrecorded=[TOY])
+    records[cell.key] = CellRecord.of(
+        cell, device="cpu", seconds=1.0, error="ValueError: <script>", traceback=""
+    )
+    page = html(
+        [section(of_toy(records), LEDGER, [("a.svg", "a plot")])],
+        root_seed=1,
+        unrecorded=[TOY],
+    )
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert '<a href="a.svg">a plot</a>' in page
@@ -271,8 +353,14 @@ def test_the_page_is_whole_light_and_escaped():
 
 def test_a_plot_of_one_point_is_not_drawn_and_an_old_one_goes(tmp_path):
     (tmp_path / "toy-9.svg").write_text("old")
-    records = {key: record for key, record in made().items() if record.parameters["epsilon"] == 1}
-    assert [caption for _, caption in draw(of_toy(records), folder=tmp_path)] == ["path against epoch: epsilon 1"]
+    records = {
+        key: record
+        for key, record in made().items()
+        if record.parameters["epsilon"] == 1
+    }
+    assert [caption for _, caption in draw(of_toy(records), folder=tmp_path)] == [
+        "path against epoch: epsilon 1"
+    ]
     assert [path.name for path in tmp_path.iterdir()] == ["toy-1.svg"]
 
 
@@ -281,7 +369,9 @@ def test_a_constant_predictor_is_called_so_where_its_accuracy_stands():
     experiment = replace(TOY, metrics=(*TOY.metrics, Metric(LARGEST)))
     records = {
         key: replace(record, metrics={**record.metrics, LARGEST: share})
-        for (key, record), share in zip(sorted(made().items(), key=lambda each: order(each[1])), shares, strict=True)
+        for (key, record), share in zip(
+            sorted(made().items(), key=lambda each: order(each[1])), shares, strict=True
+        )
     }
     shown = section(summary(experiment, records, root_seed=1), LEDGER, [])
     assert LARGEST not in shown.columns
@@ -292,11 +382,18 @@ def test_a_constant_predictor_is_called_so_where_its_accuracy_stands():
 
 
 def order(record):
-    return record.parameters["epsilon"], record.parameters["method"], record.parameters["form"], record.repetition
+    return (
+        record.parameters["epsilon"],
+        record.parameters["method"],
+        record.parameters["form"],
+        record.repetition,
+    )
 
 
 def test_plots_are_what_matplotlib_writes_and_the_same_each_time(tmp_path):
-    first, second = (draw(of_toy(made()), folder=tmp_path / name) for name in ("a", "b"))
+    first, second = (
+        draw(of_toy(made()), folder=tmp_path / name) for name in ("a", "b")
+    )
     assert [caption for _, caption in first] == [
         "accuracy (%) against epsilon",
         "path against epoch: epsilon 1",
@@ -308,7 +405,10 @@ def test_plots_are_what_matplotlib_writes_and_the_same_each_time(tmp_path):
         assert content == (tmp_path / "b" / name).read_bytes()
         ElementTree.fromstring(content)
     legend = (tmp_path / "a" / "toy-1.svg").read_text()
-    assert all(f">{text}<" in legend for text in ("ours", "ours, repaired", "ours, paper", "theirs"))
+    assert all(
+        f">{text}<" in legend
+        for text in ("ours", "ours, repaired", "ours, paper", "theirs")
+    )
 
 
 def test_the_command_writes_both_reports(command):

@@ -25,7 +25,12 @@ def test_a_run_records_every_cell_with_its_seed(command):
     assert "12/12 toy epsilon=2, method=theirs" in err
     assert len(lines()) == 12
     first = lines()[0]
-    assert first["parameters"] == {"epsilon": 1, "method": "ours", "epochs": 3, "form": "published"}
+    assert first["parameters"] == {
+        "epsilon": 1,
+        "method": "ours",
+        "epochs": 3,
+        "form": "published",
+    }
     assert (first["root_seed"], first["repetition"], first["device"]) == (5, 0, "cpu")
     assert first["metrics"]["accuracy"] == 61 + first["seed"] / 2**63
     assert {"revision", "environment", "date", "seconds"} <= set(first)
@@ -48,7 +53,10 @@ def test_records_are_the_same_for_any_number_of_processes(command):
     command("run", "toy", "--out", "two", "--only", "epsilon=1", "-n", 2)
 
     def told(path):
-        return sorted((line["key"], line["seed"], json.dumps(line["metrics"])) for line in lines(path))
+        return sorted(
+            (line["key"], line["seed"], json.dumps(line["metrics"]))
+            for line in lines(path)
+        )
 
     assert told(RECORD) == told(Path("two/experiments/toy.jsonl"))
 
@@ -59,7 +67,11 @@ def test_a_failing_cell_is_recorded_and_tried_again_and_the_others_go_on(command
     assert code == 3
     assert "1 cell failed" in err
     assert "FAILED ValueError: no convergence <here>" in err
-    assert [line["error"] for line in lines(path)] == ["", "", "ValueError: no convergence <here>"]
+    assert [line["error"] for line in lines(path)] == [
+        "",
+        "",
+        "ValueError: no convergence <here>",
+    ]
     assert "in cell" in lines(path)[2]["traceback"]
     code, _, err = command("run", "broken", "--out", "out")
     assert (code, len(lines(path))) == (3, 4)
@@ -75,7 +87,9 @@ def test_a_failing_cell_is_recorded_and_tried_again_and_the_others_go_on(command
     ],
 )
 def test_a_cell_that_returns_nothing_that_can_be_recorded_is_an_error(metrics, message):
-    found = attempt(lambda *_: metrics, cells(TOY, profile="quick", root_seed=1)[0], "cpu", ["m"])
+    found = attempt(
+        lambda *_: metrics, cells(TOY, profile="quick", root_seed=1)[0], "cpu", ["m"]
+    )
     assert message in found["error"]
     assert MechanismError.__name__ in found["error"]
 
@@ -101,7 +115,10 @@ def test_a_file_that_is_no_record_is_refused(command):
 
 def test_two_runs_do_not_write_one_file(tmp_path):
     path = tmp_path / "experiments" / "toy.jsonl"
-    with Recorder(path), pytest.raises(ConfigurationError, match="another run is writing"):
+    with (
+        Recorder(path),
+        pytest.raises(ConfigurationError, match="another run is writing"),
+    ):
         Recorder(path)
     with Recorder(path):
         pass
@@ -118,15 +135,30 @@ def test_a_record_comes_back_as_it_was_written(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "tou"], "no experiment 'tou'; did you mean 'toy'?; absent: needs torch"),
-        (["run", "toy", "--profile", "papers"], "--profile papers: no such profile; did you mean 'paper'?"),
+        (
+            ["run", "tou"],
+            "no experiment 'tou'; did you mean 'toy'?; absent: needs torch",
+        ),
+        (
+            ["run", "toy", "--profile", "papers"],
+            "--profile papers: no such profile; did you mean 'paper'?",
+        ),
         (["run", "toy", "--only", "methods=ours"], "did you mean 'method'?"),
         (["run", "toy", "-n", "0"], "-n 0: expected a number >= 1, or auto"),
         (["run", "toy", "-n", "two"], "-n two: expected a number >= 1, or auto"),
         (["run", "toy", "--data", "nowhere"], "--data nowhere: no such folder"),
-        (["run", "reader"], "no data folder is named; give the folder of the data sets with --data or AUDITDP_DATA"),
-        (["run", "reader", "--data", "."], "reader reads elsewhere.npz, here.npz, not in"),
-        (["run", "toy", "--device", "cuda:99"], "--device cuda:99: torch cannot use it here"),
+        (
+            ["run", "reader"],
+            "no data folder is named; give the folder of the data sets with --data or AUDITDP_DATA",
+        ),
+        (
+            ["run", "reader", "--data", "."],
+            "reader reads elsewhere.npz, here.npz, not in",
+        ),
+        (
+            ["run", "toy", "--device", "cuda:99"],
+            "--device cuda:99: torch cannot use it here",
+        ),
         (["run", "toy", "--device", "gpu"], "--device gpu: torch cannot use it here"),
         (["report", "--profile", "fast"], "--profile fast: no such profile"),
     ],
@@ -151,5 +183,8 @@ def test_list_says_what_there_is_and_what_is_recorded(command):
     command("run", "toy", "--out", "out", "--only", "method=theirs")
     code, out, err = command("list", "--out", "out", "--profile", "quick")
     assert code == 0
-    assert "toy  A toy | with a bar (Nobody (2020), Table 7)\n    4 of 12 cells recorded; epsilon 1, 2; method" in out
+    assert (
+        "toy  A toy | with a bar (Nobody (2020), Table 7)\n    4 of 12 cells recorded; epsilon 1, 2; method"
+        in out
+    )
     assert "absent: needs torch" in err

@@ -1,7 +1,16 @@
 """Tiny experiments."""
 
 from gnn.experiments.catalogue import Catalogue
-from gnn.experiments.experiment import FORM, REPAIRED, Comparison, Experiment, Factor, Guarantee, Metric, Plot
+from gnn.experiments.experiment import (
+    FORM,
+    REPAIRED,
+    Comparison,
+    Experiment,
+    Factor,
+    Guarantee,
+    Metric,
+    Plot,
+)
 from gnn.experiments.published import Published, Statement
 
 
@@ -27,16 +36,22 @@ TOY = Experiment(
     cell=cell,
     repetitions={"quick": 2, "paper": 3},
     repaired=lambda parameters: parameters["method"] == "ours",
-    published=lambda parameters, metric: Published(61.5, "Table 7", 0.3) if parameters["method"] == "ours" else None,
+    published=lambda parameters, metric: (
+        Published(61.5, "Table 7", 0.3) if parameters["method"] == "ours" else None
+    ),
     guarantee=lambda parameters: Guarantee(
-        parameters["epsilon"], "audits/audit_edges.py::warner_rr" if parameters["method"] == "ours" else ""
+        parameters["epsilon"],
+        "audits/audit_edges.py::warner_rr" if parameters["method"] == "ours" else "",
     ),
     comparisons=(Comparison("accuracy", "method", "ours", "theirs", 0.003, "Table 7"),),
     plots=(
         Plot("accuracy", x="epsilon", lines="method"),
         Plot("path", lines="method", panels=("epsilon",), diagonal=True),
     ),
-    statements=(Statement("Figure 1", "ours is best"), Statement("Figure 2", "a curve", verified=False)),
+    statements=(
+        Statement("Figure 1", "ours is best"),
+        Statement("Figure 2", "a curve", verified=False),
+    ),
     notes="A note.",
 )
 BROKEN = Experiment(
@@ -59,4 +74,6 @@ READER = Experiment(
     repetitions={"quick": 1, "paper": 1},
     files=lambda parameters: [f"{parameters['data']}.npz"],
 )
-CATALOGUE = Catalogue.of([TOY, BROKEN, READER], {"absent": "needs torch, which is not installed"})
+CATALOGUE = Catalogue.of(
+    [TOY, BROKEN, READER], {"absent": "needs torch, which is not installed"}
+)

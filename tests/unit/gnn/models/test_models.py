@@ -30,7 +30,9 @@ def test_gcn_by_hand():
     model.layers[0].lin.weight.data, model.layers[0].bias.data = weight.t(), bias
     x = torch.tensor([[1.0, 0.0], [0.0, 3.0]])
     expected = torch.tensor([0.5 * 1 + 1.5 * 3 + 0.5, 0.5 * 2 + 1.5 * 4 - 0.5])
-    torch.testing.assert_close(model(x, torch.tensor([[0, 1], [1, 0]])), torch.stack([expected, expected]))
+    torch.testing.assert_close(
+        model(x, torch.tensor([[0, 1], [1, 0]])), torch.stack([expected, expected])
+    )
 
 
 def test_gcn_is_torch_geometrics():
@@ -47,15 +49,24 @@ def test_gcn_is_torch_geometrics():
 def test_the_batch_of_gcns_is_torch_geometrics_layer():
     """graph_convolution(propagation(A), X, W) and GCNConv with weights W and no bias, layer and network."""
     layer = GCNConv(6, 4, bias=False)
-    torch.testing.assert_close(graph_convolution(propagation(ADJACENCY), X, layer.lin.weight.t()), layer(X, EDGES))
-    models = batch_of_models.GCN.initial(3, features=X, hidden=4, classes=2, generator=generator())
+    torch.testing.assert_close(
+        graph_convolution(propagation(ADJACENCY), X, layer.lin.weight.t()),
+        layer(X, EDGES),
+    )
+    models = batch_of_models.GCN.initial(
+        3, features=X, hidden=4, classes=2, generator=generator()
+    )
     logits = models.logits(propagation(ADJACENCY), X)
     for number in range(3):
         model = GCN(6, 2, hidden=4, generator=generator()).eval()
-        for convolution, weight in zip(model.layers, (models.first, models.second), strict=True):
+        for convolution, weight in zip(
+            model.layers, (models.first, models.second), strict=True
+        ):
             convolution.lin.weight.data = weight[number].t()
         torch.testing.assert_close(model(X, EDGES), logits[number])
-        torch.testing.assert_close(model.hidden(X, EDGES), models.hidden(propagation(ADJACENCY), X)[number])
+        torch.testing.assert_close(
+            model.hidden(X, EDGES), models.hidden(propagation(ADJACENCY), X)[number]
+        )
 
 
 def test_sage_by_hand():
@@ -66,7 +77,9 @@ def test_sage_by_hand():
     for node in range(5):
         neighbours = ADJACENCY[node].nonzero().squeeze(1)
         mean = X[neighbours].mean(dim=0) if len(neighbours) else torch.zeros(6)
-        torch.testing.assert_close(logits[node], layer.lin_l(mean) + layer.lin_r(X[node]))
+        torch.testing.assert_close(
+            logits[node], layer.lin_l(mean) + layer.lin_r(X[node])
+        )
 
 
 @pytest.mark.parametrize("width", [2, 9], ids=["narrow", "wide"])
@@ -81,7 +94,9 @@ def test_gat_is_torch_geometrics():
     first, second = GATConv(6, 2, 2), GATConv(4, 3)
     first.load_state_dict(model.layers[0].state_dict())
     second.load_state_dict(model.layers[1].state_dict())
-    torch.testing.assert_close(model(X, EDGES), second(functional.elu(first(X, EDGES)), EDGES))
+    torch.testing.assert_close(
+        model(X, EDGES), second(functional.elu(first(X, EDGES)), EDGES)
+    )
 
 
 def test_gat_attention_by_hand():
@@ -90,7 +105,13 @@ def test_gat_attention_by_hand():
     layer = model.layers[0]
     h = layer.lin(X)
     scores = functional.leaky_relu(
-        torch.stack([(h[j] * layer.att_src[0, 0]).sum() + (h[3] * layer.att_dst[0, 0]).sum() for j in (2, 3)]), 0.2
+        torch.stack(
+            [
+                (h[j] * layer.att_src[0, 0]).sum() + (h[3] * layer.att_dst[0, 0]).sum()
+                for j in (2, 3)
+            ]
+        ),
+        0.2,
     )
     expected = (scores.softmax(dim=0)[:, None] * h[[2, 3]]).sum(dim=0) + layer.bias
     torch.testing.assert_close(model(X, EDGES)[3], expected)
@@ -116,10 +137,14 @@ def test_pagerank_converges_to_its_closed_form():
     """Q = α (I − (1−α) D⁻¹A)⁻¹ H; and a mixture of rows is the weighted sum of their outputs."""
     model = DecoupledPageRank(6, 3, alpha=0.3, steps=200, generator=generator())
     degrees = ADJACENCY.sum(dim=1, keepdim=True).clamp(min=1)
-    expected = 0.3 * torch.linalg.solve(torch.eye(5) - 0.7 * ADJACENCY / degrees, model.mlp(X))
+    expected = 0.3 * torch.linalg.solve(
+        torch.eye(5) - 0.7 * ADJACENCY / degrees, model.mlp(X)
+    )
     torch.testing.assert_close(model(X, EDGES), expected)
     weights = torch.tensor([0.5, 0.0, 0.25])
-    torch.testing.assert_close(model.mixed(X[:3], weights), 0.5 * model.mlp(X[0]) + 0.25 * model.mlp(X[2]))
+    torch.testing.assert_close(
+        model.mixed(X[:3], weights), 0.5 * model.mlp(X[0]) + 0.25 * model.mlp(X[2])
+    )
 
 
 def test_gin_by_hand():
@@ -136,10 +161,15 @@ def test_gin_by_hand():
 
 
 def test_gin_sums_where_it_is_told_to():
-    mean, total = (GIN(6, 2, layers=2, readout=readout, generator=generator()).eval() for readout in ("mean", "sum"))
+    mean, total = (
+        GIN(6, 2, layers=2, readout=readout, generator=generator()).eval()
+        for readout in ("mean", "sum")
+    )
     batch = torch.zeros(5, dtype=torch.long)
     bias = sum(score.bias for score in mean.scores)
-    torch.testing.assert_close((mean(X, EDGES, batch, 1) - bias) * 5, total(X, EDGES, batch, 1) - bias)
+    torch.testing.assert_close(
+        (mean(X, EDGES, batch, 1) - bias) * 5, total(X, EDGES, batch, 1) - bias
+    )
 
 
 def test_gin_tells_graphs_apart_by_their_degrees():
@@ -148,7 +178,9 @@ def test_gin_tells_graphs_apart_by_their_degrees():
     path = torch.tensor([[0, 1, 2, 1, 2, 3], [1, 2, 3, 0, 1, 2]])
     star = torch.tensor([[0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0]])
     ones, batch = torch.ones(4, 1), torch.zeros(4, dtype=torch.long)
-    assert (model(ones, path, batch, 1) - model(ones, star, batch, 1)).abs().max() > 1e-4
+    assert (
+        model(ones, path, batch, 1) - model(ones, star, batch, 1)
+    ).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("kind", NODE_MODELS)
@@ -181,7 +213,9 @@ def test_a_prediction_reaches_as_far_as_it_says(kind):
 def test_a_generator_is_the_initial_weights_and_nothing_else_is(kind):
     torch.manual_seed(1)
     before = torch.get_rng_state()
-    first, same, other = (kind(6, 3, generator=generator(seed)).state_dict() for seed in (0, 0, 1))
+    first, same, other = (
+        kind(6, 3, generator=generator(seed)).state_dict() for seed in (0, 0, 1)
+    )
     assert (torch.get_rng_state() == before).all()
     assert all((first[name] == same[name]).all() for name in first)
     assert any((first[name] != other[name]).any() for name in first)
@@ -217,19 +251,34 @@ def test_dropout_is_in_training_alone():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GCN(0, 3, generator=generator()), "GCN: expected features, an integer >= 1, got 0"),
+        (
+            lambda: GCN(0, 3, generator=generator()),
+            "GCN: expected features, an integer >= 1, got 0",
+        ),
         (lambda: GraphSAGE(6, 0, generator=generator()), "classes, an integer >= 1"),
-        (lambda: MLP(6, 3, hidden=2.5, generator=generator()), "hidden, an integer >= 1, got 2.5"),
+        (
+            lambda: MLP(6, 3, hidden=2.5, generator=generator()),
+            "hidden, an integer >= 1, got 2.5",
+        ),
         (lambda: GAT(6, 3, heads=0, generator=generator()), "heads, an integer >= 1"),
-        (lambda: GAT(6, 3, attention_dropout=1.0, generator=generator()), r"attention_dropout in \[0, 1\), got 1.0"),
+        (
+            lambda: GAT(6, 3, attention_dropout=1.0, generator=generator()),
+            r"attention_dropout in \[0, 1\), got 1.0",
+        ),
         (lambda: GCN(6, 3, dropout=1.0, generator=generator()), r"dropout in \[0, 1\)"),
         (lambda: GCN(6, 3, input_dropout=-0.1, generator=generator()), "input_dropout"),
-        (lambda: GCN(6, 3, activation="rellu", generator=generator()), "did you mean 'relu'"),
+        (
+            lambda: GCN(6, 3, activation="rellu", generator=generator()),
+            "did you mean 'relu'",
+        ),
         (lambda: GIN(1, 2, layers=1, generator=generator()), "layers, an integer >= 2"),
         (lambda: GIN(1, 2, readout="max", generator=generator()), "no readout 'max'"),
         (lambda: APPNP(6, 3, alpha=1.5, generator=generator()), "alpha"),
         (lambda: DecoupledPageRank(6, 3, steps=0, generator=generator()), "steps"),
-        (lambda: GraphSAGE(6, 3, generator=generator())(X, EDGES, torch.ones(8)), "reads no edge weights.*use GCN"),
+        (
+            lambda: GraphSAGE(6, 3, generator=generator())(X, EDGES, torch.ones(8)),
+            "reads no edge weights.*use GCN",
+        ),
     ],
 )
 def test_refusals(make, message):

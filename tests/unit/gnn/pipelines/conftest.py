@@ -12,5 +12,10 @@ def graph():
 
     torch.set_num_threads(1)
     return stochastic_block_model(
-        [60, 60], inside=0.1, across=0.01, features=6, signal=4.0, rng=np.random.default_rng(0)
+        [60, 60],
+        inside=0.1,
+        across=0.01,
+        features=6,
+        signal=4.0,
+        rng=np.random.default_rng(0),
     )

@@ -26,7 +26,14 @@ pytestmark = pytest.mark.dear
 
 torch.set_num_threads(1)
 NODES = 80
-GOOD = stochastic_block_model([40, 40], inside=0.2, across=0.02, features=4, signal=2.0, rng=np.random.default_rng(0))
+GOOD = stochastic_block_model(
+    [40, 40],
+    inside=0.2,
+    across=0.02,
+    features=4,
+    signal=2.0,
+    rng=np.random.default_rng(0),
+)
 GOOD.x = GOOD.x.clamp(-5, 5) / 10 + 0.5  # LPGNN declares [0, 1]
 SPLIT = Split(torch.arange(40), torch.arange(40, 60), torch.arange(60, 80))
 
@@ -44,7 +51,9 @@ def private(fit, parameters):
 def locally(data, classes=2, **changes):
     data = data.clone()
     data.num_classes = classes
-    parameters = replace(LPGNNParameters(epochs=3, steps_features=1, steps_labels=1), **changes)
+    parameters = replace(
+        LPGNNParameters(epochs=3, steps_features=1, steps_labels=1), **changes
+    )
     return lpgnn(data, parameters, split=SPLIT, generator=generator())
 
 
@@ -52,13 +61,27 @@ EXACT = {"epsilon": math.inf, "delta": 0.01}
 BUDGET = {"epsilon": 8.0, "delta": 0.01}
 NODE_PIPELINES = {
     "LPGNN": locally,
-    "Features": private(fit_features, FeaturesParameters(**BUDGET, batch=20, epochs=2, hidden=4)),
-    "GAP, nodes": private(fit_gap, GAPParameters(**BUDGET, batch=20, epochs=2, out_degree=4, hidden=4)),
-    "GAP, edges": private(fit_gap, GAPParameters(**BUDGET, level="edge", batch=20, epochs=2, hidden=4)),
+    "Features": private(
+        fit_features, FeaturesParameters(**BUDGET, batch=20, epochs=2, hidden=4)
+    ),
+    "GAP, nodes": private(
+        fit_gap, GAPParameters(**BUDGET, batch=20, epochs=2, out_degree=4, hidden=4)
+    ),
+    "GAP, edges": private(
+        fit_gap, GAPParameters(**BUDGET, level="edge", batch=20, epochs=2, hidden=4)
+    ),
     "SAGE": private(fit_sage, SAGEParameters(**BUDGET, batch=20, steps=4)),
     "DPAR": private(
         fit_dpar,
-        DPARParameters(**BUDGET, rate=0.5, pagerank_rows=8, batch=8, epochs=2, hidden=4, accounting="repaired"),
+        DPARParameters(
+            **BUDGET,
+            rate=0.5,
+            pagerank_rows=8,
+            batch=8,
+            epochs=2,
+            hidden=4,
+            accounting="repaired",
+        ),
     ),
 }
 
@@ -71,7 +94,10 @@ def changed(**values):
 
 
 EMPTY = Data(
-    x=torch.empty(0, 4), edge_index=torch.empty(2, 0, dtype=torch.long), y=torch.empty(0, dtype=torch.long), num_nodes=0
+    x=torch.empty(0, 4),
+    edge_index=torch.empty(2, 0, dtype=torch.long),
+    y=torch.empty(0, dtype=torch.long),
+    num_nodes=0,
 )
 NO_EDGES = torch.empty(2, 0, dtype=torch.long)
 every_node_pipeline = pytest.mark.parametrize("name", NODE_PIPELINES)
@@ -84,13 +110,31 @@ every_node_pipeline = pytest.mark.parametrize("name", NODE_PIPELINES)
         (EMPTY, "no nodes|at least one training|the split has ids|empty"),
         (changed(x=None), "features x"),
         (changed(x=GOOD.x.long()), "floating"),
-        (changed(x=torch.where(torch.arange(NODES)[:, None] == 3, math.nan, GOOD.x)), "NaN or infinite|finite"),
-        (changed(x=torch.where(torch.arange(NODES)[:, None] == 3, math.inf, GOOD.x)), "NaN or infinite|finite"),
+        (
+            changed(x=torch.where(torch.arange(NODES)[:, None] == 3, math.nan, GOOD.x)),
+            "NaN or infinite|finite",
+        ),
+        (
+            changed(x=torch.where(torch.arange(NODES)[:, None] == 3, math.inf, GOOD.x)),
+            "NaN or infinite|finite",
+        ),
         (changed(y=torch.full((NODES,), -1)), "no label|a label"),
-        (changed(edge_index=torch.tensor([[0, NODES], [NODES, 0]])), f"edges between nodes 0 to {NODES}"),
+        (
+            changed(edge_index=torch.tensor([[0, NODES], [NODES, 0]])),
+            f"edges between nodes 0 to {NODES}",
+        ),
         (changed(edge_index=torch.tensor([[4], [4]])), "self-loops"),
     ],
-    ids=["empty", "no features", "integers", "NaN", "infinite", "no labels", "edges beyond the nodes", "self-loops"],
+    ids=[
+        "empty",
+        "no features",
+        "integers",
+        "NaN",
+        "infinite",
+        "no labels",
+        "edges beyond the nodes",
+        "self-loops",
+    ],
 )
 def test_bad_graphs_are_refused_with_what_is_wrong(name, data, message):
     with pytest.raises(DataError, match=message):
@@ -100,7 +144,9 @@ def test_bad_graphs_are_refused_with_what_is_wrong(name, data, message):
 @every_node_pipeline
 def test_isolated_nodes_are_trained_on(name):
     lonely = changed(
-        edge_index=GOOD.edge_index[:, (GOOD.edge_index < 70).all(dim=0) & (GOOD.edge_index > 4).all(dim=0)]
+        edge_index=GOOD.edge_index[
+            :, (GOOD.edge_index < 70).all(dim=0) & (GOOD.edge_index > 4).all(dim=0)
+        ]
     )
     model, _ = NODE_PIPELINES[name](lonely)
     assert torch.isfinite(predict(model, lonely)).all()
@@ -136,7 +182,10 @@ def test_labels_beyond_the_classes_are_refused(name):
 @every_node_pipeline
 def test_a_training_that_diverges_is_an_error_with_a_remedy(name):
     changes = {"epochs": 20} if name != "SAGE" else {"steps": 40}
-    with pytest.raises(TrainingError, match=r"loss of epoch \d+ is (nan|inf).*use a learning rate smaller than"):
+    with pytest.raises(
+        TrainingError,
+        match=r"loss of epoch \d+ is (nan|inf).*use a learning rate smaller than",
+    ):
         NODE_PIPELINES[name](GOOD, learning_rate=1e38, **changes)
 
 
@@ -154,19 +203,35 @@ def test_features_outside_the_declared_range_are_refused_or_clipped():
 
 
 GRAPHS = threads(24, mean_nodes=12, rng=np.random.default_rng(0))
-GRAPH_SPLIT = random_split(torch.cat([g.y for g in GRAPHS]), (0.5, 0.25, 0.25), generator=generator(), stratified=True)
+GRAPH_SPLIT = random_split(
+    torch.cat([g.y for g in GRAPHS]),
+    (0.5, 0.25, 0.25),
+    generator=generator(),
+    stratified=True,
+)
 SHORT = GINParameters(layers=2, hidden=4, epochs=2)
-mechanisms = pytest.mark.parametrize("mechanism", ["DPRR", "RR", "LocalLap", "NonPriv-Part"])
+mechanisms = pytest.mark.parametrize(
+    "mechanism", ["DPRR", "RR", "LocalLap", "NonPriv-Part"]
+)
 
 
 def gin(graphs, mechanism, *, split=GRAPH_SPLIT, parameters=SHORT):
-    return fit_gin(graphs, Release(mechanism, 1.0, 0.3), parameters, split=split, generator=generator())
+    return fit_gin(
+        graphs,
+        Release(mechanism, 1.0, 0.3),
+        parameters,
+        split=split,
+        generator=generator(),
+    )
 
 
 @mechanisms
 def test_graphs_without_nodes_or_edges_are_among_the_others(mechanism):
     nothing = Data(edge_index=NO_EDGES, y=torch.tensor([0]), num_nodes=0)
-    lonely = [Data(edge_index=NO_EDGES, y=torch.tensor([k % 2]), num_nodes=k) for k in (1, 2, 7)]
+    lonely = [
+        Data(edge_index=NO_EDGES, y=torch.tensor([k % 2]), num_nodes=k)
+        for k in (1, 2, 7)
+    ]
     first, second, third, fourth = GRAPH_SPLIT.training[:4].tolist()
     graphs = list(GRAPHS)
     graphs[first], graphs[second], graphs[third], graphs[fourth] = nothing, *lonely
@@ -214,5 +279,8 @@ def test_unlabelled_graphs_are_refused():
 @pytest.mark.parametrize("name", [*NODE_SETS, *GRAPH_SETS])
 def test_a_missing_data_set_is_named_with_its_folder(name, tmp_path):
     call = load if name in NODE_SETS else load_graphs
-    with pytest.raises(ConfigurationError, match=rf"'{name}' is not in {tmp_path}.*gnn.datasets.published"):
+    with pytest.raises(
+        ConfigurationError,
+        match=rf"'{name}' is not in {tmp_path}.*gnn.datasets.published",
+    ):
         call(name, tmp_path)

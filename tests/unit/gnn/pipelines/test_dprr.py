@@ -31,7 +31,11 @@ def graphs():
 
 @pytest.fixture(scope="module")
 def split(graphs):
-    return random_split(torch.cat([graph.y for graph in graphs]), (0.5, 0.25, 0.25), generator=generator())
+    return random_split(
+        torch.cat([graph.y for graph in graphs]),
+        (0.5, 0.25, 0.25),
+        generator=generator(),
+    )
 
 
 # What the server receives
@@ -41,7 +45,9 @@ def split(graphs):
 def test_lists_of_non_private_users_are_true_ones(mechanism):
     """With 100 users and a share of .3, 30 lists are true; the others hardly are at ε = .1."""
     graph = erdos_renyi(100, 0.1, rng())
-    lists = Release(mechanism, 0.1, 0.3, nodes_max=100_000, local_lap="rows").lists(graph, rng=rng(1))
+    lists = Release(mechanism, 0.1, 0.3, nodes_max=100_000, local_lap="rows").lists(
+        graph, rng=rng(1)
+    )
     true, found = graph.to_matrix(), lists.to_matrix()
     assert 30 <= (true == found).all(axis=1).sum() <= 32
     everybody = Release(mechanism, 0.1, 1.0, nodes_max=100_000).lists(graph, rng=rng(1))
@@ -50,7 +56,9 @@ def test_lists_of_non_private_users_are_true_ones(mechanism):
 
 def test_nobody_is_non_private_below_one_user():
     """⌊.1 · 9⌋ = 0."""
-    lists = Release("RR", 1e-9, 0.1).lists(Graph.of(9, np.empty((2, 0), int)), rng=rng())
+    lists = Release("RR", 1e-9, 0.1).lists(
+        Graph.of(9, np.empty((2, 0), int)), rng=rng()
+    )
     assert (lists.out_degrees > 0).all()
 
 
@@ -92,13 +100,18 @@ def test_allocations_spend_what_they_say():
     assert Release("DPRR", 0.2, allocation="1:9").spent == pytest.approx(0.2)
     assert Release("DPRR", 1.0).spent == pytest.approx(1.0)
     assert (Release("RR", 0.3).spent, Release("LocalLap", 0.3).spent) == (0.3, 0.3)
-    assert (Release("NonPriv-Part", share=0.1).spent, Release("NonPriv-Full").spent) == (0.0, math.inf)
+    assert (
+        Release("NonPriv-Part", share=0.1).spent,
+        Release("NonPriv-Full").spent,
+    ) == (0.0, math.inf)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("nodes", [0, 1, 2])
 def test_tiny_graphs_are_released(mechanism, nodes):
-    lists = Release(mechanism, share=0.5, epsilon=1.0).lists(Graph.of(nodes, np.empty((2, 0), int)), rng=rng())
+    lists = Release(mechanism, share=0.5, epsilon=1.0).lists(
+        Graph.of(nodes, np.empty((2, 0), int)), rng=rng()
+    )
     assert lists.nodes == (nodes // 2 if mechanism == "NonPriv-Part" else nodes)
 
 
@@ -127,11 +140,17 @@ def test_dense_lists_are_matrices_and_give_the_same_logits():
     labels = [torch.tensor([0]), torch.tensor([1])]
     dense = as_received(lists, labels)
     assert all("bits" in data and data.edge_index.shape == (2, 0) for data in dense)
-    listed = [to_data(graph, x=torch.ones(graph.nodes, 1)) for graph in lists]  # these graphs are undirected
+    listed = [
+        to_data(graph, x=torch.ones(graph.nodes, 1)) for graph in lists
+    ]  # these graphs are undirected
     model = GIN(1, 2, layers=3, hidden=8, generator=generator()).eval()
-    first, second = (logits_of(model, Batch.from_data_list(found)) for found in (dense, listed))
+    first, second = (
+        logits_of(model, Batch.from_data_list(found)) for found in (dense, listed)
+    )
     torch.testing.assert_close(first, second, rtol=1e-4, atol=1e-4)
-    sparse = as_received([DirectedGraph(400, erdos_renyi(400, 0.01, rng()).arcs)], labels[:1])
+    sparse = as_received(
+        [DirectedGraph(400, erdos_renyi(400, 0.01, rng()).arcs)], labels[:1]
+    )
     assert "bits" not in sparse[0]
 
 
@@ -139,7 +158,9 @@ def test_bits_by_hand():
     """Two nodes, an arc from 0 to 1: the entries are 0 0 1 0, and the last byte is filled with zeros."""
     bits = packed(torch.tensor([[0], [1]]), 2)
     assert bits.tolist() == [0b00100000]
-    blocks = Blocks(torch.cat([bits, packed(torch.empty(2, 0, dtype=torch.long), 3)]), [2, 3])
+    blocks = Blocks(
+        torch.cat([bits, packed(torch.empty(2, 0, dtype=torch.long), 3)]), [2, 3]
+    )
     x = torch.tensor([[5.0], [7.0], [1.0], [1.0], [1.0]])
     assert blocks.sums(x).squeeze(1).tolist() == [0.0, 5.0, 0.0, 0.0, 0.0]
     with pytest.raises(DataError, match="expected 1 bytes"):
@@ -152,7 +173,10 @@ def test_bits_by_hand():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_run_is_a_function_of_its_seed(graphs, split, mechanism):
     release = Release(mechanism, 1.0, 0.5, nodes_max=200)
-    first, second = (fit_gin(graphs, release, SHORT, split=split, generator=generator(2))[1] for _ in range(2))
+    first, second = (
+        fit_gin(graphs, release, SHORT, split=split, generator=generator(2))[1]
+        for _ in range(2)
+    )
     assert first.training.epochs == second.training.epochs
     assert (first.accuracy, first.area) == (second.accuracy, second.area)
     assert 0 <= first.area <= 1
@@ -160,21 +184,38 @@ def test_a_run_is_a_function_of_its_seed(graphs, split, mechanism):
 
 def test_kinds_of_threads_are_learned_without_noise():
     found = threads(120, mean_nodes=100, rng=rng())
-    split = random_split(torch.cat([graph.y for graph in found]), (0.5, 0.2, 0.3), generator=generator())
+    split = random_split(
+        torch.cat([graph.y for graph in found]), (0.5, 0.2, 0.3), generator=generator()
+    )
     parameters = GINParameters(layers=3, hidden=16, dropout=0.0, epochs=25, batch=16)
-    record = fit_gin(found, Release("NonPriv-Full"), parameters, split=split, generator=generator())[1]
+    record = fit_gin(
+        found, Release("NonPriv-Full"), parameters, split=split, generator=generator()
+    )[1]
     assert record.area > 0.8
     assert record.degree_error == 0
-    assert record.arcs == pytest.approx(np.mean([to_graph(graph).arcs.shape[1] for graph in found]))
+    assert record.arcs == pytest.approx(
+        np.mean([to_graph(graph).arcs.shape[1] for graph in found])
+    )
 
 
 def test_initial_weights_do_not_depend_on_the_mechanism(graphs, split, monkeypatch):
     seen = []
-    monkeypatch.setattr("gnn.pipelines.dprr.pipeline.fit", lambda model, *rest, **more: (seen.append(model), 1 / 0))
+    monkeypatch.setattr(
+        "gnn.pipelines.dprr.pipeline.fit",
+        lambda model, *rest, **more: (seen.append(model), 1 / 0),
+    )
     for mechanism in ("DPRR", "RR"):
         with pytest.raises(ZeroDivisionError):
-            fit_gin(graphs, Release(mechanism, nodes_max=200), SHORT, split=split, generator=generator(1))
-    torch.testing.assert_close(seen[0].state_dict(), seen[1].state_dict(), rtol=0, atol=0)
+            fit_gin(
+                graphs,
+                Release(mechanism, nodes_max=200),
+                SHORT,
+                split=split,
+                generator=generator(1),
+            )
+    torch.testing.assert_close(
+        seen[0].state_dict(), seen[1].state_dict(), rtol=0, atol=0
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,10 +225,22 @@ def test_initial_weights_do_not_depend_on_the_mechanism(graphs, split, monkeypat
         (lambda: Release("DPRR", 0.0), ConfigurationError, "epsilon"),
         (lambda: Release("DPRR", share=1.5), ConfigurationError, "share"),
         (lambda: Release("DPRR", nodes_max=1), ConfigurationError, "nodes_max"),
-        (lambda: Release("DPRR", allocation="half"), ConfigurationError, "no allocation"),
-        (lambda: Release("LocalLap", local_lap="row"), ConfigurationError, "did you mean 'rows'"),
+        (
+            lambda: Release("DPRR", allocation="half"),
+            ConfigurationError,
+            "no allocation",
+        ),
+        (
+            lambda: Release("LocalLap", local_lap="row"),
+            ConfigurationError,
+            "did you mean 'rows'",
+        ),
         (lambda: Release("NonPriv-Part"), ConfigurationError, "share > 0"),
-        (lambda: Release("DPRR", 0.2, nodes_max=97, allocation="within"), MechanismError, "leaves nothing"),
+        (
+            lambda: Release("DPRR", 0.2, nodes_max=97, allocation="within"),
+            MechanismError,
+            "leaves nothing",
+        ),
         (lambda: GINParameters(sums="mine"), ConfigurationError, "no sums"),
         (lambda: GINParameters(features="degree"), ConfigurationError, "no features"),
         (lambda: GINParameters(halving=0), ConfigurationError, "halving"),

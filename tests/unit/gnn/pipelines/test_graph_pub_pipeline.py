@@ -63,7 +63,9 @@ def test_columns_of_learned_weights_are_the_gradient(name):
     left, right = (each.detach() for each in edges.columns)
     rest = 0 if edges.dense.grad is None else edges.dense.grad
     found = left @ right.t() + rest
-    torch.testing.assert_close(found + found.t(), leaf.grad + leaf.grad.t(), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(
+        found + found.t(), leaf.grad + leaf.grad.t(), rtol=1e-4, atol=1e-6
+    )
     assert leaf.grad.abs().max() > 0.01
 
 
@@ -78,14 +80,26 @@ def test_constructors_are_the_networks_of_torch_geometric(name, graph):
             layer.lin_r.weight.data = mine.own_weights[number].data.t()
             mine.biases[number].data = layer.lin_l.bias.data
     else:
-        other = GAT(6, 2, hidden=16, heads=1, dropout=0.0, activation="relu", generator=generator())
+        other = GAT(
+            6,
+            2,
+            hidden=16,
+            heads=1,
+            dropout=0.0,
+            activation="relu",
+            generator=generator(),
+        )
         for number, layer in enumerate(other.layers):
             layer.lin.weight.data = mine.weights[number].data.t()
             layer.att_src.data = mine.sources[number].data.t()[None]
             layer.att_dst.data = mine.targets[number].data.t()[None]
     edges = ListedEdges(graph.edge_index, 120)
-    torch.testing.assert_close(mine(edges, Features(graph.x)), other.eval()(graph.x, graph.edge_index))
-    torch.testing.assert_close(mine.hidden(edges, Features(graph.x)), other.hidden(graph.x, graph.edge_index))
+    torch.testing.assert_close(
+        mine(edges, Features(graph.x)), other.eval()(graph.x, graph.edge_index)
+    )
+    torch.testing.assert_close(
+        mine.hidden(edges, Features(graph.x)), other.hidden(graph.x, graph.edge_index)
+    )
 
 
 def test_reverse_learning_is_that_of_the_audited_pipeline():
@@ -106,20 +120,28 @@ def test_labels_that_are_unknown_are_left_out():
     model = constructor("GCN", 5, 3, generator=generator(1)).requires_grad_(False)
     reverse = ReverseLearning(steps=3, eta=2.0)
     few = torch.where(torch.arange(12) < 6, labels, -1)
-    found = [learned_adjacency(reverse, model, Features(x), labels, each) for each in (labels, few, few)]
+    found = [
+        learned_adjacency(reverse, model, Features(x), labels, each)
+        for each in (labels, few, few)
+    ]
     assert (found[0] != found[1]).any()
     torch.testing.assert_close(found[1], found[2])
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_embeddings_tell_communities_apart(name, graph, split):
-    settings = ScoreSettings(constructor=name, reverse=ReverseLearning(steps=10), epochs=60)
+    settings = ScoreSettings(
+        constructor=name, reverse=ReverseLearning(steps=10), epochs=60
+    )
     z = embedding(graph, settings, split=split, generator=generator())
     z = torch.nn.functional.normalize(z, dim=1)
     same = graph.y[:, None] == graph.y
     assert (z @ z.t())[same].mean() > (z @ z.t())[~same].mean() + 0.2
     torch.testing.assert_close(
-        z, torch.nn.functional.normalize(embedding(graph, settings, split=split, generator=generator()), dim=1)
+        z,
+        torch.nn.functional.normalize(
+            embedding(graph, settings, split=split, generator=generator()), dim=1
+        ),
     )
 
 
@@ -128,12 +150,19 @@ def test_without_edges_nothing_private_is_used(graph, split):
     other = graph.clone()
     other.edge_index = graph.edge_index[:, :10]
     for edges in (False, True):
-        settings = ScoreSettings(edges=edges, reverse=ReverseLearning(steps=5), epochs=10)
-        found = [embedding(each, settings, split=split, generator=generator()) for each in (graph, other)]
+        settings = ScoreSettings(
+            edges=edges, reverse=ReverseLearning(steps=5), epochs=10
+        )
+        found = [
+            embedding(each, settings, split=split, generator=generator())
+            for each in (graph, other)
+        ]
         assert torch.equal(*found) is not edges
 
 
-@pytest.mark.parametrize(("labels", "parts"), [("training", 1), ("training and validation", 2), ("all", 3)])
+@pytest.mark.parametrize(
+    ("labels", "parts"), [("training", 1), ("training and validation", 2), ("all", 3)]
+)
 def test_whose_labels_the_embedding_is_learned_from(labels, parts, graph, split):
     """One label of another class, in each part of the split in turn: Z moves where labels of that part are known."""
     settings = ScoreSettings(labels=labels, reverse=ReverseLearning(steps=3), epochs=5)
@@ -151,19 +180,25 @@ def test_each_node_publishes_as_many_as_it_has(graph, split):
     private = to_graph(graph)
     z = embedding(graph, QUICK, split=split, generator=generator())
     for epsilon in (0.5, 4.0):
-        sender, receiver = published_arcs(private, Release(epsilon=epsilon), rng=np.random.default_rng(0), embedding=z)
+        sender, receiver = published_arcs(
+            private, Release(epsilon=epsilon), rng=np.random.default_rng(0), embedding=z
+        )
         matrix = private.to_matrix()
         real = np.bincount(receiver[matrix[receiver, sender] == 1], minlength=120)
         shown, added = counts(epsilon, private.degrees.astype(float), 120)
         np.testing.assert_array_equal(real, np.rint(shown))
-        np.testing.assert_array_equal(np.bincount(receiver, minlength=120), np.rint(shown) + np.rint(added))
+        np.testing.assert_array_equal(
+            np.bincount(receiver, minlength=120), np.rint(shown) + np.rint(added)
+        )
 
 
 def test_a_union_has_both_directions_of_every_published_pair(graph, split):
     private, rng = to_graph(graph), np.random.default_rng
     z = embedding(graph, QUICK, split=split, generator=generator())
     lists = published_arcs(private, Release(epsilon=1.0), rng=rng(0), embedding=z)
-    union = published_arcs(private, Release(epsilon=1.0, arcs="union"), rng=rng(0), embedding=z)
+    union = published_arcs(
+        private, Release(epsilon=1.0, arcs="union"), rng=rng(0), embedding=z
+    )
     expected = Graph.of(120, lists.numpy()).arcs
     np.testing.assert_array_equal(union.numpy(), expected)
 
@@ -175,7 +210,9 @@ def test_weights_of_the_repair_publish_as_many_others_as_graph_pub():
         weights = publishing_weights(z, epsilon, 4.0)
         assert (weights == weights.T).all()
         assert (weights > 0).all()
-        others, real = publishing_rates(epsilon, 4.0, 200, weights[np.triu_indices(200, 1)])
+        others, real = publishing_rates(
+            epsilon, 4.0, 200, weights[np.triu_indices(200, 1)]
+        )
         assert others.mean() == pytest.approx(4 / (np.exp(epsilon) * 4 + 196), rel=1e-3)
         assert (real <= np.exp(epsilon) * others).all()
     order = (z @ z.T)[np.triu_indices(200, 1)].argsort()
@@ -187,22 +224,32 @@ def test_dprr_repaired_has_half_of_the_budget_for_each_list():
     private = erdos_renyi(3000, 0.002, np.random.default_rng(0))
 
     def kept(form):
-        arcs = published_arcs(private, Release("DPRR", 8.0, form=form), rng=np.random.default_rng(1)).numpy()
-        return np.isin(arcs[0] * 3000 + arcs[1], private.arcs[0] * 3000 + private.arcs[1]).mean()
+        arcs = published_arcs(
+            private, Release("DPRR", 8.0, form=form), rng=np.random.default_rng(1)
+        ).numpy()
+        return np.isin(
+            arcs[0] * 3000 + arcs[1], private.arcs[0] * 3000 + private.arcs[1]
+        ).mean()
 
     assert kept("published") > 2 * kept("repaired")
 
 
 @pytest.mark.parametrize("method", ["RR", "LAPGRAPH", "none"])
-def test_other_graphs_are_symmetric_and_close_to_the_private_at_a_large_budget(method, graph):
+def test_other_graphs_are_symmetric_and_close_to_the_private_at_a_large_budget(
+    method, graph
+):
     private = to_graph(graph)
-    arcs = published_arcs(private, Release(method, 3000.0), rng=np.random.default_rng(0)).numpy()
+    arcs = published_arcs(
+        private, Release(method, 3000.0), rng=np.random.default_rng(0)
+    ).numpy()
     np.testing.assert_array_equal(arcs, private.arcs)
 
 
 @pytest.mark.parametrize("model", ["GCN", "GAT", "GraphSAGE"])
 def test_networks_learn_from_the_published_graph(model, graph, split):
-    found = learn(graph, graph.edge_index, model, split=split, generator=generator(), epochs=40)
+    found = learn(
+        graph, graph.edge_index, model, split=split, generator=generator(), epochs=40
+    )
     assert found.test_accuracy > 0.9
     assert len(found.record.epochs) <= 40
 

@@ -40,7 +40,12 @@ from tests.unit.gnn.draws import generator
 def communities(isolated=0):
     """Two communities whose features in [0, 1] tell them apart, and isolated nodes of class 0 after them."""
     data = stochastic_block_model(
-        [60, 60], inside=0.15, across=0.01, features=4, signal=2.0, rng=np.random.default_rng(0)
+        [60, 60],
+        inside=0.15,
+        across=0.01,
+        features=4,
+        signal=2.0,
+        rng=np.random.default_rng(0),
     )
     x = torch.cat([data.x.sigmoid(), torch.full((isolated, 4), 0.5)])
     y = torch.cat([data.y, data.y.new_zeros(isolated)])
@@ -51,7 +56,13 @@ def communities(isolated=0):
 
 DATA = communities()
 SPLIT = random_split(DATA.y, (0.5, 0.25, 0.25), generator=generator())
-EASY = Parameters(epsilon_features=8.0, epsilon_labels=2.0, steps_features=2, steps_labels=2, epochs=30)
+EASY = Parameters(
+    epsilon_features=8.0,
+    epsilon_labels=2.0,
+    steps_features=2,
+    steps_labels=2,
+    epochs=30,
+)
 PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 """0 – 1 – 2; of more nodes the others are isolated."""
 
@@ -74,13 +85,19 @@ def dense_operator(data):
 @pytest.mark.parametrize("steps", [0, 1, 2, 5])
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
 def test_kprop_is_a_power_of_the_normalised_adjacency(monkeypatch, steps, layout):
-    monkeypatch.setattr(propagation_module, "COLUMNS", 3)  # four columns: one whole block, and one of a single column
+    monkeypatch.setattr(
+        propagation_module, "COLUMNS", 3
+    )  # four columns: one whole block, and one of a single column
     data = communities(isolated=2)
     operator = normalised_adjacency(data.edge_index, data.num_nodes)
     x = data.x if layout == "dense" else data.x.to_sparse_csr()
     expected = torch.linalg.matrix_power(dense_operator(data), steps) @ data.x.double()
-    torch.testing.assert_close(k_prop(operator, x, steps).double(), expected, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(propagated(operator, data.x, steps).double(), expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        k_prop(operator, x, steps).double(), expected, atol=1e-5, rtol=1e-5
+    )
+    torch.testing.assert_close(
+        propagated(operator, data.x, steps).double(), expected, atol=1e-5, rtol=1e-5
+    )
     if steps:
         assert not k_prop(operator, x, steps)[-2:].any()
 
@@ -103,12 +120,16 @@ def test_products_before_propagation_are_those_after_it(density):
     operator = normalised_adjacency(DATA.edge_index, 120)
     encoded = (torch.rand(120, 30, generator=generator()) < density).float()
     weight = torch.randn(5, 30, generator=generator(1), requires_grad=True)
-    features = PropagatedFeatures(encoded.to_sparse_csr(), operator, 3, scale=2.0, shift=0.5)
+    features = PropagatedFeatures(
+        encoded.to_sparse_csr(), operator, 3, scale=2.0, shift=0.5
+    )
     found = features.product(weight)
     expected = k_prop(operator, 2 * encoded + 0.5, 3) @ weight.t()
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
     slope = torch.randn(120, 5, generator=generator(2))
-    gradients = [torch.autograd.grad(each, weight, slope)[0] for each in (found, expected)]
+    gradients = [
+        torch.autograd.grad(each, weight, slope)[0] for each in (found, expected)
+    ]
     torch.testing.assert_close(*gradients, atol=1e-4, rtol=1e-4)
 
 
@@ -117,7 +138,10 @@ def test_the_model_is_the_network_behind_kprop(kind):
     """With the same weights: torch-geometric's own operators on the dense S²(3E + ½), gradients too."""
     data = communities(isolated=1)
     encoded = (torch.rand(121, 30, generator=generator()) < 0.1).float()
-    network, same = (kind(30, 2, dropout=0.0, activation="selu", generator=generator(1)) for _ in range(2))
+    network, same = (
+        kind(30, 2, dropout=0.0, activation="selu", generator=generator(1))
+        for _ in range(2)
+    )
     model = LocallyPrivateGNN(same, steps=2, scale=3.0, shift=0.5)
     operator = normalised_adjacency(data.edge_index, 121)
     expected = network(k_prop(operator, 3 * encoded + 0.5, 2), data.edge_index)
@@ -144,18 +168,24 @@ def test_reports_are_the_encoders_and_are_rectified_without_bias():
         sent = found.encoded.to_dense()
         assert sent.abs().sum(dim=1).eq(2).all()
         estimates = found.scale * sent + found.shift
-        np.testing.assert_allclose(estimates[:9], encoder.rectify(sent[:9].numpy()), rtol=1e-6)
+        np.testing.assert_allclose(
+            estimates[:9], encoder.rectify(sent[:9].numpy()), rtol=1e-6
+        )
         error = np.sqrt(encoder.variance(x[0].numpy().astype(float)) / 4000)
         assert (abs(estimates.mean(dim=0).numpy() - x[0].numpy()) < 6 * error).all()
 
 
 def test_scaling_by_the_population_is_the_mechanisms_own_without_constant_features():
     x = torch.tensor([[0.0, 0.2, 5.0, 0.0], [0.5, 0.0, 5.0, 0.0], [0.0, 0.1, 5.0, 0.0]])
-    expected = MinMaxScaled(MultiBit(1.0, 4), 3, "drop").prepared(x.double().numpy(), np)
+    expected = MinMaxScaled(MultiBit(1.0, 4), 3, "drop").prepared(
+        x.double().numpy(), np
+    )
     assert expected.shape == (3, 2)
     for given in (x, x.to_sparse_csr(), x[:, :2].to_sparse_csr(), x - 1):
         found = scaled_by_population(given)
-        np.testing.assert_allclose(found.to_dense() if found.is_sparse_csr else found, expected, atol=1e-6)
+        np.testing.assert_allclose(
+            found.to_dense() if found.is_sparse_csr else found, expected, atol=1e-6
+        )
     with pytest.raises(DataError, match="every feature is the same"):
         scaled_by_population(x[:, 2:])
 
@@ -175,7 +205,12 @@ def test_ad_hoc_features():
     }
     ones = made["Ones"]
     assert (ones.scale * ones.encoded.to_dense() + ones.shift).tolist() == [[1] * 3] * 4
-    assert made["OHD"].encoded.to_dense().tolist() == [[0, 1, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    assert made["OHD"].encoded.to_dense().tolist() == [
+        [0, 1, 0],
+        [0, 0, 1],
+        [0, 1, 0],
+        [1, 0, 0],
+    ]
     assert made["RND"].encoded.std() > 0.2
     with pytest.raises(DataError, match="give width"):
         reports(data, Parameters(features="OHD"), generator=generator())
@@ -185,18 +220,32 @@ def test_ad_hoc_features():
 
 
 def test_noisy_labels_are_of_training_and_validation_nodes_alone():
-    labels, split = torch.tensor([0, 1, 2, 1]), Split(torch.tensor([3]), torch.tensor([0]), torch.tensor([1, 2]))
-    assert noisy_labels(labels, split, None, rng=np.random.default_rng(0)).tolist() == [0, -1, -1, 1]
+    labels, split = (
+        torch.tensor([0, 1, 2, 1]),
+        Split(torch.tensor([3]), torch.tensor([0]), torch.tensor([1, 2])),
+    )
+    assert noisy_labels(labels, split, None, rng=np.random.default_rng(0)).tolist() == [
+        0,
+        -1,
+        -1,
+        1,
+    ]
     many = torch.zeros(4000, dtype=torch.long)
-    split = Split(torch.arange(3999), torch.tensor([3999]), torch.tensor([], dtype=torch.long))
+    split = Split(
+        torch.arange(3999), torch.tensor([3999]), torch.tensor([], dtype=torch.long)
+    )
     found = noisy_labels(many, split, LabelRR(1.0, 3), rng=np.random.default_rng(0))
-    assert abs(float((found == 0).float().mean()) - math.e / (math.e + 2)) < 6 * 0.5 / math.sqrt(4000)
+    assert abs(
+        float((found == 0).float().mean()) - math.e / (math.e + 2)
+    ) < 6 * 0.5 / math.sqrt(4000)
 
 
 def test_the_law_of_a_noisy_label():
     """E = 2 and three classes: ½, ¼, ¼."""
     found = transition(LabelRR(math.log(2), 3), 3)
-    torch.testing.assert_close(found, torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]))
+    torch.testing.assert_close(
+        found, torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
+    )
     assert transition(None, 3).equal(torch.eye(3))
 
 
@@ -204,8 +253,12 @@ def test_forward_correction_by_hand():
     """Of p = (.8, .1, .1): p'₀ = .8·½ + .1·¼ + .1·¼ = .45, p'₁ = .8·¼ + .1·½ + .1·¼ = .275."""
     logits = torch.tensor([[0.8, 0.1, 0.1]]).log()
     law = transition(LabelRR(math.log(2), 3), 3)
-    torch.testing.assert_close(log_corrected(logits, law).exp(), torch.tensor([[0.45, 0.275, 0.275]]))
-    torch.testing.assert_close(log_corrected(logits, None).exp(), torch.tensor([[0.8, 0.1, 0.1]]))
+    torch.testing.assert_close(
+        log_corrected(logits, law).exp(), torch.tensor([[0.45, 0.275, 0.275]])
+    )
+    torch.testing.assert_close(
+        log_corrected(logits, None).exp(), torch.tensor([[0.8, 0.1, 0.1]])
+    )
 
 
 def test_drop_by_hand():
@@ -225,7 +278,12 @@ def test_denoised_labels_by_hand():
     noisy = torch.tensor([2, 0, 2, 1])
     assert denoised_labels(operator, noisy, 3, 0).tolist() == [2, 0, 2, 1]
     assert denoised_labels(operator, noisy, 3, 1).tolist() == [0, 2, 0, -1]
-    assert denoised_labels(operator, torch.tensor([-1, 0, -1, -1]), 3, 1).tolist() == [0, -1, 0, -1]
+    assert denoised_labels(operator, torch.tensor([-1, 0, -1, -1]), 3, 1).tolist() == [
+        0,
+        -1,
+        0,
+        -1,
+    ]
 
 
 def test_kprop_makes_labels_more_accurate():
@@ -233,7 +291,10 @@ def test_kprop_makes_labels_more_accurate():
     operator = normalised_adjacency(DATA.edge_index, 120)
     nodes = SPLIT.training
     raw, better = (
-        float((denoised_labels(operator, noisy, 2, steps) == DATA.y)[nodes].float().mean()) for steps in (0, 4)
+        float(
+            (denoised_labels(operator, noisy, 2, steps) == DATA.y)[nodes].float().mean()
+        )
+        for steps in (0, 4)
     )
     assert better > raw + 0.1
 
@@ -267,16 +328,28 @@ def test_a_run_learns_the_communities(model):
     assert record.ceiling == pytest.approx(math.exp(2) / (math.exp(2) + 1))
     labelled = record.released.clone()
     labelled.y = DATA.y
-    assert evaluate(trained, labelled, SPLIT.test) == pytest.approx(record.test_accuracy)
-    assert record.training.best.validation_score <= record.ceiling or record.training.chosen == 1
+    assert evaluate(trained, labelled, SPLIT.test) == pytest.approx(
+        record.test_accuracy
+    )
+    assert (
+        record.training.best.validation_score <= record.ceiling
+        or record.training.chosen == 1
+    )
 
 
 @pytest.mark.parametrize("learning", ["cross-entropy", "forward correction", "Drop"])
 @pytest.mark.parametrize("features", ["MBM", "Ones", "OHD", "RND"])
 def test_a_run_is_a_function_of_its_seed(learning, features):
     parameters = replace(EASY, learning=learning, features=features, epochs=3)
-    (first, one), (second, two), (_, other) = (run(parameters, seed=seed) for seed in (1, 1, 2))
-    assert all(a.equal(b) for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True))
+    (first, one), (second, two), (_, other) = (
+        run(parameters, seed=seed) for seed in (1, 1, 2)
+    )
+    assert all(
+        a.equal(b)
+        for a, b in zip(
+            first.state_dict().values(), second.state_dict().values(), strict=True
+        )
+    )
     assert one.training.epochs == two.training.epochs
     assert one.training.epochs != other.training.epochs
 
@@ -286,13 +359,23 @@ def test_a_run_is_a_function_of_its_seed(learning, features):
 @pytest.mark.parametrize("model", ["GraphSAGE", "GCN", "GAT"])
 def test_cuda_trains_alike_twice_and_learns(model):
     parameters = replace(EASY, model=model)
-    first, second = (lpgnn(DATA, parameters, split=SPLIT, generator=generator(), device="cuda")[1] for _ in range(2))
+    first, second = (
+        lpgnn(DATA, parameters, split=SPLIT, generator=generator(), device="cuda")[1]
+        for _ in range(2)
+    )
     assert first.training.epochs == second.training.epochs
     assert first.test_accuracy > 0.8
 
 
 def test_without_privacy_features_and_labels_are_sent_as_they_are():
-    _, record = run(replace(EASY, epsilon_features=math.inf, epsilon_labels=math.inf, learning="cross-entropy"))
+    _, record = run(
+        replace(
+            EASY,
+            epsilon_features=math.inf,
+            epsilon_labels=math.inf,
+            learning="cross-entropy",
+        )
+    )
     assert record.released.x.equal(DATA.x)
     sent = torch.cat([SPLIT.training, SPLIT.validation])
     assert record.released.y[sent].equal(DATA.y[sent])
@@ -313,7 +396,11 @@ def test_features_of_test_nodes_are_sent_and_true_labels_are_not_read():
 
 def test_isolated_training_nodes_are_left_out_of_the_loss():
     data = communities(isolated=10)
-    split = Split(torch.cat([SPLIT.training, torch.arange(120, 130)]), SPLIT.validation, SPLIT.test)
+    split = Split(
+        torch.cat([SPLIT.training, torch.arange(120, 130)]),
+        SPLIT.validation,
+        SPLIT.test,
+    )
     _, record = run(data=data, split=split)
     connected = run()[1].training_nodes
     assert record.training_nodes == connected
@@ -336,7 +423,11 @@ def test_a_class_without_training_nodes_is_named():
     ("change", "error", "message"),
     [
         (lambda x: x + 1, MechanismError, r"expected features in \[0, 1\]"),
-        (lambda x: torch.where(x == x.max(), torch.nan, x), DataError, "NaN or infinite"),
+        (
+            lambda x: torch.where(x == x.max(), torch.nan, x),
+            DataError,
+            "NaN or infinite",
+        ),
         (lambda x: (x > 0.5).long(), DataError, "expected floating point"),
     ],
 )
@@ -351,7 +442,9 @@ def test_features_outside_the_bounds_can_be_clipped_or_scaled():
     data = DATA.clone()
     data.x = 3 * DATA.x - 1
     for scaling in ("clip", "population"):
-        assert run(replace(EASY, scaling=scaling, epochs=3), data)[1].released.x.shape == (120, 4)
+        assert run(replace(EASY, scaling=scaling, epochs=3), data)[
+            1
+        ].released.x.shape == (120, 4)
 
 
 def test_data_without_labels_to_learn_from_or_features_is_refused():
@@ -363,7 +456,12 @@ def test_data_without_labels_to_learn_from_or_features_is_refused():
     unlabelled.y[SPLIT.test[0]] = -1
     with pytest.raises(DataError, match="test nodes have no label"):
         run(data=unlabelled)
-    lonely = Data(x=DATA.x, edge_index=torch.empty(2, 0, dtype=torch.long), y=DATA.y, num_nodes=120)
+    lonely = Data(
+        x=DATA.x,
+        edge_index=torch.empty(2, 0, dtype=torch.long),
+        y=DATA.y,
+        num_nodes=120,
+    )
     with pytest.raises(DataError, match="steps_labels=0"):
         run(data=lonely)
 

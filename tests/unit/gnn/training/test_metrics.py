@@ -9,7 +9,9 @@ from auditdp.errors import ConfigurationError
 from gnn.training import accuracy, area_under_roc, f1, largest_share, macro_f1, micro_f1
 
 # Predictions 0, 0, 1, 1, 2, 0.
-LOGITS = torch.tensor([[2.0, 1, 0], [3, 0, 0], [0, 1, 0], [0, 5, 4], [0, 0, 1], [1, 0, 0]])
+LOGITS = torch.tensor(
+    [[2.0, 1, 0], [3, 0, 0], [0, 1, 0], [0, 5, 4], [0, 0, 1], [1, 0, 0]]
+)
 TARGETS = torch.tensor([0, 1, 1, 1, 2, 2])
 
 
@@ -34,7 +36,10 @@ def test_f1_by_hand():
 
 def test_several_classes_each_by_hand():
     """Predictions 1 0 / 1 1 of targets 1 1 / 0 1: two true positives, a false one, and one missed."""
-    logits, targets = torch.tensor([[1.0, -1], [2, 3]]), torch.tensor([[1.0, 1], [0, 1]])
+    logits, targets = (
+        torch.tensor([[1.0, -1], [2, 3]]),
+        torch.tensor([[1.0, 1], [0, 1]]),
+    )
     assert micro_f1(logits, targets) == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
     assert macro_f1(logits, targets) == pytest.approx((2 / 3 + 2 / 3) / 2)
     assert accuracy(logits, targets) == 0.5
@@ -45,7 +50,9 @@ def test_area_is_the_share_of_pairs_in_order():
     scores = torch.tensor([0.1, 0.4, 0.35, 0.8])
     logits = torch.stack([-scores, scores], dim=1)
     assert area_under_roc(logits, torch.tensor([0, 0, 1, 1])) == pytest.approx(0.75)
-    assert area_under_roc(logits, torch.tensor([0, 0, 0, 0])) != area_under_roc(logits, torch.tensor([0, 0, 1, 1]))
+    assert area_under_roc(logits, torch.tensor([0, 0, 0, 0])) != area_under_roc(
+        logits, torch.tensor([0, 0, 1, 1])
+    )
 
 
 def test_area_of_confident_logits_has_no_ties():
@@ -57,7 +64,9 @@ def test_area_of_confident_logits_has_no_ties():
 def test_area_of_one_class_against_the_rest():
     """Perfect for class 0; classes 1 and 2 are swapped: each ranks above class 0 and below the other."""
     logits = torch.tensor([[9.0, -9, -9], [0, 0, 9], [0, 9, 0]])
-    assert area_under_roc(logits, torch.tensor([0, 1, 2])) == pytest.approx((1 + 0.5 + 0.5) / 3)
+    assert area_under_roc(logits, torch.tensor([0, 1, 2])) == pytest.approx(
+        (1 + 0.5 + 0.5) / 3
+    )
     assert math.isnan(area_under_roc(logits, torch.tensor([1, 1, 1])))
 
 

@@ -14,15 +14,44 @@ from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.errors import ConfigurationError
 from gnn.datasets.generated import stochastic_block_model
 from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
-from gnn.training import PageRankRows, PrivateSettings, Rows, ego_graphs, evaluate, fit_private, noise_for
-from gnn.training.gradients import by_functorch, by_opacus, clipped_by_layers, clipped_sum, noisy_mean, weights_of
+from gnn.training import (
+    PageRankRows,
+    PrivateSettings,
+    Rows,
+    ego_graphs,
+    evaluate,
+    fit_private,
+    noise_for,
+)
+from gnn.training.gradients import (
+    by_functorch,
+    by_opacus,
+    clipped_by_layers,
+    clipped_sum,
+    noisy_mean,
+    weights_of,
+)
 from gnn.training.private import sample
 from gnn.validation import DataError, TrainingError
 from tests.unit.gnn.draws import generator
 
 CPU = torch.device("cpu")
-DATA = stochastic_block_model([30, 30], inside=0.1, across=0.02, features=5, signal=3.0, rng=np.random.default_rng(0))
-QUIET = PrivateSettings(steps=5, noise_multiplier=0.0, clipping_norm=0.3, batch=6.0, rate=0.1, optimiser="sgd")
+DATA = stochastic_block_model(
+    [30, 30],
+    inside=0.1,
+    across=0.02,
+    features=5,
+    signal=3.0,
+    rng=np.random.default_rng(0),
+)
+QUIET = PrivateSettings(
+    steps=5,
+    noise_multiplier=0.0,
+    clipping_norm=0.3,
+    batch=6.0,
+    rate=0.1,
+    optimiser="sgd",
+)
 
 
 def mlp(seed=0):
@@ -40,7 +69,10 @@ def of_one(model, examples, number):
         return model(examples.x[number : number + 1])[0]
     if isinstance(examples, PageRankRows):
         ids, weights = examples.neighbours[number], examples.weights[number]
-        return sum(w * model(examples.x[i : i + 1])[0] for i, w in zip(ids.tolist(), weights, strict=True))
+        return sum(
+            w * model(examples.x[i : i + 1])[0]
+            for i, w in zip(ids.tolist(), weights, strict=True)
+        )
     return model(DATA.x, DATA.edge_index)[number]
 
 
@@ -56,7 +88,10 @@ CASES = {
         lambda: GAT(5, 2, hidden=2, heads=2, generator=generator()),
         lambda: ego_graphs(DATA, torch.arange(60), hops=2),
     ),
-    "GCN": (lambda: GCN(5, 2, hidden=4, generator=generator()), lambda: ego_graphs(DATA, torch.arange(60), hops=3)),
+    "GCN": (
+        lambda: GCN(5, 2, hidden=4, generator=generator()),
+        lambda: ego_graphs(DATA, torch.arange(60), hops=3),
+    ),
     "APPNP": (
         lambda: APPNP(5, 2, hidden=4, steps=2, generator=generator()),
         lambda: ego_graphs(DATA, torch.arange(60), hops=3),
@@ -69,7 +104,9 @@ def looped(model, examples, index):
     found = {name: [] for name in weights_of(model)}
     for number in index.tolist():
         model.zero_grad()
-        functional.cross_entropy(of_one(model, examples, number)[None], DATA.y[number][None]).backward()
+        functional.cross_entropy(
+            of_one(model, examples, number)[None], DATA.y[number][None]
+        ).backward()
         for name, weight in weights_of(model).items():
             found[name].append(weight.grad.clone())
     model.zero_grad()
@@ -84,11 +121,15 @@ def test_gradients_are_those_of_a_loop(case):
         dense = Rows(DATA.x)
     index = torch.tensor([3, 17, 44, 3])
     inputs = examples.batch(index, CPU)
-    gradients, losses, logits = by_functorch(model, examples, inputs, DATA.y[index], functional.cross_entropy)
+    gradients, losses, logits = by_functorch(
+        model, examples, inputs, DATA.y[index], functional.cross_entropy
+    )
     expected = looped(model, dense if case == "sparse rows" else examples, index)
     for name, each in expected.items():
         torch.testing.assert_close(gradients[name], each)
-    torch.testing.assert_close(losses, functional.cross_entropy(logits, DATA.y[index], reduction="none"))
+    torch.testing.assert_close(
+        losses, functional.cross_entropy(logits, DATA.y[index], reduction="none")
+    )
     assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
 
 
@@ -96,7 +137,13 @@ def test_gradients_are_those_of_a_loop(case):
 @pytest.mark.parametrize("clipping_norm", [0.3, math.inf])
 def test_sums_by_layers_are_those_of_clipped_gradients(case, clipping_norm):
     model, examples, index = mlp(), CASES[case][1](), torch.tensor([3, 17, 44, 3])
-    given = model, examples, examples.batch(index, CPU), DATA.y[index], functional.cross_entropy
+    given = (
+        model,
+        examples,
+        examples.batch(index, CPU),
+        DATA.y[index],
+        functional.cross_entropy,
+    )
     gradients, losses, logits = by_functorch(*given)
     found, each, outputs = clipped_by_layers(*given, clipping_norm)
     expected = clipped_sum(gradients, clipping_norm)
@@ -105,7 +152,9 @@ def test_sums_by_layers_are_those_of_clipped_gradients(case, clipping_norm):
         torch.testing.assert_close(found[name], value)
     torch.testing.assert_close(each, losses)
     torch.testing.assert_close(outputs, logits)
-    norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients.values()]).norm(dim=0)
+    norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients.values()]).norm(
+        dim=0
+    )
     assert float(norms.max()) > 0.3  # some are clipped
 
 
@@ -114,16 +163,27 @@ def test_sums_by_layers_take_a_single_layer_and_refuse_others():
     rest = examples.batch(index, CPU), DATA.y[index], functional.cross_entropy
     line = nn.Linear(5, 2, bias=False)
     expected = clipped_sum(by_functorch(line, examples, *rest)[0], 0.3)
-    torch.testing.assert_close(clipped_by_layers(line, examples, *rest, 0.3)[0], expected)
-    with pytest.raises(ConfigurationError, match=r"1\.weight of Sequential on Rows; use gradients='functorch'"):
-        clipped_by_layers(nn.Sequential(nn.Linear(5, 2), nn.LayerNorm(2)), examples, *rest, 0.3)
+    torch.testing.assert_close(
+        clipped_by_layers(line, examples, *rest, 0.3)[0], expected
+    )
+    with pytest.raises(
+        ConfigurationError,
+        match=r"1\.weight of Sequential on Rows; use gradients='functorch'",
+    ):
+        clipped_by_layers(
+            nn.Sequential(nn.Linear(5, 2), nn.LayerNorm(2)), examples, *rest, 0.3
+        )
 
 
 def test_opacus_gives_the_same_gradients():
     pytest.importorskip("opacus")
     model, examples, index = mlp(), Rows(DATA.x), torch.tensor([3, 17, 44])
     given = examples.batch(index, CPU), DATA.y[index], functional.cross_entropy
-    for ours, theirs in zip(by_functorch(model, examples, *given), by_opacus(model, examples, *given), strict=True):
+    for ours, theirs in zip(
+        by_functorch(model, examples, *given),
+        by_opacus(model, examples, *given),
+        strict=True,
+    ):
         torch.testing.assert_close(ours, theirs)
     assert not hasattr(next(model.parameters()), "grad_sample")
 
@@ -133,10 +193,15 @@ def test_a_step_is_opacus_own():
     opacus = pytest.importorskip("opacus")
     batch = torch.arange(60)
     settings = replace(QUIET, steps=1, rate=1.0, batch=60.0)
-    ours, _ = fit_private(mlp(), Rows(DATA.x), DATA.y, settings=settings, generator=generator())
+    ours, _ = fit_private(
+        mlp(), Rows(DATA.x), DATA.y, settings=settings, generator=generator()
+    )
     theirs = opacus.GradSampleModule(mlp())
     optimiser = opacus.optimizers.DPOptimizer(
-        torch.optim.SGD(theirs.parameters(), lr=0.01), noise_multiplier=0.0, max_grad_norm=0.3, expected_batch_size=60
+        torch.optim.SGD(theirs.parameters(), lr=0.01),
+        noise_multiplier=0.0,
+        max_grad_norm=0.3,
+        expected_batch_size=60,
     )
     functional.cross_entropy(theirs(DATA.x[batch]), DATA.y[batch]).backward()
     optimiser.step()
@@ -150,12 +215,20 @@ def test_a_training_is_the_loop_written_out(how):
     settings = replace(QUIET, noise_multiplier=0.7, gradients=how, chunk=2)
     if how == "opacus":
         pytest.importorskip("opacus")
-    model, _ = fit_private(mlp(), Rows(DATA.x), DATA.y, settings=settings, generator=generator(9))
+    model, _ = fit_private(
+        mlp(), Rows(DATA.x), DATA.y, settings=settings, generator=generator(9)
+    )
     plain, coins = mlp(), generator(9)
     torch.randint(2**63 - 1, (), generator=coins)  # the seed of dropout
     for _ in range(5):
-        index = (torch.rand(60, dtype=torch.float64, generator=coins) < 0.1).nonzero().squeeze(1)
-        total = {name: torch.zeros_like(weight) for name, weight in weights_of(plain).items()}
+        index = (
+            (torch.rand(60, dtype=torch.float64, generator=coins) < 0.1)
+            .nonzero()
+            .squeeze(1)
+        )
+        total = {
+            name: torch.zeros_like(weight) for name, weight in weights_of(plain).items()
+        }
         for number in index.tolist():
             one = looped(plain, Rows(DATA.x), torch.tensor([number]))
             norm = math.sqrt(sum(float(each.square().sum()) for each in one.values()))
@@ -169,10 +242,20 @@ def test_a_training_is_the_loop_written_out(how):
 
 
 def test_no_example_adds_more_than_the_clipping_norm():
-    gradients = {"a": torch.tensor([[3.0, 0.0], [0.1, 0.0], [0.0, 0.0]]), "b": torch.tensor([4.0, 0.1, 0.0])}
-    one = [clipped_sum({name: each[i : i + 1] for name, each in gradients.items()}, 0.5) for i in range(3)]
-    torch.testing.assert_close(one[0], {"a": torch.tensor([0.3, 0.0]), "b": torch.tensor(0.4)})
-    torch.testing.assert_close(one[1], {"a": torch.tensor([0.1, 0.0]), "b": torch.tensor(0.1)})
+    gradients = {
+        "a": torch.tensor([[3.0, 0.0], [0.1, 0.0], [0.0, 0.0]]),
+        "b": torch.tensor([4.0, 0.1, 0.0]),
+    }
+    one = [
+        clipped_sum({name: each[i : i + 1] for name, each in gradients.items()}, 0.5)
+        for i in range(3)
+    ]
+    torch.testing.assert_close(
+        one[0], {"a": torch.tensor([0.3, 0.0]), "b": torch.tensor(0.4)}
+    )
+    torch.testing.assert_close(
+        one[1], {"a": torch.tensor([0.1, 0.0]), "b": torch.tensor(0.1)}
+    )
     torch.testing.assert_close(one[2], {"a": torch.zeros(2), "b": torch.tensor(0.0)})
     together = clipped_sum(gradients, 0.5)
     torch.testing.assert_close(together["a"], one[0]["a"] + one[1]["a"])
@@ -181,23 +264,38 @@ def test_no_example_adds_more_than_the_clipping_norm():
 
 def test_neighbouring_sums_differ_by_at_most_the_clipping_norm():
     model, examples = mlp(), Rows(1000 * DATA.x)
-    gradients, _, _ = by_functorch(model, examples, (examples.x,), DATA.y, functional.cross_entropy)
+    gradients, _, _ = by_functorch(
+        model, examples, (examples.x,), DATA.y, functional.cross_entropy
+    )
     whole = clipped_sum(gradients, 0.3)
     for number in range(0, 60, 10):
-        rest = clipped_sum({name: torch.cat([g[:number], g[number + 1 :]]) for name, g in gradients.items()}, 0.3)
-        difference = math.sqrt(sum(float((whole[name] - rest[name]).square().sum()) for name in whole))
+        rest = clipped_sum(
+            {
+                name: torch.cat([g[:number], g[number + 1 :]])
+                for name, g in gradients.items()
+            },
+            0.3,
+        )
+        difference = math.sqrt(
+            sum(float((whole[name] - rest[name]).square().sum()) for name in whole)
+        )
         assert difference <= 0.3 * (1 + 1e-4)
 
 
 def test_noise_has_its_deviation():
     """Of 200,000 entries: mean within 6 σ/√n, variance within 6 σ²√(2/n), and every entry has noise of its own."""
     n, deviation = 200_000, 2.5
-    noise = noisy_mean({"a": torch.zeros(n)}, deviation=deviation, batch=1.0, generator=generator())["a"].double()
+    noise = noisy_mean(
+        {"a": torch.zeros(n)}, deviation=deviation, batch=1.0, generator=generator()
+    )["a"].double()
     assert abs(float(noise.mean())) < 6 * deviation / math.sqrt(n)
     assert abs(float(noise.var()) - deviation**2) < 6 * deviation**2 * math.sqrt(2 / n)
     assert len(noise.unique()) > 0.9 * n
     total = {"a": torch.ones(3)}
-    assert noisy_mean(total, deviation=0.0, batch=4.0, generator=generator())["a"].tolist() == [0.25] * 3
+    assert (
+        noisy_mean(total, deviation=0.0, batch=4.0, generator=generator())["a"].tolist()
+        == [0.25] * 3
+    )
 
 
 def test_the_noise_of_a_training_is_relative_to_the_clipping_norm():
@@ -213,9 +311,21 @@ def test_the_noise_of_a_training_is_relative_to_the_clipping_norm():
             return torch.cat([x, -x], dim=1) + 0 * self.weight.sum()
 
     settings = PrivateSettings(
-        steps=1, noise_multiplier=3.0, clipping_norm=0.2, batch=4.0, rate=0.5, learning_rate=1.0, optimiser="sgd"
+        steps=1,
+        noise_multiplier=3.0,
+        clipping_norm=0.2,
+        batch=4.0,
+        rate=0.5,
+        learning_rate=1.0,
+        optimiser="sgd",
     )
-    model, _ = fit_private(Flat(), Rows(torch.ones(8, 1)), DATA.y[:8], settings=settings, generator=generator())
+    model, _ = fit_private(
+        Flat(),
+        Rows(torch.ones(8, 1)),
+        DATA.y[:8],
+        settings=settings,
+        generator=generator(),
+    )
     moved = model.weight.detach().double()
     expected = (3.0 * 0.2 / 4.0) ** 2
     assert abs(float(moved.var()) - expected) < 6 * expected * math.sqrt(2 / 100_000)
@@ -233,7 +343,9 @@ def test_poisson_batches():
     assert (abs(taken.mean(dim=0) - 0.2) < 6 * math.sqrt(0.16 / 2000)).all()
     together = float((taken[:, 0] * taken[:, 1]).mean())
     assert abs(together - 0.04) < 6 * math.sqrt(0.04 * 0.96 / 2000)
-    assert sample(50, replace(QUIET, rate=1.0), generator=coins).tolist() == list(range(50))
+    assert sample(50, replace(QUIET, rate=1.0), generator=coins).tolist() == list(
+        range(50)
+    )
 
 
 def test_batches_of_fixed_size():
@@ -248,9 +360,14 @@ def test_batches_of_fixed_size():
 
 def test_empty_batches_still_get_noise():
     settings = replace(QUIET, rate=1e-9, noise_multiplier=1.0)
-    model, record = fit_private(mlp(), Rows(DATA.x), DATA.y, settings=settings, generator=generator())
+    model, record = fit_private(
+        mlp(), Rows(DATA.x), DATA.y, settings=settings, generator=generator()
+    )
     assert math.isnan(record.best.training_loss)
-    assert all((a != b).any() for a, b in zip(model.parameters(), mlp().parameters(), strict=True))
+    assert all(
+        (a != b).any()
+        for a, b in zip(model.parameters(), mlp().parameters(), strict=True)
+    )
 
 
 def test_a_seed_is_a_private_training():
@@ -258,7 +375,9 @@ def test_a_seed_is_a_private_training():
 
     def weights(seed):
         model = MLP(5, 2, hidden=4, dropout=0.5, generator=generator())
-        found = fit_private(model, Rows(DATA.x), DATA.y, settings=settings, generator=generator(seed))[0]
+        found = fit_private(
+            model, Rows(DATA.x), DATA.y, settings=settings, generator=generator(seed)
+        )[0]
         return torch.cat([weight.detach().flatten() for weight in found.parameters()])
 
     torch.manual_seed(0)
@@ -272,19 +391,33 @@ def test_a_seed_is_a_private_training():
 def test_it_learns_with_little_noise(case):
     make, examples = CASES[case]
     settings = replace(
-        QUIET, steps=120, noise_multiplier=0.1, clipping_norm=1.0, rate=0.3, batch=18.0, optimiser="adam"
+        QUIET,
+        steps=120,
+        noise_multiplier=0.1,
+        clipping_norm=1.0,
+        rate=0.3,
+        batch=18.0,
+        optimiser="adam",
     )
-    model, record = fit_private(make(), examples(), DATA.y, settings=settings, generator=generator())
+    model, record = fit_private(
+        make(), examples(), DATA.y, settings=settings, generator=generator()
+    )
     assert evaluate(model, DATA, torch.arange(60)) > 0.9
     assert len(record.epochs) == math.ceil(120 / 3)
 
 
 def test_decoupled_pagerank_trains_on_mixed_rows():
     """Each node mixes itself and a neighbour; inference is by power iteration."""
-    first = torch.tensor([int(DATA.edge_index[1][DATA.edge_index[0] == n][:1].sum()) for n in range(60)])
-    examples = PageRankRows(DATA.x, torch.stack([torch.arange(60), first], dim=1), torch.full((60, 2), 0.5))
+    first = torch.tensor(
+        [int(DATA.edge_index[1][DATA.edge_index[0] == n][:1].sum()) for n in range(60)]
+    )
+    examples = PageRankRows(
+        DATA.x, torch.stack([torch.arange(60), first], dim=1), torch.full((60, 2), 0.5)
+    )
     model = DecoupledPageRank(5, 2, hidden=8, generator=generator())
-    settings = replace(QUIET, steps=100, clipping_norm=1.0, rate=0.3, batch=18.0, optimiser="adam")
+    settings = replace(
+        QUIET, steps=100, clipping_norm=1.0, rate=0.3, batch=18.0, optimiser="adam"
+    )
     fit_private(model.mlp, examples, DATA.y, settings=settings, generator=generator())
     assert evaluate(model, DATA, torch.arange(60)) > 0.9
 
@@ -292,7 +425,11 @@ def test_decoupled_pagerank_trains_on_mixed_rows():
 def test_ego_graphs_by_hand():
     """Arcs 1 → 0, 2 → 1, 3 → 2: one hop of node 0 is 1 → 0, two are 2 → 1 → 0, and node 3 has no arc into it."""
     data = DATA.clone()
-    data.edge_index, data.num_nodes, data.x = torch.tensor([[1, 2, 3], [0, 1, 2]]), 4, torch.arange(8.0).reshape(4, 2)
+    data.edge_index, data.num_nodes, data.x = (
+        torch.tensor([[1, 2, 3], [0, 1, 2]]),
+        4,
+        torch.arange(8.0).reshape(4, 2),
+    )
     one, two = (ego_graphs(data, torch.tensor([0, 3]), hops=hops) for hops in (1, 2))
     assert one.members.tolist() == [[0, 1, 4], [3, 4, 4]]
     assert one.arcs.tolist() == [[[1], [0]], [[2], [2]]]
@@ -306,7 +443,11 @@ def test_noise_is_solved_for():
     """The returned noise multiplier meets the target by its accountant, and a little less does not."""
     found = noise_for(2.0, 1e-5, rate=0.1, steps=50)
     settings = replace(QUIET, noise_multiplier=found.value, rate=0.1, steps=50)
-    assert settings.epsilon(1e-5) <= 2.0 < PLDUpper(0.99 * found.value, 0.1, 50).epsilon_at(1e-5)
+    assert (
+        settings.epsilon(1e-5)
+        <= 2.0
+        < PLDUpper(0.99 * found.value, 0.1, 50).epsilon_at(1e-5)
+    )
     assert QUIET.epsilon(1e-5) == math.inf
     with pytest.raises(AccountantError):
         noise_for(2.0, 1.5, rate=0.1, steps=50)
@@ -315,36 +456,98 @@ def test_noise_is_solved_for():
 def private(model=None, examples=None, targets=None, **changed):
     given = Rows(DATA.x) if examples is None else examples
     labels = DATA.y if targets is None else targets
-    return fit_private(model or mlp(), given, labels, settings=replace(QUIET, **changed), generator=generator())
+    return fit_private(
+        model or mlp(),
+        given,
+        labels,
+        settings=replace(QUIET, **changed),
+        generator=generator(),
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: private(GIN(5, 2, generator=generator())), ConfigurationError, "normalises batches.*LayerNorm"),
-        (lambda: private(targets=DATA.y[:9]), DataError, "a label >= 0 for each of 60 examples"),
+        (
+            lambda: private(GIN(5, 2, generator=generator())),
+            ConfigurationError,
+            "normalises batches.*LayerNorm",
+        ),
+        (
+            lambda: private(targets=DATA.y[:9]),
+            DataError,
+            "a label >= 0 for each of 60 examples",
+        ),
         (lambda: private(targets=DATA.y - 1), DataError, "a label >= 0"),
-        (lambda: private(examples=Rows(DATA.x[:0]), targets=DATA.y[:0]), DataError, "of 0 examples, at least one"),
-        (lambda: private(rate=None, batch=61), DataError, "batches of at most 60 examples, got batch=61"),
-        (lambda: private(examples=Rows(DATA.x * math.nan)), TrainingError, "training loss of epoch 1 is nan"),
-        (lambda: private(examples=pagerank_rows(), gradients="opacus"), ConfigurationError, "not of PageRankRows"),
+        (
+            lambda: private(examples=Rows(DATA.x[:0]), targets=DATA.y[:0]),
+            DataError,
+            "of 0 examples, at least one",
+        ),
+        (
+            lambda: private(rate=None, batch=61),
+            DataError,
+            "batches of at most 60 examples, got batch=61",
+        ),
+        (
+            lambda: private(examples=Rows(DATA.x * math.nan)),
+            TrainingError,
+            "training loss of epoch 1 is nan",
+        ),
+        (
+            lambda: private(examples=pagerank_rows(), gradients="opacus"),
+            ConfigurationError,
+            "not of PageRankRows",
+        ),
         (lambda: replace(QUIET, steps=0), ConfigurationError, "steps"),
-        (lambda: replace(QUIET, noise_multiplier=-1.0), ConfigurationError, "noise_multiplier"),
-        (lambda: replace(QUIET, clipping_norm=0.0), ConfigurationError, "clipping_norm > 0, got 0.0"),
+        (
+            lambda: replace(QUIET, noise_multiplier=-1.0),
+            ConfigurationError,
+            "noise_multiplier",
+        ),
+        (
+            lambda: replace(QUIET, clipping_norm=0.0),
+            ConfigurationError,
+            "clipping_norm > 0, got 0.0",
+        ),
         (
             lambda: replace(QUIET, clipping_norm=math.inf, noise_multiplier=1.0),
             ConfigurationError,
             "infinite; give a finite",
         ),
         (lambda: replace(QUIET, rate=1.5), ConfigurationError, "rate, a probability"),
-        (lambda: replace(QUIET, rate=None, batch=1.5), ConfigurationError, "whole number"),
+        (
+            lambda: replace(QUIET, rate=None, batch=1.5),
+            ConfigurationError,
+            "whole number",
+        ),
         (lambda: replace(QUIET, batch=0.0), ConfigurationError, "batch"),
-        (lambda: replace(QUIET, gradients="functorc"), ConfigurationError, "did you mean 'functorch'"),
+        (
+            lambda: replace(QUIET, gradients="functorc"),
+            ConfigurationError,
+            "did you mean 'functorch'",
+        ),
         (lambda: replace(QUIET, chunk=0), ConfigurationError, "chunk"),
-        (lambda: replace(QUIET, optimiser="rmsprop"), ConfigurationError, "no optimiser 'rmsprop'"),
-        (lambda: replace(QUIET, rate=None).epsilon(1e-5), ConfigurationError, "auditdp.accountants.dp_sgd_batches"),
-        (lambda: PageRankRows(DATA.x, torch.zeros(3, 2).long(), torch.zeros(3)), DataError, "one shape"),
-        (lambda: ego_graphs(DATA, torch.arange(3), hops=0), ConfigurationError, "hops, an integer >= 1"),
+        (
+            lambda: replace(QUIET, optimiser="rmsprop"),
+            ConfigurationError,
+            "no optimiser 'rmsprop'",
+        ),
+        (
+            lambda: replace(QUIET, rate=None).epsilon(1e-5),
+            ConfigurationError,
+            "auditdp.accountants.dp_sgd_batches",
+        ),
+        (
+            lambda: PageRankRows(DATA.x, torch.zeros(3, 2).long(), torch.zeros(3)),
+            DataError,
+            "one shape",
+        ),
+        (
+            lambda: ego_graphs(DATA, torch.arange(3), hops=0),
+            ConfigurationError,
+            "hops, an integer >= 1",
+        ),
     ],
 )
 def test_refusals(call, error, message):
@@ -364,7 +567,9 @@ def test_opacus_says_which_layers_it_has_no_rule_for():
         def forward(self, x):
             return self.running((x * self.scale)[..., None])[..., 0]
 
-    with pytest.raises(ConfigurationError, match=r"Opacus refuses Odd.*use gradients='functorch'"):
+    with pytest.raises(
+        ConfigurationError, match=r"Opacus refuses Odd.*use gradients='functorch'"
+    ):
         private(Odd(), gradients="opacus")
 
 
@@ -380,6 +585,13 @@ def test_cuda_trains_as_the_cpu_does(case):
             if hasattr(module, "dropout") and isinstance(module.dropout, float):
                 module.dropout = 0.0
         settings = replace(QUIET, noise_multiplier=1.0)
-        fit_private(model, examples, DATA.y, settings=settings, generator=generator(), device=device)
+        fit_private(
+            model,
+            examples,
+            DATA.y,
+            settings=settings,
+            generator=generator(),
+            device=device,
+        )
         trained.append([weight.detach().cpu() for weight in model.parameters()])
     torch.testing.assert_close(*trained, rtol=1e-3, atol=1e-5)

@@ -32,7 +32,9 @@ FOUND = Entry(
     bounds=(float("inf"), None),
     accepted=Accepted("repaired in release 3", date(2027, 1, 31)),
 )
-DECLARED = Entry("audits/audit_a.py::known", "1-DP", "edge DP", Verdict.VIOLATED, expect="violation")
+DECLARED = Entry(
+    "audits/audit_a.py::known", "1-DP", "edge DP", Verdict.VIOLATED, expect="violation"
+)
 
 
 def stored(tmp_path, text):
@@ -43,8 +45,12 @@ def stored(tmp_path, text):
 
 def test_what_is_written_is_read_back(tmp_path):
     text = write_baseline([HOLDS, FOUND, DECLARED])
-    assert read_baseline(stored(tmp_path, text)) == {e.id: e for e in (FOUND, DECLARED, HOLDS)}
-    assert list(read_baseline(stored(tmp_path, text))) == sorted(e.id for e in (FOUND, DECLARED, HOLDS))
+    assert read_baseline(stored(tmp_path, text)) == {
+        e.id: e for e in (FOUND, DECLARED, HOLDS)
+    }
+    assert list(read_baseline(stored(tmp_path, text))) == sorted(
+        e.id for e in (FOUND, DECLARED, HOLDS)
+    )
 
 
 def test_it_is_made_to_be_read_in_a_diff(tmp_path):
@@ -69,39 +75,89 @@ GOOD = write_baseline([HOLDS, FOUND])
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 3", "version = 4", ["version 4", "reads versions 1 to 3", "auditdp baseline update"]),
+        (
+            "version = 3",
+            "version = 4",
+            ["version 4", "reads versions 1 to 3", "auditdp baseline update"],
+        ),
         ("version = 3", "", ["version None"]),
         ("version = 3", "version = 3\nbudget = 3", ["unknown key 'budget'"]),
         ("claim = ", 'fingerprint = "0123"\nclaim = ', ["unknown key 'fingerprint'"]),
-        ('numbers = "1 1e-05"', 'numbers = "one"', ["numbers = 'one'", "numbers as a text"]),
+        (
+            'numbers = "1 1e-05"',
+            'numbers = "one"',
+            ["numbers = 'one'", "numbers as a text"],
+        ),
         ('numbers = "1 1e-05"', 'numbers = ""', ["numbers = ''", "numbers as a text"]),
-        ('counted = "1.2 0.013"', 'counted = "1.2"', ["counted = '1.2'", "two numbers as a text"]),
-        ("claim = ", "claimed = ", ["unknown key 'claimed'", "did you mean 'claim'?", "audit_a.py::found"]),
-        ('verdict = "NOT_REFUTED"', 'verdict = "NOT_REFUTD"', ["'NOT_REFUTD'", "did you mean 'NOT_REFUTED'?"]),
+        (
+            'counted = "1.2 0.013"',
+            'counted = "1.2"',
+            ["counted = '1.2'", "two numbers as a text"],
+        ),
+        (
+            "claim = ",
+            "claimed = ",
+            ["unknown key 'claimed'", "did you mean 'claim'?", "audit_a.py::found"],
+        ),
+        (
+            'verdict = "NOT_REFUTED"',
+            'verdict = "NOT_REFUTD"',
+            ["'NOT_REFUTD'", "did you mean 'NOT_REFUTED'?"],
+        ),
         ('verdict = "NOT_REFUTED"', 'verdict = "ERROR"', ["'ERROR'"]),
         ('verdict = "NOT_REFUTED"\n', "", ["verdict is missing"]),
-        ('verdict = "NOT_REFUTED"', 'verdict = "VIOLATED"', ["not declared", "accepted] with a reason"]),
+        (
+            'verdict = "NOT_REFUTED"',
+            'verdict = "VIOLATED"',
+            ["not declared", "accepted] with a reason"],
+        ),
         ("calls = 62_000", "calls = 62000.0", ["calls = 62000.0", "an integer"]),
         ("calls = 62_000", "calls = -1", ["calls = -1"]),
         ("calls = 62_000", "calls = true", ["calls = True"]),
         ('at_least = "0.81"', "at_least = 0.81", ["at_least = 0.81", "a text"]),
         ('at_least = "0.81"', 'at_least = "much"', ["'much'", "a number as a text"]),
         ('["Twin(ε=2)"]', "[2]", ["controls = [2]", "a list of texts"]),
-        ('reason = "repaired in release 3"', 'reason = " "', ["reason = ' '", "say why"]),
+        (
+            'reason = "repaired in release 3"',
+            'reason = " "',
+            ["reason = ' '", "say why"],
+        ),
         ('reason = "repaired in release 3"\n', "", ["reason = None"]),
         ("expires = 2027-01-31", 'expires = "2027-01-31"', ["expected a date"]),
-        ("expires = 2027-01-31", "expires = 2027-13-31", ["repair it, or write it anew"]),
-        ("expires = ", "expire = ", ["unknown key 'expire'", "did you mean 'expires'?"]),
-        ("claim = ", 'expect = "vilation"\nclaim = ', ["'vilation'", "did you mean 'violation'?"]),
-        ('[audit."audits/audit_b.py::holds"]', '[audit."audits/audit_a.py::found"]', ["repair it, or write it anew"]),
-        ("claim = ", "<<<<<<< HEAD\nclaim = ", ["line 6", "a conflict of a merge", "<<<<<<< HEAD"]),
+        (
+            "expires = 2027-01-31",
+            "expires = 2027-13-31",
+            ["repair it, or write it anew"],
+        ),
+        (
+            "expires = ",
+            "expire = ",
+            ["unknown key 'expire'", "did you mean 'expires'?"],
+        ),
+        (
+            "claim = ",
+            'expect = "vilation"\nclaim = ',
+            ["'vilation'", "did you mean 'violation'?"],
+        ),
+        (
+            '[audit."audits/audit_b.py::holds"]',
+            '[audit."audits/audit_a.py::found"]',
+            ["repair it, or write it anew"],
+        ),
+        (
+            "claim = ",
+            "<<<<<<< HEAD\nclaim = ",
+            ["line 6", "a conflict of a merge", "<<<<<<< HEAD"],
+        ),
         (GOOD, "", ["version None"]),
         (GOOD, "version = 2\naudit = 3\n", ["audit = 3"]),
         (GOOD, "version = 2\n[audit]\na = 3\n", ["expected a table, got 3"]),
         (GOOD, "not toml [", ["repair it"]),
     ],
 )
-def test_a_file_that_is_edited_wrongly_is_refused_with_the_place(tmp_path, before, after, message):
+def test_a_file_that_is_edited_wrongly_is_refused_with_the_place(
+    tmp_path, before, after, message
+):
     assert before in GOOD
     path = stored(tmp_path, GOOD.replace(before, after, 1))
     with pytest.raises(ConfigurationError) as error:
@@ -115,7 +171,9 @@ def test_a_file_of_version_1_is_read_for_what_it_has(tmp_path):
     """Its calls have those of counting, which depend on what was drawn; a digest of digits is compared with nothing."""
     names = ("version", "numbers", "counted", "told_apart")
     old = "\n".join(line for line in GOOD.split("\n") if not line.startswith(names))
-    old = "version = 1\n" + old.replace("adjacency = ", 'fingerprint = "0123456789ab"\nadjacency = ')
+    old = "version = 1\n" + old.replace(
+        "adjacency = ", 'fingerprint = "0123456789ab"\nadjacency = '
+    )
     assert read_baseline(stored(tmp_path, old)) == {
         FOUND.id: FOUND,
         HOLDS.id: replace(HOLDS, numbers=(), counted=None, told_apart=None, calls=0),

@@ -23,8 +23,14 @@ BAD_OUTPUTS = {
     "a number": (returns(0.5), r"shape \(\)"),
     "none": (returns(None), "returned None, expected first dimension size=5"),
     "ragged, too few": (returns([[1], [1, 2], [1]]), r"ragged outputs .* expected 5"),
-    "columns, too few": (returns({"a": np.zeros(5), "b": np.zeros(4)}), r"'b': returned shape \(4,\)"),
-    "objects": (returns(np.array([object()] * 5)), "<lambda>: cannot read an output of type object"),
+    "columns, too few": (
+        returns({"a": np.zeros(5), "b": np.zeros(4)}),
+        r"'b': returned shape \(4,\)",
+    ),
+    "objects": (
+        returns(np.array([object()] * 5)),
+        "<lambda>: cannot read an output of type object",
+    ),
 }
 
 
@@ -39,8 +45,14 @@ MANY_OUTPUTS = {
     "text": (["a", "bc", "a"], ["a", "bc", "a"]),
     "an array of text": (np.array(["a", "bc", "a"]), ["a", "bc", "a"]),
     "complex": (np.array([1j, 2.0 + 0j, 3.0 + 1j]), [1j, 2.0 + 0j, 3.0 + 1j]),
-    "columns": ({"n": np.arange(3), "w": ["x", "y", "z"]}, [{"n": n, "w": w} for n, w in enumerate("xyz")]),
-    "arrays of parts": ((np.arange(3), np.ones((3, 2))), [(n, np.ones(2)) for n in range(3)]),
+    "columns": (
+        {"n": np.arange(3), "w": ["x", "y", "z"]},
+        [{"n": n, "w": w} for n, w in enumerate("xyz")],
+    ),
+    "arrays of parts": (
+        (np.arange(3), np.ones((3, 2))),
+        [(n, np.ones(2)) for n in range(3)],
+    ),
     "booleans and None": ([True, None, False], [True, None, False]),
 }
 
@@ -68,7 +80,9 @@ def different(rows):
 
 def many(function):
     """The same, many outputs a call."""
-    return lambda data, size, *, rng: np.array([function(data, rng) for _ in range(size)])
+    return lambda data, size, *, rng: np.array(
+        [function(data, rng) for _ in range(size)]
+    )
 
 
 @pytest.mark.parametrize("form", [as_mechanism, many], ids=["one", "many"])
@@ -84,7 +98,9 @@ def test_that_it_raises_on_some_inputs_is_an_output(form):
 
 @pytest.mark.parametrize("form", [as_mechanism, many], ids=["one", "many"])
 def test_what_raises_on_every_input_is_broken(form):
-    with pytest.raises(RaisedError, match=r"raised ValueError: 0 \(on every input that was tried\)"):
+    with pytest.raises(
+        RaisedError, match=r"raised ValueError: 0 \(on every input that was tried\)"
+    ):
         Calls(form(raises_on(0, 1))).look([0, 1], rng())
 
 
@@ -92,15 +108,25 @@ def test_a_call_of_many_outputs_that_raises_later_is_no_output():
     """What was kept of calls that did not raise would not have the law of single runs."""
     calls = Calls(many(raises_on(0, 1, rarely=1e-3)))
     calls.look([0, 1], rng())
-    with pytest.raises(RaisedError, match=r"as a function f\(data, rng\) of one output, it may raise"):
+    with pytest.raises(
+        RaisedError, match=r"as a function f\(data, rng\) of one output, it may raise"
+    ):
         calls(0, 20_000, rng())
 
 
 def test_types_of_exceptions_are_told_apart_and_their_messages_are_not():
     def function(data, rng):
-        raise (KeyError, ValueError)[int(rng.integers(2))](rng.random()) if data else rng.random()
+        raise (
+            (KeyError, ValueError)[int(rng.integers(2))](rng.random())
+            if data
+            else rng.random()
+        )
 
-    calls = Calls(as_mechanism(lambda data, rng: rng.random() if data == 0 else function(data, rng)))
+    calls = Calls(
+        as_mechanism(
+            lambda data, rng: rng.random() if data == 0 else function(data, rng)
+        )
+    )
     calls.look([0, 1], rng())
     assert different(calls(1, 60, rng())) == 2
 
@@ -109,12 +135,16 @@ def test_what_a_mechanism_raises_is_told_with_the_input():
     def broken(data, size, *, rng):
         raise KeyError("seven")
 
-    with pytest.raises(MechanismError, match=r"broken raised KeyError: 'seven' \(on input \[1,2\]\)") as caught:
+    with pytest.raises(
+        MechanismError, match=r"broken raised KeyError: 'seven' \(on input \[1,2\]\)"
+    ) as caught:
         Calls(broken)(np.array([1, 2]), 5, rng())
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-@pytest.mark.parametrize("error", [Timeout("late"), MechanismError("mine"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize(
+    "error", [Timeout("late"), MechanismError("mine"), KeyboardInterrupt()], ids=repr
+)
 def test_reasons_to_stop_pass_through(error):
     def stops(data, size, *, rng):
         raise error
@@ -126,14 +156,18 @@ def test_reasons_to_stop_pass_through(error):
 
 def test_no_outputs_need_no_call():
     sizes = []
-    calls = Calls(lambda data, size, *, rng: sizes.append(size) or np.zeros((size, 2), np.int16))
+    calls = Calls(
+        lambda data, size, *, rng: sizes.append(size) or np.zeros((size, 2), np.int16)
+    )
     calls(0, 7, rng())
     outputs = calls(0, 0, rng())
     assert (outputs.shape, outputs.dtype) == ((0, 2), np.int16)
     assert sizes == [7]
 
 
-@pytest.mark.parametrize("kind", [bool, np.int8, np.uint16, np.float32, np.float64], ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kind", [bool, np.int8, np.uint16, np.float32, np.float64], ids=lambda k: k.__name__
+)
 def test_numbers_of_every_kind_pass_unchanged(kind):
     given = np.array([0, 1, 1], kind)
     assert Calls(returns(given))(0, 3, rng()).dtype == given.dtype
@@ -155,13 +189,17 @@ CHANGING = {
 
 
 @pytest.mark.parametrize("function", CHANGING.values(), ids=CHANGING)
-def test_a_mechanism_that_changes_its_input_is_refused_and_the_input_is_as_it_was(function):
+def test_a_mechanism_that_changes_its_input_is_refused_and_the_input_is_as_it_was(
+    function,
+):
     data = np.array([2.0, 1.0, 3.0])
     calls = Calls(as_mechanism(function))
     with pytest.raises(MechanismError, match="changes its input in place"):
         calls(data, 200, rng())
     assert data.tolist() == [2.0, 1.0, 3.0]
-    with pytest.raises(MechanismError, match="changes its input"):  # from a copy that nobody changed
+    with pytest.raises(
+        MechanismError, match="changes its input"
+    ):  # from a copy that nobody changed
         calls(data, 200, rng())
 
 
@@ -170,7 +208,9 @@ def test_where_a_nested_input_was_changed_is_told():
         data["ages"][1] = 0
         return rng.laplace()
 
-    with pytest.raises(MechanismError, match=r"changes its input\['ages'\]\[1\] in place"):
+    with pytest.raises(
+        MechanismError, match=r"changes its input\['ages'\]\[1\] in place"
+    ):
         Calls(as_mechanism(forgets))({"ages": [30, 40]}, 1, rng())
 
 
@@ -186,7 +226,9 @@ MIXTURES = {
     "a trace that is rarely longer": lambda x, rng: [1] * int(rng.geometric(0.9)),
     "a number or nothing": lambda x, rng: None if rng.random() < 0.1 else rng.laplace(),
     "arrays of several lengths": lambda x, rng: np.zeros(1 + int(rng.random() < 0.1)),
-    "arrays of several types": lambda x, rng: np.zeros(2) + 0.5 if rng.random() < 0.1 else np.zeros(2, np.int64),
+    "arrays of several types": lambda x, rng: (
+        np.zeros(2) + 0.5 if rng.random() < 0.1 else np.zeros(2, np.int64)
+    ),
     "text or a number": lambda x, rng: "none" if rng.random() < 0.1 else 3,
 }
 
@@ -198,7 +240,9 @@ def test_whatever_mixture_comes_is_of_one_kind(function):
         calls = Calls(as_mechanism(function))
         calls.look([0.0], rng(seed))
         rows = [calls(0.0, size, rng(seed + size)) for size in (1, 2, 50)]
-        assert {(part.dtype, part.shape[1:]) for part in rows} == {(calls.like.dtype, calls.like.shape[1:])}
+        assert {(part.dtype, part.shape[1:]) for part in rows} == {
+            (calls.like.dtype, calls.like.shape[1:])
+        }
 
 
 def test_inputs_of_different_widths_have_rows_of_one_width():
@@ -225,13 +269,22 @@ class Remembering:
 
 def test_calls_one_by_one_share_nothing():
     """Not even noise that the outputs of one call share."""
-    rows = Calls(lambda data, size, *, rng: data + rng.normal(size=size) + rng.normal()).singly()(0.0, 4_000, rng())
+    rows = Calls(
+        lambda data, size, *, rng: data + rng.normal(size=size) + rng.normal()
+    ).singly()(0.0, 4_000, rng())
     assert abs(np.corrcoef(rows[:-1], rows[1:])[0, 1]) < 0.1  # within a call it is 1/2
 
 
 def test_single_calls_of_what_draws_from_elsewhere_go_on_drawing():
     own = np.random.default_rng(0)
-    assert len(set(Calls(unseeded(lambda x: own.laplace())).singly()(0, 50, rng()).tolist())) == 50
+    assert (
+        len(
+            set(
+                Calls(unseeded(lambda x: own.laplace())).singly()(0, 50, rng()).tolist()
+            )
+        )
+        == 50
+    )
 
 
 def test_single_calls_have_the_rows_of_the_others():

@@ -36,7 +36,9 @@ def test_data_and_arrays_come_as_they_were_given():
         np.zeros((0, 2), np.int32),
         np.array([np.nan, -np.inf]),
     ]
-    with answering(lambda what, given: ({"what": what, "given": list(given), "inf": np.inf}, rows)) as channel:
+    with answering(
+        lambda what, given: ({"what": what, "given": list(given), "inf": np.inf}, rows)
+    ) as channel:
         value, arrays = channel.ask("x", 1, "two")
     assert value == {"what": "x", "given": [1, "two"], "inf": np.inf}
     assert [(each.dtype, each.shape, each.tobytes()) for each in arrays] == [
@@ -46,14 +48,21 @@ def test_data_and_arrays_come_as_they_were_given():
 
 def test_errors_of_the_harness_are_raised_here_and_others_by_name():
     def answers(what, given):
-        raise {"ours": AdjacencyError("no pair"), "theirs": KeyError("missing"), "exits": SystemExit(3)}[what]
+        raise {
+            "ours": AdjacencyError("no pair"),
+            "theirs": KeyError("missing"),
+            "exits": SystemExit(3),
+        }[what]
 
     with answering(answers) as channel:
         with pytest.raises(AdjacencyError, match="no pair"):
             channel.ask("ours")
         with pytest.raises(ForeignError, match="missing") as raised:
             channel.ask("theirs")
-        assert (type(raised.value).__name__, raised.value.place[:15]) == ("KeyError", "test_channel.py")
+        assert (type(raised.value).__name__, raised.value.place[:15]) == (
+            "KeyError",
+            "test_channel.py",
+        )
         with pytest.raises(ForeignError, match="3"):
             channel.ask("exits")
 
@@ -61,9 +70,22 @@ def test_errors_of_the_harness_are_raised_here_and_others_by_name():
 @pytest.mark.parametrize(
     "sent",
     [
-        *(b"", b"[]", b'{"ticket": 1}', b'{"ticket": "0", "cpu": 0}', b"\x80\x04N.", b"[" * 100_000),
-        *(b'{"ticket": "T", "cpu": -1}', b'{"ticket": "T", "cpu": 0, "arrays": [["<f8", [1]]]}\n1234567'),
-        *(b'{"ticket": "T", "cpu": 0}\nx', b'{"ticket": "T", "cpu": 0, "arrays": [["|O8", [1]]]}\n12345678'),
+        *(
+            b"",
+            b"[]",
+            b'{"ticket": 1}',
+            b'{"ticket": "0", "cpu": 0}',
+            b"\x80\x04N.",
+            b"[" * 100_000,
+        ),
+        *(
+            b'{"ticket": "T", "cpu": -1}',
+            b'{"ticket": "T", "cpu": 0, "arrays": [["<f8", [1]]]}\n1234567',
+        ),
+        *(
+            b'{"ticket": "T", "cpu": 0}\nx',
+            b'{"ticket": "T", "cpu": 0, "arrays": [["|O8", [1]]]}\n12345678',
+        ),
         *(
             b'{"ticket": "T", "cpu": 0, "arrays": [["<f8", [-1]]]}\n',
             b'{"ticket": "T", "cpu": 0, "arrays": [["<f3", [1]]]}\n123',
@@ -103,17 +125,25 @@ def test_an_answer_that_comes_after_a_time_limit_is_no_answer_to_the_next_questi
     channel._ready = Late()
     with pytest.raises(Timeout):
         channel.ask("first")
-    thread = threading.Thread(target=answer, args=(there, __file__, lambda what, given: (what, ())))
+    thread = threading.Thread(
+        target=answer, args=(there, __file__, lambda what, given: (what, ()))
+    )
     thread.start()
     assert channel.ask("second") == ("second", [])
     here.close()
     thread.join()
 
 
-@pytest.mark.parametrize("draws", [lambda rng: rng.normal(size=3), lambda rng: rng.spawn(2)[1].normal(size=3)])
+@pytest.mark.parametrize(
+    "draws",
+    [lambda rng: rng.normal(size=3), lambda rng: rng.spawn(2)[1].normal(size=3)],
+)
 def test_a_generator_goes_on_where_the_other_process_left_it(draws):
     """Also what is spawned from it: else every call would spawn the same."""
-    here, one = (np.random.default_rng(np.random.SeedSequence(5, spawn_key=(7,))) for _ in range(2))
+    here, one = (
+        np.random.default_rng(np.random.SeedSequence(5, spawn_key=(7,)))
+        for _ in range(2)
+    )
     calls = Calls(lambda data, size, *, rng: draws(rng))
     for _ in range(3):
         there = pickle.loads(pickle.dumps(Seed.of(here))).generator()

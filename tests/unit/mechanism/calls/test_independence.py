@@ -17,7 +17,14 @@ from auditdp.auditing.judging import run_audit
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.calling import Run
-from auditdp.mechanism.calls.independence import _ranks, alike, check_batch, check_seeded, independence, look
+from auditdp.mechanism.calls.independence import (
+    _ranks,
+    alike,
+    check_batch,
+    check_seeded,
+    independence,
+    look,
+)
 from auditdp.mechanism.calls.untouched import starting_untouched, untouched
 from auditdp.mechanism.protocol import as_mechanism, unseeded
 from auditdp.numerics.streams import stream
@@ -36,7 +43,9 @@ def told(mechanism, seed, count=64):
     calls = Calls(mechanism)
     check_seeded(calls, 1, seed)
     check_batch(calls, 1, rng(seed))
-    return look(calls, [1], lambda purpose, number: stream(seed, purpose, number), 100 * count).dependent
+    return look(
+        calls, [1], lambda purpose, number: stream(seed, purpose, number), 100 * count
+    ).dependent
 
 
 HONEST = {
@@ -129,7 +138,13 @@ DEPENDENT = {
 def test_dependent_calls_are_told(mechanism, what):
     calls = Calls(mechanism)
     for seed in range(5):
-        assert what in independence([np.stack([calls(1, 2, rng([seed, k])).reshape(2, -1) for k in range(2_048)])])
+        assert what in independence(
+            [
+                np.stack(
+                    [calls(1, 2, rng([seed, k])).reshape(2, -1) for k in range(2_048)]
+                )
+            ]
+        )
 
 
 def test_a_state_that_outlives_a_call_is_told():
@@ -159,9 +174,15 @@ def test_remembered_answers_are_told():
 
 
 ELSEWHERE = {
-    "numpy's global state": lambda data, size, *, rng: data + np.random.laplace(size=size),  # noqa: NPY002
-    "a generator of its own": lambda data, size, *, rng: data + np.random.default_rng().laplace(size=size),
-    "in part": lambda data, size, *, rng: data + rng.laplace(size=size) + np.random.default_rng().laplace(size=size),
+    "numpy's global state": lambda data, size, *, rng: (
+        data + np.random.laplace(size=size)  # noqa: NPY002
+    ),
+    "a generator of its own": lambda data, size, *, rng: (
+        data + np.random.default_rng().laplace(size=size)
+    ),
+    "in part": lambda data, size, *, rng: (
+        data + rng.laplace(size=size) + np.random.default_rng().laplace(size=size)
+    ),
 }
 
 
@@ -187,9 +208,19 @@ def test_independent_calls_are_refused_as_rarely_as_stated(kind, monkeypatch, re
     refused, samples = 0, repeats(2_000, least=200)
     for seed in range(samples):
         drawn = draw(rng(seed), 64)
-        refused += independence([side.reshape(-1, 2, *drawn.shape[1:]) for side in np.split(drawn, [24])]) != ""
+        refused += (
+            independence(
+                [
+                    side.reshape(-1, 2, *drawn.shape[1:])
+                    for side in np.split(drawn, [24])
+                ]
+            )
+            != ""
+        )
     most = repeats.most(samples, 0.02)
-    assert refused <= most, f"{refused} of {samples} refused at .02, at most {most} (alpha of this test: 1e-6)"
+    assert refused <= most, (
+        f"{refused} of {samples} refused at .02, at most {most} (alpha of this test: 1e-6)"
+    )
 
 
 def test_equal_outputs_are_dependent_only_where_chance_does_not_explain_them():
@@ -199,13 +230,20 @@ def test_equal_outputs_are_dependent_only_where_chance_does_not_explain_them():
     assert "the same 11 times two outputs" in told[-1]
 
 
-@pytest.mark.parametrize("values", [[3.0, 1.0, 2.0, 4.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4], ids=str)
+@pytest.mark.parametrize(
+    "values", [[3.0, 1.0, 2.0, 4.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4], ids=str
+)
 def test_the_bet_on_equal_outputs_of_one_process_is_fair(values):
     """Over all orders of the second outputs, on two inputs, the mean e-value is 1."""
     first = np.array(values)
-    sides = [np.column_stack([first, first[list(order)]])[:, :, None] for order in itertools.permutations(range(4))]
+    sides = [
+        np.column_stack([first, first[list(order)]])[:, :, None]
+        for order in itertools.permutations(range(4))
+    ]
     assert np.mean([np.exp(alike([side])) for side in sides]) == pytest.approx(1.0)
-    assert np.mean([np.exp(alike([a, b])) for a in sides for b in sides]) == pytest.approx(1.0)
+    assert np.mean(
+        [np.exp(alike([a, b])) for a in sides for b in sides]
+    ) == pytest.approx(1.0)
 
 
 class Memo(dict):
@@ -230,7 +268,9 @@ class Memo(dict):
         return self[data]
 
     def bit(self, data):
-        return self.setdefault(data, float((np.random.default_rng().random() < 0.27) ^ (data > 0)))
+        return self.setdefault(
+            data, float((np.random.default_rng().random() < 0.27) ^ (data > 0))
+        )
 
     def partly(self, data):
         if data not in self:
@@ -273,7 +313,9 @@ class Own:
 
 def without_noise_now_and_then():
     state = itertools.count(1)
-    return lambda data, size, *, rng: data + rng.laplace(size=size) * (next(state) % 20 > 0)
+    return lambda data, size, *, rng: (
+        data + rng.laplace(size=size) * (next(state) % 20 > 0)
+    )
 
 
 def once_for_all():
@@ -307,7 +349,9 @@ REMEMBERING = {
 @pytest.mark.parametrize("make", REMEMBERING.values(), ids=REMEMBERING)
 def test_calls_that_depend_on_earlier_calls_decide_nothing(make):
     """All of these were VIOLATED, "confirmed on fresh calls", or printed a bound above the truth."""
-    found = check(make(), PureDP(1.0), [(0.0, 1.0)], calls=800, trace=False)  # whose runs move what counts calls
+    found = check(
+        make(), PureDP(1.0), [(0.0, 1.0)], calls=800, trace=False
+    )  # whose runs move what counts calls
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.epsilon_lower is None
     assert "Wrap it so that every call starts afresh" in found.summary
@@ -319,7 +363,9 @@ BEFORE_ALL_CALLS = {
     "no noise, vectorised": lambda data, size, *, rng: np.full(size, data),
     "no noise, unseeded": unseeded(lambda data: data),
     "noise of the import": lambda data, rng: data + NOISE,
-    "a seed made from the data": lambda data, rng: data + np.random.default_rng(int(data)).laplace(),
+    "a seed made from the data": lambda data, rng: (
+        data + np.random.default_rng(int(data)).laplace()
+    ),
 }
 
 
@@ -343,7 +389,9 @@ HONEST_FINDINGS = {
     "texts": lambda data, rng: "yes" if (rng.random() < 0.95) == (data > 0) else "no",
     "ties": lambda data, size, *, rng: rng.random(size) < 0.01 + 0.3 * data,
     "exceptions": raises,
-    "the system's randomness": unseeded(lambda data: data + np.random.default_rng().laplace(scale=0.4)),
+    "the system's randomness": unseeded(
+        lambda data: data + np.random.default_rng().laplace(scale=0.4)
+    ),
     "numpy's global state": unseeded(lambda data: data + np.random.laplace(scale=0.4)),  # noqa: NPY002
     "a generator of its own": unseeded(lambda data: data + own.laplace(scale=0.4)),
 }
@@ -354,11 +402,18 @@ def test_findings_of_independent_calls_stand(mechanism):
     found = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=1_000, seed=3)
     assert found.verdict is Verdict.VIOLATED
     assert "cannot be told" not in found.summary
-    assert not any("process of its own" in text for text in found.evidence[0].assumptions)
+    assert not any(
+        "process of its own" in text for text in found.evidence[0].assumptions
+    )
 
 
 @pytest.mark.parametrize(
-    "promise", [Unbiased(float, margin=0.5), pytest.param(VarianceAtMost(2.5, float), marks=pytest.mark.full)], ids=str
+    "promise",
+    [
+        Unbiased(float, margin=0.5),
+        pytest.param(VarianceAtMost(2.5, float), marks=pytest.mark.full),
+    ],
+    ids=str,
 )
 def test_promises_are_not_judged_by_calls_that_depend(promise):
     for make in (lambda: Memo().one_row, lambda: unseeded(Memo().elsewhere)):
@@ -377,7 +432,10 @@ def test_an_untouched_process_makes_the_same_calls_and_ends():
         honest.look([0.0, 1.0], rng())
         seen = process.rows(honest, [runs, runs[1:]], 30.0)
         number = process._forked.process
-    assert [rows.tolist() for rows in seen] == [honest.runs(runs).tolist(), honest.runs(runs[1:]).tolist()]
+    assert [rows.tolist() for rows in seen] == [
+        honest.runs(runs).tolist(),
+        honest.runs(runs[1:]).tolist(),
+    ]
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
 
@@ -395,7 +453,9 @@ class Unsendable:
 
 
 @pytest.mark.parametrize(
-    "data", [Unsendable(), "dies", "waits", "raises there"], ids=lambda data: getattr(data, "name", data)
+    "data",
+    [Unsendable(), "dies", "waits", "raises there"],
+    ids=lambda data: getattr(data, "name", data),
 )
 def test_where_no_other_process_can_make_the_calls_that_is_assumed(data, monkeypatch):
     monkeypatch.setattr("auditdp.mechanism.calls.independence.PATIENCE", 0.2)
@@ -412,12 +472,21 @@ def test_where_no_other_process_can_make_the_calls_that_is_assumed(data, monkeyp
 
     found = check(mechanism, PureDP(1.0), [(data, "other")], calls=2_000)
     assert found.verdict is Verdict.VIOLATED
-    assert any("not called in a process of its own" in text for text in found.evidence[0].assumptions)
+    assert any(
+        "not called in a process of its own" in text
+        for text in found.evidence[0].assumptions
+    )
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (40, 1), (64, 5), (6, 0)])
 def test_ranks_are_those_of_scipy(shape):
     rng = np.random.default_rng(1)
-    for rows in (rng.normal(size=shape), rng.integers(0, 4, shape).astype(float), np.zeros(shape)):
+    for rows in (
+        rng.normal(size=shape),
+        rng.integers(0, 4, shape).astype(float),
+        np.zeros(shape),
+    ):
         rows[-1:] = np.inf
-        assert np.array_equal(_ranks(rows), rankdata(rows, axis=0) if rows.size else rows)
+        assert np.array_equal(
+            _ranks(rows), rankdata(rows, axis=0) if rows.size else rows
+        )

@@ -87,7 +87,10 @@ def test_a_copy_is_lent_and_one_that_comes_back_changed_is_refused_and_replaced(
         assert first is not data
     with inputs.lent("f", data) as (again,):
         assert again is first
-    with pytest.raises(MechanismError, match="f: changes its input in place"), inputs.lent("f", data) as (lent,):
+    with (
+        pytest.raises(MechanismError, match="f: changes its input in place"),
+        inputs.lent("f", data) as (lent,),
+    ):
         lent.append(3)
     with inputs.lent("f", data, 5) as (lent, number):
         assert (lent, number) == ([1, 2], 5)
@@ -109,7 +112,10 @@ def test_after_an_error_of_its_own_a_changed_copy_is_replaced_too():
 
 def test_tensors_and_tables_are_compared_by_content():
     torch, pandas = pytest.importorskip("torch"), pytest.importorskip("pandas")
-    for data in (torch.tensor([1.0, float("nan")]), pandas.DataFrame({"a": [1.0, float("nan")]})):
+    for data in (
+        torch.tensor([1.0, float("nan")]),
+        pandas.DataFrame({"a": [1.0, float("nan")]}),
+    ):
         after = copy.deepcopy(data)
         assert difference({"x": data}, {"x": after}) is None
         after[0 if isinstance(after, torch.Tensor) else "a"] = 5.0

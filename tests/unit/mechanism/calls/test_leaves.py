@@ -44,7 +44,13 @@ def test_leaves_in_order(output, expected):
 
 
 def test_a_text_is_followed_by_its_length_its_lines_and_its_numbers():
-    assert list(leaves("a mean of 3.5\nof 12, -1e3"))[1:] == [25.0, 2.0, 3.5, 12.0, -1000.0]
+    assert list(leaves("a mean of 3.5\nof 12, -1e3"))[1:] == [
+        25.0,
+        2.0,
+        3.5,
+        12.0,
+        -1000.0,
+    ]
     assert list(paths("3 of 4"))[1:] == [
         "the length of output",
         "the number of lines of output",
@@ -56,7 +62,15 @@ def test_a_text_is_followed_by_its_length_its_lines_and_its_numbers():
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(5, 5.0), (True, 1), ([1], [1.0]), ((1,), [1]), (np.zeros(1), [0.0]), ("a", b"a"), (np.int8(1), 1.0)],
+    [
+        (5, 5.0),
+        (True, 1),
+        ([1], [1.0]),
+        ((1,), [1]),
+        (np.zeros(1), [0.0]),
+        ("a", b"a"),
+        (np.int8(1), 1.0),
+    ],
     ids=repr,
 )
 def test_kinds_of_outputs_are_told_apart(one, other):
@@ -81,7 +95,12 @@ def test_texts_are_numbers_of_their_own():
 
 def test_bytes_are_read_one_by_one_to_a_limit():
     assert list(leaves(b"\x00\xff"))[1:] == [2.0, 0.0, 255.0]
-    assert list(paths(b"ab")) == ["output", "the length of output", "byte 1 of output", "byte 2 of output"]
+    assert list(paths(b"ab")) == [
+        "output",
+        "the length of output",
+        "byte 1 of output",
+        "byte 2 of output",
+    ]
     assert len(list(leaves(bytearray(10**6)))) == len(list(paths(bytes(10**6)))) < 100
 
 
@@ -90,7 +109,9 @@ def test_dictionaries_are_read_in_the_order_of_their_keys():
     assert list(leaves({"a": 1})) != list(leaves({"b": 1}))
 
 
-@pytest.mark.parametrize("output", [object(), print, iter([1])], ids=lambda output: type(output).__name__)
+@pytest.mark.parametrize(
+    "output", [object(), print, iter([1])], ids=lambda output: type(output).__name__
+)
 def test_what_cannot_be_read_is_named(output):
     with pytest.raises(MechanismError, match=f"of type {type(output).__name__}"):
         list(leaves([1, output]))
@@ -103,8 +124,15 @@ def test_what_cannot_be_read_is_named(output):
 def test_integers_of_any_size_are_told_apart_and_add_up(numbers):
     seen = [tuple(leaves(number)) for number in numbers]
     assert len(set(seen)) == len(numbers)
-    assert all(sum(map(int, parts)) == number for parts, number in zip(seen, numbers, strict=True))
-    assert all(len(parts) == 1 for parts, number in zip(seen, numbers, strict=True) if abs(number) <= 2**53)
+    assert all(
+        sum(map(int, parts)) == number
+        for parts, number in zip(seen, numbers, strict=True)
+    )
+    assert all(
+        len(parts) == 1
+        for parts, number in zip(seen, numbers, strict=True)
+        if abs(number) <= 2**53
+    )
 
 
 def test_an_integer_beyond_all_doubles_is_told_apart():
@@ -137,7 +165,11 @@ DIFFERENT = {
     "colours": (Colour.RED, Colour.GREEN),
     "objects": (Report(1), Report(2), Report(1, "x"), Other(1)),
     "bytes": (b"a", bytearray(b"b"), b""),
-    "times": (NEW_YEAR, NEW_YEAR.replace(microsecond=1), NEW_YEAR.replace(tzinfo=datetime.UTC)),
+    "times": (
+        NEW_YEAR,
+        NEW_YEAR.replace(microsecond=1),
+        NEW_YEAR.replace(tzinfo=datetime.UTC),
+    ),
     "days": (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
     "spans": (datetime.timedelta(1), datetime.timedelta(1, microseconds=1)),
     "long doubles": (np.longdouble(1), np.longdouble(1) + np.finfo(np.longdouble).eps),
@@ -157,7 +189,10 @@ def test_different_outputs_have_different_leaves(outputs):
     seen = [tuple(leaves(output)) for output in outputs]
     assert len(set(seen)) == len(outputs)
     assert seen == [tuple(leaves(output)) for output in outputs]
-    assert all(len(list(paths(output))) == len(found) for output, found in zip(outputs, seen, strict=True))
+    assert all(
+        len(list(paths(output))) == len(found)
+        for output, found in zip(outputs, seen, strict=True)
+    )
 
 
 def test_tables_and_tensors_are_read_where_their_libraries_are_there():
@@ -181,7 +216,13 @@ class Table:
 
 
 @pytest.mark.parametrize(
-    "more", [{"dtypes": ["int8"]}, {"dtypes": ["int64", "int64"]}, {"iloc": None, "index": ["x", "y"]}], ids=str
+    "more",
+    [
+        {"dtypes": ["int8"]},
+        {"dtypes": ["int64", "int64"]},
+        {"iloc": None, "index": ["x", "y"]},
+    ],
+    ids=str,
 )
 def test_tables_differ_by_the_types_of_columns_and_by_labels_of_rows(more):
     one, other = Table(a=[1, 2]), Table(a=[1, 2])
@@ -194,7 +235,10 @@ def test_tables_differ_by_the_types_of_columns_and_by_labels_of_rows(more):
 
 def test_a_table_is_read_by_columns():
     assert list(leaves(Table(a=[1, 2], b=[3, None])))[1:3] == [1.0, 2.0]
-    assert list(paths(Table(a=[1, 2])))[1:] == ["output['a'][1][0]", "output['a'][1][1]"]
+    assert list(paths(Table(a=[1, 2])))[1:] == [
+        "output['a'][1][0]",
+        "output['a'][1][1]",
+    ]
 
 
 def test_the_way_to_a_leaf_is_what_one_writes():

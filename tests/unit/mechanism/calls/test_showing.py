@@ -63,9 +63,15 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize(("mechanism", "shown"), SHOWN.items(), ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("mechanism", "shown"),
+    SHOWN.items(),
+    ids=lambda each: getattr(each, "__name__", ""),
+)
 @pytest.mark.filterwarnings("always:count")
-def test_what_calls_show_is_seen_and_whether_it_depends_on_the_input(mechanism, shown, tmp_path, monkeypatch):
+def test_what_calls_show_is_seen_and_whether_it_depends_on_the_input(
+    mechanism, shown, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     calls, rng = Calls(as_mechanism(mechanism)), np.random.default_rng(0)
     calls.look([1, 2], rng)
@@ -83,12 +89,19 @@ OBSERVED = {
 
 
 @pytest.mark.parametrize("stream", OBSERVED)
-def test_what_is_observed_is_part_of_the_output_and_nobody_else_sees_it(stream, capfd, caplog):
+def test_what_is_observed_is_part_of_the_output_and_nobody_else_sees_it(
+    stream, capfd, caplog
+):
     mechanism, seen = OBSERVED[stream]
-    here, mechanisms = os.getcwd(), [mechanism, lambda x, size, *, rng: [mechanism(x, rng) for _ in range(size)]]
+    here, mechanisms = (
+        os.getcwd(),
+        [mechanism, lambda x, size, *, rng: [mechanism(x, rng) for _ in range(size)]],
+    )
     for each in mechanisms:
         rng = np.random.default_rng(0)
-        assert Observed(each, [stream])(2, 1, rng=rng) == [{"output": None, stream: seen}]
+        assert Observed(each, [stream])(2, 1, rng=rng) == [
+            {"output": None, stream: seen}
+        ]
     assert (*capfd.readouterr(), caplog.records, os.getcwd()) == ("", "", [], here)
     assert "log.txt" not in os.listdir()
 

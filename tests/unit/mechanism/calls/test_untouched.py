@@ -17,7 +17,11 @@ def of_a_module(data, size):
     return data + RNG.laplace(size=size)
 
 
-@pytest.mark.parametrize("frozen", [False, True], ids=["plain", "frozen, as after the import of an audit file"])
+@pytest.mark.parametrize(
+    "frozen",
+    [False, True],
+    ids=["plain", "frozen, as after the import of an audit file"],
+)
 def test_generators_of_a_module_start_afresh_in_every_process(frozen):
     calls = Calls(of_a_module)
     calls.runs([Run(0.0, 4, 1)])

@@ -14,14 +14,32 @@ from scipy.signal import fftconvolve
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Pair, PureDP, RenyiDP
+from auditdp import (
+    AnyValues,
+    ApproxDP,
+    Audit,
+    Box,
+    Edges,
+    GaussianDP,
+    Pair,
+    PureDP,
+    RenyiDP,
+)
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.errors import ClaimError, MechanismError
 from auditdp.evidence.exact import exact_evidence
 from auditdp.evidence.loss_of_laws import pair_loss
-from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
+from auditdp.mechanism.laws import (
+    Envelope,
+    FiniteLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    StepLaw,
+    ball,
+    precision,
+)
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear
@@ -67,7 +85,10 @@ def softmax(number, scores):
 
 def exponential(number, rate, utilities):
     """The exponential mechanism; its scores are products that are rounded."""
-    return softmax(number, [Fraction(rate) * u if number is exactly else rate * u for u in utilities])
+    return softmax(
+        number,
+        [Fraction(rate) * u if number is exactly else rate * u for u in utilities],
+    )
 
 
 def rounded_laplace(number, scale, most, true):
@@ -81,7 +102,10 @@ def rounded_laplace(number, scale, most, true):
 
 
 def discrete_gaussian(number, deviation, most, true):
-    return softmax(number, [Fraction(-((k - true) ** 2), 2 * deviation**2) for k in range(most + 1)])
+    return softmax(
+        number,
+        [Fraction(-((k - true) ** 2), 2 * deviation**2) for k in range(most + 1)],
+    )
 
 
 def ones(number, keep, bits, true):
@@ -89,17 +113,25 @@ def ones(number, keep, bits, true):
     if number is exactly:
         with precision():
             p = ball(Fraction(keep))
-            return (arb_poly([1 - p, p]) ** true * arb_poly([p, 1 - p]) ** (bits - true)).coeffs()
+            return (
+                arb_poly([1 - p, p]) ** true * arb_poly([p, 1 - p]) ** (bits - true)
+            ).coeffs()
     if true in (0, bits):
         return list(binom.pmf(np.arange(bits + 1), bits, keep if true else 1 - keep))
-    one, two = (binom.pmf(np.arange(n + 1), n, p) for n, p in ((true, keep), (bits - true, 1 - keep)))
+    one, two = (
+        binom.pmf(np.arange(n + 1), n, p)
+        for n, p in ((true, keep), (bits - true, 1 - keep))
+    )
     return list(np.convolve(one, two))
 
 
 def ones_by_fft(number, keep, bits, true):
     if number is exactly:
         return ones(number, keep, bits, true)
-    one, two = (binom.pmf(np.arange(n + 1), n, p) for n, p in ((true, keep), (bits - true, 1 - keep)))
+    one, two = (
+        binom.pmf(np.arange(n + 1), n, p)
+        for n, p in ((true, keep), (bits - true, 1 - keep))
+    )
     return list(fftconvolve(one, two))
 
 
@@ -108,7 +140,13 @@ def ones_by_logarithms(number, keep, bits, true):
     if number is exactly:
         return ones(number, keep, bits, true)
     k, p = np.arange(bits + 1), keep if true else 1 - keep
-    logs = gammaln(bits + 1) - gammaln(k + 1) - gammaln(bits - k + 1) + k * math.log(p) + (bits - k) * math.log(1 - p)
+    logs = (
+        gammaln(bits + 1)
+        - gammaln(k + 1)
+        - gammaln(bits - k + 1)
+        + k * math.log(p)
+        + (bits - k) * math.log(1 - p)
+    )
     return list(np.exp(logs))
 
 
@@ -122,11 +160,31 @@ def number(x):
 
 RAMP = list(range(2_000))
 FORMULAS = {
-    "geometric noise, long": (partial(geometric, epsilon=1.0, most=1_000), {"true": 500}, {"true": 501}),
-    "geometric noise, steep": (partial(geometric, epsilon=8.0, most=100), {"true": 3}, {"true": 4}),
-    "2,000 randomised bits": (partial(ones, keep=0.75, bits=2_000), {"true": 0}, {"true": 1}),
-    "some bits by FFT": (partial(ones_by_fft, keep=0.75, bits=400), {"true": 200}, {"true": 201}),
-    "bits by logarithms": (partial(ones_by_logarithms, keep=0.75, bits=1), {"true": 0}, {"true": 1}),
+    "geometric noise, long": (
+        partial(geometric, epsilon=1.0, most=1_000),
+        {"true": 500},
+        {"true": 501},
+    ),
+    "geometric noise, steep": (
+        partial(geometric, epsilon=8.0, most=100),
+        {"true": 3},
+        {"true": 4},
+    ),
+    "2,000 randomised bits": (
+        partial(ones, keep=0.75, bits=2_000),
+        {"true": 0},
+        {"true": 1},
+    ),
+    "some bits by FFT": (
+        partial(ones_by_fft, keep=0.75, bits=400),
+        {"true": 200},
+        {"true": 201},
+    ),
+    "bits by logarithms": (
+        partial(ones_by_logarithms, keep=0.75, bits=1),
+        {"true": 0},
+        {"true": 1},
+    ),
     "exponential mechanism": (
         partial(exponential, rate=0.5),
         {"utilities": RAMP},
@@ -137,8 +195,16 @@ FORMULAS = {
         {"utilities": [10**6, 10**6 - 1]},
         {"utilities": [10**6 - 1, 10**6]},
     ),
-    "rounded Laplace noise": (partial(rounded_laplace, scale=Fraction(1), most=90), {"true": 10}, {"true": 11}),
-    "discrete Gaussian noise": (partial(discrete_gaussian, deviation=3, most=200), {"true": 100}, {"true": 101}),
+    "rounded Laplace noise": (
+        partial(rounded_laplace, scale=Fraction(1), most=90),
+        {"true": 10},
+        {"true": 11},
+    ),
+    "discrete Gaussian noise": (
+        partial(discrete_gaussian, deviation=3, most=200),
+        {"true": 100},
+        {"true": 101},
+    ),
 }
 
 
@@ -148,11 +214,22 @@ def formula(request):
     function, *inputs = FORMULAS[request.param]
     with precision():
         truth = [listed(function(exactly, **each)) for each in inputs]
-    heavy = max(abs(math.log(a / b)) for a, b in zip(*(law.floats for law in truth), strict=True) if min(a, b) > 1e-5)
-    return [listed(function(number, **each)) for each in inputs], pair_loss(*truth), heavy, truth
+    heavy = max(
+        abs(math.log(a / b))
+        for a, b in zip(*(law.floats for law in truth), strict=True)
+        if min(a, b) > 1e-5
+    )
+    return (
+        [listed(function(number, **each)) for each in inputs],
+        pair_loss(*truth),
+        heavy,
+        truth,
+    )
 
 
-def test_a_true_claim_is_not_violated_by_what_floats_lose_and_a_false_one_not_certified(formula):
+def test_a_true_claim_is_not_violated_by_what_floats_lose_and_a_false_one_not_certified(
+    formula,
+):
     laws, loss, heavy, _ = formula
     for factor in (1.0, 1 + 1e-12, 1 + 1e-6, 1.5):
         assert verdict(laws, PureDP(loss.upper * factor)) is not Verdict.VIOLATED
@@ -169,10 +246,18 @@ def test_the_same_of_claims_with_a_delta(formula, delta):
     laws, _, _, truth = formula
     lower, upper = pair_loss(*truth, delta=delta).needed
     for factor in (1.0, 1 + 1e-6):
-        assert verdict(laws, ApproxDP(max(upper, 1e-9) * factor, delta)) is not Verdict.VIOLATED
+        assert (
+            verdict(laws, ApproxDP(max(upper, 1e-9) * factor, delta))
+            is not Verdict.VIOLATED
+        )
     if lower > 0.01:
-        assert verdict(laws, ApproxDP(lower * (1 - 1e-6), delta)) is not Verdict.CERTIFIED
-        assert delta < 1e-6 or verdict(laws, ApproxDP(lower * 0.9, delta)) is Verdict.VIOLATED
+        assert (
+            verdict(laws, ApproxDP(lower * (1 - 1e-6), delta)) is not Verdict.CERTIFIED
+        )
+        assert (
+            delta < 1e-6
+            or verdict(laws, ApproxDP(lower * 0.9, delta)) is Verdict.VIOLATED
+        )
     epsilon = max(lower * 0.9, 0.01)
     found, true = (pair_loss(*each, epsilon=epsilon).delta for each in (laws, truth))
     assert found.contains(true) or found.overlaps(true)
@@ -199,17 +284,31 @@ def test_exact_numbers_are_judged_exactly():
     one, other = listed([1 - tiny, tiny]), listed([Fraction(1), Fraction(0)])
     assert verdict([one, other], PureDP(1.0)) is Verdict.VIOLATED
     assert pair_loss(one, other).lower == math.inf
-    assert verdict([one, listed([1 - 2 * tiny, 2 * tiny])], PureDP(0.7)) is Verdict.CERTIFIED
-    assert verdict([one, listed([1 - 2 * tiny, 2 * tiny])], PureDP(0.69)) is Verdict.VIOLATED
+    assert (
+        verdict([one, listed([1 - 2 * tiny, 2 * tiny])], PureDP(0.7))
+        is Verdict.CERTIFIED
+    )
+    assert (
+        verdict([one, listed([1 - 2 * tiny, 2 * tiny])], PureDP(0.69))
+        is Verdict.VIOLATED
+    )
 
 
 def test_a_float_of_zero_is_not_the_number_zero_and_a_zero_that_is_one_may_be_stated():
     """Neither law may be known to give an output of 0.0; an int is exact, and so is an output that neither lists."""
     coins = [0.75, 0.25], [0.25, 0.75]
-    for zero, message in ((0.0, Verdict.NOT_REFUTED), (0, Verdict.CERTIFIED), (Fraction(0), Verdict.CERTIFIED)):
-        assert verdict([listed([*coin, zero]) for coin in coins], PureDP(1.1)) is message
+    for zero, message in (
+        (0.0, Verdict.NOT_REFUTED),
+        (0, Verdict.CERTIFIED),
+        (Fraction(0), Verdict.CERTIFIED),
+    ):
+        assert (
+            verdict([listed([*coin, zero]) for coin in coins], PureDP(1.1)) is message
+        )
     assert verdict([listed(coin) for coin in coins], PureDP(1.1)) is Verdict.CERTIFIED
-    found = exact_evidence(Stated(*[listed([*coin, 0.0]) for coin in coins]), PureDP(1.1), BIT)
+    found = exact_evidence(
+        Stated(*[listed([*coin, 0.0]) for coin in coins]), PureDP(1.1), BIT
+    )
     assert "too near 0 to bound a ratio (Fractions or balls would)" in found.statement
     assert found.epsilon_upper == math.inf
 
@@ -231,7 +330,9 @@ def test_windows_around_the_data_and_outputs_that_are_dropped_refute_nothing():
     windows = []
     for true in (0, 1):
         at = true + np.arange(-40, 41)
-        windows.append(FiniteLaw(at, [(1 - a) / (1 + a) * a ** abs(int(k) - true) for k in at]))
+        windows.append(
+            FiniteLaw(at, [(1 - a) / (1 + a) * a ** abs(int(k) - true) for k in at])
+        )
     dropped = []
     for true in (500, 501):
         law = np.array(geometric(float, 1.0, 2_000, true))
@@ -245,7 +346,9 @@ def test_windows_around_the_data_and_outputs_that_are_dropped_refute_nothing():
 def test_what_cancels_may_be_below_zero():
     law = listed([0.75, 0.25, -1e-17])
     assert law.floats.tolist() == [0.75, 0.25, 0.0]
-    assert law.log_prob(np.array([2, 3])) == pytest.approx(np.log([1e-12, 1e-9]), rel=1e-2)
+    assert law.log_prob(np.array([2, 3])) == pytest.approx(
+        np.log([1e-12, 1e-9]), rel=1e-2
+    )
     with pytest.raises(MechanismError, match="minimum -1e-09"):
         listed([0.75, 0.25 + 1e-9, -1e-9])
 
@@ -265,9 +368,15 @@ def test_step_laws_lose_their_tails_too():
     steps = [StepLaw(range(102), geometric(float, 8.0, 100, true)) for true in (3, 4)]
     assert verdict(steps, PureDP(8.0)) is Verdict.NOT_REFUTED
     assert verdict(steps, PureDP(7.9)) is Verdict.VIOLATED
-    thin = [StepLaw([0, 2.0**-30, 1], [0.0, 1 / (1 - 2.0**-30)]), StepLaw([0, 1], [1.0])]
+    thin = [
+        StepLaw([0, 2.0**-30, 1], [0.0, 1 / (1 - 2.0**-30)]),
+        StepLaw([0, 1], [1.0]),
+    ]
     assert verdict(thin, PureDP(1.0)) is Verdict.VIOLATED
-    thinner = [StepLaw([0, 2.0**-42, 1], [0.0, 1 / (1 - 2.0**-42)]), StepLaw([0, 1], [1.0])]
+    thinner = [
+        StepLaw([0, 2.0**-42, 1], [0.0, 1 / (1 - 2.0**-42)]),
+        StepLaw([0, 1], [1.0]),
+    ]
     assert verdict(thinner, PureDP(1.0)) is Verdict.NOT_REFUTED
 
 
@@ -297,14 +406,22 @@ class Enveloped:
 
     def envelope(self):
         least, most = self.bounds
-        return Envelope(["low", "high"], [least] * 2, [most] * 2, [(HIGH, LOW), (LOW, HIGH)])
+        return Envelope(
+            ["low", "high"], [least] * 2, [most] * 2, [(HIGH, LOW), (LOW, HIGH)]
+        )
 
 
 def test_an_envelope_of_floats_is_treated_alike_and_says_so():
     """1e-17 is what a difference of distribution functions leaves of nothing; densities have errors of their own size."""
     box = Box(-1, 1)
-    assert exact_evidence(Enveloped(0.0, 1e-14), PureDP(1.0), box).verdict is Verdict.NOT_REFUTED
-    assert exact_evidence(Enveloped(1e-17, 0.5), PureDP(1.0), box).verdict is Verdict.VIOLATED
+    assert (
+        exact_evidence(Enveloped(0.0, 1e-14), PureDP(1.0), box).verdict
+        is Verdict.NOT_REFUTED
+    )
+    assert (
+        exact_evidence(Enveloped(1e-17, 0.5), PureDP(1.0), box).verdict
+        is Verdict.VIOLATED
+    )
     assert exact_evidence(Enveloped(0.0, 1e-3), PureDP(1.0), box).epsilon_lower < 21
     assert exact_evidence(Enveloped(1e-7, 1e6), PureDP(50.0), box).epsilon_lower < 28
     found = exact_evidence(Enveloped(0.25, 0.75), PureDP(1.1), box)
@@ -317,7 +434,12 @@ def test_floats_of_either_law_are_named():
     for pair in (laws, laws[::-1]):
         assumed = exact_evidence(Stated(*pair), PureDP(1.0), BIT).assumptions
         assert sum("floats of its law are right to" in each for each in assumed) == 1
-    assert not any("floats" in each for each in exact_evidence(Stated(laws[0], laws[0]), PureDP(1.0), BIT).assumptions)
+    assert not any(
+        "floats" in each
+        for each in exact_evidence(
+            Stated(laws[0], laws[0]), PureDP(1.0), BIT
+        ).assumptions
+    )
 
 
 SUM = 98_765.4
@@ -325,7 +447,10 @@ SUM = 98_765.4
 
 
 def noise(law, *locations, scale=0.1):
-    return [law(np.array([at]), np.array([scale]) if law is LaplaceLaw else scale) for at in locations]
+    return [
+        law(np.array([at]), np.array([scale]) if law is LaplaceLaw else scale)
+        for at in locations
+    ]
 
 
 def test_a_location_that_is_rounded_does_not_refute_a_tight_claim():
@@ -333,13 +458,34 @@ def test_a_location_that_is_rounded_does_not_refute_a_tight_claim():
     assert SUM + 0.1 - SUM > 0.1 * (1 + 1e-12)
     for law, claim in ((LaplaceLaw, PureDP), (GaussianLaw, GaussianDP)):
         assert verdict(noise(law, SUM, SUM + 0.1), claim(1.0)) is Verdict.NOT_REFUTED
-        assert verdict(noise(law, SUM, SUM + 0.1), claim(1.0 - 1e-6)) is Verdict.VIOLATED
-        assert verdict(noise(law, 2.0**40, 2.0**40 + 1), claim(10.0)) is Verdict.CERTIFIED
-        assert verdict(noise(law, 2.0**40, 2.0**40 + 1), claim(10.0 - 1e-9)) is Verdict.VIOLATED
-        assert exact_evidence(Stated(*noise(law, SUM, SUM + 0.1)), claim(1.0), BIT).epsilon_lower < 1.0
-    epsilon, delta = 1.0, float(pair_loss(*noise(GaussianLaw, 0.0, 0.1), epsilon=1.0).delta.upper())
-    assert verdict(noise(GaussianLaw, SUM, SUM + 0.1), ApproxDP(epsilon, delta)) is Verdict.NOT_REFUTED
-    assert verdict(noise(GaussianLaw, SUM, SUM + 0.1), ApproxDP(epsilon - 1e-6, delta)) is Verdict.VIOLATED
+        assert (
+            verdict(noise(law, SUM, SUM + 0.1), claim(1.0 - 1e-6)) is Verdict.VIOLATED
+        )
+        assert (
+            verdict(noise(law, 2.0**40, 2.0**40 + 1), claim(10.0)) is Verdict.CERTIFIED
+        )
+        assert (
+            verdict(noise(law, 2.0**40, 2.0**40 + 1), claim(10.0 - 1e-9))
+            is Verdict.VIOLATED
+        )
+        assert (
+            exact_evidence(
+                Stated(*noise(law, SUM, SUM + 0.1)), claim(1.0), BIT
+            ).epsilon_lower
+            < 1.0
+        )
+    epsilon, delta = (
+        1.0,
+        float(pair_loss(*noise(GaussianLaw, 0.0, 0.1), epsilon=1.0).delta.upper()),
+    )
+    assert (
+        verdict(noise(GaussianLaw, SUM, SUM + 0.1), ApproxDP(epsilon, delta))
+        is Verdict.NOT_REFUTED
+    )
+    assert (
+        verdict(noise(GaussianLaw, SUM, SUM + 0.1), ApproxDP(epsilon - 1e-6, delta))
+        is Verdict.VIOLATED
+    )
 
 
 def test_gaussian_noise_whose_parameters_differ_by_rounding_has_no_infinite_loss():
@@ -360,7 +506,10 @@ SIX = math.nextafter(0.6, 1.0)
 def test_a_gaussian_claim_is_not_refuted_by_a_float_of_zero():
     laws = [listed([0.5, 0.5, 1e-300]), listed([0.5, 0.5, 0.0])]
     assert verdict(laws, GaussianDP(1.0)) is Verdict.NOT_REFUTED
-    exact = [listed([1 - Fraction(1, 10**300), Fraction(1, 10**300)]), listed([Fraction(1), Fraction(0)])]
+    exact = [
+        listed([1 - Fraction(1, 10**300), Fraction(1, 10**300)]),
+        listed([Fraction(1), Fraction(0)]),
+    ]
     assert verdict(exact, GaussianDP(1.0)) is Verdict.VIOLATED
 
 
@@ -406,10 +555,17 @@ def test_a_forecaster_is_not_certain_of_an_output_whose_float_is_zero():
     """The last output has 1e-17 under one law and 0.0 under the other, or is not listed, as a difference leaves it."""
     coin = [0.5, 0.5]
     for other in (listed([*coin, 0.0]), listed(coin)):
-        odds = LikelihoodRatio().bind(Stated(listed([*coin, 1e-17]), other), Pair(0, 1)).log_odds(np.arange(4))
+        odds = (
+            LikelihoodRatio()
+            .bind(Stated(listed([*coin, 1e-17]), other), Pair(0, 1))
+            .log_odds(np.arange(4))
+        )
         assert np.isfinite(odds).all()
         assert odds[:2] == pytest.approx(0, abs=1e-6)
-    exact = [listed([Fraction(1, 2), Fraction(1, 2), 0]), listed([0, Fraction(1, 2), Fraction(1, 2)])]
+    exact = [
+        listed([Fraction(1, 2), Fraction(1, 2), 0]),
+        listed([0, Fraction(1, 2), Fraction(1, 2)]),
+    ]
     odds = LikelihoodRatio().bind(Stated(*exact), Pair(0, 1)).log_odds(np.arange(3))
     assert odds.tolist() == [math.inf, 0.0, -math.inf]
 

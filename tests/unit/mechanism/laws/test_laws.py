@@ -9,7 +9,14 @@ from flint import arb, ctx
 from scipy.stats import laplace
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism.laws import PRECISION_BITS, FiniteLaw, LaplaceLaw, ball, precision, row_keys
+from auditdp.mechanism.laws import (
+    PRECISION_BITS,
+    FiniteLaw,
+    LaplaceLaw,
+    ball,
+    precision,
+    row_keys,
+)
 
 BITS = np.array([0, 1])
 
@@ -32,7 +39,9 @@ def test_what_is_no_law_is_refused(probabilities, shown):
         FiniteLaw(BITS, probabilities)
 
 
-@pytest.mark.parametrize("missing", [Fraction(1, 10**10), Fraction(1, 10**15), Fraction(-1, 10**10)], ids=str)
+@pytest.mark.parametrize(
+    "missing", [Fraction(1, 10**10), Fraction(1, 10**15), Fraction(-1, 10**10)], ids=str
+)
 def test_exact_probabilities_must_sum_to_one_exactly(missing):
     """Whatever mass is not listed may be where the two inputs differ, so nothing could be certified from such a law."""
     with pytest.raises(MechanismError, match="sum"):
@@ -59,13 +68,21 @@ def test_floats_may_be_off_by_their_rounding():
 
 
 def test_log_prob_of_listed_and_impossible_outputs():
-    law = FiniteLaw(np.array([[0, 0], [0, 1], [1, 1]]), [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)])
+    law = FiniteLaw(
+        np.array([[0, 0], [0, 1], [1, 1]]),
+        [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
+    )
     logs = law.log_prob(np.array([[1, 1], [1, 0], [0, 0], [0, 1]]))
-    assert logs.tolist() == pytest.approx([math.log(0.25), -math.inf, math.log(0.5), math.log(0.25)])
+    assert logs.tolist() == pytest.approx(
+        [math.log(0.25), -math.inf, math.log(0.5), math.log(0.25)]
+    )
 
 
 def test_an_outcome_of_probability_zero_is_impossible():
-    assert FiniteLaw(BITS, [Fraction(1), Fraction(0)]).log_prob(BITS).tolist() == [0.0, -math.inf]
+    assert FiniteLaw(BITS, [Fraction(1), Fraction(0)]).log_prob(BITS).tolist() == [
+        0.0,
+        -math.inf,
+    ]
 
 
 def test_of_a_value_that_is_listed_twice_an_outcome_stands_for_its_own_kind():
@@ -74,14 +91,25 @@ def test_of_a_value_that_is_listed_twice_an_outcome_stands_for_its_own_kind():
     assert law.places([0, 0.0], split=frozenset(law.values)).tolist() == [0, -1]
 
 
-@pytest.mark.parametrize("kind", [bool, np.int8, np.int64, np.uint8, np.float32, np.float64], ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kind",
+    [bool, np.int8, np.int64, np.uint8, np.float32, np.float64],
+    ids=lambda k: k.__name__,
+)
 def test_numbers_agree_whatever_their_type(kind):
     law = FiniteLaw(BITS, [Fraction(1, 4), Fraction(3, 4)])
-    assert np.exp(law.log_prob(np.array([1, 0, 1], kind))).tolist() == pytest.approx([0.75, 0.25, 0.75])
+    assert np.exp(law.log_prob(np.array([1, 0, 1], kind))).tolist() == pytest.approx(
+        [0.75, 0.25, 0.75]
+    )
 
 
 def test_minus_zero_is_zero():
-    assert row_keys(np.array([0.0])) == row_keys(np.array([-0.0])) == row_keys(np.array([0])) == row_keys([False])
+    assert (
+        row_keys(np.array([0.0]))
+        == row_keys(np.array([-0.0]))
+        == row_keys(np.array([0]))
+        == row_keys([False])
+    )
     law = FiniteLaw(np.array([0.0, 1.0]), [Fraction(1, 4), Fraction(3, 4)])
     assert law.log_prob(np.array([-0.0]))[0] == pytest.approx(math.log(0.25))
 
@@ -119,13 +147,24 @@ def test_precision_is_put_back():
 
 
 def test_the_laplace_epsilon_is_the_supremum_of_the_log_ratio():
-    location, other, scale = np.array([0.0, 1.0, 5.0]), np.array([0.5, -1.25, 5.0]), np.array([1.0, 2.0, 0.5])
+    location, other, scale = (
+        np.array([0.0, 1.0, 5.0]),
+        np.array([0.5, -1.25, 5.0]),
+        np.array([1.0, 2.0, 0.5]),
+    )
     y = np.linspace(-20, 20, 4001)
-    ratios = [laplace.logpdf(y, a, s) - laplace.logpdf(y, b, s) for a, b, s in zip(location, other, scale, strict=True)]
+    ratios = [
+        laplace.logpdf(y, a, s) - laplace.logpdf(y, b, s)
+        for a, b, s in zip(location, other, scale, strict=True)
+    ]
     one, two = LaplaceLaw(location, scale), LaplaceLaw(other, scale)
     # Coordinates are independent: the supremum over the product is the sum of the suprema.
-    assert float(one.epsilon_against(two)) == pytest.approx(sum(r.max() for r in ratios), rel=1e-9)
-    assert float(two.epsilon_against(one)) == pytest.approx(sum((-r).max() for r in ratios), rel=1e-9)
+    assert float(one.epsilon_against(two)) == pytest.approx(
+        sum(r.max() for r in ratios), rel=1e-9
+    )
+    assert float(two.epsilon_against(one)) == pytest.approx(
+        sum((-r).max() for r in ratios), rel=1e-9
+    )
 
 
 def test_the_laplace_epsilon_is_exact():
@@ -133,14 +172,18 @@ def test_the_laplace_epsilon_is_exact():
         LaplaceLaw(np.array([0.1, 1.0]), np.array([0.3, 3.0])),
         LaplaceLaw(np.array([0.4, 2.0]), np.array([0.3, 3.0])),
     )
-    assert one.epsilon_against(two) == (Fraction(0.4) - Fraction(0.1)) / Fraction(0.3) + Fraction(1, 3)
+    assert one.epsilon_against(two) == (Fraction(0.4) - Fraction(0.1)) / Fraction(
+        0.3
+    ) + Fraction(1, 3)
     assert one.epsilon_against(one) == 0
     assert isinstance(one.epsilon_against(two), Fraction)
 
 
 def test_laplace_laws_of_different_scales_have_no_closed_form():
     with pytest.raises(MechanismError, match="scale depends on the data"):
-        LaplaceLaw(np.zeros(1), np.ones(1)).epsilon_against(LaplaceLaw(np.zeros(1), 2 * np.ones(1)))
+        LaplaceLaw(np.zeros(1), np.ones(1)).epsilon_against(
+            LaplaceLaw(np.zeros(1), 2 * np.ones(1))
+        )
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,15 @@ def test_a_plot_is_what_matplotlib_writes_and_is_described():
         axes.plot([0, 1], [0, 1])
         element = finish(figure, 'say "<&>"')
         direct = io.BytesIO()
-        figure.savefig(direct, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    assert element.startswith('<img class="plot" alt="say &#34;&lt;&amp;&gt;&#34;" src="data:image/svg+xml;base64,')
+        figure.savefig(
+            direct,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None},
+        )
+    assert element.startswith(
+        '<img class="plot" alt="say &#34;&lt;&amp;&gt;&#34;" src="data:image/svg+xml;base64,'
+    )
     written = base64.b64decode(element.partition("base64,")[2].rstrip('">'))
     assert written == direct.getvalue()
     assert ElementTree.fromstring(written).tag == "{http://www.w3.org/2000/svg}svg"

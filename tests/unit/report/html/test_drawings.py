@@ -20,12 +20,17 @@ def test_the_graphs_of_a_written_pair_are_read_back(data):
         assert found is None
         return
     assert found is not None
-    edges = [{tuple(edge) for edge in np.argwhere(np.triu(graph)).tolist()} for graph in (pair.data, pair.neighbour)]
+    edges = [
+        {tuple(edge) for edge in np.argwhere(np.triu(graph)).tolist()}
+        for graph in (pair.data, pair.neighbour)
+    ]
     for drawn, own, other in ((found.first, *edges), (found.second, *edges[::-1])):
         assert isinstance(drawn, Graph)
         assert len(drawn.nodes) == len(pair.data)
         at = {place: k for k, place in enumerate(drawn.nodes)}
-        read = {(at[x1, y1], at[x2, y2]): changed for x1, y1, x2, y2, changed in drawn.edges}
+        read = {
+            (at[x1, y1], at[x2, y2]): changed for x1, y1, x2, y2, changed in drawn.edges
+        }
         assert read == {edge: edge not in other for edge in own}
     assert found.name == pair.name
 
@@ -51,7 +56,9 @@ def test_the_arrays_of_a_written_pair_are_read_back(values, place, name):
 
 
 def test_rows_of_a_matrix_and_what_differs_in_them():
-    found = inputs("hub | no hub: [[1,0,1], [0,1,1], [1,1,1]] | [[1,0,0], [0,1,0], [0,0,0]]")
+    found = inputs(
+        "hub | no hub: [[1,0,1], [0,1,1], [1,1,1]] | [[1,0,0], [0,1,0], [0,0,0]]"
+    )
     assert found is not None
     assert found.name == "hub | no hub"
     assert found.first.rows[0] == [("1", False), ("0", False), ("1", True)]
@@ -66,7 +73,11 @@ def test_rows_of_a_matrix_and_what_differs_in_them():
     [
         ("[120, 0] | [0]", [[True, False]], [[False]]),
         ("[1, 2, 3] | [1, 3]", [[False, True, False]], [[False, False]]),
-        ("[[1, 2], [3, 4]] | [[3, 4]]", [[True, True], [False, False]], [[False, False]]),
+        (
+            "[[1, 2], [3, 4]] | [[3, 4]]",
+            [[True, True], [False, False]],
+            [[False, False]],
+        ),
     ],
 )
 def test_what_is_in_one_of_them_alone_is_marked(text, first, second):
@@ -93,7 +104,15 @@ def test_what_is_neither_or_was_cut_short_is_not_drawn(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["any output beyond both locations", "True", "[1,2", "[[1],[2,[3]]]", "99 nodes, edges 0-1", "[]"]
+    "text",
+    [
+        "any output beyond both locations",
+        "True",
+        "[1,2",
+        "[[1],[2,[3]]]",
+        "99 nodes, edges 0-1",
+        "[]",
+    ],
 )
 def test_an_output_that_is_no_array_stays_text(text):
     assert drawing(text) == Words(text)
@@ -102,7 +121,10 @@ def test_an_output_that_is_no_array_stays_text(text):
 def test_inputs_that_numpy_shortened_stay_text_side_by_side():
     found = inputs("3781 bits, degree 1 | 0: [1,0,0,...,0,0,0] | [0,0,0,...,0,0,0]")
     assert found is not None
-    assert (found.first, found.second) == (Words("[1,0,0,...,0,0,0]"), Words("[0,0,0,...,0,0,0]"))
+    assert (found.first, found.second) == (
+        Words("[1,0,0,...,0,0,0]"),
+        Words("[0,0,0,...,0,0,0]"),
+    )
 
 
 def test_a_graph_with_an_edge_beyond_its_nodes_stays_text():

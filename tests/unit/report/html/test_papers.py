@@ -5,16 +5,34 @@ from dataclasses import replace
 import pytest
 
 from auditdp.record.results import Verdict
-from auditdp.report.html.pages import NO_PAPER, asked_otherwise, by_paper, changes, paper
+from auditdp.report.html.pages import (
+    NO_PAPER,
+    asked_otherwise,
+    by_paper,
+    changes,
+    paper,
+)
 
 
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("Hidano & Murakami 2022, arXiv:2202.10209, Equation 8", "Hidano & Murakami 2022"),
-        ("Zhang et al. 2024 (DPAR), arXiv:2210.04442, Theorem 1; Kairouz, Oh & Viswanath 2015", "Zhang et al. 2024"),
-        ("a reading that the paper does not make: Xiao, Chen & Tan 2014 (privHRG)", "Xiao, Chen & Tan 2014"),
-        ("published code of Sajadmanesh & Gatica-Perez 2021, arXiv:2006.05535", "Sajadmanesh & Gatica-Perez 2021"),
+        (
+            "Hidano & Murakami 2022, arXiv:2202.10209, Equation 8",
+            "Hidano & Murakami 2022",
+        ),
+        (
+            "Zhang et al. 2024 (DPAR), arXiv:2210.04442, Theorem 1; Kairouz, Oh & Viswanath 2015",
+            "Zhang et al. 2024",
+        ),
+        (
+            "a reading that the paper does not make: Xiao, Chen & Tan 2014 (privHRG)",
+            "Xiao, Chen & Tan 2014",
+        ),
+        (
+            "published code of Sajadmanesh & Gatica-Perez 2021, arXiv:2006.05535",
+            "Sajadmanesh & Gatica-Perez 2021",
+        ),
         (
             "Opacus' GaussianAccountant, after the limit of many steps in Bu, Dong, Long & Su 2020",
             "Bu, Dong, Long & Su 2020",
@@ -32,7 +50,9 @@ def test_papers_come_in_the_order_of_the_record_and_those_of_none_last(record):
     groups = by_paper(record.results)
     assert next(iter(groups)) == "Hidano & Murakami 2022"
     assert list(groups)[-1] == NO_PAPER
-    assert sorted(r.id for results in groups.values() for r in results) == sorted(r.id for r in record.results)
+    assert sorted(r.id for results in groups.values() for r in results) == sorted(
+        r.id for r in record.results
+    )
 
 
 def test_changes_are_verdicts_that_are_others_new_findings_first(record):
@@ -40,7 +60,11 @@ def test_changes_are_verdicts_that_are_others_new_findings_first(record):
     first, second, third, *rest = record.results
     now = replace(
         record,
-        results=[replace(first, summary="other words"), replace(second, verdict=Verdict.VIOLATED), *rest],
+        results=[
+            replace(first, summary="other words"),
+            replace(second, verdict=Verdict.VIOLATED),
+            *rest,
+        ],
         alpha_ledger=[],
     )
     found = changes(record, now)

@@ -17,7 +17,12 @@ from auditdp.report.progress_bar import Watch, left
         ({"x": 3.0}, {}, 1, 9.0),  # as long as those that are known
         ({"x": 3.0, "y": 5.0}, {}, 1, 12.0),
         ({}, {"a": 1.0, "b": 2.0, "c": 4.0}, 1, 7.0),  # as long as before
-        ({"x": 6.0}, {"x": 3.0, "a": 1.0, "b": 2.0, "c": 4.0}, 1, 14.0),  # on a machine that is half as fast now
+        (
+            {"x": 6.0},
+            {"x": 3.0, "a": 1.0, "b": 2.0, "c": 4.0},
+            1,
+            14.0,
+        ),  # on a machine that is half as fast now
         ({}, {"a": 1.0, "b": 2.0, "c": 40.0}, 2, 40.0),  # the longest one at least
         ({}, {"a": 3.0}, 3, 3.0),  # what was never run takes the mean
     ],
@@ -33,12 +38,23 @@ def test_nothing_is_left_at_the_end_and_what_ran_already_is_taken_off():
 
 
 def shown(width, screen=None, **options):
-    console = Console(file=screen or io.StringIO(), force_terminal=True, width=width, color_system=None)
-    return Watch([f"audits/audit_a.py::{name}" for name in ("one", "two", "three", "four")], console, **options)
+    console = Console(
+        file=screen or io.StringIO(),
+        force_terminal=True,
+        width=width,
+        color_system=None,
+    )
+    return Watch(
+        [f"audits/audit_a.py::{name}" for name in ("one", "two", "three", "four")],
+        console,
+        **options,
+    )
 
 
 def done(name, seconds):
-    return AuditResult(f"audits/audit_a.py::{name}", Verdict.NOT_REFUTED, "", seconds=seconds)
+    return AuditResult(
+        f"audits/audit_a.py::{name}", Verdict.NOT_REFUTED, "", seconds=seconds
+    )
 
 
 def test_the_line_says_what_runs_and_what_is_left():
@@ -54,7 +70,9 @@ def test_the_line_says_what_runs_and_what_is_left():
 
 
 def test_a_hostile_name_writes_no_control_characters():
-    console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    console = Console(
+        file=io.StringIO(), force_terminal=True, width=80, color_system=None
+    )
     with Watch(["a.py::\x1b[31mred[bold]"], console) as watch:
         assert "\x1b" not in watch.as_line()
         assert "[bold]" in watch.as_line()

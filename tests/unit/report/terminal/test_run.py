@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from auditdp.record.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    Counterexample,
+    Evidence,
+    Verdict,
+)
 from auditdp.report import terminal
 from auditdp.report.plain_text import printable
 from auditdp.report.sentences import rarely
@@ -58,7 +64,10 @@ def test_a_declared_violation_reads_as_success(audit):
 
 def test_a_missed_declared_violation_reads_as_failure(audit):
     missed = audit("sparse_vector")
-    assert "    missed       A violation is declared here, and it was not found." in lines(missed)
+    assert (
+        "    missed       A violation is declared here, and it was not found."
+        in lines(missed)
+    )
     assert terminal.line(missed, colour=True).startswith("\x1b[1;31mNOT_REFUTED")
 
 
@@ -70,10 +79,14 @@ def test_a_surviving_control_is_named(audit):
 
 
 def test_a_crash_shows_its_traceback_and_a_skip_its_reason(audit):
-    assert "                 MechanismError: expected 64 outputs, got an array of shape (63, 2)" in lines(
-        audit("dp_sgd")
+    assert (
+        "                 MechanismError: expected 64 outputs, got an array of shape (63, 2)"
+        in lines(audit("dp_sgd"))
     )
-    assert lines(audit("lpgnn"))[-1] == "    reason       Needs a CUDA device, and there is none here."
+    assert (
+        lines(audit("lpgnn"))[-1]
+        == "    reason       Needs a CUDA device, and there is none here."
+    )
 
 
 def test_of_a_text_of_megabytes_the_ends_are_shown(audit):
@@ -84,14 +97,25 @@ def test_of_a_text_of_megabytes_the_ends_are_shown(audit):
 
 def test_a_finding_that_was_not_confirmed_says_so(audit):
     found = Counterexample(pair="0 | 1", explanation="Wealth 320.", confirmed=False)
-    assert "Not confirmed on fresh randomness." in terminal.line(replace(audit("feature_rr"), counterexample=found))
+    assert "Not confirmed on fresh randomness." in terminal.line(
+        replace(audit("feature_rr"), counterexample=found)
+    )
 
 
 def test_numbers_of_different_audits_stand_in_columns(record):
-    rows = [row for row in terminal.report(record).split("\n") if row.endswith(" s") and " call" in row]
-    assert len(rows) == sum(result.calls > 0 for result in record.results)  # nothing is said of no calls
+    rows = [
+        row
+        for row in terminal.report(record).split("\n")
+        if row.endswith(" s") and " call" in row
+    ]
+    assert len(rows) == sum(
+        result.calls > 0 for result in record.results
+    )  # nothing is said of no calls
     assert {len(row) for row in rows} == {terminal.WIDTH}
-    assert {row.index(" call") for row in rows} <= {86, 87}  # 'calls' and, for one, 'call'
+    assert {row.index(" call") for row in rows} <= {
+        86,
+        87,
+    }  # 'calls' and, for one, 'call'
 
 
 def test_the_summary(record):
@@ -134,7 +158,9 @@ def test_a_clean_run_says_that_nothing_was_found_and_what_that_means(clean_recor
 
 
 def test_an_interrupted_run_says_so(record):
-    assert "this run is interrupted: audits are missing" in terminal.summary(replace(record, status="interrupted"))
+    assert "this run is interrupted: audits are missing" in terminal.summary(
+        replace(record, status="interrupted")
+    )
 
 
 def miscalibrated(result, **changes):
@@ -143,7 +169,9 @@ def miscalibrated(result, **changes):
         "sensitivity",
         Verdict.MISCALIBRATED,
         "The noise is calibrated to l1 sensitivity 1, but two neighbours need 2: the calibration is refuted",
-        counterexample=Counterexample("0 | 2", "Before the noise the first input gives 0 and the second 2"),
+        counterexample=Counterexample(
+            "0 | 2", "Before the noise the first input gives 0 and the second 2"
+        ),
     )
     return replace(
         result,
@@ -170,21 +198,38 @@ def test_a_refuted_calibration_says_what_it_means_and_what_is_known_of_the_claim
     assert shown[-1].startswith("    reproduce ")
 
 
-def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is(record, audit):
+def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is(
+    record, audit
+):
     declared = miscalibrated(audit("::dprr"), expected="miscalibration")
-    assert lines(declared)[0].startswith("MISCALIBRATED as declared audits/audit_edges.py::dprr")
-    assert terminal.line(declared, colour=True).startswith("\x1b[32mMISCALIBRATED as declared")
+    assert lines(declared)[0].startswith(
+        "MISCALIBRATED as declared audits/audit_edges.py::dprr"
+    )
+    assert terminal.line(declared, colour=True).startswith(
+        "\x1b[32mMISCALIBRATED as declared"
+    )
     text = terminal.summary(replace(record, results=[declared]))
     assert "     0  findings\n     1  calibration refuted, as declared" in text
     missed = replace(audit("::dprr"), expected="miscalibration")
-    assert "    missed       A miscalibration is declared here, and it was not found." in lines(missed)
+    assert (
+        "    missed       A miscalibration is declared here, and it was not found."
+        in lines(missed)
+    )
 
 
 @pytest.mark.parametrize(
     ("verdicts", "status", "message"),
     [
-        (["SKIPPED"], "complete", "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is"),
-        (["SKIPPED", "ERROR"], "complete", "this is not a clean run. 1 audit was skipped and 1 audit ended with"),
+        (
+            ["SKIPPED"],
+            "complete",
+            "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is",
+        ),
+        (
+            ["SKIPPED", "ERROR"],
+            "complete",
+            "this is not a clean run. 1 audit was skipped and 1 audit ended with",
+        ),
         (
             ["CERTIFIED", "ERROR"],
             "complete",
@@ -195,31 +240,57 @@ def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is
             "complete",
             "accountant that is stated. 2 audits were skipped; nothing is known of",
         ),
-        (["CERTIFIED"], "interrupted", "This is not a clean run: it is interrupted, and audits are missing"),
+        (
+            ["CERTIFIED"],
+            "interrupted",
+            "This is not a clean run: it is interrupted, and audits are missing",
+        ),
         ([], "interrupted", "Nothing was audited, so this is not a clean run."),
     ],
 )
-def test_only_what_was_audited_makes_a_clean_run(record, audit, verdicts, status, message):
-    results = [replace(audit("warner_rr"), verdict=Verdict(verdict)) for verdict in verdicts]
-    text = " ".join(terminal.summary(replace(record, results=results, status=status, alpha_ledger=[])).split())
+def test_only_what_was_audited_makes_a_clean_run(
+    record, audit, verdicts, status, message
+):
+    results = [
+        replace(audit("warner_rr"), verdict=Verdict(verdict)) for verdict in verdicts
+    ]
+    text = " ".join(
+        terminal.summary(
+            replace(record, results=results, status=status, alpha_ledger=[])
+        ).split()
+    )
     assert message in text
-    assert ("A clean run means" in text) == (verdicts == ["CERTIFIED", "SKIPPED", "SKIPPED"])
+    assert ("A clean run means" in text) == (
+        verdicts == ["CERTIFIED", "SKIPPED", "SKIPPED"]
+    )
 
 
 def test_a_run_without_all_its_results_says_how_many_there_are(record):
     some = replace(record, results=record.results[:3], status="interrupted")
     text = " ".join(terminal.summary(some).split())
     assert f"3 of {some.planned} audits, " in text
-    assert some.planned == len({r.id for r in some.results} | {entry.audit for entry in some.alpha_ledger})
+    assert some.planned == len(
+        {r.id for r in some.results} | {entry.audit for entry in some.alpha_ledger}
+    )
     assert "this run is interrupted: audits are missing" in text
 
 
 @pytest.mark.parametrize("colour", [False, True])
 @pytest.mark.parametrize("width", [*range(20, 60, 3), *range(60, 201, 20)])
-def test_no_width_crashes_and_only_ids_commands_and_long_words_run_over(record, width, colour):
-    text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.report(record, width=width, colour=colour))
+def test_no_width_crashes_and_only_ids_commands_and_long_words_run_over(
+    record, width, colour
+):
+    text = re.sub(
+        r"\x1b\[[0-9;]*m", "", terminal.report(record, width=width, colour=colour)
+    )
     for row in text.split("\n"):
-        assert len(row) <= width or "::" in row or "\\u003a:" in row or "auditdp re" in row or "auditdp ru" in row, row
+        assert (
+            len(row) <= width
+            or "::" in row
+            or "\\u003a:" in row
+            or "auditdp re" in row
+            or "auditdp ru" in row
+        ), row
     for result in record.results:
         assert text.count(printable(result.id)) >= 1
 
@@ -227,7 +298,9 @@ def test_no_width_crashes_and_only_ids_commands_and_long_words_run_over(record, 
 def styled(text):
     """What is written in each style."""
     found = {}
-    for style, content in re.findall(r"\x1b\[([1-9][0-9;]*)m(.*?)\x1b\[0m", text, re.DOTALL):
+    for style, content in re.findall(
+        r"\x1b\[([1-9][0-9;]*)m(.*?)\x1b\[0m", text, re.DOTALL
+    ):
         found.setdefault(style, []).append(content)
     return found
 
@@ -237,10 +310,14 @@ def test_a_style_ends_where_it_is_meant_to(record, audit, width):
     finding = styled(terminal.line(audit("feature_rr"), colour=True, width=width))
     assert finding.pop("1;31") == ["VIOLATED"]
     assert set(finding) == {"2", "1"}  # labels are dim, and the command is bold
-    assert all("P(u" not in content for contents in finding.values() for content in contents)
+    assert all(
+        "P(u" not in content for contents in finding.values() for content in contents
+    )
     text = terminal.summary(record, colour=True, width=width)
     dim = styled(text)["2"]
-    assert all(set(content.strip()) <= {"─"} or len(content.split()) <= 2 for content in dim)
+    assert all(
+        set(content.strip()) <= {"─"} or len(content.split()) <= 2 for content in dim
+    )
     assert "root seed" in " ".join(dim)
     assert re.sub(r"\x1b\[[0-9;]*m", "", text) == terminal.summary(record, width=width)
 
@@ -252,17 +329,25 @@ def test_an_inconclusive_audit_does_not_hide_what_refutes_it(record, audit):
         "its loss is 2",
         counterexample=Counterexample("the worst of 3 releases", "2 > 1"),
     )
-    torn = replace(audit("warner"), verdict=Verdict.INCONCLUSIVE, evidence=[*audit("warner").evidence, accounting])
+    torn = replace(
+        audit("warner"),
+        verdict=Verdict.INCONCLUSIVE,
+        evidence=[*audit("warner").evidence, accounting],
+    )
     shown = lines(torn)
     assert "    refuted      accounting: VIOLATED, its loss is 2" in shown
     assert "    pair         the worst of 3 releases" in shown
     assert any(row.startswith("    reproduce") for row in shown)
-    assert "1  claim refuted, not confirmed" in terminal.summary(replace(record, results=[torn]))
+    assert "1  claim refuted, not confirmed" in terminal.summary(
+        replace(record, results=[torn])
+    )
 
 
 def test_the_slowest_audits_are_listed(record):
     times = [0.5, 1.5, 40.0, 3.0, *[0.1] * 9]
-    results = [replace(r, seconds=s) for r, s in zip(record.results, times, strict=True)]
+    results = [
+        replace(r, seconds=s) for r, s in zip(record.results, times, strict=True)
+    ]
     text = " ".join(terminal.summary(replace(record, results=results)).split())
     ids = [r.id for r in results]
     assert f"slowest 40.0 s {ids[2]} 3.00 s {ids[3]} 1.50 s {ids[1]} alpha" in text
@@ -280,7 +365,12 @@ def test_the_slowest_audits_are_listed(record):
                 "an output that only one of two neighbours gives, if it comes once in 1,000 calls",
             ],
         ),
-        ([0.9, 0.01], ["an output that only one of two neighbours gives, if it comes once in 100 calls"]),
+        (
+            [0.9, 0.01],
+            [
+                "an output that only one of two neighbours gives, if it comes once in 100 calls"
+            ],
+        ),
         ([1.0, 0.7], ["no leak that only rare outputs show"]),
     ],
 )
@@ -290,6 +380,13 @@ def test_the_power_line_names_what_is_rare(shares, phrases):
         verdict=Verdict.NOT_REFUTED,
         summary="clean",
         claim=ClaimRecord("PureDP", "1-DP", "bits", epsilon=1.0),
-        evidence=[Evidence("game", Verdict.NOT_REFUTED, "clean", details={"detectable_rarely": shares})],
+        evidence=[
+            Evidence(
+                "game",
+                Verdict.NOT_REFUTED,
+                "clean",
+                details={"detectable_rarely": shares},
+            )
+        ],
     )
     assert rarely(result) == phrases

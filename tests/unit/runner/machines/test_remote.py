@@ -18,7 +18,18 @@ def order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "audit_it.py"
     file.write_text("raise ValueError('not here')\n")
-    task = Task("audit_it.py::it", str(file), "it", str(tmp_path), {}, "holds", 0.05, "quick", 60.0, root_seed=1)
+    task = Task(
+        "audit_it.py::it",
+        str(file),
+        "it",
+        str(tmp_path),
+        {},
+        "holds",
+        0.05,
+        "quick",
+        60.0,
+        root_seed=1,
+    )
     return Order(task, (str(file),), digest_of([file]), versions(), 60.0, None)
 
 
@@ -27,7 +38,9 @@ def test_orders_survive_the_way(order):
 
 
 def test_other_versions_are_named(order):
-    with pytest.raises(WorkerError, match=r"has \{'numpy': .*the run has \{'numpy': '1\.0'\}"):
+    with pytest.raises(
+        WorkerError, match=r"has \{'numpy': .*the run has \{'numpy': '1\.0'\}"
+    ):
         _run(replace(order, versions={**order.versions, "numpy": "1.0"}))
 
 
@@ -44,7 +57,10 @@ def test_a_file_that_does_not_import_is_an_error_of_its_audit(order):
 
 
 def test_the_digest_depends_on_what_files_hold_and_not_on_where_they_are(tmp_path):
-    files = [tmp_path / folder / name for folder, name in (("a", "x.py"), ("b", "x.py"), ("b", "y.py"))]
+    files = [
+        tmp_path / folder / name
+        for folder, name in (("a", "x.py"), ("b", "x.py"), ("b", "y.py"))
+    ]
     for file, text in zip(files, ("same", "same", "other"), strict=True):
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)

@@ -133,7 +133,11 @@ def tasks(tmp_path, monkeypatch):
     (tmp_path / "audit_it.py").write_text(AUDITS)
 
     def chosen(*names: str, **settings) -> list[Task]:
-        plan = make_plan(["audit_it.py"], PlanOptions(root_seed=1, budget="quick", **settings), collect=collect)
+        plan = make_plan(
+            ["audit_it.py"],
+            PlanOptions(root_seed=1, budget="quick", **settings),
+            collect=collect,
+        )
         by_name = {task.name: task for task in plan.tasks}
         return [by_name[name] for name in names]
 
@@ -159,12 +163,22 @@ def test_the_first_size_that_violates_is_the_result(tasks):
     assert result.alpha == tasks("grows")[0].alpha
 
 
-def test_the_first_size_that_is_miscalibrated_is_the_result_unless_a_violation_is_declared(tasks):
+def test_the_first_size_that_is_miscalibrated_is_the_result_unless_a_violation_is_declared(
+    tasks,
+):
     result = run_task(tasks("understated")[0])
-    assert (result.verdict, result.parameters, result.as_expected) == (Verdict.MISCALIBRATED, {"level": 2}, True)
+    assert (result.verdict, result.parameters, result.as_expected) == (
+        Verdict.MISCALIBRATED,
+        {"level": 2},
+        True,
+    )
     assert result.summary.endswith("No larger difference was found at level = 1")
     result = run_task(tasks("not_violated")[0])
-    assert (result.verdict, result.parameters, result.is_finding) == (Verdict.MISCALIBRATED, {"level": 3}, True)
+    assert (result.verdict, result.parameters, result.is_finding) == (
+        Verdict.MISCALIBRATED,
+        {"level": 3},
+        True,
+    )
     assert "was found at" not in result.summary
 
 
@@ -172,14 +186,20 @@ def test_a_size_that_is_given_is_the_only_one(tasks):
     result = run_task(tasks("grows", overrides={"level": "4"})[0])
     assert result.parameters == {"level": 4}
     assert "No violation" not in result.summary
-    assert run_task(tasks("grows", overrides={"level": "1"})[0]).verdict is Verdict.CERTIFIED
+    assert (
+        run_task(tasks("grows", overrides={"level": "1"})[0]).verdict
+        is Verdict.CERTIFIED
+    )
 
 
 def test_an_exception_is_an_error_with_its_type_place_and_parameters(tasks):
     result = run_task(tasks("raises", overrides={"epsilon": "0.25"})[0])
     line = AUDITS[: AUDITS.index('raise KeyError("missing")')].count("\n") + 1
     assert result.verdict is Verdict.ERROR
-    assert result.summary == f"audit_it.py::raises: KeyError: 'missing' (audit_it.py, line {line})"
+    assert (
+        result.summary
+        == f"audit_it.py::raises: KeyError: 'missing' (audit_it.py, line {line})"
+    )
     assert result.expected == "violation"
     assert not result.is_finding
     assert set(result.parameters) == {"epsilon"}
@@ -211,7 +231,9 @@ def test_a_time_limit_stops_a_task_and_leaves_no_alarm_behind(tasks):
 
 def test_a_task_runs_in_a_thread_where_no_alarm_can_reach_it(tasks):
     results = []
-    thread = threading.Thread(target=lambda: results.append(run_task(tasks("first", timeout=5.0)[0])))
+    thread = threading.Thread(
+        target=lambda: results.append(run_task(tasks("first", timeout=5.0)[0]))
+    )
     thread.start()
     thread.join(20)
     assert [r.verdict for r in results] == [Verdict.CERTIFIED]
@@ -233,7 +255,8 @@ def test_the_data_folder_is_seen_by_its_task_alone(tasks, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("cancelled", "CancelledError: by somebody"), ("interrupts", "Interrupt")]
+    ("name", "message"),
+    [("cancelled", "CancelledError: by somebody"), ("interrupts", "Interrupt")],
 )
 def test_what_is_no_exception_is_an_error_too(tasks, name, message):
     result = run_task(tasks(name)[0])

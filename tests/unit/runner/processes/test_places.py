@@ -36,19 +36,32 @@ def line_of(text):
 
 
 def test_what_is_wrapped_is_found():
-    function, kind = Place(HERE, line_of("def noisy")), Place(HERE, line_of("class Noisy"))
+    function, kind = (
+        Place(HERE, line_of("def noisy")),
+        Place(HERE, line_of("class Noisy")),
+    )
     assert place_of(noisy, ROOT) == function
     assert place_of(as_mechanism(noisy), ROOT) == function
     assert place_of(unseeded(functools.partial(noisy, 3)), ROOT) == function
     assert place_of(Noisy(), ROOT) == place_of(Noisy, ROOT) == kind
     assert place_of(Noisy().method, ROOT) == Place(HERE, line_of("    def method"))
     assert place_of(cached, ROOT) == Place(HERE, line_of("@functools.cache"))
-    assert place_of(lambda data, rng: data, ROOT) == Place(HERE, line_of("    assert place_of(lambda"))
+    assert place_of(lambda data, rng: data, ROOT) == Place(
+        HERE, line_of("    assert place_of(lambda")
+    )
 
 
 def test_what_is_defined_elsewhere_or_nowhere_has_no_place():
     made = {}
     exec("def made(data, rng): return data", made)
-    for thing in (np.random.default_rng, np.float64, len, made["made"], type("Made", (), {})(), None, 3):
+    for thing in (
+        np.random.default_rng,
+        np.float64,
+        len,
+        made["made"],
+        type("Made", (), {})(),
+        None,
+        3,
+    ):
         assert place_of(thing, ROOT) is None
     assert place_of(noisy, ROOT / "auditdp") is None

@@ -49,14 +49,42 @@ def test_every_version_of_landlock_refuses_what_it_knows_of(known, tmp_path):
         (folder / "old").write_text("as it was")
     server = socket.create_server(("127.0.0.1", 0))
     attempts = {
-        "write": (lambda: (inside / "new").write_text("x"), lambda: (outside / "new").write_text("x"), 1),
-        "append": (lambda: os.open(inside / "old", os.O_WRONLY), lambda: os.open(outside / "old", os.O_WRONLY), 1),
-        "remove": (lambda: (inside / "new").unlink(), lambda: (outside / "old").unlink(), 1),
+        "write": (
+            lambda: (inside / "new").write_text("x"),
+            lambda: (outside / "new").write_text("x"),
+            1,
+        ),
+        "append": (
+            lambda: os.open(inside / "old", os.O_WRONLY),
+            lambda: os.open(outside / "old", os.O_WRONLY),
+            1,
+        ),
+        "remove": (
+            lambda: (inside / "new").unlink(),
+            lambda: (outside / "old").unlink(),
+            1,
+        ),
         "folder": (lambda: (inside / "a").mkdir(), lambda: (outside / "a").mkdir(), 1),
-        "link": (lambda: (inside / "b").symlink_to("x"), lambda: (outside / "b").symlink_to("x"), 1),
-        "truncate": (lambda: os.truncate(inside / "old", 0), lambda: os.truncate(outside / "old", 0), 3),
-        "connect": (lambda: None, lambda: socket.create_connection(server.getsockname()[:2]), landlock.TCP),
-        "signal": (lambda: os.kill(os.getpid(), 0), lambda: os.kill(os.getppid(), 0), landlock.SCOPES),
+        "link": (
+            lambda: (inside / "b").symlink_to("x"),
+            lambda: (outside / "b").symlink_to("x"),
+            1,
+        ),
+        "truncate": (
+            lambda: os.truncate(inside / "old", 0),
+            lambda: os.truncate(outside / "old", 0),
+            3,
+        ),
+        "connect": (
+            lambda: None,
+            lambda: socket.create_connection(server.getsockname()[:2]),
+            landlock.TCP,
+        ),
+        "signal": (
+            lambda: os.kill(os.getpid(), 0),
+            lambda: os.kill(os.getppid(), 0),
+            landlock.SCOPES,
+        ),
     }
 
     def tried():
@@ -66,7 +94,9 @@ def test_every_version_of_landlock_refuses_what_it_knows_of(known, tmp_path):
         assert [refusal(own) for own, _, _ in attempts.values()] == [0] * len(attempts)
         return sum(each << k for k, each in enumerate(refused))
 
-    expected = sum((known >= since) << k for k, (_, _, since) in enumerate(attempts.values()))
+    expected = sum(
+        (known >= since) << k for k, (_, _, since) in enumerate(attempts.values())
+    )
     assert in_fork(tried) == expected
 
 
@@ -86,7 +116,12 @@ def test_who_is_confined_twice_has_the_smaller_folder_alone(tmp_path):
 
 @pytest.mark.skipif(not namespaces.available()[0], reason="namespaces are refused here")
 @pytest.mark.parametrize(
-    "ending", [lambda: os._exit(7), lambda: os.kill(os.getpid(), 15), lambda: os.kill(os.getpid(), 9)]
+    "ending",
+    [
+        lambda: os._exit(7),
+        lambda: os.kill(os.getpid(), 15),
+        lambda: os.kill(os.getpid(), 9),
+    ],
 )
 def test_a_process_in_namespaces_ends_as_one_that_is_not(ending, tmp_path):
     def entered():
@@ -97,7 +132,9 @@ def test_a_process_in_namespaces_ends_as_one_that_is_not(ending, tmp_path):
 
 
 @pytest.mark.skipif(not namespaces.available()[0], reason="namespaces are refused here")
-def test_in_namespaces_servers_of_ones_own_answer_and_no_other_process_is_seen(tmp_path):
+def test_in_namespaces_servers_of_ones_own_answer_and_no_other_process_is_seen(
+    tmp_path,
+):
     def entered():
         namespaces.enter(tmp_path, network=False)
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -105,18 +142,29 @@ def test_in_namespaces_servers_of_ones_own_answer_and_no_other_process_is_seen(t
         assert refusal(lambda: os.open("/proc/1/mem", os.O_RDONLY))
         return len([name for name in os.listdir("/proc") if name.isdigit()])
 
-    assert in_fork(entered) == 3  # and the first one of the namespace, and the one that makes those of audits
+    assert (
+        in_fork(entered) == 3
+    )  # and the first one of the namespace, and the one that makes those of audits
 
 
 @pytest.mark.skipif(not namespaces.available()[0], reason="namespaces are refused here")
-@pytest.mark.skipif(os.getuid() != 0, reason="others than root have no namespaces at all without user namespaces")
-def test_where_user_namespaces_are_refused_audits_of_a_file_share_its_namespaces(monkeypatch):
+@pytest.mark.skipif(
+    os.getuid() != 0,
+    reason="others than root have no namespaces at all without user namespaces",
+)
+def test_where_user_namespaces_are_refused_audits_of_a_file_share_its_namespaces(
+    monkeypatch,
+):
     monkeypatch.setattr(namespaces, "USERS", 1)  # which the kernel refuses
     assert namespaces.available() == (True, False)
 
 
-@pytest.mark.skipif(not namespaces.available()[1], reason="namespaces of audits are refused here")
-def test_more_audits_than_there_is_shared_memory_wait_for_it_and_find_it_empty(tmp_path, monkeypatch):
+@pytest.mark.skipif(
+    not namespaces.available()[1], reason="namespaces of audits are refused here"
+)
+def test_more_audits_than_there_is_shared_memory_wait_for_it_and_find_it_empty(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(namespaces, "MOST_AT_A_TIME", 2)
     memory = namespaces.SHARED_MEMORY
 
@@ -134,23 +182,47 @@ def test_more_audits_than_there_is_shared_memory_wait_for_it_and_find_it_empty(t
 
 
 def test_a_sandbox_says_what_holds_and_what_does_not():
-    assert (str(UNCONFINED), UNCONFINED.lacking) == ("none", ["files", "processes", "the network"])
-    assert (str(Sandbox(3)), Sandbox(3).lacking) == ("Landlock, network not closed", ["processes", "the network"])
-    assert (str(Sandbox(5)), Sandbox(5).lacking) == ("Landlock, network closed", ["processes"])
+    assert (str(UNCONFINED), UNCONFINED.lacking) == (
+        "none",
+        ["files", "processes", "the network"],
+    )
+    assert (str(Sandbox(3)), Sandbox(3).lacking) == (
+        "Landlock, network not closed",
+        ["processes", "the network"],
+    )
+    assert (str(Sandbox(5)), Sandbox(5).lacking) == (
+        "Landlock, network closed",
+        ["processes"],
+    )
     assert (str(Sandbox(6)), Sandbox(6).lacking) == ("Landlock, network closed", [])
     files, audits = Sandbox(1, True), Sandbox(7, True, True, True)
-    assert (str(files), files.lacking) == ("Landlock and namespaces that audits of a file share, network closed", [])
-    assert (str(audits), audits.lacking) == ("Landlock and namespaces, network open", [])
+    assert (str(files), files.lacking) == (
+        "Landlock and namespaces that audits of a file share, network closed",
+        [],
+    )
+    assert (str(audits), audits.lacking) == (
+        "Landlock and namespaces, network open",
+        [],
+    )
 
 
 def test_what_is_required_is_had_or_refused(monkeypatch):
     monkeypatch.setattr(landlock, "abi", lambda: 0)
-    assert sandbox_of("auto", network=False) == sandbox_of("off", network=False) == UNCONFINED
-    with pytest.raises(ConfigurationError, match="cannot shut audits off from files, processes, the network"):
+    assert (
+        sandbox_of("auto", network=False)
+        == sandbox_of("off", network=False)
+        == UNCONFINED
+    )
+    with pytest.raises(
+        ConfigurationError,
+        match="cannot shut audits off from files, processes, the network",
+    ):
         sandbox_of("required", network=False)
     monkeypatch.setattr(landlock, "abi", lambda: 5)
     monkeypatch.setattr(namespaces, "available", lambda: (False, False))
-    with pytest.raises(ConfigurationError, match="cannot shut audits off from processes"):
+    with pytest.raises(
+        ConfigurationError, match="cannot shut audits off from processes"
+    ):
         sandbox_of("required", network=False)
     monkeypatch.setattr(namespaces, "available", lambda: (True, False))
     assert sandbox_of("required", network=True) == Sandbox(5, True, True)

@@ -27,7 +27,10 @@ def test_what_most_audits_need_is_imported_once_for_many_files(tmp_path, needed,
     start_up.start_early([str(tmp_path)])
     start_up.start_early([f"{tmp_path / 'audit_0.py'}::count"])
     many = files == start_up.MANY
-    assert needed == [(*start_up.AUDITING, *start_up.NEEDED) if many else start_up.AUDITING, start_up.AUDITING]
+    assert needed == [
+        (*start_up.AUDITING, *start_up.NEEDED) if many else start_up.AUDITING,
+        start_up.AUDITING,
+    ]
 
 
 def test_what_goes_wrong_early_is_said_where_the_process_is_needed(monkeypatch):
@@ -57,7 +60,9 @@ def test_nobody_else_can_have_processes_started(tmp_path, monkeypatch):
     assert (stat.S_IMODE(folder.st_mode), folder.st_uid) == (0o700, os.getuid())
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are of Linux")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="limits of address space are of Linux"
+)
 def test_so_little_memory_that_its_imports_would_never_end_is_refused(monkeypatch):
     monkeypatch.setattr("resource.getrlimit", lambda kind: (200_000_000, -1))
     with pytest.raises(OSError, match="190 MiB of address space"):

@@ -20,7 +20,13 @@ HERE = Path(__file__).parent
 
 
 def of(function, claim, pairs, *, count=0, seed=0, **options):
-    return traced(Audit(function, claim, pairs, **options), "audit.py::it", HERE, pairs=count, seed=seed)
+    return traced(
+        Audit(function, claim, pairs, **options),
+        "audit.py::it",
+        HERE,
+        pairs=count,
+        seed=seed,
+    )
 
 
 def response(bit, rng):
@@ -34,7 +40,10 @@ def two_sums(rows, rng):
 
 def test_a_row_has_the_largest_numbers_of_all_pairs_and_the_level_is_that_of_one_pair():
     found = of(two_sums, PureDP(2.0), [([], [1]), ([], [4]), ([1], [1, 2])])
-    assert [(line.moved, line.loss, line.share) for line in found.lines] == [(4, 1, 0.5), (1, 0.5, 0.25)]
+    assert [(line.moved, line.loss, line.share) for line in found.lines] == [
+        (4, 1, 0.5),
+        (1, 0.5, 0.25),
+    ]
     assert found.level == 1.5
     assert {line.file for line in found.lines} == {Path(__file__).name}
     assert found.bounded == found.pairs == 3
@@ -49,7 +58,9 @@ def test_what_chance_decides_has_the_loss_of_the_law_of_the_output():
     assert found.level == pytest.approx(math.log(3))
     assert found.result.startswith("line ")
     assert "loses more than the claim" in found.result
-    assert of(response, PureDP(1.1), AnyValues((0, 1))).result.startswith("at most ε = 1.09861 on 1 pair looked at")
+    assert of(response, PureDP(1.1), AnyValues((0, 1))).result.startswith(
+        "at most ε = 1.09861 on 1 pair looked at"
+    )
 
 
 def test_losses_are_in_the_parameter_of_the_claim():
@@ -58,7 +69,9 @@ def test_losses_are_in_the_parameter_of_the_claim():
 
     found = of(noisy, ZeroConcentratedDP(0.2), [([], [1])])
     assert found.parameter == "rho"
-    assert found.level == pytest.approx(1 / 8)  # Δ²/2σ², Bun & Steinke 2016, Proposition 1.6
+    assert found.level == pytest.approx(
+        1 / 8
+    )  # Δ²/2σ², Bun & Steinke 2016, Proposition 1.6
     assert found.lines[0].share == pytest.approx(1 / 1.6)
     assert found.result.startswith("at most ρ = 0.125 ")
     approximate = of(noisy, ApproxDP(1.0, 1e-5), [([], [1])])
@@ -93,13 +106,27 @@ def test_a_finding_is_on_the_pair_where_it_shows_most():
 @pytest.mark.parametrize("count", [0, 1, 8])
 def test_generated_pairs_are_neighbours_and_not_listed(count):
     pairs, listed = Rows(st.integers(0, 9), "add/remove", most=4), [Pair([1], [])]
-    found = of(lambda rows, rng: len(rows) + rng.laplace(), PureDP(1.0), pairs, count=count, play=listed)
+    found = of(
+        lambda rows, rng: len(rows) + rng.laplace(),
+        PureDP(1.0),
+        pairs,
+        count=count,
+        play=listed,
+    )
     assert (found.pairs, found.generated) == (1 + count, count)
     assert found.level == pytest.approx(1)
     made = generated_pairs(pairs, listed, count, 1)
     for pair in made:
         pairs.check(pair)
-    assert len({frozenset((tuple(pair.data), tuple(pair.neighbour))) for pair in [*listed, *made]}) == 1 + count
+    assert (
+        len(
+            {
+                frozenset((tuple(pair.data), tuple(pair.neighbour)))
+                for pair in [*listed, *made]
+            }
+        )
+        == 1 + count
+    )
 
 
 def test_where_all_pairs_are_listed_none_is_generated():
@@ -130,12 +157,17 @@ def test_a_mechanism_that_always_raises_is_no_trace():
     def raises(data, rng):
         raise ValueError("no column 'age'")
 
-    with pytest.raises(MechanismError, match="raises raised ValueError on every input: no column 'age'"):
+    with pytest.raises(
+        MechanismError, match="raises raised ValueError on every input: no column 'age'"
+    ):
         of(raises, PureDP(1.0), [(0, 1)])
 
 
 def test_the_same_seed_gives_the_same():
     pairs, play = Rows(st.integers(0, 10**9), "add/remove", most=4), [Pair([1], [])]
-    one, again, other = (of(two_sums, PureDP(1.0), pairs, count=5, seed=seed, play=play) for seed in (1, 1, 2))
+    one, again, other = (
+        of(two_sums, PureDP(1.0), pairs, count=5, seed=seed, play=play)
+        for seed in (1, 1, 2)
+    )
     assert one == again
     assert one.level != other.level

@@ -23,7 +23,9 @@ BOTH = {"averaged", "counted"}
 
 def git(folder, *arguments):
     settings = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-    subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        ["git", *settings, *arguments], cwd=folder, check=True, capture_output=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,15 +36,37 @@ def git(folder, *arguments):
         ("pkg/counts.py", "SCALE = 1.0", "# about the scale\nSCALE = 1.0", set()),
         ("pkg/counts.py", "def unused", '"""Text."""\n\ndef unused', set()),
         ("pkg/counts.py", "def unused(", "print(1)\n\ndef unused(", BOTH),
-        ("pkg/counts.py", "def unused(", "def registered(f):\n    return f\n\n@registered\ndef unused(", BOTH),
+        (
+            "pkg/counts.py",
+            "def unused(",
+            "def registered(f):\n    return f\n\n@registered\ndef unused(",
+            BOTH,
+        ),
         ("pkg/means.py", "sum(rows)", "max(rows)", {"averaged"}),
-        ("pkg/__init__.py", "from .means import mean\n", "from .means import mean\nVERSION = 2\n", set()),
-        ("pkg/__init__.py", "from .counts import count\n", "from .means import number as count\n", {"counted"}),
+        (
+            "pkg/__init__.py",
+            "from .means import mean\n",
+            "from .means import mean\nVERSION = 2\n",
+            set(),
+        ),
+        (
+            "pkg/__init__.py",
+            "from .counts import count\n",
+            "from .means import number as count\n",
+            {"counted"},
+        ),
         ("audit_it.py", "    return mean\n", "    return (mean,)\n", {"averaged"}),
-        ("audit_it.py", "    return mean\n", "    return globals()['mean']\n", {"averaged"}),
+        (
+            "audit_it.py",
+            "    return mean\n",
+            "    return globals()['mean']\n",
+            {"averaged"},
+        ),
     ],
 )
-def test_a_change_concerns_the_audits_that_reach_it(tmp_path, file, before, after, names):
+def test_a_change_concerns_the_audits_that_reach_it(
+    tmp_path, file, before, after, names
+):
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -51,7 +75,9 @@ def test_a_change_concerns_the_audits_that_reach_it(tmp_path, file, before, afte
     git(tmp_path, "commit", "-qm", "first")
     assert FILES[file].count(before) == 1
     (tmp_path / file).write_text(FILES[file].replace(before, after))
-    audits = [(f"audit_it.py::{name}", tmp_path / "audit_it.py") for name in sorted(BOTH)]
+    audits = [
+        (f"audit_it.py::{name}", tmp_path / "audit_it.py") for name in sorted(BOTH)
+    ]
     found = concerned(audits, changed_since("main", tmp_path), tmp_path)
     assert {name.rpartition("::")[2] for name in found.concerned} == names
 
@@ -61,7 +87,11 @@ def test_a_change_concerns_the_audits_that_reach_it(tmp_path, file, before, afte
     [
         (b"x = 1\n", b"x  =  1  # one\n", set()),
         (b"x = 1\n", b"x = 2\ny = 3\n", {"x", "y"}),
-        (b"def f():\n    'old'\n    return 1\n", b"def f():\n    'new'\n    return 1\n", set()),
+        (
+            b"def f():\n    'old'\n    return 1\n",
+            b"def f():\n    'new'\n    return 1\n",
+            set(),
+        ),
         (b"f()\n", b"g()\n", {""}),
         (b"", b"if __name__ == '__main__':\n    f()\n", set()),
         (b"x = 1\n", b"no python (", {"*"}),

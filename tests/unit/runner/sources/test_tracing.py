@@ -61,15 +61,22 @@ def root(tmp_path):
 
 
 def traced(root, factory, removed=()):
-    found = trace(Imports(root, frozenset(removed)), root / "audits" / "audit_it.py", factory)
-    return {file.relative_to(root).as_posix() for file in found.files} - {"audits/audit_it.py"}, found.opaque
+    found = trace(
+        Imports(root, frozenset(removed)), root / "audits" / "audit_it.py", factory
+    )
+    return {file.relative_to(root).as_posix() for file in found.files} - {
+        "audits/audit_it.py"
+    }, found.opaque
 
 
 def add(root, text, name="audits/audit_it.py"):
     (root / name).write_text((root / name).read_text() + text)
 
 
-@pytest.mark.parametrize(("factory", "files"), [("first", ONE), ("second", TWO), ("third", {"audits/beside.py"})])
+@pytest.mark.parametrize(
+    ("factory", "files"),
+    [("first", ONE), ("second", TWO), ("third", {"audits/beside.py"})],
+)
 def test_an_audit_is_made_of_what_its_factory_reaches(root, factory, files):
     assert traced(root, factory) == (files, "")
 
@@ -97,7 +104,9 @@ def test_code_that_reaches_names_it_does_not_write_down_has_the_whole_file(root)
 
 def test_what_only_a_run_can_tell_is_said(root):
     add(root, "import importlib\nimportlib.import_module(name())\n", "late.py")
-    assert traced(root, "second")[1] == "late.py, line 2, imports what only a run can tell"
+    assert (
+        traced(root, "second")[1] == "late.py, line 2, imports what only a run can tell"
+    )
     assert traced(root, "first")[1] == ""
     (root / "late.py").write_text("no python at all (")
     assert "late.py, line 1" in traced(root, "second")[1]
@@ -115,9 +124,16 @@ def test_a_file_that_is_gone_still_answers_the_import_of_it(root):
 
 
 def selected(root, *files):
-    audits = [(f"audits/audit_it.py::{name}", root / "audits" / "audit_it.py") for name in ("first", "second", "third")]
-    found = concerned(audits, Changed("base", frozenset(root / file for file in files)), root)
-    return {name.rpartition("::")[2]: reason for name, reason in found.concerned.items()}, found
+    audits = [
+        (f"audits/audit_it.py::{name}", root / "audits" / "audit_it.py")
+        for name in ("first", "second", "third")
+    ]
+    found = concerned(
+        audits, Changed("base", frozenset(root / file for file in files)), root
+    )
+    return {
+        name.rpartition("::")[2]: reason for name, reason in found.concerned.items()
+    }, found
 
 
 @pytest.mark.parametrize(
@@ -126,12 +142,24 @@ def selected(root, *files):
         (["pkg/deep/value.py"], ["first"], "pkg/deep/value.py changed"),
         (["late.py", "pkg/two.py"], ["second"], "late.py changed and 1 more"),
         (["pkg/__init__.py"], ["first", "second"], "pkg/__init__.py changed"),
-        (["audits/audit_it.py"], ["first", "second", "third"], "audits/audit_it.py changed"),
+        (
+            ["audits/audit_it.py"],
+            ["first", "second", "third"],
+            "audits/audit_it.py changed",
+        ),
         (["unused.py"], [], ""),
         (["README.md"], [], ""),
         ([], [], ""),
-        (["pyproject.toml"], ["first", "second", "third"], "pyproject.toml changed, which says what is installed"),
-        (["sub/requirements-dev.txt"], ["first", "second", "third"], "which says what is installed"),
+        (
+            ["pyproject.toml"],
+            ["first", "second", "third"],
+            "pyproject.toml changed, which says what is installed",
+        ),
+        (
+            ["sub/requirements-dev.txt"],
+            ["first", "second", "third"],
+            "which says what is installed",
+        ),
     ],
 )
 def test_a_change_concerns_the_audits_that_are_made_of_it(root, files, names, reason):
@@ -143,7 +171,9 @@ def test_a_change_concerns_the_audits_that_are_made_of_it(root, files, names, re
 
 def test_what_cannot_be_followed_is_run_or_named(root):
     add(root, "__import__(name())\n", "late.py")
-    assert selected(root, "unused.py")[0] == {"second": "late.py, line 1, imports what only a run can tell"}
+    assert selected(root, "unused.py")[0] == {
+        "second": "late.py, line 1, imports what only a run can tell"
+    }
     assert selected(root, "data.csv")[0] == {}
     assert selected(root, "data.csv")[1].untraced == ("data.csv",)
 

@@ -36,13 +36,17 @@ def counted():
 def between(tmp_path, monkeypatch):
     """Compare two trees, each given by the text of its module and of further files."""
 
-    def compare(before, after, *, audited_before=True, calls=400, pair="([1, 2], [1])", **files):
+    def compare(
+        before, after, *, audited_before=True, calls=400, pair="([1, 2], [1])", **files
+    ):
         name = f"compared_{next(NUMBER)}"
         for tree, text in (("old", before), ("new", after)):
             (tmp_path / tree).mkdir()
             (tmp_path / tree / f"{name}.py").write_text(text)
             if tree == "new" or audited_before:
-                (tmp_path / tree / f"audit_{name}.py").write_text(AUDIT.format(name, pair))
+                (tmp_path / tree / f"audit_{name}.py").write_text(
+                    AUDIT.format(name, pair)
+                )
         for file, text in files.items():
             (tmp_path / "new" / f"{file}.py").write_text(text)
         new = tmp_path / "new"
@@ -50,7 +54,19 @@ def between(tmp_path, monkeypatch):
         file = new / f"audit_{name}.py"
         against = Against("main (abc)", "abc", str(tmp_path / "old"))
         key = f"audit_{name}.py::counted"
-        task = Task(key, str(file), "counted", str(new), {}, "holds", 0.05, "quick", None, root_seed=1, against=against)
+        task = Task(
+            key,
+            str(file),
+            "counted",
+            str(new),
+            {},
+            "holds",
+            0.05,
+            "quick",
+            None,
+            root_seed=1,
+            against=against,
+        )
         settings = Settings(0.05, calls, 1, key, brief=True)
         with OtherVersion(task) as other:
             built, _ = find(task).build({})
@@ -73,8 +89,12 @@ def test_less_noise_is_read_off_told_apart_and_played_more(between):
 
 def test_a_pair_like_the_listed_one_shows_what_it_does_not(between):
     total = "def count(rows, rng):\n    return sum(rows) + rng.laplace(scale={0})\n"
-    _, _, found = between(total.format(9.0), total.format(6.5), pair="([1, 8, 2], [1, 2, 2])")  # 8 may become 1 as well
-    assert "the claim, 1-DP, is not kept on a pair like the given: " in found.result.worse
+    _, _, found = between(
+        total.format(9.0), total.format(6.5), pair="([1, 8, 2], [1, 2, 2])"
+    )  # 8 may become 1 as well
+    assert (
+        "the claim, 1-DP, is not kept on a pair like the given: " in found.result.worse
+    )
     assert not found.pairs  # to be played: nobody said that those are neighbours, and the listed one is played anyway
 
 
@@ -89,13 +109,15 @@ def test_more_noise_is_another_law_and_not_worse(between):
 def test_the_same_law_by_other_draws_is_no_other_law(between):
     other = "def count(rows, rng):\n    return len(rows) + rng.choice([-1, 1]) * rng.exponential()\n"
     _, _, found = between(COUNT.format(1.0), other)
-    assert (found.result.change, found.result.worse, found.result.outputs) == (LawChange.DRAWS, "", "")
+    assert (found.result.change, found.result.worse, found.result.outputs) == (
+        LawChange.DRAWS,
+        "",
+        "",
+    )
     assert "no bets told the outputs apart" in found.result.text
 
 
-ONE_BY_ONE = (
-    "def count(rows, rng):\n    rows = np.asarray(rows, float)\n    return rows + rng.laplace(size=len(rows))\n"
-)
+ONE_BY_ONE = "def count(rows, rng):\n    rows = np.asarray(rows, float)\n    return rows + rng.laplace(size=len(rows))\n"
 IN_ORDER = """def count(rows, rng):
     rows, order = np.asarray(rows, float), np.argsort(rows)
     noisy = np.empty(len(rows))
@@ -117,10 +139,16 @@ BY_A_COPY = """def count(rows, rng):
 """
 
 
-@pytest.mark.parametrize("other", [IN_ORDER, BY_SIGN, BY_MIXTURE, BY_A_COPY], ids=["order", "sign", "mixture", "copy"])
+@pytest.mark.parametrize(
+    "other",
+    [IN_ORDER, BY_SIGN, BY_MIXTURE, BY_A_COPY],
+    ids=["order", "sign", "mixture", "copy"],
+)
 def test_the_same_law_in_other_code_is_not_worse(between, other):
     imports = "import copy\nimport numpy as np\n"
-    _, _, found = between(imports + ONE_BY_ONE, imports + other, pair="([3.0, 2.5, 1.0], [2.0, 2.5, 1.0])")
+    _, _, found = between(
+        imports + ONE_BY_ONE, imports + other, pair="([3.0, 2.5, 1.0], [2.0, 2.5, 1.0])"
+    )
     assert found.result.worse == ""
 
 
@@ -133,7 +161,9 @@ def test_of_the_same_code_nothing_is_seen_and_nothing_is_played_more(between):
 
 def test_an_exception_is_an_output_of_either_version(between):
     raising = "def count(rows, rng):\n    if rng.random() < 0.5:\n        raise KeyError(1)\n    return 0\n"
-    assert between(raising, raising + "\n\nX = 1\n")[2].result.change is LawChange.UNSEEN
+    assert (
+        between(raising, raising + "\n\nX = 1\n")[2].result.change is LawChange.UNSEEN
+    )
 
 
 def test_an_audit_that_is_new_is_compared_on_the_code_that_was_there(between):
@@ -151,16 +181,17 @@ def test_code_that_cannot_run_there_is_said(between):
 def test_a_mixture_of_both_trees_is_refused(between):
     module = f"helper_{next(NUMBER)}"
     _, _, found = between(
-        "x = 1\n", f"from {module} import count\n", audited_before=False, **{module: COUNT.format(1.0)}
+        "x = 1\n",
+        f"from {module} import count\n",
+        audited_before=False,
+        **{module: COUNT.format(1.0)},
     )
     assert found.result.change is LawChange.FAILED
 
 
 @pytest.mark.full
 def test_noise_that_is_drawn_until_it_pleases_loses_more(between):
-    until = (
-        "    noisy = 0\n    while noisy < 3:\n        noisy = len(rows) + rng.laplace(scale=1.0)\n    return noisy\n"
-    )
+    until = "    noisy = 0\n    while noisy < 3:\n        noisy = len(rows) + rng.laplace(scale=1.0)\n    return noisy\n"
     _, _, found = between(COUNT.format(1.0), f"def count(rows, rng):\n{until}")
     assert found.result.change is LawChange.CHANGED
     assert "the claim, 1-DP, is not kept on" in found.result.worse
@@ -186,9 +217,18 @@ def test_noise_of_the_same_function_is_worse_where_it_loses_more():
         for text in (EACH, body):
             exec(f"def f(counts, rng):\n{text}", made)
             rng = stream(1, "rewritten")
-            traces.append(compare(Trace(made["f"]), pair.data, pair.neighbour, rng, claim=PureDP(1.0)))
+            traces.append(
+                compare(
+                    Trace(made["f"]), pair.data, pair.neighbour, rng, claim=PureDP(1.0)
+                )
+            )
         seen = version_comparison._BothTraces(pair, *traces)
-        assert bool(version_comparison._worse([seen], PureDP(1.0), made["f"], changed=True)) is worse
+        assert (
+            bool(
+                version_comparison._worse([seen], PureDP(1.0), made["f"], changed=True)
+            )
+            is worse
+        )
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -200,9 +240,23 @@ def test_outputs_that_noise_may_hide_accuse_nobody(changed):
         return hidden(counts, rng), counts[1]
 
     pair, claim = Pair([3, 3], [4, 9]), PureDP(1.0)
-    kept = compare(Trace(lambda _, rng: rng.laplace()), pair.data, pair.neighbour, stream(1, "kept"), claim=claim)
+    kept = compare(
+        Trace(lambda _, rng: rng.laplace()),
+        pair.data,
+        pair.neighbour,
+        stream(1, "kept"),
+        claim=claim,
+    )
     for mechanism, worse in ((hidden, False), (shown, changed)):
         with Trace(mechanism) as trace:
-            traced = [compare(trace, pair.data, pair.neighbour, stream(1, "given", k), claim=claim) for k in range(20)]
+            traced = [
+                compare(
+                    trace, pair.data, pair.neighbour, stream(1, "given", k), claim=claim
+                )
+                for k in range(20)
+            ]
         seen = [version_comparison._BothTraces(pair, kept, each) for each in traced]
-        assert bool(version_comparison._worse(seen, claim, mechanism, changed=changed)) is worse
+        assert (
+            bool(version_comparison._worse(seen, claim, mechanism, changed=changed))
+            is worse
+        )
