@@ -25,6 +25,7 @@ from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import MechanismError
 from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw
 from auditdp.mechanism.protocol import Array, as_mechanism
+from auditdp.record.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def selftest(seed: int = 0) -> Iterator[tuple[str, str, str, int]]:
     for mechanism, claim, expected in cases():
         audit = Audit(mechanism, claim, AnyValues((0, 1)))
         result = run_audit(
-            audit, Settings(ALPHA, CALLS, seed, f"selftest {mechanism.name} {claim}")
+            audit, Settings(ALPHA, Budget(CALLS), seed, f"selftest {mechanism.name} {claim}")
         )
         yield (
             f"{mechanism.name} claimed {claim}",
@@ -203,7 +204,7 @@ def selftest(seed: int = 0) -> Iterator[tuple[str, str, str, int]]:
     try:
         run_audit(
             Audit(shared, PureDP(1.0), AnyValues((0, 1))),
-            Settings(ALPHA, CALLS, seed, "selftest shared noise"),
+            Settings(ALPHA, Budget(CALLS), seed, "selftest shared noise"),
         )
         verdict = "NOT NOTICED"
     except MechanismError:

@@ -37,6 +37,7 @@ from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.mechanism.protocol import Mechanism, name_of, takes_size
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.results import AuditResult, ClaimRecord
 
 if TYPE_CHECKING:
@@ -459,13 +460,11 @@ def audit_training(
         trace=trace,
         observe=observe,
     )
-    settings = Settings(
-        alpha,
+    budget = Budget(
         TRAININGS if canaries is None else 1,
-        seed,
-        name_of(audited),
-        within=canaries is None and not find,
-        proposed=PROPOSED if calls is None else None,
+        is_scarce=canaries is None and not find,
+        if_suspect=PROPOSED if calls is None else None,
         stop_when_refuted=stop_when_refuted,
     )
+    settings = Settings(alpha, budget, seed, name_of(audited))
     return carried_out(built, settings, progress)

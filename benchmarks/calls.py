@@ -35,6 +35,7 @@ from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.streams import Streams, stream
+from auditdp.record.budget import AuditBudget
 from auditdp.report.numbers import as_float, number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from auditdp.tracing import Trace
@@ -208,7 +209,7 @@ def _searched(case: Case, streams: Streams, cap: int) -> int | None:
         BlackBox(case.mechanism),
         case.claim,
         case.adjacency,
-        GameOptions(alpha=ALPHA, calls=cap, stop_when_refuted=True),
+        GameOptions(alpha=ALPHA, budget=AuditBudget.of(cap, stop_when_refuted=True)),
         streams=streams,
     )
     refuted_at = evidence.details.refuted_at

@@ -29,6 +29,7 @@ from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Verdict
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse
@@ -322,7 +323,7 @@ def _decided(name: str, seed: int) -> Result:
         row.mechanism,
         row.claim,
         as_adjacency(BITS[0]),
-        GameOptions(alpha=ALPHA, calls=row.calls),
+        GameOptions(alpha=ALPHA, budget=AuditBudget.of(row.calls)),
         streams=partial(stream, seed, name),
     )
     return {

@@ -25,6 +25,7 @@ from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import Array, as_mechanism
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse
 from benchmarks.parts import ALPHA, BlackBox, Check, Rng
@@ -140,7 +141,7 @@ def _audits(
                 as_mechanism(make()),
                 claim,
                 adjacency,
-                GameOptions(alpha=ALPHA, calls=calls, forecasters=own),
+                GameOptions(alpha=ALPHA, budget=AuditBudget.of(calls), forecasters=own),
                 streams=streams,
             )
         except MechanismError:

@@ -17,6 +17,7 @@ from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.mechanism.protocol import Array
+from auditdp.record.budget import Budget
 from benchmarks.parts import ALPHA, Check, Rng
 
 CALLS = 120
@@ -61,7 +62,8 @@ def _violated(mechanism: Understated, repeats: int, rng: Rng) -> int:
         mechanism, PureDP(1.0), AnyValues((0.0, 1.0)), forecasters=[LikelihoodRatio()]
     )
     settings = [
-        Settings(ALPHA, CALLS, int(seed)) for seed in rng.integers(2**32, size=repeats)
+        Settings(ALPHA, Budget(CALLS), int(seed))
+        for seed in rng.integers(2**32, size=repeats)
     ]
     return sum(run_audit(audit, each).verdict is Verdict.VIOLATED for each in settings)
 

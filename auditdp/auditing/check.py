@@ -24,6 +24,7 @@ from auditdp.errors import (
     PrivacyViolation,
 )
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
+from auditdp.record.budget import Budget
 from auditdp.record.results import AuditResult, Counterexample, Verdict
 from auditdp.record.verdict import MISCALIBRATION, REMEDY
 
@@ -98,7 +99,7 @@ def check(
         observe=observe,
     )
     return carried_out(
-        built, Settings(alpha, CALLS, seed, name_of(mechanism)), progress
+        built, Settings(alpha, Budget(CALLS), seed, name_of(mechanism)), progress
     )
 
 
@@ -212,7 +213,7 @@ def assert_private(
         trace=trace,
         observe=observe,
     )
-    return asserted(built, Settings(alpha, ASSERTION_CALLS, seed, name_of(mechanism)))
+    return asserted(built, Settings(alpha, Budget(ASSERTION_CALLS), seed, name_of(mechanism)))
 
 
 def asserted(built: Audit, settings: Settings) -> AuditResult:
@@ -239,7 +240,7 @@ def asserted(built: Audit, settings: Settings) -> AuditResult:
 def _again(built: Audit, settings: Settings) -> str:
     """The call that gives the same result, as far as it is not in the test."""
     unseeded = "" if is_seeded(built.mechanism) else f" ({OWN_RANDOMNESS})"
-    calls = settings.calls if built.calls is None else built.calls
+    calls = settings.budget.calls if built.calls is None else built.calls
     given = f"seed={settings.root_seed}, calls={calls}, alpha={settings.alpha:g}"
     given += f", find={built.find!r}" if built.find else ""
     return f"  reproduce: assert_private(…, {given}){unseeded}"

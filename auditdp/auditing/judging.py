@@ -102,10 +102,10 @@ def _cpu(built: Audit) -> float:
 
 def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
     """How many calls a brief budget left out of those that the audit names, or that find what it is to find."""
-    if built.is_promise or built.is_formula or settings.further:
+    if built.is_promise or built.is_formula or settings.budget.later:
         return 0
     games = (game.calls_lacking or 0 for game in details(evidence, GameDetails))
-    return max(settings.lacking(built.calls), *games, 0)
+    return max(settings.budget.missing_calls(built.calls), *games, 0)
 
 
 def _control(built: Audit, twin: Any, settings: Settings, number: int) -> ControlResult:
@@ -115,7 +115,7 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     nothing else was gathered; there a refuted calibration is enough.
     """
     evidence = gather(
-        built, twin, settings, f"control {number}", control=True, bounded=False
+        built, twin, settings, f"control {number}", control=True
     )
     judging = [e for e in evidence if e.known.sees_noise] or evidence
     blind = [e for e in judging if e.verdict not in REFUTATIONS]

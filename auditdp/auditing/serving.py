@@ -139,12 +139,11 @@ class Served:
         settings: Settings,
         purpose: str,
         control: bool,
-        bounded: bool,
     ) -> Answered:
         """Prepare evidence about a mechanism, and say what that offers."""
         mechanism = [self.built.mechanism, *self.built.controls][number]
         request = request_for(
-            self.built, mechanism, settings, purpose, control=control, bounded=bounded
+            self.built, mechanism, settings, purpose, control=control
         )
         self.requests = {number: request}
         self._calls, self._laws, self._replayed, self._ratios = [], [], None, []

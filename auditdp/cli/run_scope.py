@@ -155,7 +155,7 @@ def continuation(asked: RunOptions) -> Continuation:
     refuse_what_is_elsewhere(chosen.id)
     game = _game(chosen)
     before = str(record.arguments.get("budget", "standard"))
-    (goal,) = Budget.read(f"{before},{asked.calls}").further[-1:]
+    (goal,) = Budget.read(f"{before},{asked.calls}").later[-1:]
     assert isinstance(game.details, GameDetails)  # it is a game
     made = game.details.parts[-1].calls
     if isinstance(goal, int) and goal <= made:
@@ -234,7 +234,7 @@ def _refuse_others(asked: RunOptions) -> None:
             f"--continue {asked.continued}: give how many calls its game is to have altogether, such as --calls 1e7, or a "
             "fault that it is to find, such as --find tail:0.005"
         )
-    if Budget.read(asked.calls).further:
+    if Budget.read(asked.calls).later:
         raise ConfigurationError(
             f"--calls {asked.calls}: give one number, or one fault, that the game is to go on to"
         )

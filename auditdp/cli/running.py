@@ -211,9 +211,8 @@ def _plan(
             f"no audits found; expected audit_*.py files with @audit functions in {where}"
         )
         raise typer.Exit(NOTHING)
-    if (
-        fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None
-    ) is not None:
+    fault = Budget.read(plan.tasks[0].budget).fault if plan.tasks else None
+    if fault is not None:
         say(
             f"every game has as many calls as find {fault.description}, nine times in ten"
         )

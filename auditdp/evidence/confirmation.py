@@ -16,7 +16,7 @@ from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs.search import smaller
 from auditdp.claims.claim import Claim
 from auditdp.errors import ConfigurationError
-from auditdp.evidence.game_plan import CONFIRMATION_FACTOR
+from auditdp.evidence.game_plan import PLAIN
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import MAIN, allowing
 from auditdp.mechanism.calls.recording import Playback, Recorder
@@ -74,7 +74,7 @@ def confirm_smaller(
             small = smaller(game, adjacency, SHRINKING_ALPHA)
         if small is None:
             return None
-        needed = CONFIRMATION_FACTOR * (small.refuted_at or small.wealth.calls)
+        needed = PLAIN.confirmation_factor * (small.refuted_at or small.wealth.calls)
         fresh = confirm(small, streams, purpose, alpha, int(min(needed, allowed.left)))
     return fresh if fresh.wealth.refuted(alpha) else None
 

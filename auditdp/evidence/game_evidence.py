@@ -1,18 +1,22 @@
-"""Game evidence: play, confirm on fresh randomness, and say what was and was not seen.
+"""Evidence from the betting game, with a confirmation on fresh randomness.
 
-Null hypothesis: every pair that is played satisfies the claim. Guarantee: the verdict is VIOLATED, or ε_L exceeds the
-truth, with probability at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping. Assumes that
-calls are independent runs of the mechanism, which is looked at before anything is believed (``request.py``).
+Null hypothesis: every pair that is played satisfies the claim. Guarantee: the probability
+that the verdict is VIOLATED, or that the lower bound ε_L exceeds the true privacy loss, is
+at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping rule.
+Assumption: calls are independent runs of the mechanism. ``request.believed`` checks it.
 
-A finding is confirmed on fresh randomness by calls that are made one by one: what outputs of one call share confirms
-nothing. Where these do not confirm it, fresh calls of several outputs are played, too. If they refute the claim, the two
-ways of calling differ: the mechanism leaks in such calls, or their outputs depend on each other. The evidence names both.
-A refutation that was not confirmed is INCONCLUSIVE, and no run with it is clean (``Evidence.unconfirmed``).
+A finding is confirmed on fresh randomness, by calls that are made one by one, because
+outputs of one call may depend on each other. If these calls do not confirm the finding,
+fresh calls of several outputs are played as well. If those calls refute the claim, then
+the mechanism leaks in such calls, or their outputs depend on each other; the evidence
+names both. A refutation that was not confirmed is INCONCLUSIVE, and a run with such a
+refutation is not clean (``Evidence.unconfirmed``).
 
-The named pair, the best or the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names
-a pair that keeps the claim with probability at most alpha. Where runs are bounded, and so dear, a game that had one pair
-from its first call on, chosen by runs of their own, and whose calls were single ones, is that game itself: it goes on until
-it has won as much. A clean game is never evidence that a mechanism is private.
+The named pair, the best or the smallest one, refuted the claim in a game of its own at
+alpha/2. So a finding names a pair that satisfies the claim with probability at most alpha.
+A scarce game (``game_plan.py``) may be its own confirmation: if its runs were single calls
+on one pair, chosen by other runs, then the game continues to the level of a confirmation.
+A clean game is never evidence that a mechanism is private.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from auditdp.betting.wealth.levels import is_bound
 from auditdp.claims.claim import Claim
 from auditdp.errors import ConfigurationError, ExhaustedError, Timeout
 from auditdp.evidence.confirmation import confirm, confirm_smaller, confirmation_of
-from auditdp.evidence.game_plan import PreparedGame, go_on, open_game, play
+from auditdp.evidence.game_plan import PreparedGame, open_game, play, resume
 from auditdp.evidence.game_sentences import (
     explained,
     notices,
@@ -56,18 +60,23 @@ from auditdp.numerics.streams import Streams
 from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
-SINGLE_PATIENCE = 0.75
-"""Share of a confirmation's calls after which single ones that have won nothing leave the others to calls of several."""
-MOST_LISTED = 12
-LONGEST_NAMED = 60
-"""Characters of a pair that the power line names."""
+SINGLE_CALLS = 0.75
+"""Share of a confirmation after which single calls without gain end. The other calls may
+then be calls of several outputs."""
+MAX_FORECASTERS = 12
+"""Number of forecasters that a record lists."""
+MAX_PAIR_NAME = 60
+"""Number of characters of a pair's name in a sentence about power."""
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Bets, with as many calls as find a fault where one is to be found."""
-    options, adjacency = replace(request.game, alpha=alpha), request.adjacency
+    """Return the evidence from a game at level ``alpha``."""
     return play_game(
-        request.adapted, request.privacy, adjacency, options, streams=request.streams
+        request.adapted,
+        request.privacy,
+        request.adjacency,
+        replace(request.game, alpha=alpha),
+        streams=request.streams,
     )
 
 
@@ -79,37 +88,50 @@ def play_game(
     *,
     streams: Streams,
 ) -> Evidence:
-    """Audit a claim by betting and return the evidence.
+    """Audit a claim by betting.
 
-    A fault that is to be found nine times in ten (``find``) decides how many calls there are. It may be in any pair, and how
-    many calls a pair gets depends on what it shows; so there are as many as find it in one pair, times the pairs. Then the
-    pair that is played most has no fewer, and the power line states that fault, or a smaller one. The search for pairs, with
-    a tenth of what the listed pairs need, and the look at independence come on top.
+    The number of calls. If the budget names a fault, its size decides the number. The
+    fault may be in any pair, and bets decide how many calls a pair gets. So there are
+    enough calls to find the fault in one pair, times the number of pairs. The calls for
+    the search and for the check of independence are additional.
 
-    A game may go on (``further``): its wealth is a supermartingale under the claim, so one may stop, look, and go on as
-    often as one likes. A seeded game is a function of its streams, so one that was stopped is played again as it was, with
-    its own search for pairs, and then goes on; what is recorded of it tells whether it is still the same game. A finding is
-    confirmed when the last part has been played, on randomness that no confirmation of an earlier part had, with half of the
-    α of the part before: of all confirmations together, however often the game goes on, a pair that keeps the claim passes
-    one with probability at most 2α.
+    Continuation. The wealth is a supermartingale under the claim, so one may stop, look,
+    and continue any number of times (``AuditBudget.later``). A seeded game is a function
+    of its streams, so a stopped game is played again in the same way before it continues.
+    The recorded log wealth shows whether it is the same game. A finding is confirmed after
+    the last part, at half the level of a confirmation of the part before, on randomness of
+    its own. So all confirmations together pass for a pair that satisfies the claim with
+    probability at most 2 alpha.
+
+    Args:
+        mechanism: The mechanism.
+        claim: Its claim.
+        adjacency: The adjacency, which lists or generates pairs.
+        options: The options of the game.
+        streams: Random streams by purpose and batch.
 
     Raises:
         AdjacencyError: If a pair is not adjacent, or there is none.
         MechanismError: If the mechanism misbehaves.
-        ConfigurationError: If the calls that find the fault are not known, or too many; or if the game cannot go on, or is
-            not the one that is recorded.
+        ConfigurationError: If the calls that find the fault are unknown or too many, if
+            the game cannot continue, or if it is not the recorded game.
 
     >>> from functools import partial
     >>> from auditdp.adjacency import as_adjacency
     >>> from auditdp.claims.statements import PureDP
     >>> from auditdp.numerics.streams import stream
+    >>> from auditdp.record.budget import AuditBudget
     >>> from auditdp.testing import LaplaceMechanism
-    >>> options, pairs = GameOptions(alpha=0.05, calls=2_000), as_adjacency([(0.0, 1.0)])
-    >>> found = play_game(LaplaceMechanism(scale=0.5), PureDP(1.0), pairs, options, streams=partial(stream, 1))
+    >>> options = GameOptions(alpha=0.05, budget=AuditBudget.of(2_000))
+    >>> pairs = as_adjacency([(0.0, 1.0)])
+    >>> streams = partial(stream, 1)
+    >>> found = play_game(
+    ...     LaplaceMechanism(scale=0.5), PureDP(1.0), pairs, options, streams=streams
+    ... )
     >>> found.verdict.name, found.epsilon_lower > 1.0
     ('VIOLATED', True)
     """
-    if options.further and not is_seeded(mechanism):
+    if options.budget.later and not is_seeded(mechanism):
         raise ConfigurationError(
             f"{name_of(mechanism)} draws its own randomness, so its game cannot be played again to go on from there; "
             "run it once more instead: e-values of independent runs may be multiplied"
@@ -121,82 +143,106 @@ def play_game(
         search=options.search and options.play is None and can_search(adjacency),
     )
     with allowing() as allowed:
-        alpha = options.alpha
         try:
             opened = open_game(mechanism, claim, adjacency, options, streams)
         except ExhaustedError as error:
-            few = f"calls={options.calls} is too small to look at the mechanism and to play: {error}"
             return Evidence(
                 kind="game",
                 verdict=Verdict.INCONCLUSIVE,
-                statement=few,
+                statement=(
+                    f"calls={options.budget.game_calls} is too small to look at the "
+                    f"mechanism and to play: {error}"
+                ),
                 calls=allowed.made,
             )
-        game = opened.game
         with allowing(share=MAIN):
-            play(opened, options)
-            parts = go_on(opened, options)
-            if game.wealth.refuted(alpha) and _confirms_itself(opened):
-                last = len(game.tables) - 1
-                opened.advance(
-                    allowed.most - opened.to_believe,
-                    alpha=alpha / 2,
-                    watched=None,
-                    first=last,
-                )
-        with allowing(opened.to_try, share=ASIDE):
-            details = _details(opened, alpha, parts)
-        compared = details.trace.pairs if details.trace is not None else 0
-        if isinstance(adjacency, GivenPairs) and max(compared, game.looked_at) > len(
-            chosen
-        ):
-            details = replace(details, notices=[*details.notices, adjacency.searched])
-        played = _Played(opened, alpha, _assumptions(game.calls, adjacency), details)
-        if game.wealth.refuted(alpha):
-            found = _refuted(played, streams)
-        else:
-            found = _not_refuted(
-                played,
-                unsearched(game, adjacency, searched=options.search, compared=compared),
-            )
-        budget = opened.used if opened.is_dear else opened.calls
-        budget = int(min(budget, SHARE_UNSEEDED * allowed.affordable(ASIDE)))
-        inputs = [game.best.pair.data, game.best.pair.neighbour]
-        found = believed(found, game.calls, inputs, streams, budget, claim=claim)
-        if found.verdict is Verdict.VIOLATED and opened.shrinks:
-            found = _on_smaller_pair(found, played, adjacency, streams)
-        return replace(found, calls=allowed.made)
+            play(opened, stop_when_refuted=options.stop_when_refuted)
+            parts = resume(opened)
+            if opened.game.wealth.refuted(options.alpha):
+                _continue_to_confirm(opened)
+        with allowing(opened.to_predict, share=ASIDE):
+            details = _details(opened, parts)
+        played = _Played(opened, _assumptions(opened.game.calls, adjacency), details)
+        evidence = _judged(played, adjacency, streams)
+        return replace(evidence, calls=allowed.made)
+
+
+def _judged(played: _Played, adjacency: Adjacency, streams: Streams) -> Evidence:
+    """Return the evidence of a game that was played: confirmed, checked and explained."""
+    opened, game = played.opened, played.game
+    trace = played.details.trace
+    compared = 0 if trace is None else trace.pairs
+    listed = opened.options.play or ()
+    if isinstance(adjacency, GivenPairs) and max(compared, game.looked_at) > len(
+        listed
+    ):
+        notices = [*played.details.notices, adjacency.searched]
+        played = replace(played, details=replace(played.details, notices=notices))
+    if game.wealth.refuted(played.alpha):
+        evidence = _refuted(played, streams)
+    else:
+        searched = opened.options.search
+        missing = unsearched(game, adjacency, searched=searched, compared=compared)
+        evidence = _not_refuted(played, missing)
+
+    budget = opened.used if opened.is_scarce else opened.calls
+    affordable = SHARE_UNSEEDED * opened.allowed.affordable(ASIDE)
+    evidence = believed(
+        evidence,
+        game.calls,
+        [game.best.pair.data, game.best.pair.neighbour],
+        streams,
+        int(min(budget, affordable)),
+        claim=game.claim,
+    )
+    if evidence.verdict is Verdict.VIOLATED and opened.shrinks:
+        evidence = _on_smaller_pair(evidence, played, adjacency, streams)
+    return evidence
 
 
 def _confirms_itself(opened: PreparedGame) -> bool:
-    """Return whether runs are bounded, and all calls of a game were single ones on its last pair, known by a seed."""
+    """Whether a scarce game had only single, seeded calls on its last pair."""
     game = opened.game
-    single = game.calls.seeded and not is_vectorised(game.calls.mechanism)
-    return opened.is_dear and game.tables[-1].calls == game.wealth.calls and single
+    has_single_calls = game.calls.seeded and not is_vectorised(game.calls.mechanism)
+    has_one_pair = game.tables[-1].calls == game.wealth.calls
+    return opened.is_scarce and has_one_pair and has_single_calls
+
+
+def _continue_to_confirm(opened: PreparedGame) -> None:
+    """Continue a game that confirms itself until it reaches the confirmation's level."""
+    if _confirms_itself(opened):
+        opened.advance(
+            opened.allowed.most - opened.to_believe,
+            alpha=opened.options.alpha / 2,
+            watched=None,
+            first=len(opened.game.tables) - 1,
+        )
 
 
 @dataclass(frozen=True)
 class _Played:
-    """A game that has been played."""
+    """A game that has been played, with the details of its record."""
 
     opened: PreparedGame
-    alpha: float
     assumptions: list[str]
     details: GameDetails
 
     @property
     def game(self) -> Game:
-        """The game."""
         return self.opened.game
 
     @property
+    def alpha(self) -> float:
+        return self.opened.options.alpha
+
+    @property
     def part(self) -> str:
-        """The part of the game that was the last, in words; empty where it has one."""
+        """Phrase for the last part of the game; empty if the game has one part."""
         parts = len(self.details.parts)
         return f" of part {parts}" if parts > 1 else ""
 
     @property
-    def alpha_again(self) -> float:
+    def confirmation_alpha(self) -> float:
         """The level of a confirmation."""
         return self.alpha * 0.5 ** len(self.details.parts)
 
@@ -207,34 +253,28 @@ class _Played:
 
     @property
     def level(self) -> float:
-        """The highest level that is refuted; 0 where none is."""
+        """The highest level of the claim that is refuted; 0 if none is."""
         return self.game.wealth.lower_bound(self.alpha)
 
     @property
     def bound(self) -> str:
-        """What that level bounds, or else what is refuted, in words."""
+        """Phrase for the lower bound, or for the refuted claim if it has no parameter."""
         claim = self.game.claim
-        shown = (
-            f"{self.symbol} {at_least(self.level, claim.level)}"
-            if is_bound(claim)
-            else f"up to {claim.at(self.level)}"
-        )
-        return f"{shown}, {confidence(self.alpha)}"
+        if is_bound(claim):
+            bounded = f"{self.symbol} {at_least(self.level, claim.level)}"
+        else:
+            bounded = f"up to {claim.at(self.level)}"
+        return f"{bounded}, {confidence(self.alpha)}"
 
     @property
     def most_played(self) -> str:
-        """The pair that was played most, in words."""
-        table, pairs = (
-            max(self.game.tables, key=lambda table: table.calls),
-            len(self.game.tables),
-        )
-        name = str(table.pair)
-        which = (
-            "the only pair played"
-            if pairs == 1
-            else f"the one of {pairs} pairs played most"
-        )
-        return f"{which}, {name}" if len(name) <= LONGEST_NAMED else which
+        """Phrase for the pair with most calls."""
+        tables = self.game.tables
+        name = str(max(tables, key=lambda table: table.calls).pair)
+        phrase = "the only pair played"
+        if len(tables) > 1:
+            phrase = f"the one of {len(tables)} pairs played most"
+        return f"{phrase}, {name}" if len(name) <= MAX_PAIR_NAME else phrase
 
     def evidence(
         self,
@@ -244,15 +284,13 @@ class _Played:
         *,
         counterexample: Counterexample | None = None,
     ) -> Evidence:
-        """Return the evidence."""
+        is_bounded = is_bound(self.game.claim) and verdict is not Verdict.INCONCLUSIVE
         return Evidence(
             kind="game",
             verdict=verdict,
             statement=statement,
             assumptions=self.assumptions,
-            epsilon_lower=self.level
-            if is_bound(self.game.claim) and verdict is not Verdict.INCONCLUSIVE
-            else None,
+            epsilon_lower=self.level if is_bounded else None,
             log_e_value=self.game.wealth.log_wealth,
             calls=self.opened.used,
             counterexample=counterexample,
@@ -261,25 +299,29 @@ class _Played:
 
 
 def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
-    """Say what the calls would have refuted, nine times in ten, and which neighbours were not looked for."""
-    game, symbol, used = played.game, played.symbol, played.opened.used
+    """Return evidence with the violations that the calls would have refuted.
+
+    Args:
+        played: The game.
+        unsearched: Notices about neighbours that were not searched.
+    """
+    game, used = played.game, played.opened.used
     if untested := _untested(game, used):
-        return played.evidence(
-            Verdict.INCONCLUSIVE, f"Nothing was tested: {untested}", played.details
-        )
-    with allowing(
-        max(played.opened.allowed.left - played.opened.to_believe, 0), share=ASIDE
-    ):
+        statement = f"Nothing was tested: {untested}"
+        return played.evidence(Verdict.INCONCLUSIVE, statement, played.details)
+    left = played.opened.allowed.left - played.opened.to_believe
+    with allowing(max(left, 0), share=ASIDE):
         same = same_outputs(game)
     level, alternative = detectable(game, played.alpha)
+    suspicions = suspected(
+        played.details.trace,
+        partial(calls_to_show, game, played.alpha),
+        game.wealth.calls,
+    )
     details = replace(
         played.details,
         notices=[
-            *suspected(
-                played.details.trace,
-                partial(calls_to_show, game, played.alpha),
-                game.wealth.calls,
-            ),
+            *suspicions,
             *played.details.notices,
             *unsearched,
             *shows_nothing(same),
@@ -289,66 +331,60 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
         detectable_alternative=alternative,
         detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
     )
-    if game.is_blind:
-        failed = "; ".join(
-            f"{name!r}, by {reason}" for name, reason in game.failures.items()
-        )
-        statement = f"Nothing was tested: every forecaster failed, so that nothing was bet ({failed})"
-        return played.evidence(Verdict.INCONCLUSIVE, statement, played.details)
-    shown = f" ({played.bound})" if played.level > 0 else ""
+    bound = f" ({played.bound})" if played.level > 0 else ""
     power = (
-        f"nine times in ten they would have refuted {symbol} = {outwards(level, up=True)} ({alternative}) on "
-        f"{played.most_played}"
-        if math.isfinite(level)
-        else "no size of violation is known that they would have refuted nine times in ten"
+        "no size of violation is known that they would have refuted nine times in ten"
     )
-    statement = f"{count(used, 'call')} did not refute the claim{shown}; {power}"
+    if math.isfinite(level):
+        power = (
+            f"nine times in ten they would have refuted {played.symbol} = "
+            f"{outwards(level, up=True)} ({alternative}) on {played.most_played}"
+        )
+    statement = f"{count(used, 'call')} did not refute the claim{bound}; {power}"
     return played.evidence(Verdict.NOT_REFUTED, statement, details)
 
 
 def _untested(game: Game, used: int) -> str:
-    """Return why a game made no bets; empty where it made some."""
+    """Return the reason for which a game made no bets; empty if it made some."""
     if not game.wealth.calls:
         return f"nothing was left to play with, after {count(used, 'call')} that looked at the mechanism and its pairs"
     if not game.is_blind:
         return ""
-    failed = "; ".join(
-        f"{name!r}, by {reason}" for name, reason in game.failures.items()
-    )
-    return f"every forecaster failed, so that nothing was bet ({failed})"
+    reasons = [f"{name!r}, by {reason}" for name, reason in game.failures.items()]
+    return f"every forecaster failed, so that nothing was bet ({'; '.join(reasons)})"
 
 
 def _refuted(played: _Played, streams: Streams) -> Evidence:
-    """Confirm a finding on fresh randomness."""
-    game, alpha = played.game, played.alpha_again
-    itself, most = _confirms_itself(played.opened), played.opened.to_confirm
-    patience = 1.0 if game.calls.raising else SINGLE_PATIENCE
-    fresh = (
-        game
-        if itself
-        else confirm(
-            game, streams, f"confirmation{played.part}", alpha, most, patience=patience
-        )
-    )
+    """Confirm a refutation on fresh randomness."""
+    game, alpha = played.game, played.confirmation_alpha
+    assert game.refuted_at is not None
+    fresh, how = game, "made one by one, on a pair that was chosen before them"
+    if not _confirms_itself(played.opened):
+        # Calls of several outputs confirm nothing if the mechanism raises in them.
+        patience = 1.0 if game.calls.raising else SINGLE_CALLS
+        purpose, calls = f"confirmation{played.part}", played.opened.to_confirm
+        fresh = confirm(game, streams, purpose, alpha, calls, patience=patience)
+        how = "made one by one"
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
-    assert game.refuted_at is not None  # it was
     if not fresh.wealth.refuted(alpha):
-        return _unconfirmed(
-            replace(played, details=replace(details, bound_path=[])), fresh, streams
-        )
-    how = "made one by one" + (
-        ", on a pair that was chosen before them" if itself else ""
+        details = replace(details, bound_path=[])
+        return _unconfirmed(replace(played, details=details), fresh, streams)
+    statement = (
+        f"{count(game.refuted_at, 'call')} were enough to refute the claim "
+        f"({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed it"
     )
-    seen = f"{count(game.refuted_at, 'call')} were enough to refute the claim"
-    statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, {how}, confirmed it"
+    counterexample = explained(fresh)
     return played.evidence(
-        Verdict.VIOLATED, statement, details, counterexample=explained(fresh)
+        Verdict.VIOLATED, statement, details, counterexample=counterexample
     )
 
 
 def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
-    """Say what bets won on fresh calls that did not confirm a finding, and on calls of several outputs where there are."""
-    game, alpha, details = played.game, played.alpha_again, played.details
+    """Return evidence of a refutation that single fresh calls did not confirm.
+
+    Fresh calls of several outputs are played as well, unless the mechanism raises in them.
+    """
+    game, alpha, details = played.game, played.confirmation_alpha, played.details
     together = None
     most = played.opened.to_confirm
     if most and not game.calls.raising:
@@ -361,17 +397,17 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     statement = (
         f"after {count(game.refuted_at, 'call')} bets had multiplied their stake by {games}, as they do in at most 1 of "
         f"{games} games of a true claim; {single.wealth.calls:,} fresh calls, made one by one{late}, did not confirm it "
-        f"({_won(single)})"
+        f"({_e_value(single)})"
     )
     if together is not None and together.wealth.refuted(alpha):
         statement = (
             f"outputs of one call are not as those of many: {statement}, and {together.wealth.calls:,} fresh calls of "
-            f"several outputs did ({_won(together)}). Either the mechanism breaks the claim in calls of several outputs, or "
-            "outputs of one call depend on each other, which is why calls are made one by one"
+            f"several outputs did ({_e_value(together)}). Either the mechanism breaks the claim in calls of several outputs, "
+            "or outputs of one call depend on each other, which is why calls are made one by one"
         )
     else:
         if together is not None:
-            statement += f", nor did {together.wealth.calls:,} of several outputs ({_won(together)})"
+            statement += f", nor did {together.wealth.calls:,} of several outputs ({_e_value(together)})"
         statement += (
             ". Calls are made one by one since outputs of one call may depend on each other. Either this is such a game, or "
             "the outputs of one call are not independent runs, or the mechanism behaves in single calls, or the violation "
@@ -382,26 +418,20 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     )
 
 
-def _won(game: Game) -> str:
-    """Return what bets won against a claim."""
+def _e_value(game: Game) -> str:
     return f"e-value {math.exp(min(game.wealth.log_wealth, 700.0)):.3g}"
 
 
 def _on_smaller_pair(
     found: Evidence, played: _Played, adjacency: Adjacency, streams: Streams
 ) -> Evidence:
-    """Show a finding on a smaller pair, where there is one on which fresh calls confirm it."""
-    purpose, alpha = (
-        f"confirmation of the smallest pair{played.part}",
-        played.alpha_again,
-    )
+    """Return the finding with a smaller pair if fresh calls confirm one."""
+    purpose = f"confirmation of the smallest pair{played.part}"
+    alpha = played.confirmation_alpha
     try:
         again = confirm_smaller(played.game, adjacency, streams, purpose, alpha)
-    except (
-        Exception,
-        SystemExit,
-        Timeout,
-    ) as error:  # a finding stands, whatever comes after it
+    except (Exception, SystemExit, Timeout) as error:
+        # The finding stands, whatever happens to a later search.
         late = f"the look for a smaller pair ended with {type(error).__name__}"
         return replace(found, statement=f"{found.statement}; {late}")
     if again is None:
@@ -436,45 +466,50 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
     return made
 
 
-def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetails:
-    """Return what the report plots and lists of a game."""
+def _details(opened: PreparedGame, parts: list[Part]) -> GameDetails:
+    """Return the details of a game for its record."""
     game = opened.game
-    wealth = sorted(
+    by_wealth = sorted(
         zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True),
         reverse=True,
     )
-    stops = (
+    forecasters = [
+        ForecasterWealth(name=name, log_wealth=log_wealth)
+        for log_wealth, name in by_wealth[:MAX_FORECASTERS]
+    ]
+    pairs = [
+        PlayedPair(
+            pair=str(table.pair),
+            calls=table.calls,
+            growth=game.gained(table) / max(table.calls, 1),
+        )
+        for table in game.tables
+    ]
+    stops = [
         f"after {part.calls:,} calls, with an e-value of {math.exp(min(part.log_e_value, 700.0)):.4g}"
         for part in parts[:-1]
-    )
+    ]
+    trace = None
+    if opened.look is not None:
+        trace = game_trace(
+            opened.look,
+            game.claim,
+            played=ReplayedRatio.name in game.names,
+            abstained=game.abstained,
+        )
     return GameDetails(
         wealth_path=list(game.path),
         bound_path=list(game.bounds) if is_bound(game.claim) else [],
-        threshold=math.log(1 / alpha),
+        threshold=math.log(1 / opened.options.alpha),
         refuted_at=game.refuted_at,
-        forecasters=[
-            ForecasterWealth(name=name, log_wealth=w)
-            for w, name in wealth[:MOST_LISTED]
-        ],
+        forecasters=forecasters,
         forecasters_played=len(game.names),
-        pairs=[
-            PlayedPair(
-                pair=str(t.pair), calls=t.calls, growth=game.gained(t) / max(t.calls, 1)
-            )
-            for t in game.tables
-        ],
+        pairs=pairs,
         notices=notices(game),
         search_calls=opened.searched,
         calls_to_find=opened.to_find,
         calls_lacking=opened.lacking or None,
         parts=parts,
         went_on="; ".join(stops) or None,
-        trace=None
-        if opened.look is None
-        else game_trace(
-            opened.look,
-            game.claim,
-            played=ReplayedRatio.name in game.names,
-            abstained=game.abstained,
-        ),
+        trace=trace,
     )

@@ -1,13 +1,19 @@
-"""The beginning of a game, which decides how many calls it has and which pairs, and how it goes on from where it stopped."""
+"""Plan a game: its number of calls, its pairs and its forecasters. Resume a recorded game.
+
+There are two policies. In a plain game a run is cheap: the game has a number of calls, the
+trace and the search for pairs take a share of them, and a confirmation follows. In a
+scarce game a run is expensive, such as a training (``Budget.is_scarce``): all runs
+together have a limit, which is higher if the trace suggests that the claim is false.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from auditdp.adjacency import Adjacency
+from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.remote_adjacency import AdjacencyElsewhere, TraceElsewhere
 from auditdp.betting.forecasters.forecaster import default_forecasters
 from auditdp.betting.forecasters.traced import ReplayedElsewhere, ReplayedRatio
@@ -20,7 +26,7 @@ from auditdp.betting.wealth.levels import level_grid
 from auditdp.claims.claim import Claim
 from auditdp.errors import ConfigurationError, ExhaustedError, Timeout
 from auditdp.evidence.power_statement import calls_of_pair
-from auditdp.evidence.request import GameOptions, runs_alone
+from auditdp.evidence.request import GameOptions, processes_to_check_memory
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import ASIDE, Allowance, allowance, allowing
 from auditdp.mechanism.calls.calling import PROBES
@@ -36,139 +42,179 @@ from auditdp.numerics.rounding import SAME, same_number
 from auditdp.numerics.streams import Streams
 from auditdp.record.details import Part
 
-FIRST = 2
-"""Half of the calls go to the pairs that a trace proposes for a reason that it understood, before others are searched."""
-FEW_PROBES, DEAR = 2, 1_000
-"""Outputs that are made twice to see whether a mechanism draws from its generator alone, where runs are dear or so few."""
-READING = 200
-"""Runs, where they are bounded, from which on some are for laws that are read off."""
-PLAYED = 0.6
-"""Of the runs, where they are bounded, a game has so many, with its trace and its search; the others confirm a finding."""
-TRACED = 0.6
-"""Of these, so many are traced at most before a finding is promised."""
-BROKEN = 0.05
-"""Of the runs of a game that a broken pair has, so many are for the search of a worse one."""
-ENOUGH = 3.0
-"""Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
-SOON = 60
-"""Runs in which a law is to promise a finding where a trace that understands all that is drawn proposes none."""
+Traced = TraceLook | TraceElsewhere
+"""Result of a trace, in this process or in that of the mechanism."""
+
+
+@dataclass(frozen=True)
+class PlainPolicy:
+    """How the calls of a plain game are shared. No benchmark varies these numbers."""
+
+    trace: float = 1 / 4
+    """Share of the calls for the trace. Laws that are read off it have another one."""
+    prediction: float = 1 / 15
+    """Share of the calls that test the predictions of the trace with other draws."""
+    max_predictions: int = 400
+    """Limit of the calls for these tests."""
+    confirmation_factor: int = 8
+    """Calls of a confirmation, as a multiple of the calls that refuted the claim."""
+    min_confirmation: int = 4_000
+    """Calls of a confirmation if the multiple is smaller and the budget has them."""
+    min_kept: int = 200
+    """Calls kept for a confirmation before the game continues for a better bound."""
+    smaller_pair: float = 1 / 3
+    """Share of the remaining calls for a smaller pair, with its confirmation."""
+    after_fault: int = 2
+    """Limit of all runs, as a multiple of the calls that find the fault."""
+    scarce_below: int = 1_000
+    """Number of runs below which the check of the generator makes two probes only."""
+
+
+@dataclass(frozen=True)
+class ScarcePolicy:
+    """How the runs of a scarce game are shared. No benchmark varies these numbers."""
+
+    game: float = 0.6
+    """Share of the runs for the trace, the search and the game; a confirmation has the
+    others."""
+    laws: float = 0.6
+    """Share of the game's runs for fitting laws before a finding is likely."""
+    search: float = 0.05
+    """Share of the runs for a search of a worse pair, if a pair is broken."""
+    min_runs_for_laws: int = 200
+    """Number of runs from which laws are fitted at all."""
+    clear_loss: float = 3.0
+    """Traced loss, as a multiple of the claim, that ends the search for pairs."""
+    runs_to_contradict_trace: int = 60
+    """Runs in which a fitted law must predict a refutation before it overrides a trace
+    that is complete and found nothing."""
+
+
+PLAIN = PlainPolicy()
+SCARCE = ScarcePolicy()
 GAINING = 0.5
-"""Nats from which on these go on to be played alone."""
-TRACING = 1 / 4
-"""Of the runs, a trace has so many at most, and laws that are read off have as many; those of the game are what is left."""
-CONFIRMATION_FACTOR, CONFIRMATION_LEAST = 8, 4_000
-"""Calls of a confirmation, relative to those that refuted the claim, and where there are more than that."""
-FEWEST_KEPT = 200
-"""Calls that are kept for a confirmation, at least, before more are played for a better bound."""
-SHRINKING = 1 / 3
-"""Of the calls that are left, a look for a smaller pair has so many, with its confirmation."""
-TRYING, MOST_TRIED = 1 / 15, 400
-"""Of the runs, so many try by other draws what a trace says of pairs, but no more than so many."""
-AS_MANY = 2
-"""Where calls are to find a fault, what comes after them has as many again."""
+"""Log wealth, in nats, from which a game counts as gaining and continues."""
 
 
 @dataclass
 class PreparedGame:
-    """A game that can begin.
+    """A game that is ready to be played.
 
     Attributes:
         game: The game, with its pairs.
-        allowed: All runs of it and of what comes before and after it.
-        calls: Of these, the ones until its end.
-        is_dear: Whether a run is dear: ``calls`` is then the part of them that is not kept back for a confirmation.
-        look: What a trace saw before it, where the code was traced.
-        searched: Calls that the search for pairs took.
-        to_find: What so many calls find, in words, where a fault is to be found.
-        lacking: How many calls it lacks of those that find it.
-        shrinks: Whether a finding is shown on a smaller pair.
+        allowed: The allowance of all runs before, in and after the game.
+        calls: Number of runs until the end of the game.
+        options: The options of the game.
+        look: The result of the trace, if the code was traced.
+        searched: Number of calls of the search for pairs.
+        to_find: Phrase for the fault that the calls find, if one is to be found.
+        lacking: Number of calls by which the game is too short to find it.
     """
 
     game: Game
     allowed: Allowance
     calls: int
-    is_dear: bool
-    look: TraceLook | TraceElsewhere | None
+    options: GameOptions
+    look: Traced | None
     searched: int = 0
     to_find: str | None = None
     lacking: int = 0
-    shrinks: bool = False
+
+    @property
+    def is_scarce(self) -> bool:
+        """Whether a run is expensive."""
+        return self.options.budget.is_scarce
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether a finding is repeated on a smaller pair."""
+        ends_early = self.options.stop_when_refuted or self.is_scarce
+        return self.options.search and not ends_early
 
     @property
     def used(self) -> int:
-        """All runs so far."""
+        """Number of runs so far."""
         return self.allowed.made
 
     @property
     def to_believe(self) -> int:
-        """Runs that show whether the calls of a finding are independent: they are kept from the first."""
+        """Number of runs that are kept for the check of independence."""
         seeded = self.game.calls.seeded
-        if self.is_dear:
-            return runs_to_look(int(self.allowed.most), seeded=seeded, finding=False)
+        if self.is_scarce:
+            runs = int(self.allowed.most)
+            return runs_to_look(runs, seeded=seeded, finding=False)
         needed = runs_to_look(self.calls, seeded=seeded)
-        if self.game.refuted_at is not None:
-            memory = self.game.best.memory
-            constant = all(
-                (side == side[:1]).all() for side in (memory.ones, memory.zeros)
-            )
-            needed += (
-                runs_in_processes(runs_alone(self.game.claim), seeded=seeded)
-                if constant
-                else 0
-            )
+        if self.game.refuted_at is not None and self._is_constant():
+            processes = processes_to_check_memory(self.game.claim)
+            needed += runs_in_processes(processes, seeded=seeded)
         return min(needed, self.calls // 2)
 
+    def _is_constant(self) -> bool:
+        """Whether each input of the best pair had one and the same output in all calls."""
+        memory = self.game.best.memory
+        sides = (memory.ones, memory.zeros)
+        return all((side == side[:1]).all() for side in sides)
+
     @property
-    def to_try(self) -> float:
-        """Runs that try what a trace says of pairs: they are kept from the first, unless runs are dear."""
-        return math.inf if self.is_dear else min(TRYING * self.calls, MOST_TRIED)
+    def to_predict(self) -> float:
+        """Number of runs for tests of the predictions of the trace."""
+        if self.is_scarce:
+            return math.inf
+        return min(PLAIN.prediction * self.calls, PLAIN.max_predictions)
 
     @property
     def kept(self) -> int:
-        """Runs that are not for the game, whether it refutes the claim or not; 0 where runs are dear."""
-        return (
-            0
-            if self.is_dear
-            else self.to_believe + (int(self.to_try) if self.look is not None else 0)
-        )
+        """Number of runs that are not for the game, whatever its outcome."""
+        if self.is_scarce:
+            return 0
+        if self.look is None:
+            return self.to_believe
+        return self.to_believe + int(self.to_predict)
 
     @property
     def to_play(self) -> int:
-        """Runs until the end of the game, those before it included."""
+        """Number of runs until the end of the game, including those before it."""
         return int(min(self.calls, self.allowed.most - self.kept))
 
     @property
     def to_confirm(self) -> int:
-        """Calls of a confirmation, at most."""
-        wanted = max(
-            CONFIRMATION_LEAST,
-            CONFIRMATION_FACTOR * (self.game.refuted_at or self.game.wealth.calls),
-        )
+        """Limit of the calls of a confirmation."""
+        refuted_at = self.game.refuted_at or self.game.wealth.calls
+        wanted = max(PLAIN.min_confirmation, PLAIN.confirmation_factor * refuted_at)
         return min(wanted, max(int(self.allowed.left) - self.to_believe, 0))
 
     def advance(
         self,
         total: float,
         *,
-        alpha: float,
+        alpha: float | None = None,
         stop_when_refuted: bool = True,
         watched: Callable[[int, int], bool] | None = going_on,
         first: int = 0,
     ) -> None:
-        """Play until so many runs of all kinds have been made."""
-        if (runs := int(total) - self.used) > 0 and not is_stopped():
-            with allowing(runs):
-                most = self.game.wealth.calls + runs
-                self.game.play(
-                    most,
-                    alpha=alpha,
-                    stop_when_refuted=stop_when_refuted,
-                    going_on=watched,
-                    first=first,
-                )
+        """Play until the total number of runs, of all phases, is ``total``.
+
+        Args:
+            total: Number of runs.
+            alpha: Level of the verdict; by default that of the options.
+            stop_when_refuted: Whether to end at the verdict.
+            watched: Called after each batch; see ``Game.play``.
+            first: Index of the first pair that is played.
+        """
+        runs = int(total) - self.used
+        if runs <= 0 or is_stopped():
+            return
+        with allowing(runs):
+            self.game.play(
+                self.game.wealth.calls + runs,
+                alpha=self.options.alpha if alpha is None else alpha,
+                stop_when_refuted=stop_when_refuted,
+                going_on=watched,
+                first=first,
+            )
 
     def stopped(self) -> Part:
-        """Return what the game has played and won so far."""
+        """Return the number of runs and the log wealth so far."""
         return Part(calls=self.used, log_e_value=self.game.wealth.log_wealth)
 
 
@@ -179,276 +225,342 @@ def open_game(
     options: GameOptions,
     streams: Streams,
 ) -> PreparedGame:
-    """Look at how calls draw, decide how many calls there are, and search for further pairs.
+    """Check the calls, trace the code, decide the number of calls, and search for pairs.
 
-    What each of these takes is counted among the calls, and bounded by a share of them and of the time.
+    The runs of all of these count towards the budget.
     """
-    allowed, made, find, chosen = (
-        allowance(),
-        calls_of(mechanism),
-        options.find,
-        options.play or (),
-    )
-    if not find:
-        most = (
-            max(options.calls, options.proposed or 0)
-            if options.within
-            else options.calls
+    opening = _Opening(calls_of(mechanism), claim, adjacency, options, streams)
+    if options.budget.is_scarce:
+        return _open_scarce_game(opening)
+    return _open_plain_game(opening)
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """The arguments of ``open_game``."""
+
+    calls: Calls
+    claim: Claim
+    adjacency: Adjacency
+    options: GameOptions
+    streams: Streams
+
+    @property
+    def pairs(self) -> Sequence[Pair]:
+        return self.options.play or ()
+
+    def check_calls(self, pairs: Sequence[Pair], probes: int) -> None:
+        """Check that calls draw from the generator that they are given, on these pairs."""
+        inputs = [data for pair in pairs for data in (pair.data, pair.neighbour)]
+        check_calls(self.calls, inputs, self.streams, probes=probes)
+
+    def start(self, forecaster: ReplayedRatio | None) -> Game:
+        """Return the game, with one more forecaster if the trace gave one."""
+        forecasters = self.options.forecasters
+        if forecasters is None:
+            forecasters = default_forecasters(self.calls.mechanism)
+        players = list(forecasters)
+        if forecaster is not None:
+            players.append(forecaster)
+        # A control has to be refuted: its lower bound is of no use.
+        levels = None if self.options.control else level_grid(self.claim)
+        return Game(
+            self.calls, self.claim, self.pairs, players, self.streams, levels=levels
         )
-        allowed.most = min(most + options.after, allowed.left)
-    looked_at = chosen[:1] if options.within else chosen
-    inputs = [data for pair in looked_at for data in (pair.data, pair.neighbour)]
-    check_calls(
-        made,
-        inputs,
-        streams,
-        probes=FEW_PROBES if options.within or allowed.left < DEAR else PROBES,
+
+    def trace_seed(self) -> int:
+        return int(self.streams("trace", 0).integers(2**32))
+
+    def traced_adjacency(self) -> Adjacency | None:
+        """The adjacency from which a trace may take further pairs."""
+        return self.adjacency if self.options.search else None
+
+    def can_read_laws(self, look: Traced | None) -> bool:
+        """Whether laws of the output may be read off the trace.
+
+        A mechanism that states its law has a better forecaster. A mechanism without a seed
+        cannot be replayed.
+        """
+        if look is None or self.options.forecasters is not None:
+            return False
+        stated = capabilities(self.calls.mechanism).knows_odds
+        return self.calls.seeded and not stated
+
+
+def _open_plain_game(opening: _Opening) -> PreparedGame:
+    budget = opening.options.budget
+    allowed = allowance()
+    if budget.fault is None:
+        allowed.most = min(budget.game_calls + budget.reserve, allowed.left)
+    opening.check_calls(
+        opening.pairs, probes=2 if allowed.left < PLAIN.scarce_below else PROBES
     )
-    traced = allowed.most if options.within else options.calls * TRACING
-    with allowing(traced, share=ASIDE):
-        look = _traced(made, claim, adjacency, options, streams)
-    forecasters = (
-        default_forecasters(mechanism)
-        if options.forecasters is None
-        else list(options.forecasters)
-    )
-    read = None
-    if (
-        options.forecasters is None
-        and look is not None
-        and not (options.within and options.calls < READING)
-    ):
-        with allowing(traced, share=ASIDE), suppress(ExhaustedError, Timeout):
-            read = _replayed(made, claim, look, options, streams)
-    promises = options.within and _promises(options, look, claim, read)
-    if options.within:
-        allowed.most = (
-            options.calls
-            if not promises or options.proposed is None
-            else options.proposed
-        )
-    calls = int(PLAYED * allowed.most) if options.within else options.calls
-    players = forecasters if read is None else [*forecasters, read]
-    game = Game(
-        made,
-        claim,
-        chosen,
-        players,
-        streams,
-        levels=level_grid(claim) if options.bounded else None,
-    )
-    shrinks = options.search and not (options.stop_when_refuted or options.within)
-    opened = PreparedGame(game, allowed, calls, options.within, look, shrinks=shrinks)
-    each = calls_of_pair(find, game, options.alpha) if find else 0
-    if find:
-        wanted = max(calls, each * len(game.tables))
-        opened.calls = min(wanted, options.most or wanted) + allowed.made
-    won = look is not None and _is_won(opened, options, promises=promises)
-    before = allowed.made
-    if options.search and not won and not (options.within and _is_searched(look)):
-        left = max(opened.to_play - before, 0)
-        with allowing(left, share=ASIDE), suppress(ExhaustedError, Timeout):
-            propose(game, adjacency, search_calls(left))
-    opened.searched = allowed.made - before
-    if find is None:
-        return opened
-    pairs = len(game.tables)  # those that were found, too
-    opened.calls = max(calls, each * pairs) + allowed.made
-    opened.lacking = max(opened.calls - (options.most or opened.calls), 0)
-    opened.calls -= opened.lacking
-    allowed.most = AS_MANY * opened.calls
-    if not opened.lacking:
-        opened.to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
+
+    runs = PLAIN.trace * budget.game_calls
+    look = None
+    if opening.options.trace:
+        with allowing(runs, share=ASIDE):
+            look = _plain_trace(opening)
+    forecaster = None
+    if look is not None and opening.can_read_laws(look):
+        with allowing(runs, share=ASIDE), suppress(ExhaustedError, Timeout):
+            forecaster = _plain_forecaster(opening, look)
+
+    game = opening.start(forecaster)
+    opened = PreparedGame(game, allowed, budget.game_calls, opening.options, look)
+    if budget.fault is not None:
+        calls = _calls_to_find(opened)
+        opened.calls = min(calls, budget.max_calls or calls) + allowed.made
+    is_refuted = look is not None and _play_proposed_pairs(opened, look)
+    if opening.options.search and not is_refuted:
+        _search_pairs(opened, opening.adjacency)
+    if budget.fault is not None:
+        _extend_to_find(opened)
     return opened
 
 
-def _promises(
-    options: GameOptions,
-    look: TraceLook | TraceElsewhere | None,
-    claim: Claim,
-    read: ReplayedRatio | None,
-) -> bool:
-    """Return whether a trace, or a law that was read off, promises a finding, or a run is not what its accountant has."""
-    assert not isinstance(
-        look, TraceElsewhere
-    )  # who trains and who judges are one process
-    law, most = (
-        None if read is None else read.promised,
-        options.proposed or options.calls,
-    )
-    runs = (
-        most
-        if look is None or not look.is_traced
-        else options.calls
-        if look.is_sampled
-        else SOON
-    )
-    promised = law is not None and gain(claim, law)[0] * PLAYED * runs > math.log(
-        1 / options.alpha
-    )
-    return promised or (look is not None and look.is_suspect)
+def _calls_to_find(opened: PreparedGame) -> int:
+    """Return the number of calls that find the fault in any pair of the game."""
+    budget, game = opened.options.budget, opened.game
+    assert budget.fault is not None
+    calls = calls_of_pair(budget.fault, game, opened.options.alpha)
+    return max(budget.game_calls, calls * len(game.tables))
 
 
-def _traced(
-    calls: Calls,
-    claim: Claim,
-    adjacency: Adjacency,
-    options: GameOptions,
-    streams: Streams,
-) -> TraceLook | TraceElsewhere | None:
-    """Return what a trace saw of the pairs and, where pairs are searched, of others."""
-    if not options.trace:
-        return None
-    seed, listed = int(streams("trace", 0).integers(2**32)), options.play or ()
-    if isinstance(adjacency, AdjacencyElsewhere):
-        return adjacency.traced(
-            calls, listed, options.calls, seed, search=options.search
+def _extend_to_find(opened: PreparedGame) -> None:
+    """Set the number of calls for all pairs, including those that the search found."""
+    budget, game = opened.options.budget, opened.game
+    assert budget.fault is not None
+    wanted = _calls_to_find(opened) + opened.used
+    opened.lacking = max(wanted - (budget.max_calls or wanted), 0)
+    opened.calls = wanted - opened.lacking
+    opened.allowed.most = PLAIN.after_fault * opened.calls
+    if not opened.lacking:
+        pairs = len(game.tables)
+        each = calls_of_pair(budget.fault, game, opened.options.alpha)
+        opened.to_find = (
+            f"{each:,} on each pair of {pairs}, for {budget.fault.description}, "
+            f"nine times in ten (--find {budget.fault})"
         )
-    among = adjacency if options.search else None
-    share, enough = (PLAYED, ENOUGH) if options.within else (1.0, math.inf)
-    runs, more = (
-        int(share * options.calls),
-        int(BROKEN * share * (options.proposed or 0)),
-    )
+
+
+def _plain_trace(opening: _Opening) -> Traced:
+    calls = opening.options.budget.game_calls
+    seed = opening.trace_seed()
+    if isinstance(opening.adjacency, AdjacencyElsewhere):
+        return opening.adjacency.traced(
+            opening.calls, opening.pairs, calls, seed, search=opening.options.search
+        )
     return looked_by_trace(
-        calls.mechanism,
-        claim,
-        listed,
-        among,
-        calls=runs,
+        opening.calls.mechanism,
+        opening.claim,
+        opening.pairs,
+        opening.traced_adjacency(),
+        calls=calls,
         seed=seed,
-        enough=enough,
+    )
+
+
+def _plain_forecaster(opening: _Opening, look: Traced) -> ReplayedRatio | None:
+    if isinstance(look, TraceElsewhere):
+        return ReplayedElsewhere() if look.reads() else None
+    return look.replayed(opening.calls.form, opening.claim)
+
+
+def _open_scarce_game(opening: _Opening) -> PreparedGame:
+    budget = opening.options.budget
+    allowed = allowance()
+    most = max(budget.game_calls, budget.suspect_calls)
+    allowed.most = min(most + budget.reserve, allowed.left)
+    opening.check_calls(opening.pairs[:1], probes=2)
+
+    look = None
+    if opening.options.trace:
+        with allowing(allowed.most, share=ASIDE):
+            look = _scarce_trace(opening)
+    forecaster = None
+    has_runs = budget.game_calls >= SCARCE.min_runs_for_laws
+    if look is not None and has_runs and opening.can_read_laws(look):
+        with allowing(allowed.most, share=ASIDE), suppress(ExhaustedError, Timeout):
+            forecaster = _scarce_forecaster(opening, look)
+
+    is_suspect = _predicts_refutation(opening, look, forecaster)
+    allowed.most = budget.suspect_calls if is_suspect else budget.game_calls
+    game = opening.start(forecaster)
+    calls = int(SCARCE.game * allowed.most)
+    opened = PreparedGame(game, allowed, calls, opening.options, look)
+    is_refuted = False
+    if look is not None:
+        is_refuted = _play_proposed_pairs(opened, look, is_suspect=is_suspect)
+    is_searched = look is not None and _has_searched(look)
+    if opening.options.search and not is_refuted and not is_searched:
+        _search_pairs(opened, opening.adjacency)
+    return opened
+
+
+def _scarce_trace(opening: _Opening) -> TraceLook:
+    budget = opening.options.budget
+    more = int(SCARCE.search * SCARCE.game * (budget.if_suspect or 0))
+    return looked_by_trace(
+        opening.calls.mechanism,
+        opening.claim,
+        opening.pairs,
+        opening.traced_adjacency(),
+        calls=int(SCARCE.game * budget.game_calls),
+        seed=opening.trace_seed(),
+        enough=SCARCE.clear_loss,
         more=more,
     )
 
 
-def _replayed(
-    calls: Calls,
-    claim: Claim,
-    look: TraceLook | TraceElsewhere,
-    options: GameOptions,
-    streams: Streams,
-) -> ReplayedRatio | None:
-    """Return the forecaster by the replayed ratio, where laws can be read off the pair that promises most.
+def _scarce_forecaster(opening: _Opening, look: TraceLook) -> ReplayedRatio | None:
+    budget = opening.options.budget
+    runs = budget.suspect_calls if look.is_suspect else budget.game_calls
+    return look.replayed(
+        opening.calls.form,
+        opening.claim,
+        few=budget.suspect_calls,
+        until=SCARCE.laws * SCARCE.game * runs,
+    )
 
-    A mechanism that states its law has a better one. A finding of one that draws from elsewhere has to be played again
-    without running it, which a trace cannot be.
+
+def _predicts_refutation(
+    opening: _Opening, look: TraceLook | None, forecaster: ReplayedRatio | None
+) -> bool:
+    """Whether the trace or a fitted law predicts that the claim is refuted."""
+    if look is not None and look.is_suspect:
+        return True
+    law = None if forecaster is None else forecaster.promised
+    if law is None:
+        return False
+    budget = opening.options.budget
+    if look is None or not look.is_traced:
+        runs = budget.suspect_calls
+    elif look.is_sampled:
+        runs = budget.game_calls
+    else:
+        runs = SCARCE.runs_to_contradict_trace
+    growth, _ = gain(opening.claim, law)
+    return growth * SCARCE.game * runs > math.log(1 / opening.options.alpha)
+
+
+def _has_searched(look: TraceLook) -> bool:
+    """Whether the trace found a pair, and its loss bounds that of every pair it compared.
+
+    If records are sampled, the loss does not rank the pairs. Their outputs, or the laws of
+    their outputs, must then have been compared.
     """
-    if not calls.seeded or capabilities(calls.mechanism).knows_odds:
-        return None
-    if isinstance(look, TraceElsewhere):
-        return ReplayedElsewhere() if look.reads() else None
-    if not options.within:
-        return look.replayed(calls.form, claim)
-    most = options.proposed or options.calls
-    until = TRACED * PLAYED * (most if look.is_suspect else options.calls)
-    return look.replayed(calls.form, claim, few=most, until=until)
-
-
-def _is_won(opened: PreparedGame, options: GameOptions, *, promises: bool) -> bool:
-    """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
-
-    What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
-    games have ended.
-    """
-    game, look = opened.game, opened.look
-    assert look is not None  # else nothing is proposed
-    for pair, promise in look.proposed:
-        game.add(replace(pair, name=pair.name or "traced"), promise=promise)
-    first = len(game.tables) - len(look.proposed)
-    if all(promise != PROMISED for _, promise in look.proposed):
-        if not promises:
-            return False
-        first = 0
-    before = opened.used - game.wealth.calls
-    room = opened.to_play - before
-    few = int(PLAYED * options.calls) if opened.is_dear else room
-    for most, least in (
-        (min(few, room // FIRST), 0.0),
-        (room // FIRST, GAINING),
-        (room, GAINING),
-    ):
-        opened.advance(before + most, alpha=options.alpha, first=first)
-        if game.wealth.log_wealth < least:
-            break
-    return game.refuted_at is not None
-
-
-def _is_searched(look: TraceLook | TraceElsewhere | None) -> bool:
-    """Return whether a trace has found a pair to play, and its loss bounds that of the output on all that it looked at.
-
-    Where records are drawn, the loss does not tell which pair that is: their outputs, or laws of these, have to be compared.
-    """
-    if not isinstance(look, TraceLook) or not look.covers:
+    if not look.covers:
         return False
     return look.is_compared if look.is_sampled else bool(look.proposed)
 
 
-def play(opened: PreparedGame, options: GameOptions) -> None:
-    """Play a game to its verdict and then, unless it stops there, for a better bound.
+def _play_proposed_pairs(
+    opened: PreparedGame, look: Traced, *, is_suspect: bool = False
+) -> bool:
+    """Add the pairs that the trace proposes; return whether playing them refutes the claim.
 
-    Where runs are dear and it gains, it goes on with as many as where the trace proposes a finding.
+    They are played before the search for other pairs if the trace predicts a refutation:
+    most such games end before the search would have begun.
     """
-    game, alpha = opened.game, options.alpha
-    if not opened.is_dear:
-        opened.advance(opened.to_play, alpha=alpha)
-        if game.refuted_at is not None and not options.stop_when_refuted:
-            room = opened.allowed.left - opened.kept
-            confirming = min(
-                max(CONFIRMATION_FACTOR * game.refuted_at, FEWEST_KEPT), room
-            )
-            kept = (
-                opened.kept
-                + confirming
-                + SHRINKING * (room - confirming) * opened.shrinks
-            )
-            with allowing(share=ASIDE):
-                total = min(opened.allowed.most - kept, opened.calls)
-                opened.advance(total, alpha=alpha, stop_when_refuted=False)
+    game = opened.game
+    for pair, promise in look.proposed:
+        game.add(replace(pair, name=pair.name or "traced"), promise=promise)
+    first = len(game.tables) - len(look.proposed)
+    if all(promise != PROMISED for _, promise in look.proposed):
+        if not is_suspect:
+            return False
+        first = 0
+    before = opened.used - game.wealth.calls
+    room = opened.to_play - before
+    early = room
+    if opened.is_scarce:
+        early = int(SCARCE.game * opened.options.budget.game_calls)
+    # Half of the calls are kept for the search until the bets gain.
+    opened.advance(before + min(early, room // 2), first=first)
+    if game.wealth.log_wealth >= 0.0:
+        opened.advance(before + room // 2, first=first)
+        if game.wealth.log_wealth >= GAINING:
+            opened.advance(before + room, first=first)
+    return game.refuted_at is not None
+
+
+def _search_pairs(opened: PreparedGame, adjacency: Adjacency) -> None:
+    before = opened.used
+    left = max(opened.to_play - before, 0)
+    with allowing(left, share=ASIDE), suppress(ExhaustedError, Timeout):
+        propose(opened.game, adjacency, search_calls(left))
+    opened.searched = opened.used - before
+
+
+def play(opened: PreparedGame, *, stop_when_refuted: bool) -> None:
+    """Play a game to its verdict and then, unless it stops there, for a better bound."""
+    if opened.is_scarce:
+        _play_scarce(opened, stop_when_refuted=stop_when_refuted)
         return
-    named = opened.used - game.wealth.calls + options.calls
-    opened.advance(
-        min(opened.calls, named),
-        alpha=alpha,
-        stop_when_refuted=options.stop_when_refuted,
-    )
+    opened.advance(opened.to_play)
+    refuted_at = opened.game.refuted_at
+    if refuted_at is None or stop_when_refuted:
+        return
+    room = opened.allowed.left - opened.kept
+    wanted = max(PLAIN.confirmation_factor * refuted_at, PLAIN.min_kept)
+    confirmation = min(wanted, room)
+    kept = float(opened.kept + confirmation)
+    if opened.shrinks:
+        kept += PLAIN.smaller_pair * (room - confirmation)
+    with allowing(share=ASIDE):
+        total = min(opened.allowed.most - kept, opened.calls)
+        opened.advance(total, stop_when_refuted=False)
+
+
+def _play_scarce(opened: PreparedGame, *, stop_when_refuted: bool) -> None:
+    """Play a scarce game; a game that gains goes on as if the trace had been suspicious."""
+    game, budget = opened.game, opened.options.budget
+    planned = opened.used - game.wealth.calls + budget.game_calls
+    opened.advance(min(opened.calls, planned), stop_when_refuted=stop_when_refuted)
     if game.refuted_at is not None or is_stopped():
         return
-    if options.proposed is not None and game.wealth.log_wealth >= GAINING:
-        opened.allowed.most, opened.calls = (
-            options.proposed,
-            int(PLAYED * options.proposed),
-        )
-    opened.advance(opened.calls, alpha=alpha)
-    if game.refuted_at is None and not (
-        options.stop_when_refuted and game.wealth.calls
-    ):  # nothing is to be confirmed
+    if budget.if_suspect is not None and game.wealth.log_wealth >= GAINING:
+        opened.allowed.most = budget.if_suspect
+        opened.calls = int(SCARCE.game * budget.if_suspect)
+    opened.advance(opened.calls)
+    # Without a refutation nothing needs confirmation, so the kept runs are played as well.
+    is_over = stop_when_refuted and game.wealth.calls > 0
+    if game.refuted_at is None and not is_over:
         opened.calls = int(opened.allowed.most)
-        opened.advance(opened.calls - opened.to_believe, alpha=alpha)
+        opened.advance(opened.calls - opened.to_believe)
 
 
-def go_on(opened: PreparedGame, options: GameOptions) -> list[Part]:
-    """Play a game on, once for each goal, and return where it stopped, each time and last."""
-    game, parts, alpha, recorded = (
-        opened.game,
-        [opened.stopped()],
-        options.alpha,
-        options.recorded,
-    )
-    for goal in options.further:
-        won = game.wealth.log_wealth
-        last = len(parts) == len(options.further)
-        if last and recorded is not None and not same_number(won, recorded, near=SAME):
-            raise ConfigurationError(
-                f"the log wealth after {parts[-1].calls:,} calls is {won!r}, and {recorded!r} is "
-                "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
-            )
+def resume(opened: PreparedGame) -> list[Part]:
+    """Continue a game once for each later goal.
+
+    Returns:
+        The runs and the log wealth at each stop and at the end.
+
+    Raises:
+        ConfigurationError: If the log wealth differs from the recorded one.
+    """
+    game, options = opened.game, opened.options
+    parts = [opened.stopped()]
+    later = options.budget.later
+    for number, goal in enumerate(later, start=1):
+        if number == len(later) and options.recorded is not None:
+            _check_recorded(parts[-1], options.recorded)
         if isinstance(goal, int):
             opened.calls = opened.allowed.most = goal
         else:
-            calls = calls_of_pair(goal, game, alpha) * len(game.tables)
+            calls = calls_of_pair(goal, game, options.alpha) * len(game.tables)
             opened.calls = opened.used - game.wealth.calls + calls
-            opened.allowed.most = AS_MANY * opened.calls
-        play(opened, replace(options, stop_when_refuted=not options.bounded))
+            opened.allowed.most = PLAIN.after_fault * opened.calls
+        play(opened, stop_when_refuted=options.control)
         parts.append(opened.stopped())
     return parts
+
+
+def _check_recorded(part: Part, recorded: float) -> None:
+    if not same_number(part.log_e_value, recorded, near=SAME):
+        raise ConfigurationError(
+            f"the log wealth after {part.calls:,} calls is {part.log_e_value!r}, and "
+            f"{recorded!r} is recorded: the audit, the harness or a library has changed "
+            "since, so this is another game; run it anew"
+        )

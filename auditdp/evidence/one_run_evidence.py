@@ -49,7 +49,7 @@ from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     """Canaries of one training, or of as many as the audit names."""
-    trainings = request.calls if request.named is not None else 1
+    trainings = request.calls if request.budget.named is not None else 1
     made, adjacency = request.adapted, request.adjacency
     return one_run_evidence(
         made,

@@ -26,6 +26,7 @@ from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.streams import prefixed
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Evidence
 
 
@@ -36,7 +37,9 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     """
     game = GameOptions(
         alpha=alpha,
-        calls=request.calls,
+        budget=AuditBudget.of(
+            request.calls, stop_when_refuted=request.game.stop_when_refuted
+        ),
         forecasters=[
             *([] if capabilities(request.adapted).possible is None else [Possible()]),
             BitPatterns(),
@@ -44,7 +47,6 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
         play=request.game.play,
         search=False,
         trace=False,
-        stop_when_refuted=request.game.stop_when_refuted,
     )
     streams = prefixed(request.streams, "support")
     evidence = play_game(

@@ -1,6 +1,7 @@
-"""What evidence about one mechanism is asked for with: every kind is gathered from the same record.
+"""The input that every kind of evidence has in common, and the check of evidence from calls.
 
-What passes before evidence that rests on calls is believed: a look at whether these are independent runs.
+Evidence from calls of a mechanism assumes that the calls are independent runs.
+``believed`` checks this before such evidence counts.
 """
 
 from __future__ import annotations
@@ -23,156 +24,160 @@ from auditdp.mechanism.calls.independence import LEAST_BUDGET, PROCESSES, look
 from auditdp.mechanism.capabilities import Capabilities, capabilities
 from auditdp.mechanism.protocol import Mechanism, as_mechanism
 from auditdp.numerics.streams import Streams
-from auditdp.record.budget import Fault, Goal
+from auditdp.record.budget import AuditBudget
 from auditdp.record.details import GameDetails
 from auditdp.record.results import REFUTATIONS, Evidence, Verdict
-
-BRIEF_SEARCH = 4
-"""A search has a quarter of its pairs where an audit is to be brief."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GameOptions:
-    """How a game is played."""
+    """Options of a game.
+
+    Attributes:
+        alpha: Probability of a false verdict VIOLATED, and of a lower bound above the
+            true privacy loss.
+        budget: The number of runs. They include those of the trace, of the search, of
+            the confirmation and of the search for a smaller pair.
+        forecasters: Forecasters whose wealth is averaged; by default
+            ``default_forecasters(mechanism)``.
+        play: Pairs of inputs that are played; by default ``adjacency.pairs()``.
+        search: Whether to search for further pairs, and for the smallest pair that shows
+            a violation. This needs an adjacency that generates pairs, and no ``play``.
+        trace: Whether to trace the code before the game.
+        recorded: The recorded log wealth before the last continuation, if it is known.
+        control: Whether the mechanism is a broken twin, which the game has to refute.
+            The game then ends at its verdict and gives no lower bound.
+    """
 
     alpha: float
-    """Probability of a false VIOLATED verdict, and of a lower bound above the truth."""
-    calls: int
-    """Calls of the mechanism at most, whoever makes them: those of the trace, of the search, of the confirmation and of the
-    look for a smaller pair are among them.
-    """
-    after: int = 0
-    """Runs beside these for what comes after the game."""
-    find: Fault | None = None
-    """A fault that is to be found; there are then at least ``calls`` calls."""
-    most: int | None = None
-    """Calls at most, whatever is to be found."""
-    further: Sequence[Goal] = ()
-    """How many calls there are altogether when the game has gone on, once for each time that it does."""
-    recorded: float | None = None
-    """The log wealth before it goes on for the last time, if that is known."""
+    budget: AuditBudget
     forecasters: Sequence[Any] | None = None
-    """Forecasters to average; ``default_forecasters(mechanism)`` unless given."""
     play: Sequence[Pair] | None = None
-    """The pairs to play, if not ``adjacency.pairs()``."""
     search: bool = True
-    """Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency generates
-    any and no pairs are given.
-    """
     trace: bool = True
-    """Whether to trace the code first: on the pairs that are played and, where pairs are searched, on others."""
-    stop_when_refuted: bool = False
-    """Stop at the verdict instead of spending the budget on a better lower bound."""
-    within: bool = False
-    """Whether a run is dear, as a training is: pairs are chosen and laws are read off in few runs, and no smaller pair is
-    looked for.
-    """
-    proposed: int | None = None
-    """With ``within``, runs in place of ``calls`` where a trace proposes that the claim fails for a reason that it
-    understands, or the bets gain; those beyond ``calls`` end at the verdict.
-    """
-    bounded: bool = True
-    """Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the bound is
-    that level or 0.
-    """
+    recorded: float | None = None
+    control: bool = False
+
+    @property
+    def stop_when_refuted(self) -> bool:
+        """Whether the game ends at its verdict."""
+        return self.control or self.budget.stop_when_refuted
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRequest:
-    """What evidence about one mechanism is gathered with; a kind that does not apply gives none."""
+    """The input of every kind of evidence about one mechanism.
+
+    Attributes:
+        mechanism: The mechanism as the audit has it; None for a formula.
+        claim: The claim about privacy, or the promise about an estimate.
+        neighbours: The adjacency; None for a promise, or for a formula without pairs.
+        inputs: Lists of inputs by the name of their class, for promises.
+        accountants: Accountants whose formulas are compared.
+        about: Description of the mechanism that the accountants are about.
+        kinds: Kinds of evidence to gather.
+        streams: Random streams by purpose and batch.
+        game: Options of games, with the budget of all kinds of evidence.
+        exhaustive: Whether to enumerate all pairs where that is possible. Otherwise the
+            listed pairs are enumerated.
+    """
 
     mechanism: Any
-    """The mechanism as it is given; None for a formula."""
     claim: Claim | Promise
     neighbours: Adjacency | None
-    """Which inputs are neighbours; None for a promise or a formula without pairs."""
     inputs: Mapping[str, Sequence[Any]]
     accountants: Sequence[Accountant]
     about: Description | None
     kinds: Sequence[str]
     streams: Streams
-    """Randomness by (purpose, batch)."""
-    calls: int
-    """Calls that a kind may make."""
-    named: int | None
     game: GameOptions
-    """How games are played; each has an alpha of its own."""
     exhaustive: bool
-    """Whether all pairs are enumerated where that can be; else the listed ones are looked at."""
-    brief: bool
-    """Whether searches are a quarter as long."""
-    control: bool
-    """Whether the mechanism is to be refuted."""
+
+    @property
+    def budget(self) -> AuditBudget:
+        """The number of runs of each phase."""
+        return self.game.budget
+
+    @property
+    def calls(self) -> int:
+        """Calls of a kind of evidence that plays no game."""
+        return self.budget.calls
+
+    @property
+    def control(self) -> bool:
+        """Whether the mechanism is a broken twin, which has to be refuted."""
+        return self.game.control
 
     @property
     def runs(self) -> float:
-        """Runs of the mechanism at most; infinite where a game has as many as find a fault, or goes on."""
-        game, kinds = self.game, self.kinds
-        if game.find or game.further:
-            return math.inf
-        again = "one_run" in kinds  # which makes a training again
-        plays = "game" in kinds and "support" in kinds
-        return (
-            max(self.calls, game.calls + game.after, game.proposed or 0) * (1 + plays)
-            + again
-        )
+        """Limit of all runs of the mechanism; infinite if the game has no limit."""
+        games = 2 if {"game", "support"} <= set(self.kinds) else 1
+        # Evidence from one training makes that training a second time.
+        repeated_training = 1 if "one_run" in self.kinds else 0
+        return self.budget.game_runs * games + repeated_training
 
     @cached_property
     def adapted(self) -> Mechanism:
-        """The mechanism as it is called."""
+        """The mechanism with the signature ``f(data, size, *, rng)``."""
         return as_mechanism(self.mechanism)
 
     @cached_property
     def able(self) -> Capabilities:
-        """What the mechanism offers."""
+        """The capabilities of the mechanism."""
         return capabilities(self.mechanism)
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which inputs are neighbours, for evidence that is about pairs."""
-        assert self.neighbours is not None  # an audit of anything else has pairs
+        """The adjacency, for evidence about pairs."""
+        assert self.neighbours is not None  # such evidence is requested for pairs only
         return self.neighbours
 
     @property
     def privacy(self) -> Claim:
-        """The claim, of privacy."""
-        assert not isinstance(
-            self.claim, Promise
-        )  # no evidence of privacy is asked for beside a promise
+        """The claim, for evidence about privacy."""
+        assert not isinstance(self.claim, Promise)  # promises have their own evidence
         return self.claim
 
     def generated(self, examples: int) -> int:
-        """Return how many pairs a search generates, of those that it would generate."""
-        return examples // BRIEF_SEARCH if self.brief else examples
+        """Return the number of pairs that a search generates.
+
+        A search that generates ``examples`` pairs by default generates a quarter of them
+        if the budget is a limit (``quick``).
+        """
+        return examples if self.budget.max_calls is None else examples // 4
 
 
 ONE_OUTPUT = (
     "every call on an input gave the same output: a mechanism that drew its noise before all calls (when it was imported or "
     "made, or from the data by a seed) cannot be told from one without noise, and the finding is about either"
 )
-"""What a finding says where nothing was drawn in any call that was looked at."""
-KEPT = 1e-4
-"""Probability that a mechanism which remembers its answers, and keeps the claim, is taken for one without noise, at most."""
-MOST_ALONE = 1_024
-"""Processes that show it, at most: up to a claim of 4.7-DP they keep that probability."""
+"""Addition to a finding about a mechanism whose outputs were constant on each input."""
 UNBELIEVED = "but this is not believed, since too little was left to show that the calls are independent runs"
-"""What is said of a finding where the calls, or the time, end before that was looked at."""
+"""Reason for which a finding is withdrawn if calls or time end before the check."""
 UNLOOKED = "no noise is kept from the first call on, for which the mechanism was not called in a process of its own"
-"""An assumption, where a platform, an input or the budget did not allow that."""
+"""Assumption of evidence without a check in a separate process."""
+
+MEMORY_ERROR = 1e-4
+"""Largest probability of mistaking a private mechanism that repeats its first output for
+a mechanism without noise."""
+MAX_PROCESSES = 1_024
+"""Limit of the number of processes for that check. ``MEMORY_ERROR`` holds up to 4.7-DP."""
 
 
-def runs_alone(claim: Claim) -> int:
-    """Return how many processes, with one call each, show a mechanism that keeps the claim and remembers its answers.
+def processes_to_check_memory(claim: Claim) -> int:
+    """Return the number of processes, with one call each, for the check of constant outputs.
 
-    Whoever guesses the input from the first output of a process is right with probability at most (1 + δ(0)) / 2, where the
-    claim is true of such outputs. So that many guesses are all right with probability ``KEPT``, or they are ``MOST_ALONE``.
+    Assume that the mechanism satisfies the claim and repeats its first output in every
+    later call. An adversary who guesses the input from one first output is right with
+    probability at most (1 + δ(0)) / 2. So n guesses, from n processes, are all right with
+    probability at most ((1 + δ(0)) / 2)^n, which is below ``MEMORY_ERROR`` for the n that
+    is returned, unless n exceeds ``MAX_PROCESSES``.
     """
     wrong = (1 - claim.delta_at(0.0)) / 2
-    return (
-        MOST_ALONE
-        if wrong <= 0
-        else min(math.ceil(math.log(KEPT) / math.log1p(-wrong)), MOST_ALONE)
-    )
+    if wrong <= 0:
+        return MAX_PROCESSES
+    needed = math.ceil(math.log(MEMORY_ERROR) / math.log1p(-wrong))
+    return min(needed, MAX_PROCESSES)
 
 
 def believed(
@@ -184,42 +189,58 @@ def believed(
     *,
     claim: Claim | None = None,
 ) -> Evidence:
-    """Return evidence whose calls look independent; else evidence of that alone, which decides and bounds nothing.
+    """Return the evidence if the calls look independent; otherwise withdraw it.
 
-    A mechanism whose calls are independent passes but for a probability of a few 1e-6
-    (``auditdp.mechanism.calls.independence``). A finding of which that cannot be shown with the runs and the time that are
-    left is not believed either.
+    Independent calls pass the check except with a probability of a few 1e-6
+    (``auditdp.mechanism.calls.independence``). A finding is also withdrawn if the runs and
+    the time that are left do not suffice for the check.
+
+    Args:
+        evidence: Evidence from these calls.
+        calls: The calls of the mechanism.
+        inputs: Inputs on which the check runs the mechanism.
+        streams: Random streams by purpose and batch.
+        budget: Limit of the runs of the check.
+        claim: The claim; it decides the number of separate processes.
     """
-    finding = evidence.verdict is not Verdict.NOT_REFUTED
-    unlooked = replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
-    if budget < LEAST_BUDGET and not finding:  # too few to have been shown anything by
-        return unlooked
-    alone = PROCESSES if claim is None else runs_alone(claim)
-    made, details = allowance().made, evidence.details
+    is_finding = evidence.verdict is not Verdict.NOT_REFUTED
+    unchecked = replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
+    if budget < LEAST_BUDGET and not is_finding:
+        return unchecked
+    processes = PROCESSES if claim is None else processes_to_check_memory(claim)
+    runs_before = allowance().made
     try:
-        looked = look(calls, inputs, streams, budget, finding=finding, alone=alone)
+        checked = look(
+            calls, inputs, streams, budget, finding=is_finding, alone=processes
+        )
     except (ExhaustedError, Timeout) as error:
         if evidence.verdict in (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE):
-            return unlooked
+            return unchecked
         return withdrawn(evidence, f"{evidence.statement}; {UNBELIEVED}: {error}")
-    runs = allowance().made - made
+
+    runs = allowance().made - runs_before
+    details = evidence.details
     if isinstance(details, GameDetails):
         details = replace(details, independence_calls=runs)
     evidence = replace(evidence, calls=evidence.calls + runs, details=details)
-    if looked.dependent:
-        return withdrawn(evidence, looked.dependent)
-    if looked.constant and evidence.verdict is Verdict.VIOLATED:
+    if checked.dependent:
+        return withdrawn(evidence, checked.dependent)
+    if checked.constant and evidence.verdict is Verdict.VIOLATED:
         evidence = replace(evidence, statement=f"{evidence.statement}; {ONE_OUTPUT}")
-    return (
-        evidence
-        if looked.untouched
-        else replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
-    )
+    if not checked.untouched:
+        assumptions = [*evidence.assumptions, UNLOOKED]
+        evidence = replace(evidence, assumptions=assumptions)
+    return evidence
 
 
 def withdrawn(evidence: Evidence, reason: str) -> Evidence:
-    """Return evidence that decides and bounds nothing, for this reason; it keeps that it refuted what is claimed."""
+    """Return INCONCLUSIVE evidence with this reason, without bounds.
+
+    The result still records that the bets refuted the claim (``Evidence.unconfirmed``).
+    """
     details = evidence.details
+    if isinstance(details, GameDetails):
+        details = replace(details, bound_path=[])
     return replace(
         evidence,
         verdict=Verdict.INCONCLUSIVE,
@@ -228,7 +249,5 @@ def withdrawn(evidence: Evidence, reason: str) -> Evidence:
         epsilon_upper=None,
         counterexample=None,
         unconfirmed=evidence.unconfirmed or evidence.verdict in REFUTATIONS,
-        details=replace(details, bound_path=[])
-        if isinstance(details, GameDetails)
-        else details,
+        details=details,
     )

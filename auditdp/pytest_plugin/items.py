@@ -157,8 +157,8 @@ class Auditor:
             self._find if find is None else find,
         )
         budgeted = (
-            str(self._budget.find)
-            if self._budget.find is not None and calls is None
+            str(self._budget.fault)
+            if self._budget.fault is not None and calls is None
             else ""
         )
         built = Audit(
@@ -176,7 +176,7 @@ class Auditor:
         )
         settings = Settings(
             alpha=self._alpha if alpha is None else alpha,
-            calls=self._budget.calls,
+            budget=Budget(self._budget.calls),
             root_seed=int(stream(self._session.seed, "pytest", name).integers(2**32)),
             key=name_of(mechanism),
             trace=self._session.trace,

@@ -1,21 +1,25 @@
-"""How many calls a game has: by a name, as a number, or as many as find a fault nine times in ten.
+"""Budgets: the number of runs of an audit, and the text that states it.
 
-A budget is a text, the same one on the command line, in the settings, in pytest and in the record: ``standard``, ``200000``
-or ``tail:0.005``. A game that was continued has several parts with commas between them, such as ``standard,1000000``:
-what it went on to is how many calls it has altogether.
+A budget has the same text on the command line, in the settings, in pytest and in
+records: a name (``standard``), a number of calls (``200000``), or a fault that the game
+is to find nine times in ten (``tail:0.005``). A game that was continued has several
+parts, separated by commas, such as ``standard,1000000``. Each part after the first
+states the total number of calls after that continuation.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Self
 
 from auditdp.errors import ConfigurationError, did_you_mean
 
 BUDGETS = {"quick": 2_000, "standard": 50_000, "thorough": 1_000_000}
 """Calls of a game, by the name of the budget."""
-BRIEF = ("quick",)
-"""Budgets that hold for every audit, whatever number of calls it names; what needs more is then undecided."""
+LIMITS = ("quick",)
+"""Budgets that no audit exceeds, whatever number of calls it names. An audit that needs
+more calls is then undecided."""
 FAULTS = {"level": "level:1.5", "tail": "tail:0.005", "output": "output:0.001"}
 """Kinds of faults, with an example of each."""
 EXPECTED = f"{', '.join(BUDGETS)}, a number of calls, or a fault to find: {', '.join(FAULTS.values())}"
@@ -23,15 +27,17 @@ EXPECTED = f"{', '.join(BUDGETS)}, a number of calls, or a fault to find: {', '.
 
 @dataclass(frozen=True)
 class Fault:
-    """What a game is to find nine times in ten.
+    """A violation that a game is to find nine times in ten.
 
     Attributes:
-        kind: Of these:
+        kind: One of:
 
-            'level': mass is moved everywhere: the pair is the worst that the claim would allow at ``size`` times its level
-            (that number of times its ε, μ or ρ);
-            'tail': outputs that have the probability ``size`` on the input that gives them more often lose twice the claim;
-            'output': an output of the probability ``size`` that only one of the two inputs gives.
+            - 'level': the claim fails everywhere. The pair is the worst one that is
+              allowed at ``size`` times the level (ε, μ or ρ) of the claim.
+            - 'tail': a set of outputs has twice the claimed privacy loss. Its
+              probability is ``size`` on the input that gives it more often.
+            - 'output': only one of the two inputs gives an output, with the
+              probability ``size``.
         size: A factor above 1, or a probability.
     """
 
@@ -43,7 +49,7 @@ class Fault:
         """Return the fault that a text such as ``tail:0.005`` names.
 
         Raises:
-            ConfigurationError: If it names none.
+            ConfigurationError: If the text names no fault.
         """
         kind, _, number = text.partition(":")
         if kind not in FAULTS:
@@ -69,7 +75,7 @@ class Fault:
 
     @property
     def description(self) -> str:
-        """The fault in words.
+        """A noun phrase for the fault.
 
         >>> Fault("tail", 0.005).description
         'outputs of probability 0.005 that lose twice the claim'
@@ -82,64 +88,159 @@ class Fault:
 
 
 LONGEST = 1e9
-"""Seconds of the longest time limit."""
+"""Largest time limit, in seconds."""
 MOST_SEED = 1 << 128
-"""Seeds are smaller than this."""
+"""Exclusive upper limit of seeds."""
 Goal = int | Fault
-"""How many calls a game has altogether: a number, or as many as find a fault."""
+"""Total number of calls of a game, or the fault that decides it."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The calls of a game."""
+    """The number of runs that a user gives to every audit.
 
-    first: str | Goal
-    """A name in ``BUDGETS``, a number or a fault. An audit that names a number of calls has that instead of a named budget,
-    but at least as many as a number or a fault asks for.
+    A run is one execution of the mechanism on one input. An audit may name a number of
+    calls of its own; ``of_audit`` combines both.
+
+    Attributes:
+        calls: Calls of an audit that names no number.
+        minimum: Calls that every kind of evidence has, even if the audit names fewer.
+        is_limit: Whether no audit has more than ``calls``, even if it names more. Games
+            then end at their verdict, and searches for pairs are a quarter as long.
+        fault: The fault that games are to find nine times in ten, if any. The number of
+            calls of a game then follows from it.
+        later: Total calls after each continuation of a game, in order.
+        is_scarce: Whether a run is expensive, such as a training. The number of calls
+            then includes all runs of the audit.
+        if_suspect: With ``is_scarce``, the number of runs if a trace suggests that the
+            claim is false, or if the bets gain.
+        stop_when_refuted: Whether a game ends at its verdict, instead of using all calls
+            for a better lower bound.
+        name: The text that stated ``calls``, such as ``standard``.
     """
-    further: tuple[Goal, ...] = ()
-    """What a continued game went on to, one after the other."""
+
+    calls: int
+    minimum: int = 1
+    is_limit: bool = False
+    fault: Fault | None = None
+    later: tuple[Goal, ...] = ()
+    is_scarce: bool = False
+    if_suspect: int | None = None
+    stop_when_refuted: bool = False
+    name: str = ""
 
     @classmethod
     def read(cls, text: str) -> Budget:
         """Return the budget that a text states.
 
-        >>> Budget.read("standard,1e6")
-        Budget(first='standard', further=(1000000,))
+        >>> Budget.read("standard,1e6").later
+        (1000000,)
 
         Raises:
-            ConfigurationError: If it states none.
+            ConfigurationError: If the text is not a budget.
         """
-        first, *further = [_part(part.strip()) for part in text.split(",")]
-        return cls(
-            first,
-            tuple(BUDGETS[part] if isinstance(part, str) else part for part in further),
-        )
+        first, *later = [_part(part.strip()) for part in text.split(",")]
+        goals = tuple(BUDGETS[part] if isinstance(part, str) else part for part in later)
+        if isinstance(first, int):
+            return cls(first, minimum=first, later=goals, name=str(first))
+        if isinstance(first, Fault):
+            return cls(BUDGETS["standard"], fault=first, later=goals, name=str(first))
+        return cls(BUDGETS[first], is_limit=first in LIMITS, later=goals, name=first)
 
     def __str__(self) -> str:
-        return ",".join(map(str, (self.first, *self.further)))
+        return ",".join([self.name or str(self.calls), *map(str, self.later)])
+
+    def missing_calls(self, named: int | None) -> int:
+        """Return how many of the calls that an audit names exceed the limit."""
+        if not self.is_limit or named is None:
+            return 0
+        return max(named - self.calls, 0)
+
+    def of_audit(
+        self, named: int | None, fault: Fault | None = None, *, is_limited: bool = True
+    ) -> AuditBudget:
+        """Return the budget of one audit.
+
+        Args:
+            named: The number of calls that the audit names, if it names one.
+            fault: The fault that the audit names, if it names one.
+            is_limited: False for an audit that keeps the calls that it names even if
+                this budget is a limit.
+        """
+        calls = max(self.calls if named is None else named, self.minimum)
+        if is_limited:
+            calls -= self.missing_calls(named)
+        reserve = 0
+        if self.is_limit and named is not None:
+            # Runs after the game may be as many again, up to the number that is named.
+            reserve = max(min(calls, named - calls), 0)
+        elif self.is_limit:
+            reserve = calls
+        fault = self.fault or fault
+        game_calls = calls
+        if fault is not None:
+            game_calls = max(named or 1, self.minimum)
+        return AuditBudget(
+            calls=calls,
+            game_calls=game_calls,
+            named=named,
+            reserve=reserve,
+            fault=fault,
+            max_calls=self.calls if self.is_limit else None,
+            later=self.later,
+            is_scarce=self.is_scarce,
+            if_suspect=self.if_suspect,
+            stop_when_refuted=self.stop_when_refuted or self.is_limit,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditBudget:
+    """The number of runs of one audit, for each phase.
+
+    Attributes:
+        calls: Calls of a kind of evidence that plays no game.
+        game_calls: Calls of the game. They include the runs of the trace, of the search
+            for pairs, of the confirmation and of the search for a smaller pair. With
+            ``fault``, they are the minimum.
+        named: The number of calls that the audit names, if it names one.
+        reserve: Runs after the game, in addition to ``game_calls``.
+        fault: The fault that the game is to find nine times in ten, if any.
+        max_calls: Limit of the calls of the game, whatever ``fault`` needs; None for no
+            limit.
+        later: Total calls after each continuation of the game, in order.
+        is_scarce: See ``Budget``.
+        if_suspect: See ``Budget``.
+        stop_when_refuted: See ``Budget``.
+    """
+
+    calls: int
+    game_calls: int
+    named: int | None = None
+    reserve: int = 0
+    fault: Fault | None = None
+    max_calls: int | None = None
+    later: tuple[Goal, ...] = ()
+    is_scarce: bool = False
+    if_suspect: int | None = None
+    stop_when_refuted: bool = False
+
+    @classmethod
+    def of(cls, calls: int, **others: Any) -> Self:
+        """Return the budget with the same number of calls for every phase."""
+        return cls(calls=calls, game_calls=calls, **others)
 
     @property
-    def calls(self) -> int:
-        """Calls of evidence that plays no game, and of a game that is to find no fault."""
-        if isinstance(self.first, int):
-            return self.first
-        return BUDGETS[self.first if isinstance(self.first, str) else "standard"]
+    def suspect_calls(self) -> int:
+        """Runs if a trace suggests that the claim is false."""
+        return self.game_calls if self.if_suspect is None else self.if_suspect
 
     @property
-    def least(self) -> int:
-        """Calls that evidence has at least, whatever the audit names."""
-        return self.first if isinstance(self.first, int) else 1
-
-    @property
-    def find(self) -> Fault | None:
-        """The fault that games are to find, if they are to find one."""
-        return self.first if isinstance(self.first, Fault) else None
-
-    @property
-    def brief(self) -> bool:
-        """Whether no audit has more calls, whatever it names."""
-        return self.first in BRIEF
+    def game_runs(self) -> float:
+        """Limit of all runs of a game; infinite if a fault or a continuation decides."""
+        if self.fault is not None or self.later:
+            return math.inf
+        return max(self.calls, self.game_calls + self.reserve, self.if_suspect or 0)
 
 
 def _part(text: str) -> str | Goal:

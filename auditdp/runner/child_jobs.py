@@ -209,8 +209,9 @@ def _audit(
     sizes = declared.sizes(task.overrides)
     refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
     budget = Budget.read(task.budget)
-    brief = budget.brief and not task.mutants  # mutants are small faults
-    if budget.further and len(sizes) > 1:
+    if task.mutants:  # mutants have small faults, which need all calls
+        budget = replace(budget, is_limit=False)
+    if budget.later and len(sizes) > 1:
         raise ConfigurationError(
             f"{task.id} tries several sizes, each in a game of its own, so it cannot go on; run it for one of them first, "
             f"with -P {next(iter(declared.smallest))}=..."
@@ -222,13 +223,9 @@ def _audit(
         key = task.id if len(sizes) == 1 else f"{task.id}[{size}]"
         settings = Settings(
             alpha=task.alpha / len(sizes),
-            calls=budget.calls,
+            budget=budget,
             root_seed=task.root_seed,
             key=key,
-            brief=brief,
-            least=budget.least,
-            find=budget.find,
-            further=budget.further,
             recorded=task.recorded,
             trace=task.trace,
         )
@@ -270,7 +267,7 @@ def play_recorded(task: Task, result: AuditResult) -> list[str]:
             built,
             result,
             Settings(
-                task.alpha, Budget.read(task.budget).calls, task.root_seed, task.id
+                task.alpha, Budget.read(task.budget), task.root_seed, task.id
             ),
         )
 

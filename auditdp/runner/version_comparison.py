@@ -37,6 +37,7 @@ from auditdp.claims.statements import PureDP
 from auditdp.errors import AdjacencyError, AuditError
 from auditdp.mechanism.protocol import brief, identity_key, name_of
 from auditdp.numerics.rounding import SAME, same_number
+from auditdp.record.budget import Budget
 from auditdp.record.results import SYMBOLS, Verdict
 from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.audit_traces import breaking, generated_pairs, is_shown
@@ -93,11 +94,10 @@ class ComparedAudit:
 
     def settings(self, settings: Settings) -> Settings:
         """Return the settings with more calls where the mechanism changed."""
-        return (
-            replace(settings, calls=settings.calls * MORE)
-            if self.result.differs
-            else settings
-        )
+        if not self.result.differs:
+            return settings
+        budget = replace(settings.budget, calls=settings.budget.calls * MORE)
+        return replace(settings, budget=budget)
 
 
 class MorePairs:
@@ -367,7 +367,7 @@ def bets(
             return output_of(built.mechanism, given, rng)
         return other.output(given, int(rng.integers(2**63)))
 
-    calls = min(CALLS, settings.calls, built.calls or CALLS)
+    calls = min(CALLS, settings.budget.calls, built.calls or CALLS)
     inputs = {f"input {k}": data for k, data in enumerate(_inputs(seen))}
     pairs = [Pair((THERE, data), (HERE, data), name) for name, data in inputs.items()]
     game = Audit(version, PureDP(0.0), pairs, evidence=["game"])
@@ -375,11 +375,8 @@ def bets(
         game,
         replace(
             settings,
-            calls=calls,
+            budget=Budget(calls, is_limit=True),
             key=f"{settings.key} versions",
-            brief=True,
-            find=None,
-            further=(),
         ),
     )
     read = replace(read, calls=found.calls, alpha=settings.alpha)

@@ -13,6 +13,7 @@ from auditdp.auditing.gathering import Settings
 from auditdp.claims.claim import Claim
 from auditdp.errors import AuditError
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.results import REFUTATIONS
 from auditdp.runner.version_comparison import compared
 from auditdp.runner.version_process import output_of, traces_of
@@ -145,7 +146,7 @@ def versions(
         root_seed=seed, id=new.name, against=SimpleNamespace(revision="old")
     )
     built = Audit(new.function, new.claim, list(new.pairs))
-    settings = Settings(ALPHA, calls, seed, new.name)
+    settings = Settings(ALPHA, Budget(calls), seed, new.name)
     try:
         comparison = compared(built, task, OldVersion(old.function, task), settings)
         found = comparison.result

@@ -24,6 +24,7 @@ from auditdp.auditing.judging import run_audit
 from auditdp.claims.claim import Claim
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.details import CountingDetails
 from auditdp.record.results import AuditResult, Evidence, Verdict
 from benchmarks.verdicts.truth import BITS, Truth, holds, level
@@ -146,7 +147,10 @@ class Case:
         """
         self.told += f", {claim}, α = {self.alpha:g}, {calls} calls"
         settings = Settings(
-            self.alpha, max(calls, 1), self.seed, f"case {self.number}", further=further
+            self.alpha,
+            Budget(max(calls, 1), later=further),
+            self.seed,
+            f"case {self.number}",
         )
         result = self.attempt(
             "whole audit", type(claim).__name__, lambda: run_audit(built(), settings)

@@ -31,6 +31,7 @@ from auditdp.auditing.judging import run_audit
 from auditdp.bounds import from_counts, from_guesses, from_outputs, from_scores
 from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
 from auditdp.mechanism.laws import precision
+from auditdp.record.budget import Budget
 from benchmarks.false_alarms_one_run import TIGHT
 from benchmarks.verdicts.case import Case, Rng, claim_near
 from benchmarks.verdicts.truth import BITS, FLOATS, GaussianPair, LaplacePair, Truth
@@ -218,7 +219,7 @@ def estimates(case: Case) -> None:
         [float(e) for e in errors], [float(p) for p in chances], declared, case.told
     )
     inputs = {"0": [0.0], "5": [5.0]}
-    settings = Settings(case.alpha, 900, case.seed, f"case {case.number}")
+    settings = Settings(case.alpha, Budget(900), case.seed, f"case {case.number}")
     about = type(promise).__name__ + ("" if declared else ", no range declared")
     result = case.attempt(
         "estimation",
@@ -304,7 +305,7 @@ def sensitivity(case: Case) -> None:
         AnyValues(tuple(values), finite=True),
         evidence=["sensitivity"],
     )
-    settings = Settings(case.alpha, 1, case.seed, f"case {case.number}")
+    settings = Settings(case.alpha, Budget(1), case.seed, f"case {case.number}")
     result = case.attempt("sensitivity", norm, lambda: run_audit(built(), settings))
     if result is not None:
         wrong = (
@@ -345,7 +346,7 @@ def canaries(case: Case) -> None:
         evidence=["one_run"],
         calls=trainings,
     )
-    settings = Settings(case.alpha, trainings, case.seed, f"case {case.number}")
+    settings = Settings(case.alpha, Budget(trainings), case.seed, f"case {case.number}")
     about = type(claim).__name__
     result = case.attempt("one_run", about, lambda: run_audit(built(), settings))
     if result is None:

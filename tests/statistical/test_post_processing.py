@@ -18,6 +18,7 @@ from auditdp.auditing.judging import run_audit
 from auditdp.errors import Skip
 from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.mechanism.protocol import as_mechanism
+from auditdp.record.budget import Budget
 from auditdp.record.results import REFUTATIONS, Verdict
 
 pytestmark = pytest.mark.statistical
@@ -78,7 +79,7 @@ class Processed:
 def verdict(mechanism):
     return run_audit(
         Audit(mechanism, PureDP(1.0), AnyValues((0, 1))),
-        Settings(ALPHA, 300, 1, brief=True),
+        Settings(ALPHA, Budget(300, is_limit=True), 1),
     ).verdict
 
 
@@ -115,7 +116,7 @@ def certified(path):
 
 
 def settings(key):
-    return Settings(ALPHA, 1_000, 1, key=key, brief=True)
+    return Settings(ALPHA, Budget(1_000, is_limit=True), 1, key=key)
 
 
 @pytest.mark.full

@@ -19,6 +19,7 @@ from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
 ALPHA = 0.05
@@ -247,7 +248,7 @@ def test_the_lower_bound_approaches_the_truth(forecasters):
             evidence=["game"],
             forecasters=forecasters,
         )
-        result = run_audit(audit, Settings(ALPHA, 50_000, 0, "tightness"))
+        result = run_audit(audit, Settings(ALPHA, Budget(50_000), 0, "tightness"))
         assert result.verdict is Verdict.VIOLATED
         assert 1.85 <= result.epsilon_lower <= 2.0
 
@@ -261,6 +262,6 @@ def test_a_claim_that_holds_is_bounded_from_below_too():
             evidence=["game"],
             forecasters=forecasters,
         )
-        result = run_audit(audit, Settings(ALPHA, 50_000, 0, "below"))
+        result = run_audit(audit, Settings(ALPHA, Budget(50_000), 0, "below"))
         assert result.verdict is Verdict.NOT_REFUTED
         assert 0.42 <= result.epsilon_lower <= 0.5

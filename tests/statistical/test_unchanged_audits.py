@@ -23,6 +23,7 @@ from auditdp.auditing.judging import run_audit
 from auditdp.evidence.counted_events import told_apart
 from auditdp.evidence.counting import FIRST_RUNS, _losses
 from auditdp.record.baseline_entries import Entry, entry_of
+from auditdp.record.budget import Budget
 from auditdp.record.differences import FINDINGS, REGRESSIONS, Kind, differences, drift
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
@@ -119,10 +120,9 @@ def ran(name, seed, *, audit=None):
     brief = name == "nearly too weak a control"
     settings = Settings(
         ALPHA / len(AUDITS),
-        2_000 if brief else 5_000,
+        Budget(2_000 if brief else 5_000, is_limit=brief),
         seed,
         key=f"audits/audit_a.py::{name}",
-        brief=brief,
     )
     return run_audit(audit or AUDITS[name][0](), settings)
 

@@ -11,6 +11,7 @@ import pytest
 from auditdp import Audit, PureDP
 from auditdp.adjacency import Pair
 from auditdp.auditing.gathering import Settings
+from auditdp.record.budget import Budget
 from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.version_comparison import bets
 from auditdp.tracing import PairTrace, Trace, VersionsTrace, compare
@@ -66,7 +67,7 @@ class Seen:
 def told(old, new, seed, calls=CALLS):
     built = Audit(new, PureDP(1.0), [(0.0, 1.0)])
     read = VersionsResult("main", LawChange.UNSEEN)
-    settings = Settings(ALPHA, calls, seed, "versions", brief=True)
+    settings = Settings(ALPHA, Budget(calls, is_limit=True), seed, "versions")
     return (
         bets(read, built, [Seen(old, new)], Here(old), settings).change
         is LawChange.CHANGED

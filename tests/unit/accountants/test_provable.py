@@ -41,6 +41,7 @@ from auditdp.claims.statements import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear
@@ -304,7 +305,7 @@ def test_a_function_of_epsilon_is_certified_as_the_curve_of_a_proof_alone():
 
 
 def test_a_formula_and_a_mechanism_are_judged_by_the_same_rules():
-    settings = Settings(alpha=0.05, calls=1_000, root_seed=1)
+    settings = Settings(alpha=0.05, budget=Budget(1_000), root_seed=1)
     noise = [GaussianCurve(0.7)]
     assert (
         run_audit(Audit(None, RenyiDP(2.0, 1.0), accountants=noise), settings).verdict

@@ -15,6 +15,7 @@ from auditdp.evidence.exact import exact_evidence
 from auditdp.evidence.sensitivity import sensitivity_evidence
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 
@@ -120,7 +121,7 @@ def test_evidence_needs_no_strategy():
     assert calibrated.details.pairs_compared == 2
     whole = run_audit(
         Audit(Answer(), claim=PureDP(1.0), pairs=Least()),
-        Settings(alpha=0.05, calls=2_000, root_seed=0),
+        Settings(alpha=0.05, budget=Budget(2_000), root_seed=0),
     )
     assert whole.verdict is Verdict.VIOLATED
 
@@ -144,7 +145,9 @@ def test_pairs_of_a_size_generate_nothing_where_the_adjacency_does_not():
 
     audit = Audit(first, claim=PureDP(1.0), pairs=sized, evidence=["game"])
     assert (
-        run_audit(audit, Settings(alpha=0.05, calls=20_000, root_seed=0)).verdict
+        run_audit(
+            audit, Settings(alpha=0.05, budget=Budget(20_000), root_seed=0)
+        ).verdict
         is Verdict.NOT_REFUTED
     )
 

@@ -15,6 +15,7 @@ from auditdp.auditing.judging import run_audit
 from auditdp.betting.pairs.search import can_search
 from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import AdjacencyError, CollectionError, PrivacyViolation
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 DIGITS = st.integers(0, 9)
@@ -134,7 +135,7 @@ def test_an_audit_of_such_a_claim_says_what_it_is_and_of_how_many_records(
     claim, pairs, verdict
 ):
     audit = Audit(one_of_them, claim, pairs, evidence=["game"])
-    result = run_audit(audit, Settings(0.01, 4_000, 1))
+    result = run_audit(audit, Settings(0.01, Budget(4_000), 1))
     assert result.verdict is verdict
     assert result.claim is not None
     assert result.claim.delta == claim(5).delta

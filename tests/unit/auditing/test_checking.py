@@ -27,6 +27,7 @@ from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.betting.game import Watcher, going_on, watched
 from auditdp.errors import CollectionError, ConfigurationError, MechanismError
+from auditdp.record.budget import Budget
 from auditdp.record.results import RESULT, Verdict
 from auditdp.training import audit_training
 from tests.unit.report.html.test_pages import Page
@@ -64,7 +65,7 @@ def test_a_clean_check_has_no_counterexample(clean):
 def test_the_same_seed_gives_the_same_result_as_an_audit_of_it(refuted):
     built = auditdp.Audit(noisy, PureDP(1.0), [(10, 11)])
     audited = run_audit(
-        built, Settings(alpha=0.05, calls=5_000, root_seed=3, key="noisy")
+        built, Settings(alpha=0.05, budget=Budget(5_000), root_seed=3, key="noisy")
     )
     assert audited.log_e_value == refuted.log_e_value
     assert audited.epsilon_lower == refuted.epsilon_lower
@@ -338,7 +339,7 @@ def test_a_level_that_is_none_is_refused_wherever_it_is_given(alpha):
         lambda: check(noisy, PureDP(1.0), [(0, 1)], alpha=alpha),
         lambda: assert_private(noisy, PureDP(1.0), [(0, 1)], alpha=alpha),
         lambda: audit_training(trainer, PureDP(1.0), pairs=(0, 1), alpha=alpha),
-        lambda: Settings(alpha, 100, 0),
+        lambda: Settings(alpha, Budget(100), 0),
     ):
         with pytest.raises(
             ConfigurationError,

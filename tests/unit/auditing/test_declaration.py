@@ -33,6 +33,7 @@ from auditdp.errors import (
 )
 from auditdp.evidence.estimation import Unbiased
 from auditdp.mechanism.laws import FiniteLaw
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 from auditdp.testing import (
     GaussianMechanism,
@@ -45,7 +46,7 @@ from auditdp.testing import (
 pytestmark = pytest.mark.dear
 
 BIT = AnyValues((0, 1))
-SETTINGS = Settings(alpha=1e-6, calls=3000, root_seed=0, key="test")
+SETTINGS = Settings(alpha=1e-6, budget=Budget(3000), root_seed=0, key="test")
 
 
 class Hidden:
@@ -294,7 +295,7 @@ def test_a_refuted_law_is_said_not_to_be_that_of_the_code():
 
 
 def test_an_exact_refutation_needs_no_game():
-    result = run(Response(2.0), PureDP(1.0), BIT, settings=Settings(1e-6, 8, 0))
+    result = run(Response(2.0), PureDP(1.0), BIT, settings=Settings(1e-6, Budget(8), 0))
     assert result.verdict is Verdict.VIOLATED
     assert result.evidence[1].verdict is Verdict.INCONCLUSIVE
     assert "factor of" in result.counterexample.explanation
@@ -445,7 +446,7 @@ def test_the_seed_and_the_key_determine_the_outcome():
         return outcome(run(Hidden(safe()), PureDP(1.0), BIT, settings=settings))
 
     settings = [
-        Settings(1e-6, 500, *of)
+        Settings(1e-6, Budget(500), *of)
         for of in ((0, "test"), (0, "test"), (1, "test"), (0, "other"))
     ]
     first, again, *others = map(hidden, settings)

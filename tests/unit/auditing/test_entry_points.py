@@ -22,11 +22,11 @@ from auditdp.cli.common import app
 from auditdp.errors import ConfigurationError
 from auditdp.pytest_plugin import pytest_addoption
 from auditdp.pytest_plugin.items import Auditor
-from auditdp.record.budget import Fault
+from auditdp.record.budget import Budget, Fault
 from auditdp.record.details import GameDetails
 from auditdp.record.results import Verdict, details
 
-SETTINGS = Settings(alpha=0.05, calls=900, root_seed=0)
+SETTINGS = Settings(alpha=0.05, budget=Budget(900), root_seed=0)
 BITS = [(0.0, 1.0)]
 
 
@@ -144,7 +144,9 @@ def test_a_fault_to_find_takes_at_least_the_calls_that_are_given():
 def test_a_run_that_is_to_find_a_fault_finds_that_and_not_an_audits_own():
     built = Audit(noisy, PureDP(1.0), BITS, find="level:3")
     own = game(run_audit(built, SETTINGS))
-    runs = game(run_audit(built, Settings(0.05, 900, 0, find=Fault("level", 2.0))))
+    runs = game(
+        run_audit(built, Settings(0.05, Budget(900, fault=Fault("level", 2.0)), 0))
+    )
     assert "--find level:3" in own.calls_to_find
     assert "--find level:2" in runs.calls_to_find
     assert own.parts[-1].calls < runs.parts[-1].calls
@@ -153,7 +155,7 @@ def test_a_run_that_is_to_find_a_fault_finds_that_and_not_an_audits_own():
 def test_a_brief_budget_limits_what_an_audit_is_to_find_and_says_by_how_much():
     built = Audit(noisy, PureDP(1.0), BITS, find="level:1.3")
     whole, brief = (
-        run_audit(built, Settings(0.05, 2_000, 0, brief=brief))
+        run_audit(built, Settings(0.05, Budget(2_000, is_limit=brief), 0))
         for brief in (False, True)
     )
     needed = game(whole).parts[-1].calls

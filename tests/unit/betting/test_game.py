@@ -36,6 +36,7 @@ from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import MOST_PROBED, PROBES
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
@@ -530,7 +531,7 @@ def test_whatever_outputs_are_made_of_a_true_claim_stands(kind):
             WEIRD[kind],
             claim,
             AnyValues((0, 1)),
-            GameOptions(alpha=1e-6, calls=calls),
+            GameOptions(alpha=1e-6, budget=AuditBudget.of(calls)),
             streams=streams(),
         )
         assert found.verdict is Verdict.NOT_REFUTED
@@ -550,7 +551,7 @@ def test_whatever_is_claimed_a_coin_does_not_refute_it(claim):
             mechanism,
             claim,
             AnyValues((0, 1)),
-            GameOptions(alpha=1e-6, calls=200),
+            GameOptions(alpha=1e-6, budget=AuditBudget.of(200)),
             streams=streams(),
         )
         assert found.verdict is Verdict.NOT_REFUTED
@@ -584,7 +585,7 @@ def test_a_leak_is_found_wherever_it_is(kind):
         LEAKING[kind],
         PureDP(1.0),
         AnyValues((0, 1)),
-        GameOptions(alpha=1e-3, calls=1_500),
+        GameOptions(alpha=1e-3, budget=AuditBudget.of(1_500)),
         streams=streams(),
     )
     assert found.verdict is Verdict.VIOLATED
@@ -597,7 +598,7 @@ def test_what_cannot_be_played_is_an_error():
             mechanism,
             PureDP(1.0),
             adjacency,
-            GameOptions(alpha=0.05, calls=500, **options),
+            GameOptions(alpha=0.05, budget=AuditBudget.of(500), **options),
             streams=streams(),
         )
 
@@ -616,7 +617,7 @@ def test_evidence_reports_what_happened():
         Response(2.0),
         PureDP(1.0),
         AnyValues((0, 1)),
-        GameOptions(alpha=0.01, calls=3_000),
+        GameOptions(alpha=0.01, budget=AuditBudget.of(3_000)),
         streams=streams(),
     )
     details = found.details
@@ -647,7 +648,7 @@ def test_a_gaussian_finding_is_told_in_its_own_terms():
         GaussianMechanism(0.5),
         GaussianDP(1.0),
         AnyValues((0, 1)),
-        GameOptions(alpha=0.01, calls=3_000),
+        GameOptions(alpha=0.01, budget=AuditBudget.of(3_000)),
         streams=streams(),
     )
     assert found.verdict is Verdict.VIOLATED
@@ -696,7 +697,7 @@ def test_what_a_person_should_know_of_the_calls_is_noticed(function, message):
         as_mechanism(function),
         CLAIM,
         AnyValues((0, 1)),
-        GameOptions(alpha=0.05, calls=306),
+        GameOptions(alpha=0.05, budget=AuditBudget.of(306)),
         streams=streams(),
     )
     notice, *others = found.details.notices
@@ -713,7 +714,7 @@ def test_of_an_ordinary_mechanism_nothing_is_noticed():
                 mechanism,
                 CLAIM,
                 AnyValues((0, 1)),
-                GameOptions(alpha=0.05, calls=200),
+                GameOptions(alpha=0.05, budget=AuditBudget.of(200)),
                 streams=streams(),
             ).details.notices
             == []

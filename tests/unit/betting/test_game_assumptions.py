@@ -23,6 +23,7 @@ from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls.recording import MOST_BYTES
 from auditdp.mechanism.protocol import as_mechanism, unseeded
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 from benchmarks.false_alarms_game import (
@@ -51,7 +52,7 @@ def play(
         as_mechanism(mechanism),
         claim,
         pairs,
-        GameOptions(alpha=alpha, calls=calls, **options),
+        GameOptions(alpha=alpha, budget=AuditBudget.of(calls), **options),
         streams=streams(seed),
     )
 
@@ -211,7 +212,7 @@ def test_two_inputs_that_are_the_same_are_refused():
             Response(1.0),
             CLAIM,
             BIT,
-            GameOptions(alpha=0.05, calls=10, play=[]),
+            GameOptions(alpha=0.05, budget=AuditBudget.of(10), play=[]),
             streams=streams(),
         )
 

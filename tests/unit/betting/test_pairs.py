@@ -33,6 +33,7 @@ from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls.allowance import allowing
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget, Budget
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 
@@ -214,7 +215,7 @@ def test_a_violation_that_no_listed_pair_shows_is_found_and_told_by_its_smallest
         mechanism,
         CLAIM,
         Numbers(),
-        GameOptions(alpha=1e-3, calls=30_000, trace=False),
+        GameOptions(alpha=1e-3, budget=AuditBudget.of(30_000), trace=False),
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.VIOLATED
@@ -238,7 +239,7 @@ def test_nothing_is_searched_where_pairs_are_given_or_nobody_asks(options):
         Sometimes(),
         CLAIM,
         Numbers(),
-        GameOptions(alpha=1e-3, calls=5_000, trace=False, **options),
+        GameOptions(alpha=1e-3, budget=AuditBudget.of(5_000), trace=False, **options),
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.NOT_REFUTED
@@ -270,7 +271,7 @@ def test_a_list_of_neighbours_can_be_searched():
         respond,
         CLAIM,
         NeighbourList(nodes=12),
-        GameOptions(alpha=1e-3, calls=30_000, trace=False),
+        GameOptions(alpha=1e-3, budget=AuditBudget.of(30_000), trace=False),
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.VIOLATED
@@ -460,7 +461,7 @@ def counted_numbers(rows, rng):
 )
 def test_a_finding_is_not_lost_to_candidates_that_cannot_be_played(seed):
     rows = Rows(st.one_of(st.integers(0, 100), st.text(max_size=3)), "add/remove")
-    settings = Settings(alpha=0.05, calls=20_000, root_seed=seed)
+    settings = Settings(alpha=0.05, budget=Budget(20_000), root_seed=seed)
     assert (
         run_audit(Audit(counted_numbers, PureDP(1.0), rows), settings).verdict
         is Verdict.VIOLATED
@@ -474,7 +475,8 @@ def test_what_comes_after_a_finding_does_not_take_it_away(monkeypatch):
     monkeypatch.setattr("auditdp.evidence.game_evidence.confirm_smaller", fails)
     monkeypatch.setattr("auditdp.evidence.sensitivity.sensitivity_evidence", fails)
     result = run_audit(
-        Audit(LaplaceMechanism(0.2), PureDP(1.0), Numbers()), Settings(0.05, 2_000, 1)
+        Audit(LaplaceMechanism(0.2), PureDP(1.0), Numbers()),
+        Settings(0.05, Budget(2_000), 1),
     )
     assert result.verdict is Verdict.VIOLATED
     assert any(

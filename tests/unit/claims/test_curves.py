@@ -27,6 +27,7 @@ from auditdp.betting.power import detectable_level
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.errors import ClaimError
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.results import SYMBOLS, Verdict
 from auditdp.report import numbers
 from auditdp.report.guesses import guessing
@@ -184,7 +185,7 @@ def test_an_audit_of_a_curve_is_played_and_has_no_other_evidence_of_the_claim(
     for scale, verdict in ((1.0, Verdict.NOT_REFUTED), (0.25, Verdict.VIOLATED)):
         result = run_audit(
             Audit(GaussianMechanism(scale), claim, [(1, 0)]),
-            Settings(alpha=0.01, calls=800, root_seed=1),
+            Settings(alpha=0.01, budget=Budget(800), root_seed=1),
         )
         assert result.verdict is verdict
         assert {evidence.kind for evidence in result.evidence} <= {
@@ -228,7 +229,7 @@ def test_no_number_called_epsilon_mu_or_rho_is_above_the_truth(claim, truth):
     """The curve is exceeded near ε = 0, and far from it where its ε is quoted: its level says nothing there."""
     result = run_audit(
         Audit(response(1.0), claim, [(1, 0)]),
-        Settings(alpha=1e-4, calls=4_000, root_seed=1),
+        Settings(alpha=1e-4, budget=Budget(4_000), root_seed=1),
     )
     assert result.verdict is Verdict.VIOLATED
     text = " ".join([result.summary, guessing(result), numbers.bounds(result)])

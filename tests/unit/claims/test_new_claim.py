@@ -20,6 +20,7 @@ from auditdp.auditing.judging import run_audit
 from auditdp.claims.claim import Claim, check_positive
 from auditdp.claims.statements import CLAIMS
 from auditdp.errors import ClaimError
+from auditdp.record.budget import Budget
 from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, RunRecord, Verdict
 from auditdp.report.formats import render
 from auditdp.testing import LaplaceMechanism
@@ -87,7 +88,7 @@ def stepped(monkeypatch):
 
 def audited(claim, scale: float) -> AuditResult:
     audit = Audit(LaplaceMechanism(scale), claim, [(0.0, 1.0)])
-    return run_audit(audit, Settings(alpha=0.01, calls=4_000, root_seed=1))
+    return run_audit(audit, Settings(alpha=0.01, budget=Budget(4_000), root_seed=1))
 
 
 def test_it_is_refuted_with_a_bound_on_its_parameter(stepped):

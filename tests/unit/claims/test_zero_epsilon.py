@@ -13,10 +13,11 @@ from auditdp.auditing.judging import run_audit
 from auditdp.bounds import from_counts, from_guesses, from_outputs
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism.laws import FiniteLaw
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 BITS = AnyValues((0, 1))
-SETTINGS = Settings(alpha=0.05, calls=4_000, root_seed=1)
+SETTINGS = Settings(alpha=0.05, budget=Budget(4_000), root_seed=1)
 
 
 @dataclass(frozen=True)

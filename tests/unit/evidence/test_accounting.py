@@ -25,6 +25,7 @@ from auditdp.claims.statements import (
 )
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
+from auditdp.record.budget import Budget
 from auditdp.record.results import Evidence, Verdict
 from auditdp.testing import Response
 
@@ -116,7 +117,7 @@ def test_where_all_accountants_fail_there_is_no_verdict(monkeypatch):
         monkeypatch.setattr(kind, "losses", fails)
     two, settings = (
         [PLDUpper(1.0, 0.1, 10), PLDLower(1.0, 0.1, 10)],
-        Settings(alpha=0.05, calls=10, root_seed=1),
+        Settings(alpha=0.05, budget=Budget(10), root_seed=1),
     )
     with pytest.raises(
         AccountantError, match=r"no accountant answered: .*ran out of memory.*use fewer"
@@ -165,7 +166,7 @@ def mechanism_audit(**about):
 
 def test_accountants_beside_a_mechanism_refute_nothing_that_is_not_said_of_it():
     """The mechanism is 1/2-DP, and may well be one of three parts that together are so: only their worst loses 1."""
-    settings = Settings(alpha=0.05, calls=10, root_seed=1)
+    settings = Settings(alpha=0.05, budget=Budget(10), root_seed=1)
     result = run_audit(mechanism_audit(), settings)
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.epsilon_lower is None
@@ -183,7 +184,7 @@ def test_accountants_beside_a_mechanism_refute_nothing_that_is_not_said_of_it():
 
 
 def test_a_formula_is_about_the_worst_of_what_is_described():
-    settings = Settings(alpha=0.05, calls=10, root_seed=1)
+    settings = Settings(alpha=0.05, budget=Budget(10), root_seed=1)
     audit = Audit(None, PureDP(0.7), accountants=[OptimalComposition(1 / 3, 0.0, 3)])
     assert run_audit(audit, settings).verdict is Verdict.VIOLATED
     wider = Audit(

@@ -8,12 +8,13 @@ from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.claims.statements import PureDP
 from auditdp.evidence.request import EvidenceRequest
+from auditdp.record.budget import Budget
 from auditdp.record.details import KINDS, Details, EvidenceKind
 from auditdp.record.results import Evidence, RunRecord, Verdict
 from auditdp.report.formats import render
 from auditdp.testing import LaplaceMechanism
 
-SETTINGS = Settings(alpha=0.01, calls=500, root_seed=1)
+SETTINGS = Settings(alpha=0.01, budget=Budget(500), root_seed=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from auditdp.bounds.privacy_curves import (
     curve_of_claim,
 )
 from auditdp.errors import AdjacencyError, MechanismError
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear
@@ -49,7 +50,7 @@ def randomised_response(epsilon):
 
 def audited(release, claim, *, canaries=400, **options):
     built = Audit(release, claim, Canaries(canaries), evidence=["one_run"], **options)
-    return run_audit(built, Settings(alpha=0.05, calls=50_000, root_seed=1))
+    return run_audit(built, Settings(alpha=0.05, budget=Budget(50_000), root_seed=1))
 
 
 def gaussian_curve(mu=1.0):
@@ -117,7 +118,7 @@ def test_several_trainings_throw_their_own_coins_and_certify_more():
 def test_the_same_seed_gives_the_same_bound_and_another_another():
     built = Audit(gaussian(1.0), GaussianDP(1.0), Canaries(200), evidence=["one_run"])
     found = [
-        run_audit(built, Settings(alpha=0.05, calls=1, root_seed=seed))
+        run_audit(built, Settings(alpha=0.05, budget=Budget(1), root_seed=seed))
         .evidence[0]
         .statement
         for seed in (1, 1, 2)
@@ -164,7 +165,7 @@ def test_it_needs_canaries():
         gaussian(1.0), PureDP(1.0), NeighbourList(nodes=4), evidence=["one_run"]
     )
     with pytest.raises(AdjacencyError, match=r"pairs=Canaries\(count\)"):
-        run_audit(built, Settings(alpha=0.05, calls=1, root_seed=0))
+        run_audit(built, Settings(alpha=0.05, budget=Budget(1), root_seed=0))
     with pytest.raises(AdjacencyError, match="two canaries"):
         audited(gaussian(1.0), PureDP(1.0), canaries=1)
 

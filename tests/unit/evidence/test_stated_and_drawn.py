@@ -26,6 +26,7 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.laws import FiniteLaw, StepLaw
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget, Budget
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear
@@ -153,7 +154,9 @@ def played(made, claim, **options):
         made,
         claim,
         BIT,
-        GameOptions(alpha=0.05, calls=3_000, stop_when_refuted=True, **options),
+        GameOptions(
+            alpha=0.05, budget=AuditBudget.of(3_000, stop_when_refuted=True), **options
+        ),
         streams=streams,
     )
 
@@ -205,7 +208,8 @@ def test_a_law_of_part_of_the_output_certifies_nothing(function, stated, chances
     made = as_mechanism(function)
     made.distribution = lambda data: FiniteLaw(stated, chances)
     result = run_audit(
-        Audit(made, PureDP(1.1), BIT), Settings(alpha=0.01, calls=3_000, root_seed=5)
+        Audit(made, PureDP(1.1), BIT),
+        Settings(alpha=0.01, budget=Budget(3_000), root_seed=5),
     )
     assert result.verdict is not Verdict.CERTIFIED
     found = next(e for e in result.evidence if e.kind == "counting")

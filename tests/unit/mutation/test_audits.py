@@ -15,6 +15,7 @@ from auditdp.auditing.gathering import Settings
 from auditdp.auditing.mutant_score import _arguments, _mutants, _pairs, mutation
 from auditdp.errors import Skip
 from auditdp.evidence.exact import exact_evidence
+from auditdp.record.budget import Budget
 from auditdp.record.traces import Fate
 
 pytestmark = pytest.mark.dear
@@ -25,7 +26,9 @@ ARGUING = [
     for file in sorted((ROOT / "audits").glob("audit_*.py"))
     if "equivalent_mutants=" in file.read_text()
 ]
-SETTINGS = Settings(alpha=1e-3, calls=10_000, root_seed=20240229, key="mutation")
+SETTINGS = Settings(
+    alpha=1e-3, budget=Budget(10_000), root_seed=20240229, key="mutation"
+)
 
 
 @pytest.mark.full

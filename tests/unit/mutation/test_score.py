@@ -14,12 +14,13 @@ from auditdp.auditing.mutant_score import mutation
 from auditdp.errors import CollectionError
 from auditdp.evidence.exact import exact_evidence
 from auditdp.mechanism.laws import LaplaceLaw
+from auditdp.record.budget import Budget
 from auditdp.record.traces import Fate, MutantResult, Mutation
 from auditdp.testing import Response
 
 pytestmark = pytest.mark.dear
 
-SETTINGS = Settings(alpha=1e-6, calls=3_000, root_seed=5, key="mutation")
+SETTINGS = Settings(alpha=1e-6, budget=Budget(3_000), root_seed=5, key="mutation")
 
 
 def judged(audit, *, exact=False, settings=SETTINGS):

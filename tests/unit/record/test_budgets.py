@@ -22,7 +22,7 @@ from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
-from auditdp.record.budget import BUDGETS, Budget, Fault
+from auditdp.record.budget import BUDGETS, AuditBudget, Budget, Fault
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 
@@ -161,7 +161,7 @@ def played(find, *, pairs, mechanism=None):
     mechanism = as_mechanism(mechanism or LaplaceMechanism(1.0))
     return play_game(
         *(mechanism, PureDP(1.0), as_adjacency(pairs)),
-        GameOptions(alpha=0.05, calls=1, find=Fault.read(find)),
+        GameOptions(alpha=0.05, budget=AuditBudget.of(1, fault=Fault.read(find))),
         streams=STREAMS,
     )
 
@@ -211,7 +211,7 @@ def test_the_fault_is_found_nine_times_in_ten_by_games_that_were_given_its_calls
     """Randomised response at 1.5 times the claim, in any of two pairs. α = 1e-6."""
     games, found = repeats(150, least=20), 0
     for k in range(games):
-        settings = Settings(0.05, 1, k, find=Fault("level", 1.5))
+        settings = Settings(0.05, Budget(1, fault=Fault("level", 1.5)), k)
         pairs = [Pair(1, 0), Pair(0, 1)]
         audit = Audit(
             Response(1.5),
@@ -244,7 +244,7 @@ def test_an_audit_that_names_its_calls_has_at_least_these():
             evidence=["game"],
             calls=named,
         )
-        return run_audit(audit, Settings(0.05, 500, 1, **settings)).calls
+        return run_audit(audit, Settings(0.05, Budget(500), 1, **settings)).calls
 
     needed = calls(None, find=Fault("level", 1.5))
     assert needed not in (500, 1)

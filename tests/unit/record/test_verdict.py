@@ -21,6 +21,7 @@ from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio
 from auditdp.errors import CollectionError, MiscalibrationWarning, PrivacyViolation
+from auditdp.record.budget import Budget
 from auditdp.record.details import KINDS, ExactDetails
 from auditdp.record.results import (
     PRECEDENCE,
@@ -38,7 +39,7 @@ from auditdp.record.verdict import (
 )
 from auditdp.testing import LaplaceMechanism, Response
 
-SETTINGS = Settings(alpha=1e-6, calls=1000, root_seed=0, key="test")
+SETTINGS = Settings(alpha=1e-6, budget=Budget(1000), root_seed=0, key="test")
 BITS = AnyValues((0.0, 1.0))
 
 

@@ -11,6 +11,7 @@ from auditdp.claims.statements import PureDP
 from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Verdict
 
 PAIR = Pair(0, 1)
@@ -90,7 +91,7 @@ def test_a_raw_vector_in_one_of_a_thousand_calls_is_found():
         service(1 / 1000, 4.0),
         PureDP(0.25),
         Neighbours([((3.0, 1.0), (3.0, 2.0))]),
-        GameOptions(alpha=0.05, calls=40_000, stop_when_refuted=True),
+        GameOptions(alpha=0.05, budget=AuditBudget.of(40_000, stop_when_refuted=True)),
         streams=lambda purpose, n: stream(3, purpose, n),
     )
     assert evidence.verdict is Verdict.VIOLATED

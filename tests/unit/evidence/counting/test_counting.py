@@ -15,6 +15,7 @@ from auditdp.errors import MechanismError
 from auditdp.evidence.counting import FIRST_RUNS, counting_evidence
 from auditdp.mechanism.laws import FiniteLaw, GaussianLaw
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.results import RESULT, RunRecord, Verdict
 from auditdp.report import terminal
 from auditdp.report.html import pages as html
@@ -52,7 +53,7 @@ def evidence(
 def audit(mechanism, claim=PureDP(1.0), pairs=BIT, budget=4_000, **options):  # noqa: B008
     return run_audit(
         Audit(mechanism, claim, pairs, **options),
-        Settings(alpha=0.01, calls=budget, root_seed=5),
+        Settings(alpha=0.01, budget=Budget(budget), root_seed=5),
     )
 
 

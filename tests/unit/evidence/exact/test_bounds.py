@@ -28,6 +28,7 @@ from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 # Laws before post-processing.
@@ -112,7 +113,7 @@ def test_noise_of_declared_sensitivity_before_post_processing_certifies_and_does
 def test_a_whole_audit_of_a_post_processed_output_stands():
     audit = Audit(Sign(), PureDP(1.6), NUMBERS)
     result = run_audit(
-        audit, Settings(alpha=1e-6, calls=3_000, root_seed=0, key="sign")
+        audit, Settings(alpha=1e-6, budget=Budget(3_000), root_seed=0, key="sign")
     )
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.epsilon_lower <= math.log((1 - math.exp(-1) / 2) / (math.exp(-1) / 2))
@@ -129,7 +130,7 @@ def test_a_control_with_a_law_before_post_processing_is_left_to_the_game():
     assert not has_exact_law(Louder(), NUMBERS, refuting=True)
     audit = Audit(Sign(), PureDP(2.0), NUMBERS, controls=[Louder()])
     result = run_audit(
-        audit, Settings(alpha=1e-6, calls=3_000, root_seed=0, key="sign")
+        audit, Settings(alpha=1e-6, budget=Budget(3_000), root_seed=0, key="sign")
     )
     assert result.verdict is Verdict.CERTIFIED
     assert result.surviving_controls == []
@@ -145,7 +146,7 @@ def test_a_laplace_law_of_the_output_is_forecast_with():
     assert exact_evidence(Plain(), PureDP(1.6), NUMBERS).verdict is Verdict.VIOLATED
     result = run_audit(
         Audit(Plain(), PureDP(2.0), NUMBERS),
-        Settings(alpha=1e-6, calls=500, root_seed=0, key="plain"),
+        Settings(alpha=1e-6, budget=Budget(500), root_seed=0, key="plain"),
     )
     assert result.verdict is Verdict.CERTIFIED
 

@@ -14,6 +14,7 @@ from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions, withdrawn
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Evidence
 from auditdp.testing import LaplaceMechanism
 from benchmarks.false_alarms_game import chain, shared_half
@@ -23,7 +24,7 @@ CLAIM = PureDP(1.0)
 
 
 def play(mechanism, claim=CLAIM, *, calls, seed=1, **options):
-    chosen = GameOptions(alpha=0.05, calls=calls, **options)
+    chosen = GameOptions(alpha=0.05, budget=AuditBudget.of(calls), **options)
     return play_game(
         as_mechanism(mechanism), claim, BITS, chosen, streams=partial(stream, seed)
     )

@@ -19,7 +19,7 @@ from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
-from auditdp.record.budget import Fault
+from auditdp.record.budget import AuditBudget, Budget, Fault
 from auditdp.record.details import Part
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, Response
@@ -49,7 +49,7 @@ def play(
         as_mechanism(mechanism),
         claim,
         adjacency,
-        GameOptions(alpha=0.05, calls=calls, further=further, **options),
+        GameOptions(alpha=0.05, budget=AuditBudget.of(calls, later=further), **options),
         streams=STREAMS,
     )
 
@@ -169,7 +169,7 @@ def test_all_other_evidence_stays_as_it_is_and_controls_go_on_too():
         controls=[Response(1.06)],
         evidence=["exact", "game", "counting"],
     )
-    settings = Settings(0.05, 4_000, 1, "key")
+    settings = Settings(0.05, Budget(4_000), 1, "key")
     before = run_audit(audit, settings)
     game = next(evidence for evidence in before.evidence if evidence.kind == "game")
     after = run_audit(
@@ -189,9 +189,12 @@ def test_all_other_evidence_stays_as_it_is_and_controls_go_on_too():
 
 def test_the_calls_that_an_audit_names_are_its_first_part():
     audit = Audit(Response(0.9), PureDP(1.0), BITS, evidence=["game"], calls=300)
-    brief = Settings(0.05, 200, 1, "key", brief=True)
+    brief = Settings(0.05, Budget(200, is_limit=True), 1, "key")
     assert run_audit(audit, brief).lacking == 100
-    for settings, first in ((Settings(0.05, 5_000, 1, "key"), 300), (brief, 200)):
+    for settings, first in (
+        (Settings(0.05, Budget(5_000), 1, "key"), 300),
+        (brief, 200),
+    ):
         result = run_audit(audit, replace(settings, further=(700,)))
         least, most = (part.calls for part in result.evidence[0].details.parts)
         assert least <= first < most < 700

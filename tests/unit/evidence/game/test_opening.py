@@ -13,6 +13,7 @@ from auditdp.evidence.game_plan import _promises
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Verdict
 
 
@@ -38,7 +39,7 @@ def test_outputs_as_long_as_their_input_are_seen_whichever_pair_comes_first(
         as_mechanism(mechanism),
         PureDP(1.0),
         Neighbours([([1], [0]), ([1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0])][::order]),
-        GameOptions(alpha=0.05, calls=600, stop_when_refuted=True),
+        GameOptions(alpha=0.05, budget=AuditBudget.of(600, stop_when_refuted=True)),
         streams=lambda purpose, number: stream(0, "opening", purpose, number),
     )
     assert found.verdict is Verdict.VIOLATED
@@ -55,7 +56,10 @@ def test_more_runs_are_allowed_where_steps_cost_more_than_an_accountant_was_told
         )
 
     options = GameOptions(
-        alpha=0.05, calls=1_000, within=True, proposed=20_000, stop_when_refuted=True
+        alpha=0.05,
+        budget=AuditBudget.of(
+            1_000, is_scarce=True, if_suspect=20_000, stop_when_refuted=True
+        ),
     )
     claim, data = AccountedDP(PLDUpper(1.0, 0.5, 6)), np.array([2.0, -0.5, 0.3, 0.1])
     look = looked_by_trace(

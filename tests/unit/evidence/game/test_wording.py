@@ -17,6 +17,7 @@ from auditdp.evidence.output_support import BitPatterns
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import AuditBudget
 from auditdp.record.results import Verdict
 from auditdp.testing import Response
 
@@ -125,7 +126,7 @@ def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(
         mechanism,
         claim,
         Neighbours([(0, 1)]),
-        GameOptions(alpha=0.05, calls=2_000),
+        GameOptions(alpha=0.05, budget=AuditBudget.of(2_000)),
         streams=streams,
     )
     assert found.verdict is Verdict.VIOLATED
@@ -147,7 +148,7 @@ def test_calls_that_are_too_few_for_any_violation_are_said_to_be():
         Response(1.0),
         PureDP(1.0),
         Neighbours([(0, 1)]),
-        GameOptions(alpha=1e-6, calls=90),
+        GameOptions(alpha=1e-6, budget=AuditBudget.of(90)),
         streams=streams,
     )
     assert re.fullmatch(
@@ -161,7 +162,7 @@ def test_a_lower_bound_of_nothing_is_not_spoken_of():
         Response(0.01),
         PureDP(1.0),
         Neighbours([(0, 1)]),
-        GameOptions(alpha=0.05, calls=300),
+        GameOptions(alpha=0.05, budget=AuditBudget.of(300)),
         streams=streams,
     )
     assert found.epsilon_lower == 0.0
@@ -174,7 +175,9 @@ def test_a_loss_that_was_read_off_and_that_no_calls_show_is_said_with_the_calls_
         return data + rng.laplace(scale=1 / 1.3)
 
     def play(calls, claim):
-        options = GameOptions(alpha=0.001, calls=calls, stop_when_refuted=True)
+        options = GameOptions(
+            alpha=0.001, budget=AuditBudget.of(calls, stop_when_refuted=True)
+        )
         return play_game(
             as_mechanism(halved),
             PureDP(claim),
@@ -219,7 +222,9 @@ def raises_on_both(data, rng):
 def test_an_exception_that_tells_the_inputs_apart_is_named(shape):
     def explanation(function):
         mechanism = as_mechanism(lambda data, rng: shape(function(data, rng)))
-        options = GameOptions(alpha=0.05, calls=300, trace=False, bounded=False)
+        options = GameOptions(
+            alpha=0.05, budget=AuditBudget.of(300), trace=False, control=not False
+        )
         found = play_game(
             mechanism, PureDP(0.5), Neighbours([(1, 0)]), options, streams=streams
         )

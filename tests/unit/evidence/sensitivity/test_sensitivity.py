@@ -21,6 +21,7 @@ from auditdp.errors import AdjacencyError, CollectionError, MechanismError
 from auditdp.evidence.sensitivity import EXAMPLES, MAX_ENUMERATED, sensitivity_evidence
 from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear
@@ -535,7 +536,9 @@ class Stated(Counting):
 
 def judge(mechanism, **kwargs):
     audit = Audit(mechanism, PureDP(1.0), NeighbourList(4), **kwargs)
-    return run_audit(audit, Settings(alpha=1e-6, calls=3000, root_seed=0, key="test"))
+    return run_audit(
+        audit, Settings(alpha=1e-6, budget=Budget(3000), root_seed=0, key="test")
+    )
 
 
 def test_it_is_gathered_where_it_applies_and_certifies_nothing():

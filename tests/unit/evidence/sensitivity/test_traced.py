@@ -18,6 +18,7 @@ from auditdp import (
 from auditdp.accountants.additive_noise import LaplaceUpper
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 
@@ -112,7 +113,7 @@ CURVE = LaplaceUpper(0.5, count=8)
 
 def evidence(mechanism, claim, pair=([120], [])):
     audit = Audit(mechanism, claim, [pair], evidence=["sensitivity"], exhaustive=False)
-    result = run_audit(audit, Settings(0.05, 200, 1, brief=True))
+    result = run_audit(audit, Settings(0.05, Budget(200, is_limit=True), 1))
     return result.evidence
 
 

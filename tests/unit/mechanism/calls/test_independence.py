@@ -28,6 +28,7 @@ from auditdp.mechanism.calls.independence import (
 from auditdp.mechanism.calls.untouched import starting_untouched, untouched
 from auditdp.mechanism.protocol import as_mechanism, unseeded
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, LeakyResponse, Response, SharedNoise
 
@@ -418,7 +419,9 @@ def test_findings_of_independent_calls_stand(mechanism):
 def test_promises_are_not_judged_by_calls_that_depend(promise):
     for make in (lambda: Memo().one_row, lambda: unseeded(Memo().elsewhere)):
         audit = Audit(make(), promise, inputs={"one": [1.0]})
-        found = run_audit(audit, Settings(alpha=0.05, calls=1_000, root_seed=1))
+        found = run_audit(
+            audit, Settings(alpha=0.05, budget=Budget(1_000), root_seed=1)
+        )
         assert found.verdict is Verdict.INCONCLUSIVE
         assert found.counterexample is None
 

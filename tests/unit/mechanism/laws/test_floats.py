@@ -40,6 +40,7 @@ from auditdp.mechanism.laws import (
     ball,
     precision,
 )
+from auditdp.record.budget import Budget
 from auditdp.record.results import Verdict
 
 pytestmark = pytest.mark.dear
@@ -537,7 +538,7 @@ def test_counting_does_not_refute_a_law_by_an_output_whose_float_is_zero():
         def distribution(self, data):
             return listed([0.5, 0.5, self.zero])
 
-    settings = Settings(alpha=1e-6, calls=40_000, root_seed=0, key="rare")
+    settings = Settings(alpha=1e-6, budget=Budget(40_000), root_seed=0, key="rare")
     for zero, message in ((0, True), (0.0, False)):
         result = run_audit(Audit(Rare(zero), PureDP(1.0), BIT), settings)
         statement = next(e.statement for e in result.evidence if e.kind == "counting")

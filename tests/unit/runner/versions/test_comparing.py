@@ -10,6 +10,7 @@ from auditdp.adjacency import Pair
 from auditdp.auditing.gathering import Settings
 from auditdp.claims.statements import PureDP
 from auditdp.numerics.streams import stream
+from auditdp.record.budget import Budget
 from auditdp.record.versions import LawChange
 from auditdp.runner import version_comparison
 from auditdp.runner.collecting import find
@@ -67,7 +68,7 @@ def between(tmp_path, monkeypatch):
             root_seed=1,
             against=against,
         )
-        settings = Settings(0.05, calls, 1, key, brief=True)
+        settings = Settings(0.05, Budget(calls, is_limit=True), 1, key)
         with OtherVersion(task) as other:
             built, _ = find(task).build({})
             return built, settings, compared(built, task, other, settings)
