@@ -665,13 +665,13 @@ def test_a_gaussian_finding_is_told_in_its_own_terms():
 @pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)], ids=str)
 def test_a_game_without_a_bound_refutes_no_later_and_says_so(claim):
     leaky = LaplaceMechanism(0.4) if claim.delta == 0 else GaussianMechanism(0.4)
-    asked = {"alpha": 0.05, "calls": 5_000, "stop_when_refuted": True}
+    budget = AuditBudget.of(5_000, stop_when_refuted=True)
     with_bound, without = (
         play_game(
             leaky,
             claim,
             AnyValues((0, 1)),
-            GameOptions(bounded=bounded, **asked),
+            GameOptions(alpha=0.05, budget=budget, control=not bounded),
             streams=streams(3),
         )
         for bounded in (True, False)

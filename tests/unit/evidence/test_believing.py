@@ -16,7 +16,13 @@ import pytest
 from auditdp import ApproxDP, PureDP, Verdict, check, unseeded
 from auditdp.claims.claim import Claim
 from auditdp.errors import MechanismError
-from auditdp.evidence.request import KEPT, MOST_ALONE, UNLOOKED, believed, runs_alone
+from auditdp.evidence.request import (
+    MAX_PROCESSES,
+    MEMORY_ERROR,
+    UNLOOKED,
+    believed,
+    processes_to_check_memory,
+)
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.allowance import allowing
 from auditdp.mechanism.protocol import as_mechanism
@@ -150,8 +156,16 @@ def test_a_mechanism_that_keeps_the_claim_is_right_about_the_input_in_so_many_pr
     claim: Claim,
 ) -> None:
     right = (1 + claim.delta_at(0.0)) / 2
-    assert right ** runs_alone(claim) <= KEPT < right ** (runs_alone(claim) - 1)
+    assert (
+        right ** processes_to_check_memory(claim)
+        <= MEMORY_ERROR
+        < right ** (processes_to_check_memory(claim) - 1)
+    )
 
 
 def test_no_more_processes_are_made_than_the_most() -> None:
-    assert runs_alone(PureDP(20.0)) == runs_alone(ApproxDP(1.0, 0.999)) == MOST_ALONE
+    assert (
+        processes_to_check_memory(PureDP(20.0))
+        == processes_to_check_memory(ApproxDP(1.0, 0.999))
+        == MAX_PROCESSES
+    )

@@ -32,7 +32,7 @@ STREAMS = partial(stream, 3, "budgets")
 
 
 @pytest.mark.parametrize(
-    ("text", "calls", "least", "find", "written"),
+    ("text", "calls", "minimum", "fault", "written"),
     [
         ("quick", 2_000, 1, None, "quick"),
         ("thorough", 1_000_000, 1, None, "thorough"),
@@ -43,16 +43,16 @@ STREAMS = partial(stream, 3, "budgets")
         ("200,output:.1", 200, 200, None, "200,output:0.1"),
     ],
 )
-def test_a_budget_is_a_text(text, calls, least, find, written):
+def test_a_budget_is_a_text(text, calls, minimum, fault, written):
     budget = Budget.read(text)
-    assert (budget.calls, budget.least, budget.find, str(budget)) == (
+    assert (budget.calls, budget.minimum, budget.fault, str(budget)) == (
         calls,
-        least,
-        find,
+        minimum,
+        fault,
         written,
     )
     assert Budget.read(written) == budget
-    assert budget.brief is (text == "quick")
+    assert budget.is_limit is (text == "quick")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_pairs_that_were_found_have_the_calls_too():
 
 
 def test_an_audit_that_names_its_calls_has_at_least_these():
-    def calls(named, **settings):
+    def calls(named, **budget):
         audit = Audit(
             LaplaceMechanism(1.0),
             PureDP(1.0),
@@ -244,13 +244,13 @@ def test_an_audit_that_names_its_calls_has_at_least_these():
             evidence=["game"],
             calls=named,
         )
-        return run_audit(audit, Settings(0.05, Budget(500), 1, **settings)).calls
+        return run_audit(audit, Settings(0.05, Budget(500, **budget), 1)).calls
 
-    needed = calls(None, find=Fault("level", 1.5))
+    needed = calls(None, fault=Fault("level", 1.5))
     assert needed not in (500, 1)
-    assert calls(10 * needed, find=Fault("level", 1.5)) >= 10 * needed
-    assert calls(10, find=Fault("level", 1.5)) == needed
-    named = calls(200), calls(200, least=300), calls(400, least=300)
+    assert calls(10 * needed, fault=Fault("level", 1.5)) >= 10 * needed
+    assert calls(10, fault=Fault("level", 1.5)) == needed
+    named = calls(200), calls(200, minimum=300), calls(400, minimum=300)
     assert all(
         0.6 * most < made <= most
         for made, most in zip(named, (200, 300, 400), strict=True)

@@ -173,7 +173,12 @@ def test_all_other_evidence_stays_as_it_is_and_controls_go_on_too():
     before = run_audit(audit, settings)
     game = next(evidence for evidence in before.evidence if evidence.kind == "game")
     after = run_audit(
-        audit, replace(settings, further=(80_000,), recorded=game.log_e_value)
+        audit,
+        replace(
+            settings,
+            budget=replace(settings.budget, later=(80_000,)),
+            recorded=game.log_e_value,
+        ),
     )
     assert [evidence.kind for evidence in before.evidence] == [
         "exact",
@@ -195,7 +200,9 @@ def test_the_calls_that_an_audit_names_are_its_first_part():
         (Settings(0.05, Budget(5_000), 1, "key"), 300),
         (brief, 200),
     ):
-        result = run_audit(audit, replace(settings, further=(700,)))
+        result = run_audit(
+            audit, replace(settings, budget=replace(settings.budget, later=(700,)))
+        )
         least, most = (part.calls for part in result.evidence[0].details.parts)
         assert least <= first < most < 700
         assert result.lacking == 0
