@@ -18,7 +18,7 @@ import pytest
 from hypothesis import strategies as st
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, PureDP, Rows, Unbiased
-from auditdp.auditing.gathering import COUNTING_ALPHA, Settings
+from auditdp.auditing.gathering import UNCERTAIN_SHARE, Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.evidence.counted_events import told_apart
 from auditdp.evidence.counting import FIRST_RUNS, _losses
@@ -180,7 +180,7 @@ def test_two_runs_of_one_mechanism_hardly_ever_contradict_each_other(name, repea
         if name in LAWS
         else response(float(name.removeprefix("ε = ").replace(".1", "0.1")))
     )
-    rng, runs, error = np.random.default_rng(3), 2_500, ALPHA * COUNTING_ALPHA
+    rng, runs, error = np.random.default_rng(3), 2_500, ALPHA * UNCERTAIN_SHARE
     entries = []
     for _ in range(repeats(2_000)):
         first, later = (
