@@ -192,7 +192,8 @@ def selftest(seed: int = 0) -> Iterator[tuple[str, str, str, int]]:
     for mechanism, claim, expected in cases():
         audit = Audit(mechanism, claim, AnyValues((0, 1)))
         result = run_audit(
-            audit, Settings(ALPHA, Budget(CALLS), seed, f"selftest {mechanism.name} {claim}")
+            audit,
+            Settings(ALPHA, Budget(CALLS), seed, f"selftest {mechanism.name} {claim}"),
         )
         yield (
             f"{mechanism.name} claimed {claim}",

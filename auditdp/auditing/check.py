@@ -213,7 +213,9 @@ def assert_private(
         trace=trace,
         observe=observe,
     )
-    return asserted(built, Settings(alpha, Budget(ASSERTION_CALLS), seed, name_of(mechanism)))
+    return asserted(
+        built, Settings(alpha, Budget(ASSERTION_CALLS), seed, name_of(mechanism))
+    )
 
 
 def asserted(built: Audit, settings: Settings) -> AuditResult:

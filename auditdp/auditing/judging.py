@@ -114,9 +114,7 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     Evidence of sensitivity or of the support is blind to the size of the noise, so it has to refute a control only where
     nothing else was gathered; there a refuted calibration is enough.
     """
-    evidence = gather(
-        built, twin, settings, f"control {number}", control=True
-    )
+    evidence = gather(built, twin, settings, f"control {number}", control=True)
     judging = [e for e in evidence if e.known.sees_noise] or evidence
     blind = [e for e in judging if e.verdict not in REFUTATIONS]
     verdict = blind[0].verdict if blind else leading(judging).verdict

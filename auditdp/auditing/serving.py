@@ -142,9 +142,7 @@ class Served:
     ) -> Answered:
         """Prepare evidence about a mechanism, and say what that offers."""
         mechanism = [self.built.mechanism, *self.built.controls][number]
-        request = request_for(
-            self.built, mechanism, settings, purpose, control=control
-        )
+        request = request_for(self.built, mechanism, settings, purpose, control=control)
         self.requests = {number: request}
         self._calls, self._laws, self._replayed, self._ratios = [], [], None, []
         self.untouched_now.close()

@@ -401,8 +401,9 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     )
     if together is not None and together.wealth.refuted(alpha):
         statement = (
-            f"outputs of one call are not as those of many: {statement}, and {together.wealth.calls:,} fresh calls of "
-            f"several outputs did ({_e_value(together)}). Either the mechanism breaks the claim in calls of several outputs, "
+            f"outputs of one call are not as those of many: {statement}, and "
+            f"{together.wealth.calls:,} fresh calls of several outputs did ({_e_value(together)}). "
+            "Either the mechanism breaks the claim in calls of several outputs, "
             "or outputs of one call depend on each other, which is why calls are made one by one"
         )
     else:

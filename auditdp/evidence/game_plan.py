@@ -384,7 +384,7 @@ def _open_scarce_game(opening: _Opening) -> PreparedGame:
         with allowing(allowed.most, share=ASIDE), suppress(ExhaustedError, Timeout):
             forecaster = _scarce_forecaster(opening, look)
 
-    is_suspect = _predicts_refutation(opening, look, forecaster)
+    is_suspect = _predicts_refutation(opening.claim, opening.options, look, forecaster)
     allowed.most = budget.suspect_calls if is_suspect else budget.game_calls
     game = opening.start(forecaster)
     calls = int(SCARCE.game * allowed.most)
@@ -425,7 +425,10 @@ def _scarce_forecaster(opening: _Opening, look: TraceLook) -> ReplayedRatio | No
 
 
 def _predicts_refutation(
-    opening: _Opening, look: TraceLook | None, forecaster: ReplayedRatio | None
+    claim: Claim,
+    options: GameOptions,
+    look: TraceLook | None,
+    forecaster: ReplayedRatio | None,
 ) -> bool:
     """Whether the trace or a fitted law predicts that the claim is refuted."""
     if look is not None and look.is_suspect:
@@ -433,15 +436,15 @@ def _predicts_refutation(
     law = None if forecaster is None else forecaster.promised
     if law is None:
         return False
-    budget = opening.options.budget
+    budget = options.budget
     if look is None or not look.is_traced:
         runs = budget.suspect_calls
     elif look.is_sampled:
         runs = budget.game_calls
     else:
         runs = SCARCE.runs_to_contradict_trace
-    growth, _ = gain(opening.claim, law)
-    return growth * SCARCE.game * runs > math.log(1 / opening.options.alpha)
+    growth, _ = gain(claim, law)
+    return growth * SCARCE.game * runs > math.log(1 / options.alpha)
 
 
 def _has_searched(look: TraceLook) -> bool:

@@ -140,7 +140,9 @@ class Budget:
             ConfigurationError: If the text is not a budget.
         """
         first, *later = [_part(part.strip()) for part in text.split(",")]
-        goals = tuple(BUDGETS[part] if isinstance(part, str) else part for part in later)
+        goals = tuple(
+            BUDGETS[part] if isinstance(part, str) else part for part in later
+        )
         if isinstance(first, int):
             return cls(first, minimum=first, later=goals, name=str(first))
         if isinstance(first, Fault):

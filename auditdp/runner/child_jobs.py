@@ -266,9 +266,7 @@ def play_recorded(task: Task, result: AuditResult) -> list[str]:
         return judge_recorded(
             built,
             result,
-            Settings(
-                task.alpha, Budget.read(task.budget), task.root_seed, task.id
-            ),
+            Settings(task.alpha, Budget.read(task.budget), task.root_seed, task.id),
         )
 
 

@@ -244,7 +244,7 @@ def test_a_proof_beats_a_clean_game():
     assert 0 <= result.epsilon_lower <= result.epsilon_upper
     assert result.epsilon_upper == pytest.approx(1.0, abs=1e-6)
     assert (result.id, result.alpha) == ("test", 1e-6)
-    assert 0.9 * SETTINGS.calls < result.calls <= SETTINGS.calls
+    assert 0.9 * SETTINGS.budget.calls < result.calls <= SETTINGS.budget.calls
     assert (
         result.claim.kind,
         result.claim.epsilon,

@@ -201,7 +201,7 @@ def test_an_audit_may_argue_that_a_mutant_keeps_the_claim():
     mutant = one(mutants, "noise halved")
     assert (mutant.fate, mutant.statement) == (Fate.EQUIVALENT, argument)
     assert (
-        SETTINGS.calls / 2 < mutant.calls <= SETTINGS.calls
+        SETTINGS.budget.calls / 2 < mutant.calls <= SETTINGS.budget.calls
     )  # it was played all the same
 
 

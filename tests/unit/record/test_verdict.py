@@ -77,7 +77,9 @@ class Calibrated(Understated):
 
 
 def judge(mechanism, **kwargs):
-    settings = replace(SETTINGS, calls=kwargs.pop("calls", SETTINGS.calls))
+    settings = replace(
+        SETTINGS, budget=Budget(kwargs.pop("calls", SETTINGS.budget.calls))
+    )
     return run_audit(
         Audit(mechanism, PureDP(1.0), kwargs.pop("pairs", BITS), **kwargs), settings
     )

@@ -44,9 +44,8 @@ def by_its_own_generator(rows):
     weights, noise = torch.zeros(2), torch.empty(2)
     for _ in range(3):
         noise.normal_(0, 1.0, generator=generator)
-        weights -= 0.1 * (
-            torch.nn.functional.normalize(rows).sum(dim=0) + noise
-        )  # wrong
+        clipped = torch.nn.functional.normalize(rows).sum(dim=0)
+        weights -= 0.1 * (clipped + noise)  # wrong
     return weights
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, StepLaw
-from auditdp.auditing.gathering import COUNTING_ALPHA, Settings
+from auditdp.auditing.gathering import UNCERTAIN_SHARE, Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.errors import MechanismError
 from auditdp.evidence.counting import FIRST_RUNS, counting_evidence
@@ -269,7 +269,7 @@ def test_alpha_is_shared_where_counting_applies_and_nowhere_else():
         return game.details.threshold
 
     assert threshold(audit(Response(1.0))) == pytest.approx(
-        -math.log(0.01 * (1 - COUNTING_ALPHA))
+        -math.log(0.01 * (1 - UNCERTAIN_SHARE))
     )
     assert threshold(audit(Response(1.0), evidence=["exact", "game"])) == pytest.approx(
         -math.log(0.01)

@@ -23,8 +23,9 @@ BITS = as_adjacency([(0.0, 1.0)])
 CLAIM = PureDP(1.0)
 
 
-def play(mechanism, claim=CLAIM, *, calls, seed=1, **options):
-    chosen = GameOptions(alpha=0.05, budget=AuditBudget.of(calls), **options)
+def play(mechanism, claim=CLAIM, *, calls, seed=1, stop_when_refuted=False, **options):
+    budget = AuditBudget.of(calls, stop_when_refuted=stop_when_refuted)
+    chosen = GameOptions(alpha=0.05, budget=budget, **options)
     return play_game(
         as_mechanism(mechanism), claim, BITS, chosen, streams=partial(stream, seed)
     )

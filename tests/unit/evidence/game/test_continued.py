@@ -41,6 +41,7 @@ def play(
     mechanism=noisy,
     claim=PureDP(1.0),  # noqa: B008
     pairs=((0.0, 1.0), (5.0, 6.0)),
+    stop_when_refuted=False,
     **options,
 ):
     """A game of so many calls, and what it goes on to."""
@@ -49,7 +50,13 @@ def play(
         as_mechanism(mechanism),
         claim,
         adjacency,
-        GameOptions(alpha=0.05, budget=AuditBudget.of(calls, later=further), **options),
+        GameOptions(
+            alpha=0.05,
+            budget=AuditBudget.of(
+                calls, later=further, stop_when_refuted=stop_when_refuted
+            ),
+            **options,
+        ),
         streams=STREAMS,
     )
 

@@ -9,7 +9,7 @@ from auditdp.betting.pairs.traced_search import looked_by_trace
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import PureDP
 from auditdp.evidence.game_evidence import play_game
-from auditdp.evidence.game_plan import _promises
+from auditdp.evidence.game_plan import _predicts_refutation
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.streams import stream
@@ -65,4 +65,4 @@ def test_more_runs_are_allowed_where_steps_cost_more_than_an_accountant_was_told
     look = looked_by_trace(
         train, claim, [Pair(data, data[1:])], None, calls=600, seed=0, enough=3.0
     )
-    assert _promises(options, look, claim, None) == promises
+    assert _predicts_refutation(claim, options, look, None) == promises
