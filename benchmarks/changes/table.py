@@ -30,10 +30,7 @@ class Change:
     worse: bool = True
 
 
-_NODES = """            noisy[start, length] = sum(days[start : start + length]) + rng.laplace(
-                scale=levels / epsilon
-            )
-"""
+_NODES = "            noisy[start, length] = sum(days[start : start + length]) + rng.laplace(scale=levels / epsilon)\n"
 _CHOICE = "return int(rng.choice(prices, p=weight / weight.sum()))"
 _ARMS = """    a = purchases(users, "a") + rng.normal(scale=SIGMA_SUM)
     b = purchases(users, "b") + rng.normal(scale=SIGMA_SUM)

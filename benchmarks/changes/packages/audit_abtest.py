@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 
 from auditdp import Audit, GaussianDP, Rows, audit
 
-USER = st.fixed_dictionaries(
-    {"arm": st.sampled_from(["a", "b"]), "purchases": st.integers(0, 40)}
-)
+USER = st.fixed_dictionaries({"arm": st.sampled_from(["a", "b"]), "purchases": st.integers(0, 40)})
 
 
 @audit

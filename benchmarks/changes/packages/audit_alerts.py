@@ -11,9 +11,4 @@ HOUSEHOLD = st.lists(st.integers(0, DAYS - 1), unique=True)
 @audit
 def water(epsilon=1.0):
     """The alerts are ε-DP for a household, with all of its days."""
-    return Audit(
-        alerts,
-        PureDP(epsilon),
-        Rows(HOUSEHOLD, "add/remove", most=12),
-        controls=[without_noise(alerts)],
-    )
+    return Audit(alerts, PureDP(epsilon), Rows(HOUSEHOLD, "add/remove", most=12), controls=[without_noise(alerts)])

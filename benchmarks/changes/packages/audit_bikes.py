@@ -11,9 +11,4 @@ RIDER = st.lists(st.tuples(st.sampled_from(STATIONS), st.integers(0, 23)), max_s
 @audit
 def trips(epsilon=1.0):
     """The numbers of trips are ε-DP for a rider."""
-    return Audit(
-        departures,
-        PureDP(epsilon),
-        Rows(RIDER, "add/remove", most=8),
-        controls=[without_noise(departures)],
-    )
+    return Audit(departures, PureDP(epsilon), Rows(RIDER, "add/remove", most=8), controls=[without_noise(departures)])

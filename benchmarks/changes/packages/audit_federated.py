@@ -12,6 +12,4 @@ CLIENT = st.lists(st.floats(-5, 5), min_size=DIMENSION, max_size=DIMENSION)
 def model(rho=0.5):
     """The model is ρ-zCDP for a client."""
     clients = Rows(CLIENT, "add/remove", most=8, called="client")
-    return Audit(
-        train, ZeroConcentratedDP(rho), clients, controls=[without_noise(train)]
-    )
+    return Audit(train, ZeroConcentratedDP(rho), clients, controls=[without_noise(train)])

@@ -12,8 +12,5 @@ READER = st.lists(st.sampled_from(["Emma", "Faust", "Hamlet", "Ulysses"]), max_s
 def titles(epsilon=1.0):
     """The titles are (ε, δ)-DP for a reader."""
     return Audit(
-        popular,
-        ApproxDP(epsilon, DELTA),
-        Rows(READER, "add/remove", most=60),
-        controls=[without_noise(popular)],
+        popular, ApproxDP(epsilon, DELTA), Rows(READER, "add/remove", most=60), controls=[without_noise(popular)]
     )

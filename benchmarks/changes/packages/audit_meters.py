@@ -9,8 +9,4 @@ from auditdp import Audit, PureDP, Rows, audit
 @audit
 def totals(epsilon=1.0):
     """The running totals are ε-DP."""
-    return Audit(
-        running_totals,
-        PureDP(epsilon),
-        Rows(st.integers(0, 3), "replace", least=DAYS, most=DAYS),
-    )
+    return Audit(running_totals, PureDP(epsilon), Rows(st.integers(0, 3), "replace", least=DAYS, most=DAYS))

@@ -5,9 +5,7 @@ from payroll import mean_salary, median_salary
 
 from auditdp import Audit, PureDP, Rows, audit
 
-SALARIES = Rows(
-    st.floats(0, 300).map(lambda x: round(x, 1)), "add/remove", least=1, most=8
-)
+SALARIES = Rows(st.floats(0, 300).map(lambda x: round(x, 1)), "add/remove", least=1, most=8)
 
 
 @audit

@@ -16,9 +16,4 @@ LISTED = [
 @audit
 def rent(epsilon=1.0):
     """The median is (ε, δ)-DP for a rent."""
-    return Audit(
-        median_rent,
-        ApproxDP(epsilon, DELTA),
-        LISTED,
-        controls=[without_noise(median_rent)],
-    )
+    return Audit(median_rent, ApproxDP(epsilon, DELTA), LISTED, controls=[without_noise(median_rent)])

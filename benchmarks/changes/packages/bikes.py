@@ -15,9 +15,7 @@ def departures(riders, rng, epsilon=1.0):
     scale = 2 * MOST / epsilon
     found = {}
     for station in STATIONS:
-        found[station] = sum(where == station for where, _ in trips) + rng.laplace(
-            scale=scale
-        )
+        found[station] = sum(where == station for where, _ in trips) + rng.laplace(scale=scale)
     before_noon = sum(hour < 12 for _, hour in trips)
     found["before noon"] = before_noon + rng.laplace(scale=scale)
     return found

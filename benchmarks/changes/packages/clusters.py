@@ -12,12 +12,7 @@ def centres(points, rng, epsilon=1.0):
     share = epsilon / ROUNDS
     found = START.copy()
     for _ in range(ROUNDS):
-        nearest = np.array(
-            [
-                np.argmin([np.hypot(*(point - centre)) for centre in found])
-                for point in points
-            ]
-        )
+        nearest = np.array([np.argmin([np.hypot(*(point - centre)) for centre in found]) for point in points])
         for k in range(len(found)):
             members = points[nearest == k]
             number = len(members) + rng.laplace(scale=2 / share)

@@ -23,7 +23,5 @@ def running_totals(days, rng, epsilon=1.0):
     for level in range(int(math.log2(DAYS)) + 1):
         length = 1 << level
         for start in range(0, DAYS, length):
-            noisy[start, length] = sum(days[start : start + length]) + rng.laplace(
-                scale=levels / epsilon
-            )
+            noisy[start, length] = sum(days[start : start + length]) + rng.laplace(scale=levels / epsilon)
     return [sum(noisy[node] for node in nodes_of(day)) for day in range(DAYS)]

@@ -14,8 +14,6 @@ def curve(households, rng, mu=1.0):
         load = load / max(1.0, float(np.linalg.norm(load)))
         waves = waves + np.fft.rfft(load, norm="ortho")
     kept = np.zeros_like(waves)
-    noise = rng.normal(scale=1 / mu, size=KEPT) + 1j * rng.normal(
-        scale=1 / mu, size=KEPT
-    )
+    noise = rng.normal(scale=1 / mu, size=KEPT) + 1j * rng.normal(scale=1 / mu, size=KEPT)
     kept[:KEPT] = waves[:KEPT] + noise
     return np.fft.irfft(kept, n=HOURS, norm="ortho")

@@ -10,9 +10,7 @@ PRICES = list(range(1, HIGHEST + 1))
 
 def revenues(bids, prices):
     """Return what each price would have earned."""
-    return np.array(
-        [price * sum(bid >= price for bid in bids) for price in prices], dtype=float
-    )
+    return np.array([price * sum(bid >= price for bid in bids) for price in prices], dtype=float)
 
 
 def posted_price(bids, rng, epsilon=1.0):

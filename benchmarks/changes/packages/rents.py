@@ -12,14 +12,9 @@ HIGHEST = 2000
 def distance(rents):
     """Return how many rents have to be replaced until replacing one more moves the median by more than BOUND."""
     n, middle = len(rents), len(rents) // 2
-    padded = np.concatenate(
-        [np.zeros(n), np.sort(np.clip(rents, 0, HIGHEST)), np.full(n, HIGHEST)]
-    )
+    padded = np.concatenate([np.zeros(n), np.sort(np.clip(rents, 0, HIGHEST)), np.full(n, HIGHEST)])
     for k in range(n):
-        gaps = [
-            padded[n + middle + t] - padded[n + middle + t - k - 1]
-            for t in range(k + 2)
-        ]
+        gaps = [padded[n + middle + t] - padded[n + middle + t - k - 1] for t in range(k + 2)]
         if max(gaps) > BOUND:
             return k
     return n

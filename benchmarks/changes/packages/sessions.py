@@ -26,11 +26,7 @@ def report(sessions, rng, epsilon=1.0):
     """Return the ε-DP report of the lengths of sessions, in minutes."""
     budget = Spending(epsilon)
     found = {"sessions": noisy(len(sessions), budget.spend(0.4 * epsilon), rng)}
-    found["long"] = noisy(
-        sum(s > LONG for s in sessions), budget.spend(0.4 * epsilon), rng
-    )
+    found["long"] = noisy(sum(s > LONG for s in sessions), budget.spend(0.4 * epsilon), rng)
     if found["sessions"] > 4:
-        found["short"] = noisy(
-            sum(s < 1 for s in sessions), budget.spend(0.2 * epsilon), rng
-        )
+        found["short"] = noisy(sum(s < 1 for s in sessions), budget.spend(0.2 * epsilon), rng)
     return found
