@@ -1,7 +1,4 @@
-"""``check``: one audit from a notebook or a script, which returns what it found and raises on no finding.
-
-``assert_private``: one audit as an assertion in an ordinary test.
-"""
+"""Audit one mechanism from Python: ``check`` in a notebook, ``assert_private`` in a test."""
 
 from __future__ import annotations
 
@@ -29,9 +26,9 @@ from auditdp.record.results import AuditResult, Counterexample, Verdict
 from auditdp.record.verdict import MISCALIBRATION, REMEDY
 
 CALLS = 50_000
-"""Calls of the mechanism, unless another number is given."""
+"""Default number of runs of the mechanism in ``check``."""
 REDRAWN = 0.2
-"""Seconds between two drawings of a progress bar."""
+"""Seconds between two updates of a progress bar."""
 
 
 def check(
@@ -51,38 +48,49 @@ def check(
     observe: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
-    """Audit a claim and return what was found; for a notebook.
+    """Audit a claim and return the result; for a notebook or a script.
 
-    An interrupt (Ctrl-C, or the notebook's stop button) ends the game and keeps what it has; the second one is a
-    ``KeyboardInterrupt``. A game that ends early has the same guarantee, as one may stop whenever one likes. Checking again
-    with another seed is a new experiment that may err with probability alpha again.
+    An interrupt (Ctrl-C, or the stop button of the notebook) ends the game and keeps
+    its result; a second one raises ``KeyboardInterrupt``. A game that ends early has
+    the same guarantee, since bets may stop at any time. A check with another seed is a
+    new experiment, which may err with probability alpha again.
 
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
-        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
-            ``Audit``); or a promise about an estimate.
-        pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
-        inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
-        calls: Runs of the mechanism at most, those that trace it or confirm a finding among them; 50,000 unless given.
-        find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
-            ``auditdp.record.budget.Fault``): the game then has as many calls as that takes, and at least those given.
-        alpha: Probability that a true claim is refuted, or that the lower bound exceeds the truth.
-        seed: Root seed; the same one gives the same result.
-        controls: Broken twins, each of which has to be refuted.
-        evidence: Kinds of evidence; those that apply unless given.
-        forecasters: Forecasters for the game; chosen automatically unless given.
-        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
-        observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
-        progress: Called with the calls made and those to make; in a notebook a bar is shown unless it is given.
+        claim: The claim, such as ``PureDP(1.0)``; a function of the number of records,
+            if the claim depends on it (see ``Audit``); or a promise about an estimate.
+        pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list
+            of pairs (data, neighbour).
+        inputs: For a promise about an estimate, instead of pairs: lists of inputs by
+            the name of their class.
+        calls: Limit of the runs of the mechanism, including those of the trace and of
+            the confirmation; 50,000 by default.
+        find: A fault to find nine times in ten, such as 'level:1.5', 'tail:0.005' or
+            'output:0.001' (see ``auditdp.record.budget.Fault``). The game then has the
+            number of calls that this takes, and at least ``calls``.
+        alpha: Probability that a true claim is refuted, or that the lower bound exceeds
+            the true privacy loss.
+        seed: Root seed; equal seeds give equal results.
+        controls: Broken twins; the audit has to refute each of them.
+        evidence: Kinds of evidence; by default all that apply.
+        forecasters: Forecasters for the game; chosen automatically by default.
+        trace: Whether to trace the code first. A trace proposes pairs and fits laws to
+            the noise.
+        observe: Side outputs that belong to the output: 'stdout', 'logging', 'files'
+            (see ``Audit``).
+        progress: Called with the number of calls so far and in total; a notebook draws
+            a bar by default.
 
     Returns:
-        The result, which a notebook shows as a card; ``interrupted`` says whether it was ended early.
+        The result, which a notebook shows as a card. Its ``interrupted`` is True if the
+        check was ended early.
 
     Raises:
         AuditError: If the inputs or the mechanism cannot be used.
 
     >>> from auditdp import PureDP, check
-    >>> check(lambda x, rng: x + rng.laplace(scale=0.5), PureDP(1.0), [(0.0, 1.0)], calls=5000).verdict.value
+    >>> noisy = lambda x, rng: x + rng.laplace(scale=0.5)
+    >>> check(noisy, PureDP(1.0), [(0.0, 1.0)], calls=5000).verdict.value
     'VIOLATED'
     """
     built = Audit(
@@ -106,14 +114,14 @@ def check(
 def carried_out(
     built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None
 ) -> AuditResult:
-    """Return the result of an audit that can be watched and stopped."""
+    """Return the result of an audit that can be watched and interrupted."""
     with watched(Watcher(progress if progress is not None else _bar())) as watcher:
         result = run_audit(built, settings)
         return replace(result, interrupted=watcher.stopped)
 
 
 def _bar() -> Callable[[int, int], None] | None:
-    """A bar in the notebook in which this runs; None elsewhere."""
+    """Return a function that draws a progress bar if this runs in a notebook, else None."""
     import sys
 
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -135,9 +143,9 @@ def _bar() -> Callable[[int, int], None] | None:
 
 
 ASSERTION_CALLS = 20_000
-"""Calls of the mechanism, unless another number is given."""
+"""Default number of runs of the mechanism in ``assert_private``."""
 ALPHA = 1e-6
-"""How often a private mechanism fails its test, unless another number is given."""
+"""Default probability that ``assert_private`` fails for a private mechanism."""
 
 
 def assert_private(
@@ -156,42 +164,54 @@ def assert_private(
     trace: bool = True,
     observe: Sequence[str] = (),
 ) -> AuditResult:
-    """Raise if the claim is refuted, or a control is not; for a test in one's own suite.
+    """Raise if the claim is refuted or a control is not; for a test suite.
 
-    Passing means that this budget saw no violation, never that the mechanism is private; the result that is returned
-    says how large a violation would have been seen. A sensitivity that is declared too small (``query`` and ``sensitivity``,
-    see ``auditdp.mechanism.protocol``) refutes the argument for the claim and not the claim, which noise with slack
-    may keep: then there is a warning, and the verdict of the result is MISCALIBRATED.
+    A passed test means that this budget found no violation, never that the mechanism is
+    private. The result states how large a violation the test would have found. If a
+    declared sensitivity (``query`` and ``sensitivity``, see
+    ``auditdp.mechanism.protocol``) is too small, this refutes the argument for the
+    claim, and not the claim itself, which noise with slack may satisfy. Then there is a
+    warning, and the verdict of the result is MISCALIBRATED.
 
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
-        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
-            ``Audit``); or a promise about an estimate.
-        pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
-        inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
-        calls: Runs of the mechanism at most, those that trace it or confirm a finding among them; 20,000 unless given.
-        find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
-            ``auditdp.record.budget.Fault``): the game then has as many calls as that takes, and at least those given.
-        alpha: Probability that a private mechanism fails the test, confirmed or not: its flake rate.
-        seed: Root seed; with a fixed one the test is deterministic.
-        controls: Broken twins, each of which has to be refuted.
-        evidence: Kinds of evidence; those that apply unless given.
-        forecasters: Forecasters for the game; chosen automatically unless given.
-        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
-        observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
+        claim: The claim, such as ``PureDP(1.0)``; a function of the number of records,
+            if the claim depends on it (see ``Audit``); or a promise about an estimate.
+        pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list
+            of pairs (data, neighbour).
+        inputs: For a promise about an estimate, instead of pairs: lists of inputs by
+            the name of their class.
+        calls: Limit of the runs of the mechanism, including those of the trace and of
+            the confirmation; 20,000 by default.
+        find: A fault to find nine times in ten, such as 'level:1.5', 'tail:0.005' or
+            'output:0.001' (see ``auditdp.record.budget.Fault``). The game then has the
+            number of calls that this takes, and at least ``calls``.
+        alpha: Probability that the test fails for a private mechanism, with or without
+            a confirmation: its flake rate.
+        seed: Root seed; with a fixed seed the test is deterministic.
+        controls: Broken twins; the audit has to refute each of them.
+        evidence: Kinds of evidence; by default all that apply.
+        forecasters: Forecasters for the game; chosen automatically by default.
+        trace: Whether to trace the code first. A trace proposes pairs and fits laws to
+            the noise.
+        observe: Side outputs that belong to the output: 'stdout', 'logging', 'files'
+            (see ``Audit``).
 
     Returns:
         The result of the audit.
 
     Raises:
-        PrivacyViolation: If the claim is refuted; an AssertionError whose message holds the counterexample, and whose
-            ``result`` is what would else be returned.
-        NotConfirmed: If the claim is refuted, and that is not confirmed; it has a ``result``, too.
-        ControlSurvived: If a control is not refuted; it has a ``result``, too.
+        PrivacyViolation: If the claim is refuted. This is an AssertionError; its
+            message has the counterexample, and its ``result`` is the result of the
+            audit.
+        NotConfirmed: If the claim is refuted without a confirmation; it has a
+            ``result`` as well.
+        ControlSurvived: If a control is not refuted; it has a ``result`` as well.
         AuditError: If the inputs or the mechanism cannot be used.
 
     Warns:
-        MiscalibrationWarning: If the noise is calibrated to less than two neighbours need, and the claim is not refuted.
+        MiscalibrationWarning: If the noise is calibrated to less than two neighbours
+            need, and the claim is not refuted.
 
     >>> import numpy as np
     >>> from auditdp import PureDP, assert_private
@@ -219,7 +239,10 @@ def assert_private(
 
 
 def asserted(built: Audit, settings: Settings) -> AuditResult:
-    """Carry an audit out, and return or raise what ``assert_private`` does, whose caller's line a warning names."""
+    """Run an audit, and return or raise as ``assert_private`` does.
+
+    A warning names the line of the caller's caller.
+    """
     __tracebackhide__ = True
     result = run_audit(built, settings)
     if result.verdict is Verdict.VIOLATED:
@@ -240,7 +263,7 @@ def asserted(built: Audit, settings: Settings) -> AuditResult:
 
 
 def _again(built: Audit, settings: Settings) -> str:
-    """The call that gives the same result, as far as it is not in the test."""
+    """Return the call that gives the same result."""
     unseeded = "" if is_seeded(built.mechanism) else f" ({OWN_RANDOMNESS})"
     calls = settings.budget.calls if built.calls is None else built.calls
     given = f"seed={settings.root_seed}, calls={calls}, alpha={settings.alpha:g}"

@@ -1,4 +1,4 @@
-"""What an audit consists of: ``Audit``, and what is refused of one."""
+"""``Audit``: a mechanism, its claim, its neighbours and its controls, with checks of them."""
 
 from __future__ import annotations
 
@@ -28,55 +28,73 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Audit:
-    """One mechanism with its claim, its neighbours, and the twins that show that the audit can fail.
+    """One mechanism with its claim, its neighbours, and its controls.
 
     Args:
-        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``; see ``auditdp.mechanism.protocol``. None where a
-            formula is audited and accountants are all the evidence; ``pairs`` are then not needed.
-        claim: A privacy claim (``PureDP``, ``ApproxDP``, ``GaussianDP``), or a promise about an estimate (``Unbiased``,
-            ``VarianceAtMost``). A claim that depends on the number n of records is a function of it, such as
-            ``lambda n: ApproxDP(1.0, 1 / n**2)``: n is len(data) of the smaller input of a pair, the same one in all pairs
-            that are listed, and no pair of another size is looked at. (Where δ falls with n, that is the weaker of the two
-            claims that a row added or removed makes, so what refutes it refutes the other.)
-        pairs: For a privacy claim: an adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data,
-            neighbour).
+        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``; see
+            ``auditdp.mechanism.protocol``. None for the audit of a formula, whose only
+            evidence are accountants; it needs no ``pairs``.
+        claim: A privacy claim (``PureDP``, ``ApproxDP``, ``GaussianDP``), or a promise
+            about an estimate (``Unbiased``, ``VarianceAtMost``). A claim that depends
+            on the number n of records is a function of n, such as ``lambda n:
+            ApproxDP(1.0, 1 / n**2)``. Then n is len(data) of the smaller input of a
+            pair; all listed pairs need the same n, and other pairs are skipped. (If δ
+            decreases with n, this is the weaker of the claims for n and for n + 1
+            records, so a refutation refutes both.)
+        pairs: For a privacy claim: an adjacency such as ``NeighbourList(nodes=8)``, one
+            ``Pair``, or a list of pairs (data, neighbour).
         inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
-        accountants: Accountants of the mechanism's parameters, such as ``poisson_accountants(1.0, 0.01, 1000)``: they judge
-            the claim about the model, and no control, which has other parameters.
-        about: What the claim is about, in an accountant's terms: an accountant, or its ``describes``. A formula is about
-            the narrowest class that its accountants describe, unless this names another. A mechanism is one of a class,
-            and may be a better one than its worst, so accountants refute a claim about it only where this is given: it
-            says that the worst pair of what is described is one of the mechanism's.
-        controls: Mechanisms that break the claim on purpose. Each kind of evidence must refute each of them with the
-            budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
-            and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes; where
-            it is all the evidence, a control whose calibration it refutes counts as refuted.
-        play: Which of the pairs are played where they are not those that the adjacency lists.
-        evidence: Kinds of evidence to gather, as ``auditdp.record.details.KINDS`` names them; all that apply unless named,
-            except 'support', which looks at the last bits of floating-point outputs and refutes nearly every textbook
-            implementation, and 'one_run', for a training with many canaries (``pairs=Canaries(1000)``; ``calls`` trainings,
-            one unless named). With 'sensitivity' alone, what is audited is the declared sensitivity, and reports say so.
-        forecasters: Forecasters for the game; chosen automatically unless named.
-        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
-        observe: What of 'stdout', 'logging' and 'files' is part of the output beside what is returned: what a call prints,
-            what it logs or warns of, and the files that it writes into the folder that it runs in, an empty one then.
-        calls: Runs of the mechanism at most, those before and after the game among them, instead of the budget's. The quick
-            budget gives no game more than its own number; where an audit does not end as it declares for want of the others,
-            reports call it undecided, and no finding.
-        find: A fault that the game is to find nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
-            ``auditdp.record.budget.Fault``): it then has as many calls as that takes, and at least ``calls``. A run that is
-            asked to find another one (``auditdp run --find``) finds that instead.
-        exhaustive: Whether exact evidence enumerates all pairs where it can, and evidence of sensitivity enumerates them
-            or searches; False looks at the played ones only.
+        accountants: Accountants of the mechanism's parameters, such as
+            ``poisson_accountants(1.0, 0.01, 1000)``. They judge the claim about the
+            model. They judge no control, since a control has other parameters.
+        about: Description of the model, by an accountant or its ``describes``. A
+            formula is by default about the narrowest class that its accountants
+            describe. A mechanism is one member of a class and may be better than the
+            worst member. So accountants refute a claim about a mechanism only if
+            ``about`` is given: it states that the worst pair of the class is a pair of
+            the mechanism.
+        controls: Mechanisms that break the claim on purpose. Each kind of evidence must
+            refute each control with the budget of the mechanism. A control that
+            survives makes the audit INCONCLUSIVE. Evidence of sensitivity and support
+            does not depend on the size of the noise: it need not refute a control that
+            other evidence refutes. If there is no other evidence, a refuted calibration
+            refutes the control.
+        play: The pairs that are played; by default those that the adjacency lists.
+        evidence: Kinds of evidence to gather (``auditdp.record.details.KINDS``); by
+            default all that apply, except two: 'support' tests the last bits of
+            floating-point outputs and refutes nearly every textbook implementation;
+            'one_run' is for a training with many canaries (``pairs=Canaries(1000)``;
+            ``calls`` is the number of trainings, 1 by default). With 'sensitivity'
+            alone, the declared sensitivity is audited, and reports state this.
+        forecasters: Forecasters for the game; chosen automatically by default.
+        trace: Whether to trace the code first. A trace proposes pairs and fits laws to
+            the noise.
+        observe: Side outputs that belong to the output: 'stdout' is printed text;
+            'logging' is log messages and warnings; 'files' are files written to the
+            working folder, which is empty before each call.
+        calls: Limit of the runs of the mechanism, including those before and after the
+            game, instead of the budget's number. The quick budget is a limit that no
+            audit exceeds. If an audit does not end as declared because of that limit,
+            reports call it undecided, which is not a finding.
+        find: A fault that the game is to find nine times in ten, such as 'level:1.5',
+            'tail:0.005' or 'output:0.001' (see ``auditdp.record.budget.Fault``). The
+            game then has the number of calls that this takes, and at least ``calls``. A
+            fault that the run names (``auditdp run --find``) replaces it.
+        exhaustive: Whether exact evidence enumerates all pairs if possible, and
+            evidence of sensitivity enumerates or searches pairs. If False, both use the
+            played pairs only.
         figure: ``figure(rng) -> dict`` with a scatter plot for the report.
-        equivalent_mutants: Why mutants of the mechanism keep the claim, by name or shell pattern, for ``auditdp mutate``.
-        cost: For the ledger of claims: what a repair costs against what it repairs, in variance or accuracy, with figures.
-        decides: For the ledger of claims: what would decide a claim that this audit can neither refute nor certify.
+        equivalent_mutants: Reasons why mutants of the mechanism satisfy the claim, by
+            name or shell pattern, for ``auditdp mutate``.
+        cost: For the ledger of claims: the cost of a repair in variance or accuracy, in
+            figures.
+        decides: For the ledger of claims: the evidence that would decide a claim that
+            this audit can neither refute nor certify.
 
     Raises:
         CollectionError: If the arguments do not fit together.
         AdjacencyError: If the pairs cannot be read.
-        ConfigurationError: If there is no such number of calls, or fault to find.
+        ConfigurationError: If ``calls`` or ``find`` is invalid.
     """
 
     mechanism: Any
@@ -166,13 +184,13 @@ class Audit:
         """The pairs as an adjacency.
 
         Raises:
-            AdjacencyError: If they cannot be read.
+            AdjacencyError: If the pairs cannot be read.
         """
         return as_adjacency(self.pairs)
 
     @property
     def digest(self) -> str:
-        """The digest of its neighbours, and of the pairs or inputs that are played; empty where there are none."""
+        """The digest of adjacency and played pairs, or of the inputs; empty without them."""
         if self.pairs is None and not self.inputs:
             return ""
         return digest_of(
@@ -181,21 +199,21 @@ class Audit:
 
     @property
     def fault(self) -> Fault | None:
-        """The fault that the game is to find, if it is to find one.
+        """The fault that the game is to find; None if there is none.
 
         Raises:
-            ConfigurationError: If ``find`` names none.
+            ConfigurationError: If ``find`` is invalid.
         """
         return Fault.read(self.find) if self.find else None
 
     @property
     def is_formula(self) -> bool:
-        """Whether there is no mechanism, only the accountants of its parameters."""
+        """True if the audit has accountants and no mechanism."""
         return self.mechanism is None and bool(self.accountants)
 
     @property
     def is_sensitivity(self) -> bool:
-        """Whether all that is audited is the sensitivity that the noise is calibrated to, and not the claim itself."""
+        """True if only the declared sensitivity is audited, and not the claim."""
         from auditdp.record.details import (
             Subject,
             kind_of,
@@ -206,7 +224,7 @@ class Audit:
 
     @property
     def asked(self) -> Sequence[str]:
-        """The kinds of evidence that are asked for, of a claim of privacy; not all of them may apply."""
+        """The requested kinds of evidence about privacy; some of them may not apply."""
         from auditdp.record.details import KINDS
 
         return (
@@ -217,15 +235,16 @@ class Audit:
 
     @property
     def is_promise(self) -> bool:
-        """Whether the claim is about an estimate and not about privacy."""
+        """True if the claim is about an estimate, and not about privacy."""
         return isinstance(self.claim, Unbiased | VarianceAtMost)
 
 
 def _check_evidence(asked: Sequence[str]) -> None:
-    """Refuse kinds of evidence that are none.
+    """Check the names of kinds of evidence.
 
     Raises:
-        CollectionError: If one is none, or is not about privacy.
+        CollectionError: If a name is unknown, or is not a kind of evidence about
+            privacy.
     """
     from auditdp.record.details import KINDS, Subject
 
@@ -248,10 +267,11 @@ def _observed(mechanism: Any, observe: Sequence[str]) -> Observed:
 def _of_one_size(
     claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair] | None
 ) -> tuple[Claim, Adjacency]:
-    """Return what a claim that depends on the number of records says of some pairs, and those that are of their size.
+    """Return the claim for the number of records of the pairs, and the pairs of that size.
 
     Raises:
-        CollectionError: If they have several sizes, or there is no such claim.
+        CollectionError: If the pairs have several sizes, or the claim cannot be
+            computed.
         AdjacencyError: If there are no pairs of inputs with records.
     """
     if pairs is None:

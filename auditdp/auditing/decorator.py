@@ -1,7 +1,4 @@
-"""The ``@audit`` decorator: an audit as a factory with parameters, what is wrong with its declaration, and its data.
-
-Importing audit files, as pytest imports test files.
-"""
+"""The ``@audit`` decorator, the checks of a declaration, and the import of audit files."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from auditdp.record.budget import LONGEST
 
 @dataclass(frozen=True)
 class Declared:
-    """An audit factory with what its decorator says; ``build`` makes the audit for given parameters."""
+    """An audit factory with the options of its decorator; ``build`` makes the audit."""
 
     factory: Callable[..., Audit]
     source: str = ""
@@ -43,15 +40,15 @@ class Declared:
     repairs: str = ""
     smallest: Mapping[str, Sequence[int]] = field(default_factory=dict)
     wrong: str = ""
-    """What is wrong with the declaration, and in which line; empty where nothing is. Such an audit is collected like any
-    other, and ``build`` refuses it, so that the other audits of its file are run.
-    """
+    """The fault of the declaration, with its line; empty if there is none. An audit with a
+    faulty declaration is collected, and ``build`` raises, so that the other audits of
+    its file run."""
     id: str = ""
     path: str = ""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The factory's parameters and their defaults."""
+        """The parameters of the factory and their defaults."""
         return {
             name: p.default
             for name, p in inspect.signature(self.factory).parameters.items()
@@ -59,11 +56,13 @@ class Declared:
 
     @property
     def description(self) -> str:
-        """The factory's docstring."""
+        """The docstring of the factory."""
         return inspect.getdoc(self.factory) or ""
 
     def read(self, overrides: Mapping[str, str]) -> dict[str, Any]:
-        """Return the parameters, with those that are overridden read in the type of their default.
+        """Return the parameters, after reading the overrides.
+
+        The text of an override is read in the type of the parameter's default.
 
         Raises:
             ConfigurationError: If an override cannot be read as that type.
@@ -79,7 +78,11 @@ class Declared:
         }
 
     def sizes(self, overrides: Mapping[str, str]) -> list[dict[str, str]]:
-        """Return the overrides of every size that is tried for the smallest violation, ascending; one where none is."""
+        """Return the overrides for each size to try, in ascending order.
+
+        Returns:
+            The overrides alone if the audit tries no sizes.
+        """
         tried = [
             {name: str(size)}
             for name, sizes in self.smallest.items()
@@ -89,12 +92,13 @@ class Declared:
         return [dict(overrides) | size for size in tried] or [dict(overrides)]
 
     def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
-        """Return the audit and its parameters, with command-line overrides read in the type of each default.
+        """Return the audit and its parameters; see ``read`` for the overrides.
 
         Raises:
             ConfigurationError: If an override cannot be read as that type.
-            CollectionError: If the declaration is wrong, or the factory does not return an Audit or raises an error of the
-                harness; with the line.
+            CollectionError: If the declaration is faulty, or the factory does not
+                return an Audit or raises an error of the harness; the message has the
+                line.
             Skip: If the factory cannot run here.
         """
         if self.wrong:
@@ -132,29 +136,36 @@ def audit(
 
 
 def audit(*factory: Any, **options: Any) -> Any:
-    """Declare an audit: a factory whose parameters all have defaults and which returns an ``Audit``.
+    """Declare an audit: a factory that returns an ``Audit``.
 
-    ``@audit`` alone is ``@audit()``. A mistake, such as an unknown option, a parameter without a default or sizes that do
-    not ascend, costs this audit alone: it is collected, and is an ERROR that names the line.
+    All parameters of the factory need defaults. ``@audit`` is short for ``@audit()``. A
+    fault of the declaration affects this audit alone: it is collected, and its verdict
+    is ERROR with the line. Such faults are unknown options, parameters without a
+    default, and sizes that do not ascend.
 
     Args:
-        factory: The factory, where the decorator is written without parentheses.
-        options: Of these:
+        factory: The factory, if the decorator is written without parentheses.
+        options: Any of:
 
-            source: Where the claim is stated: paper, theorem, version.
-            expect: 'holds'; 'violation' for a published claim that is known to be false; or 'miscalibration' for a published
-                sensitivity that is known to be too small, whether or not the claim that rests on it holds. Finding what is
-                declared is then success.
-            timeout: Seconds after which it is stopped, unless the command line says otherwise.
-            row: The published mechanism under which the ledger of claims lists it; not listed unless given.
-            reading: For the ledger: which reading is audited, such as 'as stated' or 'as deployed'.
-            repairs: Name of the audit, in the same file, whose violated claim this one repairs.
-            smallest: One parameter and the sizes to try, such as ``{"nodes": range(2, 7)}``, smallest first: the audit ends
-                with the first size that refutes the claim, or the calibration unless a violation is declared, and each size
-                has its share of α.
+            source: The source of the claim: paper, theorem, version.
+            expect: 'holds'; 'violation' for a published claim that is known to be
+                false; or 'miscalibration' for a published sensitivity that is known to
+                be too small, whether or not the claim holds. A finding of the declared
+                kind is then a success.
+            timeout: Time limit in seconds; the command line may set another one.
+            row: Name of the published mechanism in the ledger of claims; without a
+                name the audit is not listed.
+            reading: For the ledger: the reading of the claim that is audited, such as
+                'as stated' or 'as deployed'.
+            repairs: Name of the audit, in the same file, whose violated claim this
+                audit repairs.
+            smallest: One parameter and its sizes, such as ``{"nodes": range(2, 7)}``,
+                in ascending order. The audit ends with the first size that refutes the
+                claim, or that refutes the calibration unless a violation is declared.
+                Each size has an equal share of α.
 
     Raises:
-        CollectionError: If what is decorated is not callable.
+        CollectionError: If the decorated object is not callable.
     """
     if len(factory) == 1 and callable(factory[0]) and not options:
         return _declared(factory[0], (), {})
@@ -192,7 +203,7 @@ def _undeclarable(expect: Any) -> str:
 def _wrong(
     factory: Callable[..., Audit], positional: Sequence[Any], options: Mapping[str, Any]
 ) -> str:
-    """Return the first thing that is wrong with a declaration, or an empty text."""
+    """Return the first fault of a declaration, or an empty text."""
     if positional:
         return f"@audit takes its options by name, such as @audit(source=...), got {', '.join(map(repr, positional))}"
     for name, value in options.items():
@@ -237,13 +248,13 @@ def _ascending(sizes: Any) -> bool:
 
 
 def _place(factory: Any) -> str:
-    """Return the line in which a factory, or its decorator, begins."""
+    """Return the first line of a factory or of its decorator, as the start of a message."""
     code = getattr(factory, "__code__", None)
     return f"line {code.co_firstlineno}: " if code is not None else ""
 
 
 def line_in(error: BaseException, filename: str) -> int | None:
-    """Return the line of a file from which an error came, the innermost one, or None where it came from elsewhere."""
+    """Return the innermost line of a file that an error passed, or None if it passed none."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -279,7 +290,7 @@ def data_file(name: str) -> Path:
     """Return a file of the data folder that ``--data`` or ``AUDITDP_DATA`` names.
 
     Raises:
-        Skip: If no folder is given or it has no such file; the audit is then SKIPPED with this reason.
+        Skip: If there is no folder or no such file; the audit is then SKIPPED.
     """
     folder = os.environ.get(DATA_VARIABLE, "")
     if not folder:
@@ -291,13 +302,14 @@ def data_file(name: str) -> Path:
 
 
 def collect(path: Path, root: Path | None = None) -> list[Declared]:
-    """Import an audit file and return what it declares, in the order of the file.
+    """Import an audit file and return its declarations, in the order of the file.
 
-    Ids are the path relative to ``root`` (the current directory unless given) and the factory's name, as in
-    ``audits/audit_edges.py::dprr``.
+    The id of an audit is the path relative to ``root`` (by default the current folder)
+    and the name of the factory, as in ``audits/audit_edges.py::dprr``.
 
     Raises:
-        CollectionError: If the file does not import; the message holds the reason, and its line where there is one.
+        CollectionError: If the file cannot be imported; the message has the reason and,
+            if known, the line.
     """
     root = (root or Path.cwd()).resolve()
     resolved = path.resolve()

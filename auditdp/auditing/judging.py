@@ -1,4 +1,4 @@
-"""The audit of a mechanism and of its controls: from all the evidence to one result."""
+"""Judge an audit: gather the evidence about its mechanism and its controls, and conclude."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from auditdp.record.verdict import bounds, conclude, leading
 
 
 def run_audit(built: Audit, settings: Settings) -> AuditResult:
-    """Gather all evidence for one audit, run its controls, and draw the verdict.
+    """Gather all evidence of an audit, run its controls, and conclude the verdict.
 
-    Numerical libraries run single-threaded inside, so that no sum depends on the number of threads.
+    Numerical libraries run with one thread, so that no sum depends on the number of
+    threads.
 
     Raises:
-        AuditError: If the audit cannot be carried out; the runner turns this into ERROR.
+        AuditError: If the audit cannot be run; the runner records the verdict ERROR.
     """
     with one_thread():
         return _run_audit(built, settings)
@@ -94,14 +95,17 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 
 def _cpu(built: Audit) -> float:
-    """Return the seconds that this process has computed, and that of the mechanism, where that is another."""
+    """Return the CPU seconds of this process and of the mechanism's process."""
     return time.process_time() + (
         built.channel.cpu if isinstance(built, AuditElsewhere) else 0.0
     )
 
 
 def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
-    """How many calls a brief budget left out of those that the audit names, or that find what it is to find."""
+    """Return the number of calls that a limited budget lacks.
+
+    These are calls that the audit names, or that find the fault it is to find.
+    """
     if built.is_promise or built.is_formula or settings.budget.later:
         return 0
     games = (game.calls_lacking or 0 for game in details(evidence, GameDetails))
@@ -109,10 +113,11 @@ def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
 
 
 def _control(built: Audit, twin: Any, settings: Settings, number: int) -> ControlResult:
-    """Audit a broken twin as the mechanism was audited; each kind of evidence must refute it, or it has survived.
+    """Gather evidence about a broken twin, which all kinds of evidence have to refute.
 
-    Evidence of sensitivity or of the support is blind to the size of the noise, so it has to refute a control only where
-    nothing else was gathered; there a refuted calibration is enough.
+    Evidence of sensitivity and of the support does not depend on the size of the noise.
+    So it has to refute a control only if there is no other evidence; a refuted
+    calibration then suffices.
     """
     evidence = gather(built, twin, settings, f"control {number}", control=True)
     judging = [e for e in evidence if e.known.sees_noise] or evidence
@@ -129,7 +134,7 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
 
 
 def described(built: Audit) -> Description:
-    """Return what a formula is about: what is said, or the narrowest class that is described."""
+    """Return the description of a formula: the given one, or else the narrowest one."""
     described = (
         built.about.describes
         if built.about is not None
@@ -139,7 +144,7 @@ def described(built: Audit) -> Description:
 
 
 def claim_record(built: Audit) -> ClaimRecord:
-    """Return the claim of an audit as records have it."""
+    """Return the record of an audit's claim."""
     if isinstance(built, AuditElsewhere) and built.held.record is not None:
         return built.held.record
     claim = built.claim
@@ -173,7 +178,7 @@ def claim_record(built: Audit) -> ClaimRecord:
 
 
 def claim_of_privacy(claim: Claim, adjacency: str, digest: str = "") -> ClaimRecord:
-    """Return a claim of privacy as records have it, with the name and the digest of its neighbours."""
+    """Return the record of a privacy claim, with the name and the digest of its adjacency."""
     level: dict[str, Any] = {claim.parameter: claim.level}
     return ClaimRecord(
         kind=type(claim).__name__,
@@ -189,10 +194,13 @@ def claim_of_privacy(claim: Claim, adjacency: str, digest: str = "") -> ClaimRec
 
 
 def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> list[str]:
-    """Play the findings of a result again on their recorded outputs, and return what comes of it, a line for each.
+    """Repeat the findings of a result on their recorded outputs.
 
-    Outputs are recorded where the mechanism draws its randomness from elsewhere: a re-run then repeats the test, and not the
-    numbers.
+    Outputs are recorded if the mechanism draws its own randomness. Running such a
+    mechanism again repeats the test, but gives other numbers.
+
+    Returns:
+        One sentence for each finding.
     """
     lines = []
     for confirmation in result.recorded:

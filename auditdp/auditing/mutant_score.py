@@ -1,17 +1,20 @@
-"""How many mutants of its mechanism an audit refutes: the mutation score.
+"""The mutation score of an audit: the share of its mechanism's mutants that it refutes.
 
-Each mutant is audited as the mechanism was, with the audit's own claim, pairs, forecasters, budget and alpha, and states the
-law of the mechanism. A mutant is
+Each mutant is audited as the mechanism was, with the same claim, pairs, forecasters,
+budget and alpha. The mutant states the law of the mechanism. A mutant is
 
-- killed, if evidence refutes the claim for it, or shows that it loses more than the law that is stated for it; or rejected,
-  if the harness refuses its outputs (they are not independent runs, or of another type than before);
-- invalid, if it crashes: a fault that nobody could overlook;
-- equivalent, if it keeps the claim. That is reported where, on each pair that was compared, it either does what the
-  mechanism does or ignores which input it is given, with the same randomness (the runs are counted; that is no proof);
-  and where the audit gives an argument and the mutant is not refuted;
-- a survivor otherwise. Either the audit is blind to the fault, or an argument for its equivalence is missing.
+- killed, if evidence refutes the claim for it, or if it loses more than its stated law;
+  or rejected, if the harness refuses its outputs (they are not independent runs, or
+  have another type than before);
+- invalid, if it crashes: nobody could overlook such a fault;
+- equivalent, if it satisfies the claim. This is reported if on each compared pair, with
+  the same randomness, it either returns the same as the mechanism or ignores the input.
+  The number of compared runs is stated; this is not a proof. It is also reported if the
+  audit gives an argument and does not refute the mutant;
+- a survivor otherwise. Then the audit cannot detect the fault, or an argument for the
+  equivalence is missing.
 
-Nothing here is a claim about the mechanism, so no alpha is spent on it.
+None of this is a claim about the mechanism, so it spends no alpha.
 """
 
 from __future__ import annotations
@@ -50,7 +53,12 @@ RUNNING = ("game", "support")
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs on which mutants are compared with the mechanism: those that are played, and others of the adjacency."""
+    """The pairs on which mutants are compared with the mechanism.
+
+    Attributes:
+        played: The pairs that the audit plays.
+        others: Other pairs of the adjacency.
+    """
 
     played: Sequence[Pair]
     others: Sequence[Pair]
@@ -66,12 +74,15 @@ def mutation(
 ) -> Mutation:
     """Audit the mutants of an audit's mechanism.
 
-    The claim about the mechanism must not be refuted, or every mutant is refuted as well. ``exact`` is the exact evidence
-    about the mechanism.
+    Args:
+        built: The audit. Its claim must not be refuted for the mechanism, since every
+            mutant would then be refuted as well.
+        settings: The settings of the run.
+        exact: The exact evidence about the mechanism, if there is any.
 
     Raises:
         MechanismError: If the mechanism cannot run.
-        CollectionError: If the audit argues that a mutant is equivalent which does not exist.
+        CollectionError: If the audit argues about a mutant that does not exist.
     """
     with one_thread(), np.errstate(all="ignore"):  # broken code may well divide by zero
         pairs = _pairs(built, settings)
@@ -94,7 +105,7 @@ def _mutants(built: Audit, pairs: Pairs) -> list[Mutant]:
 
 
 def _pairs(built: Audit, settings: Settings) -> Pairs:
-    """Return the played pairs, or the inputs of a promise, each as a pair with itself; and others of the adjacency."""
+    """Return the pairs for comparisons; an input of a promise is a pair with itself."""
     if built.is_promise:
         inputs = [
             Pair(data, data)
@@ -108,7 +119,7 @@ def _pairs(built: Audit, settings: Settings) -> Pairs:
 
 
 def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
-    """Return pairs beside the played ones: a sample of all of them, or generated ones."""
+    """Return a sample of all pairs of the adjacency, or generated pairs."""
     rng = settings.streams("mutants")("pairs", 0)
     everything = adjacency.exhaustive()
     if everything is None:
@@ -123,7 +134,7 @@ def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
 
 
 def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str, str]:
-    """Return the audit's arguments by the names of the mutants that their shell patterns match."""
+    """Return the arguments of the audit by the names of the mutants they match."""
     arguments: dict[str, str] = {}
     for pattern, argument in declared.items():
         matching = [
@@ -140,7 +151,7 @@ def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str
 
 @dataclass(frozen=True)
 class _Trial:
-    """How an audit judges mutants."""
+    """The judgement of the mutants of one audit."""
 
     built: Audit
     settings: Settings
@@ -148,7 +159,7 @@ class _Trial:
     pairs: Pairs
 
     def of(self, mutant: Mutant, argued: str) -> MutantResult:
-        """Return what became of a mutant; ``argued`` is the audit's argument that it is equivalent."""
+        """Return the fate of a mutant, with the reason and the number of calls."""
         fate, statement, calls = self._fate(mutant, argued)
         return MutantResult(
             mutant.name, mutant.operator, mutant.description, fate, statement, calls
@@ -202,7 +213,7 @@ class _Trial:
         return Fate.SURVIVED, "; ".join(reasons), calls
 
     def _evidence(self, mutant: Mutant) -> list[Evidence]:
-        """Gather the audit's evidence that runs the mechanism, cheapest first, until one refutes the claim."""
+        """Gather evidence that runs the mutant, cheapest first, until a kind refutes it."""
         audits = [self.built]
         if not self.built.is_promise:
             audits = [
@@ -221,10 +232,15 @@ class _Trial:
 
 
 def _telling(mutant: Mutant, pairs: Sequence[Pair], *, promise: bool) -> Pair | None:
-    """Return the first pair on which a mutant differs from the mechanism and depends on the input; None if there is none.
+    """Return the first pair on which the mutant could break the claim.
 
-    Both run with the same randomness. On a pair on which the mutant does what the mechanism does it keeps the claim as well
-    as that, and on one whose inputs it does not tell apart it keeps any claim. It may break a promise on any input.
+    Mutant and mechanism run with the same randomness. If the mutant returns the same as
+    the mechanism on a pair, it satisfies the claim there as the mechanism does. If it
+    ignores which input of the pair it is given, it satisfies every claim there. A
+    promise about an estimate may fail on any input.
+
+    Returns:
+        A pair of neither kind, or None if there is none.
     """
     original = as_mechanism(mutant.original)
     for number, pair in enumerate(pairs, start=1):

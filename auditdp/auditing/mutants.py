@@ -1,4 +1,4 @@
-"""Mutants of any mechanism: the mechanism with a fault in one of its draws, or with a fixed seed."""
+"""Mutants of a mechanism: copies with a fault in one of the draws, or with a fixed seed."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from auditdp.errors import MechanismError
 from auditdp.mechanism.protocol import Array, as_mechanism, name_of
 
 BEFORE_NOISE = ("query", "sensitivity", "norm")
-"""Attributes that describe the computation before the noise, which is the same in every mutant."""
+"""Attributes of the computation before the noise. They are the same in every mutant."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mechanism with one fault that its author does not know of: it still states the law of the original."""
+    """A mechanism with one fault; it still states the law of the original."""
 
     operator: str
     name: str
-    """The fault and its place, unique among the mutants of a mechanism."""
+    """Name of the fault and of its place, unique among the mutants of a mechanism."""
     description: str
     """The fault in a sentence."""
     original: Any = field(repr=False)
-    """The mechanism, whose law is what the mutant states."""
+    """The original mechanism, whose law the mutant states."""
     broken: Any = field(repr=False)
-    """The mechanism that runs."""
+    """The mechanism with the fault."""
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` independent outputs of the broken mechanism."""
         return as_mechanism(self.broken)(data, size, rng=rng)
 
     def __getattr__(self, attribute: str) -> Any:
-        """Offer the attributes of the mechanism, except those that the fault cannot change."""
+        """Return an attribute of the original, except one that the fault may change."""
         # While a copy is being made, a mutant has no fields yet.
         if attribute.startswith("__") or attribute in (
             "original",

@@ -1,16 +1,18 @@
-"""Broken noise: one of the places where a mechanism draws is spoiled.
+"""Mechanisms with broken noise: the result of one draw is changed.
 
-A *site* is a place in the code that draws: the method of the generator and the chain of calls that leads there, so all
-passes of a loop are one site.
+A *site* is a place in the code that draws: a method of the generator, with the chain of
+calls that leads to it. So all passes of a loop are one site.
 
-Noise is halved by a factor f = 1/2 and left out by f = 0. For noise with a location m that is x ↦ m + f(x − m); for a
-geometric count, x ↦ ⌈x/2⌉, since P(⌈x/2⌉ > k) = P(x > 2k) = ((1−p)²)^k. A uniform number u becomes
+Noise is scaled by a factor f: f = 1/2 halves it, f = 0 removes it. Noise with a
+location m becomes m + f(x − m). A geometric count x becomes ⌈x/2⌉, since P(⌈x/2⌉ > k) =
+P(x > 2k) = ((1−p)²)^k. A uniform number u becomes
 
-    u^f / (u^f + (1−u)^f),   that is   logit u ↦ f logit u,
+        u^f / (u^f + (1−u)^f),   that is   logit u ↦ f logit u,
 
-and so u < p turns into logit u < logit(p)/f: whatever probability p the number is compared with, in either direction, the
-odds of the comparison are squared for f = 1/2, which turns randomised response with ε into one with 2ε, and the likelier
-outcome is certain for f = 0. Laplace noise made from uniform numbers has half its scale, in the tails.
+so u < p becomes logit u < logit(p)/f. For any probability p with which u is compared,
+in either direction, f = 1/2 squares the odds of the comparison: randomised response
+with ε becomes one with 2ε. For f = 0 the likelier outcome is certain. Laplace noise
+that is made from uniform numbers has half its scale, in the tails.
 """
 
 from __future__ import annotations
@@ -61,12 +63,12 @@ class Site:
 
     @property
     def name(self) -> str:
-        """The site as reports call it: its number in the order of the call, what it draws, and where."""
+        """Name of the site for reports: its number, the draw, and the place in the code."""
         return f"draw {self.number}, {self.method} in {self.place}"
 
 
 def sites(mechanism: Any, inputs: Sequence[Any]) -> list[Site]:
-    """Return the places that draw when the mechanism runs on the inputs, in the order in which they are first reached."""
+    """Return the sites that draw when the mechanism runs, in order of first use."""
     drawn: dict[tuple[str, Key], dict[str, None]] = {}
 
     def note(draw: Draw) -> Any:
@@ -107,7 +109,7 @@ def _applicable(draw: Draw, value: Any) -> Iterator[str]:
 
 
 def _coordinates(draw: Draw, value: Any) -> int:
-    """How many numbers one run draws here."""
+    """Return the number of entries that one run draws at this site."""
     shape = np.shape(value)
     if draw.size is None:
         return int(np.prod(shape))
@@ -115,9 +117,10 @@ def _coordinates(draw: Draw, value: Any) -> int:
 
 
 def _spoiled(draw: Draw, factor: float) -> Any:
-    """Draw noise of so much of its scale, or compare with odds to that power; 0 leaves the noise out.
+    """Draw noise with its scale, or its log-odds, multiplied by a factor.
 
-    Then what is drawn is its location, the likelier outcome, or the first element.
+    The factor 0 removes the noise: the result is its location, the likelier outcome, or
+    the first element.
     """
     match draw.method:
         case "choice":
@@ -153,13 +156,13 @@ def _spoiled(draw: Draw, factor: float) -> Any:
 
 
 def _location(draw: Draw) -> Any:
-    """Where the noise is centred."""
+    """Return the centre of the noise."""
     name = "mean" if draw.method == "multivariate_normal" else "loc"
     return np.asarray(draw.argument(0, name, 0.0)) if draw.method in LOCATED else 0
 
 
 def _into(value: Any, spoiled: Any) -> Any:
-    """Return the spoiled draw in the array that was drawn, which may be the caller's own ``out``."""
+    """Write the changed draw into the array of the original draw, which may be ``out``."""
     if not isinstance(value, np.ndarray):
         return spoiled
     value[...] = spoiled
@@ -172,7 +175,10 @@ def _odds(u: Any, factor: float) -> Any:
 
 
 def _choice(draw: Draw, factor: float) -> Any:
-    """Choose with squared probabilities (the exponential mechanism with 2ε), the likeliest element, or the first ones."""
+    """Choose with squared probabilities (the exponential mechanism with 2ε).
+
+    Without noise, choose the likeliest element, or the first ones.
+    """
     p = draw.argument(3, "p")
     if p is not None and factor:
         squared = np.asarray(p, float) ** 2
@@ -184,7 +190,7 @@ def _choice(draw: Draw, factor: float) -> Any:
 
 
 def _reused(draw: Draw) -> Any:
-    """Draw from the state in which the first draw of this method in the call began, and leave the stream where it was."""
+    """Draw from the state before the first draw of this method, then restore the stream."""
     if draw.earlier is None:
         return draw.as_is()
     bits = draw.generator.bit_generator
@@ -220,7 +226,7 @@ FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
         "is the same for all coordinates of a run",
     ),
 }
-"""What each operator does to a draw, and what it does in words."""
+"""For each operator: the function that changes a draw, and its description."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +248,7 @@ class Spoiled:
 
 
 class WithoutNoise:
-    """A mechanism all of whose draws return what they do where there is no noise; see ``without_noise``."""
+    """A mechanism whose draws return their location; see ``without_noise``."""
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism = mechanism
@@ -258,15 +264,17 @@ def _silent(draw: Draw) -> Any:
 
 
 def without_noise(mechanism: Any) -> WithoutNoise:
-    """Return a broken twin of a mechanism for ``controls``: its noise is left out.
+    """Return a broken twin of a mechanism, without its noise, for ``controls``.
 
-    An audit that does not refute it could not see the noise vanish: its pairs have the same outputs, or too few calls.
-    Every draw from ``rng`` returns its location, the likelier outcome, or the first element.
+    If an audit does not refute this twin, its pairs have the same outputs, or it has
+    too few calls. Every draw from ``rng`` returns its location, the likelier outcome,
+    or the first element.
 
     Raises:
-        MechanismError: If it draws from elsewhere, where noise cannot be left out.
+        MechanismError: If the mechanism draws from another source.
 
-    >>> [float(x) for x in without_noise(lambda x, rng: x + rng.laplace(scale=5))(3.0, 2, rng=np.random.default_rng(0))]
+    >>> twin = without_noise(lambda x, rng: x + rng.laplace(scale=5))
+    >>> [float(x) for x in twin(3.0, 2, rng=np.random.default_rng(0))]
     [3.0, 3.0]
     """
     if not is_seeded(mechanism):

@@ -1,4 +1,8 @@
-"""An audit whose mechanism is in another process: what whoever judges is told of it, as data, once and before any call."""
+"""An audit whose mechanism is in another process, and the data that describe it.
+
+The judging process receives this data once, before any call of the mechanism.
+``serving`` is the other end of the channel.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from auditdp.record.traces import Mutation
 from auditdp.record.versions import VersionsResult
 
 PLAYED = ("game", "support")
-"""Kinds of evidence of which everything but the calls is done by who judges."""
+"""Kinds of evidence that need the calls of the mechanism only, and none of its code."""
 FORECASTERS = {
     kind.__name__: kind for kind in (LikelihoodRatio, Scored, ViewExperts, Repeating)
 }
@@ -41,12 +45,15 @@ MUTATION: TypeAdapter[Mutation] = TypeAdapter(Mutation)
 
 
 class ClaimElsewhere(Claim):
-    """A claim that is no data, such as an accountant's curve or a promise: evidence about it is gathered where it is."""
+    """Placeholder for a claim that cannot be sent as data, such as an accountant's curve.
+
+    Evidence about it is gathered in the process of the mechanism.
+    """
 
 
 @dataclass(frozen=True)
 class MechanismNamed:
-    """What reports call a mechanism, and whether it draws from the generator that it is given."""
+    """The name of a mechanism, and whether it draws from the generator that it is given."""
 
     name: str
     seeded: bool
@@ -54,7 +61,7 @@ class MechanismNamed:
 
 @dataclass(frozen=True)
 class DeclaredHeld:
-    """What a decorator says, beside what planning has; ``sizes`` are the overrides of every size that is tried."""
+    """The options of the ``@audit`` decorator; ``sizes`` are the overrides of each size."""
 
     description: str
     source: str
@@ -68,22 +75,23 @@ class DeclaredHeld:
 
 @dataclass(frozen=True)
 class AuditHeld:
-    """What an audit consists of."""
+    """The data of an audit."""
 
     parameters: Plain
     mechanisms: Annotated[list[MechanismNamed], Field(min_length=1)]
     kinds: list[str]
     claim: tuple[str, dict[str, Parameter]] | None
-    """Its kind and its parameters, where these are all of it."""
+    """Class name and parameters of the claim; None if the claim cannot be sent as data.
+    """
     record: ClaimRecord | None
-    """What records have of it, where they are not, or where something else is audited."""
+    """The record of the claim, if ``claim`` is None or if a sensitivity is audited."""
     adjacency: str | None
-    """What reports call it, if there is one."""
+    """The name of the adjacency; None for an audit without pairs."""
     digest: str
     plays: bool
     forecasters: list[str] | None
     own_forecasters: bool
-    """Whether it has some of its own."""
+    """Whether the audit has forecasters that need its own code."""
     asked: list[str]
     calls: Annotated[int, Field(ge=1)] | None
     find: str
@@ -98,13 +106,17 @@ class AuditHeld:
 
 
 AS_DECLARED = ("calls", "find", "trace", "cost", "decides")
-"""What is told of an audit as it is declared."""
+"""Fields of ``AuditHeld`` with the name and the value of a field of ``Audit``."""
 HELD: TypeAdapter[AuditHeld] = TypeAdapter(AuditHeld)
 DECLARED: TypeAdapter[DeclaredHeld] = TypeAdapter(DeclaredHeld)
 
 
 def parameters_of(claim: object) -> tuple[str, dict[str, Parameter]] | None:
-    """Return the kind of a claim and its parameters; None where there is more to it, such as code."""
+    """Return the class name and the parameters of a claim.
+
+    Returns:
+        Both, or None if they do not determine the claim, such as a claim with code.
+    """
     if CLAIMS.get(type(claim).__name__) is not type(claim):
         return None
     given = {each.name: getattr(claim, each.name) for each in fields(claim)}  # type: ignore[arg-type]  # every claim is a dataclass
@@ -120,7 +132,7 @@ def parameters_of(claim: object) -> tuple[str, dict[str, Parameter]] | None:
 
 
 def names_of(forecasters: Any) -> list[str] | None:
-    """Return the names of forecasters that need no code of an audit; None where others are among them."""
+    """Return the names of forecasters, or None if one of them needs code of the audit."""
     names = [type(each).__name__ for each in forecasters]
     known = (FORECASTERS.get(name) for name in names)
     alike = all(
@@ -132,17 +144,17 @@ def names_of(forecasters: Any) -> list[str] | None:
 
 @record(frozen=True)
 class AuditElsewhere(Audit):
-    """An audit, as whoever judges has it."""
+    """An audit as the judging process has it."""
 
     channel: Channel = field(kw_only=True)
     held: AuditHeld = field(kw_only=True)
 
     @classmethod
     def of(cls, channel: Channel, held: AuditHeld) -> Self:
-        """Return the audit that was told of.
+        """Return the audit that this data describes.
 
         Raises:
-            LostError: If no audit is so.
+            LostError: If the data describe no audit.
         """
         adjacency = (
             None
@@ -189,34 +201,39 @@ class AuditElsewhere(Audit):
         )
 
     def __post_init__(self) -> None:
-        """Do nothing: it was checked where it was declared."""
+        """Do nothing: the audit was checked in the process that declared it."""
 
     @property
     def digest(self) -> str:
-        """The digest of its neighbours and of the pairs that are played, as it is declared."""
+        """The digest of the adjacency and of the pairs that are played."""
         return self.held.digest
 
     @property
     def is_formula(self) -> bool:
-        """Whether there is no mechanism."""
+        """True if the audit has accountants and no mechanism."""
         return self.held.is_formula
 
     @property
     def is_promise(self) -> bool:
-        """Whether the claim is about an estimate."""
+        """True if the claim is about an estimate."""
         return self.held.is_promise
 
     @property
     def is_sensitivity(self) -> bool:
-        """Whether all that is audited is a sensitivity."""
+        """True if only a sensitivity is audited."""
         return self.held.is_sensitivity
 
     def mutation(self, settings: Any, exact: Evidence | None) -> Mutation:
-        """Have its mutants audited there."""
+        """Return the mutation score, computed in the process of the mechanism."""
         return shaped(MUTATION, self.channel.ask("mutants", settings, exact)[0])
 
     def compared(self, settings: Any) -> tuple[AuditElsewhere, VersionsResult]:
-        """Have its mechanism compared with another revision there; return the audit with the pairs that this adds, too."""
+        """Compare the mechanism with another revision, in the process of the mechanism.
+
+        Returns:
+            The audit, with the pairs that the comparison adds, and the record of the
+            comparison.
+        """
         found = shaped(VERSIONS, self.channel.ask("compare", settings)[0])
         return replace(self, play=_play(self.pairs, self.held)), found
 
@@ -228,7 +245,7 @@ def _play(adjacency: Any, held: AuditHeld) -> list[Pair] | None:
 def evidence_elsewhere(
     mechanism: MechanismElsewhere, kind: str, alpha: float
 ) -> Evidence | None:
-    """Return evidence that was gathered where the mechanism is, and is marked so."""
+    """Return evidence that the process of the mechanism gathered, marked as self-reported."""
     found = shaped(
         EVIDENCE, mechanism.channel.ask("evidence", mechanism.number, kind, alpha)[0]
     )
@@ -241,7 +258,7 @@ def evidence_elsewhere(
 
 @record(frozen=True)
 class DeclaredElsewhere(Declared):
-    """A declaration, as whoever judges has it; its factory is never called here."""
+    """A declaration as the judging process has it; its factory is never called here."""
 
     channel: Channel = field(kw_only=True)
     held: DeclaredHeld = field(kw_only=True)
@@ -250,7 +267,14 @@ class DeclaredElsewhere(Declared):
     def of(
         cls, channel: Channel, name: str, expect: str, overrides: Mapping[str, str]
     ) -> Self:
-        """Return what is declared under an id; what a run planned with is as it was planned."""
+        """Return the declaration with this id.
+
+        Args:
+            channel: The channel to the process of the mechanism.
+            name: The id.
+            expect: The expectation, as the run planned it.
+            overrides: Parameters as text.
+        """
         held = shaped(DECLARED, channel.ask("told", dict(overrides))[0])
         return cls(
             _no_factory,
@@ -271,13 +295,16 @@ class DeclaredElsewhere(Declared):
         return self.held.description
 
     def sizes(self, overrides: Mapping[str, str]) -> list[dict[str, str]]:
-        """Return the overrides of every size that is tried."""
+        """Return the overrides of each size that is tried."""
         return self.held.sizes
 
     def build(
         self, overrides: Mapping[str, str]
     ) -> tuple[AuditElsewhere, dict[str, Any]]:
-        """Have the audit made, and return what is told of it.
+        """Make the audit in the process of the mechanism.
+
+        Returns:
+            The audit and its parameters.
 
         Raises:
             Skip: If the factory cannot run here.

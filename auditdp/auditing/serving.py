@@ -1,4 +1,9 @@
-"""The process of a mechanism: it answers whoever judges, and decides nothing (``remote_audit`` is the other end)."""
+"""The process of a mechanism: it answers the judging process and decides nothing.
+
+Each method of ``Served`` answers one request; ``remote_audit`` is the other end of the
+channel. Objects stay here. The judging process refers to pairs, calls and laws by their
+number.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +55,7 @@ from auditdp.record.results import Evidence, Place
 
 Answered = tuple[Any, Sequence[Array]]
 MOST_NUMBERS = 1 << 20
-"""Of an input, beyond which outputs are not compared with it."""
+"""Largest number of entries of an input that is sent for a comparison with outputs."""
 
 
 @dataclass
@@ -59,7 +64,7 @@ class Served:
 
     find: Callable[[], Declared]
     untouched_now: ExitStack
-    """Has the untouched process of the mechanism that is gathered about."""
+    """Holds the untouched process of the mechanism (``mechanism.calls.untouched``)."""
     place: Callable[[Any], Place | None]
     mutation: Callable[..., Any]
     compared: Callable[[Audit, Settings], Any] | None
@@ -78,12 +83,12 @@ class Served:
     _versions: Any = field(init=False, default=None)
 
     def answered(self, what: str, arguments: tuple[Any, ...]) -> Answered:
-        """Return the answer to a question, which is a method with its arguments: whoever judges is trusted."""
+        """Return the answer of the method ``what``; the judging process is trusted."""
         found: Answered = getattr(self, what)(*arguments)
         return found
 
     def told(self, overrides: Mapping[str, str]) -> Answered:
-        """What the decorator says."""
+        """Return the options of the decorator."""
         self.declared = said = self.find()
         held = DeclaredHeld(
             said.description,
@@ -98,7 +103,7 @@ class Served:
         return DECLARED.dump_python(held, mode="json"), ()
 
     def build(self, overrides: Mapping[str, str]) -> Answered:
-        """Make the audit, and say what it consists of."""
+        """Make the audit and return its data."""
         self.built, parameters = self.declared.build(overrides)
         self.as_declared = self.built
         built, claim = self.built, parameters_of(self.built.claim)
@@ -140,7 +145,7 @@ class Served:
         purpose: str,
         control: bool,
     ) -> Answered:
-        """Prepare evidence about a mechanism, and say what that offers."""
+        """Prepare the evidence about a mechanism and return the mechanism's capabilities."""
         mechanism = [self.built.mechanism, *self.built.controls][number]
         request = request_for(self.built, mechanism, settings, purpose, control=control)
         self.requests = {number: request}
@@ -169,32 +174,36 @@ class Served:
         return held, ()
 
     def evidence(self, number: int, kind: str, alpha: float) -> Answered:
-        """Gather evidence of one kind."""
+        """Return evidence of one kind."""
         found: Evidence | None = gathered_here(kind, self.requests[number], alpha)
         return None if found is None else EVIDENCE.dump_python(found, mode="json"), ()
 
     def pairs(self) -> Answered:
-        """The pairs that are played, checked."""
+        """Return the pairs that are played, after checking them."""
         return [
             self._held(pair)
             for pair in checked_pairs(self.built.adjacency, self.built.play)
         ], ()
 
     def exhaustive(self) -> Answered:
-        """How many pairs there are."""
+        """Return the number of pairs, or None if they cannot be enumerated."""
         every = self.built.adjacency.exhaustive()
         return None if every is None else min(len(every), MOST_COUNTED), ()
 
     def can_search(self) -> Answered:
-        """Whether pairs are generated."""
+        """Return True if the adjacency generates pairs."""
         return can_search(self.built.adjacency), ()
 
     def python(self, pair: int) -> Answered:
-        """A pair as Python to paste."""
+        """Return a pair as Python source text."""
         return self._pairs[pair].python, ()
 
     def numbers(self, place: tuple[int, int]) -> Answered:
-        """The numbers of an input."""
+        """Return the entries of an input if they are few numbers.
+
+        Returns:
+            The entries, or None if there are too many or if they are no numbers.
+        """
         try:
             found = np.asarray(self._input(place), dtype=np.float64).ravel()
         except (TypeError, ValueError):
@@ -202,17 +211,17 @@ class Served:
         return None, [found] if found.size <= MOST_NUMBERS else []
 
     def calls(self, number: int) -> Answered:
-        """New calls of a mechanism."""
+        """Make new calls of a mechanism."""
         return self._kept(Calls(self.requests[number].adapted)), ()
 
     def anew(self, number: int) -> Answered:
-        """The same calls, nothing decided."""
+        """Make equal calls, before the representation of outputs is fixed."""
         return self._kept(self._calls[number].anew()), ()
 
     def of_calls(
         self, number: int, what: str, raising: bool, seed: Seed | None, *arguments: Any
     ) -> Answered:
-        """Outputs, and what the calls have left behind."""
+        """Run a method of some calls; return its value and the changed state of the calls."""
         calls, rng = self._calls[number], None if seed is None else seed.generator()
         calls.raising = raising
         before = Counter(calls.raised)
@@ -222,7 +231,7 @@ class Served:
     def look(
         self, calls: Calls, rng: np.random.Generator, places: Sequence[tuple[int, int]]
     ) -> Answered:
-        """How outputs are represented."""
+        """Fix and return the representation of outputs."""
         calls.look(map(self._input, places), rng)
         assert calls.like is not None  # they were looked at
         seen = {"labels": calls.labels, "drew": calls.drew, "shown": calls.shown}
@@ -231,7 +240,7 @@ class Served:
     def repeated(
         self, calls: Calls, rng: None, place: tuple[int, int], seed: int, size: int
     ) -> Answered:
-        """Whether a seed gives the same outputs again."""
+        """Return True if a seed gives the same outputs a second time."""
         return calls.repeated(self._input(place), seed, size), ()
 
     def rows(
@@ -241,14 +250,14 @@ class Served:
         wanted: Sequence[tuple[tuple[int, int], int]],
         singly: bool,
     ) -> Answered:
-        """Rows of outputs on inputs, one after the other."""
+        """Return rows of outputs on a list of inputs."""
         made = calls.singly() if singly else calls
         return None, [made(self._input(place), size, rng) for place, size in wanted]
 
     def runs(
         self, calls: Calls, rng: None, wanted: Sequence[Any], singly: bool
     ) -> Answered:
-        """Rows of outputs, each with a seed of its own."""
+        """Return rows of outputs, each with a seed of its own."""
         return None, [(calls.singly() if singly else calls).runs(self._runs(wanted))]
 
     def untouched(self, number: int) -> Answered:
@@ -265,7 +274,7 @@ class Served:
         seconds: float,
         afresh: bool,
     ) -> Answered:
-        """Rows of outputs that are made there."""
+        """Return rows of outputs that the untouched process makes."""
         made = self._calls[calls]
         made.raising = raising
         process = untouched(self.requests[number].adapted)
@@ -275,7 +284,7 @@ class Served:
         return None, found or ()
 
     def law(self, number: int, form: Representation, pair: int) -> Answered:
-        """What a mechanism states of how likely outputs are on a pair."""
+        """Return the stated law of the outputs on a pair."""
         bound = LikelihoodRatio().bind(
             SeenAs(self.requests[number].adapted, form), self._pairs[pair]
         )
@@ -288,14 +297,14 @@ class Served:
         return (len(self._laws) - 1, float(bound._unlisted)), stated
 
     def log_probs(self, number: int, outputs: Array) -> Answered:
-        """How likely outputs are."""
+        """Return the stated log probabilities of outputs on both inputs."""
         return None, [
             np.asarray(side, dtype=float)
             for side in self._laws[number]._log_probs(outputs)
         ]
 
     def score(self, number: int, outputs: Array, pair: int) -> Answered:
-        """The scores of outputs."""
+        """Return the mechanism's own scores of outputs."""
         able, given = capabilities(self.requests[number].adapted), self._pairs[pair]
         assert able.score is not None  # else it is not asked
         with self._inputs.lent(f"{able.name}.score", given.data, given.neighbour) as (
@@ -305,7 +314,7 @@ class Served:
             return None, [able.score(outputs, Pair(data, neighbour, given.name))]
 
     def possible(self, number: int, outputs: Array, place: tuple[int, int]) -> Answered:
-        """Whether an input can give exactly these outputs."""
+        """Return True for each output that an input can give."""
         able = capabilities(self.requests[number].adapted)
         assert able.possible is not None  # else it is not asked
         with self._inputs.lent(f"{able.name}.possible", self._input(place)) as (data,):
@@ -314,7 +323,7 @@ class Served:
     def trace(
         self, number: int, played: Sequence[int], most: int, seed: int, search: bool
     ) -> Answered:
-        """Pairs that a trace of the code proposes."""
+        """Trace the code and return the pairs that the trace proposes."""
         request, listed = self.requests[number], [self._pairs[pair] for pair in played]
         among = self.built.adjacency if search else None
         self._look = looked_by_trace(
@@ -323,7 +332,7 @@ class Served:
         return {"pairs": self._proposed()}, ()
 
     def reads(self, number: int, calls: int) -> Answered:
-        """Whether laws can be read off the code, and the pairs that it proposes then."""
+        """Fit laws to the trace; return success, and the pairs proposed then."""
         self._replayed = self._look.replayed(
             self._calls[calls].form, self.requests[number].privacy
         )
@@ -337,7 +346,7 @@ class Served:
         return [(self._held(pair), promise) for pair, promise in found]
 
     def traced(self, number: int, played: bool, abstained: int) -> Answered:
-        """What the trace saw."""
+        """Return the record of the trace."""
         found = game_trace(
             self._look,
             self.requests[number].privacy,
@@ -347,7 +356,7 @@ class Served:
         return GAME_TRACE.dump_python(found, mode="json"), ()
 
     def read(self, number: int, form: Representation, pair: int) -> Answered:
-        """The laws that are read off the code on a pair, which are fixed from then on."""
+        """Return the fitted law of a pair, which is fixed from then on."""
         assert self._replayed is not None  # else it is not asked
         bound = self._replayed.bind(
             SeenAs(self.requests[number].adapted, form), self._pairs[pair]
@@ -361,11 +370,11 @@ class Served:
         )
 
     def odds(self, number: int, outputs: Array) -> Answered:
-        """The log-odds of outputs by these laws."""
+        """Return the log-odds of outputs by a fitted law."""
         return None, [self._ratios[number](outputs)]
 
     def compare(self, settings: Settings) -> Answered:
-        """What a comparison with another revision saw; the pairs that it adds are played from then on."""
+        """Compare with another revision; later games also play the pairs that this adds."""
         assert self.compared is not None  # else it is not asked
         self._versions = self._versions or self.compared(self.built, settings)
         self.built = self._versions.audit(self.built)
@@ -374,7 +383,7 @@ class Served:
     def propose(
         self, number: int, calls: int, played: Sequence[int], first: int, most: int
     ) -> Answered:
-        """Pairs that a search comes to."""
+        """Search for pairs."""
         pairs = [self._pairs[pair] for pair in played]
         game = self._game(number, calls, pairs[:first])
         for pair in pairs[first:]:
@@ -389,7 +398,7 @@ class Served:
     def smaller(
         self, number: int, calls: int, pair: int, refuted_at: int, alpha: float
     ) -> Answered:
-        """The smallest pair that refutes the claim as one did."""
+        """Return the smallest pair that refutes the claim as another pair did."""
         game = self._game(
             number,
             calls,
@@ -401,14 +410,14 @@ class Served:
         return None if found is None else self._held(found.best.pair), ()
 
     def figure(self, rng: np.random.Generator) -> Answered:
-        """What the figure of the audit returns, as records have it."""
+        """Return the data of the audit's figure."""
         assert self.built.figure is not None  # else it is not asked
         return json.loads(
             json.dumps(self.built.figure(rng), default=lambda value: value.tolist())
         ), ()
 
     def mutants(self, settings: Settings, exact: Evidence | None) -> Answered:
-        """What became of the mutants."""
+        """Return the mutation score."""
         return MUTATION.dump_python(
             self.mutation(self.as_declared, settings, exact=exact), mode="json"
         ), ()
@@ -416,7 +425,7 @@ class Served:
     def _game(
         self, number: int, calls: int, pairs: Sequence[Pair], *more: ReplayedRatio
     ) -> Game:
-        """Return a game as whoever judges plays it, but for what has been seen."""
+        """Return a game with the players of the judging process and an empty memory."""
         request = self.requests[number]
         given = request.game.forecasters
         forecasters = (

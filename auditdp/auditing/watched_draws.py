@@ -1,7 +1,7 @@
-"""A generator that watches where a mechanism draws.
+"""A generator that reports every draw of a mechanism to a listener.
 
-The mechanism is not touched: it is handed a generator on the same stream that tells a listener of every draw and of the
-place in the code that asks for it.
+The code of the mechanism is not changed. It receives a generator on the same stream,
+which calls the listener with every draw and its place in the code.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ class Draw:
     perform: Callable[..., Any]
     """Draws with other arguments in place of those."""
     key: Key
-    """Where in the code it is."""
+    """The place in the code."""
     size: int | None
-    """Independent runs that the call draws for, along the first axis; None where a call is one run."""
+    """Number of independent runs along the first axis; None if a call is one run."""
     earlier: Any
-    """State of the bit generator before the first draw of this method in this call; None if this is that one."""
+    """State of the bit generator before the first draw of this method in the call; None
+    for the first draw."""
     generator: np.random.Generator
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
@@ -63,7 +64,10 @@ class Draw:
 
 
 class Watched(np.random.Generator):
-    """A generator on the stream of another one that hands every draw to a listener, which performs or spoils it."""
+    """A generator on the stream of another one; a listener performs each draw.
+
+    The listener may change the draw.
+    """
 
     def __init__(
         self,
@@ -133,7 +137,7 @@ def _enter(run: Callable[..., Any], *arguments: Any, rng: np.random.Generator) -
 
 
 def _key() -> Key:
-    """Where the code of the mechanism is at, from the function that draws outwards."""
+    """Return the place in the mechanism's code, from the drawing function outwards."""
     frame, found = sys._getframe(), []
     while frame is not None and frame.f_code is not _enter.__code__:
         if frame.f_code.co_filename != __file__:
@@ -146,9 +150,10 @@ def _key() -> Key:
 
 @functools.lru_cache(maxsize=1024)
 def _positions(code: CodeType) -> list[Position]:
-    """Where each instruction stands in the source.
+    """Return the position of each instruction in the source.
 
-    The instruction itself does not name a place: code that has run often makes the same call by an earlier instruction.
+    The instruction alone does not identify a place: after many executions, Python makes
+    the same call by another instruction.
     """
     return list(code.co_positions())
 

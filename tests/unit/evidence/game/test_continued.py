@@ -156,7 +156,7 @@ def test_one_that_ended_at_its_verdict_goes_on_from_there():
     first, second = more.details.parts
     assert [first] == few.details.parts
     assert first.calls < second.calls < more.calls <= 2_500
-    twin = play(2_000, [2_500], bounded=False, **response)  # a control needs no more
+    twin = play(2_000, [2_500], control=True, **response)  # a control needs no more
     assert twin.details.parts[0] == twin.details.parts[1]
 
 

@@ -123,8 +123,9 @@ def test_a_planted_sensitivity_is_refuted_with_the_line():
         0
     ]
     assert found.verdict is Verdict.MISCALIBRATED
+    line = Total.__call__.__code__.co_firstlineno + 1
     assert (
-        "line 33 is calibrated to l1 sensitivity 50, but the value to which it is added moves by 100"
+        f"line {line} is calibrated to l1 sensitivity 50, but the value to which it is added moves by 100"
         in found.statement
     )
     assert pair.python
