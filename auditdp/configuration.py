@@ -1,7 +1,8 @@
-"""Settings of a project: ``[tool.auditdp]`` of its pyproject.toml, profiles of it, and the environment above both.
+"""Settings of a project: ``[tool.auditdp]`` of its pyproject.toml, and the environment.
 
-Of what is said of a setting in several places, the first of these counts: the command line, the environment
-(``AUDITDP_SEED``), the profile that is chosen (``[tool.auditdp.profiles.ci]``), the table, the default.
+If several places state a setting, the first of these counts: the command line, the
+environment (``AUDITDP_SEED``), the chosen profile (``[tool.auditdp.profiles.ci]``), the
+table, the default.
 """
 
 from __future__ import annotations
@@ -22,11 +23,9 @@ DATA_VARIABLE = "AUDITDP_DATA"
 PROFILE_VARIABLE = "AUDITDP_PROFILE"
 """Environment variable with the name of the profile, where none is given."""
 IMPORTS_VARIABLE = "AUDITDP_IMPORTS"
-"""Environment variable with folders, separated as in ``PATH``, from which processes of audits import.
-
-No process that judges does: code of a folder on its path runs though nothing there is imported by name, as that of
-``sitecustomize.py`` and of plugins of libraries.
-"""
+"""Environment variable with folders from which processes of audits import, separated as in
+``PATH``. The judging process does not import from them: code in such a folder runs
+without an import by name, for example ``sitecustomize.py`` and plugins of libraries."""
 FILE = "pyproject.toml"
 SANDBOXES = ("auto", "required", "off")
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
@@ -35,14 +34,14 @@ DEFAULT = "default"
 
 
 class SettingKind(NamedTuple):
-    """What a setting has to be."""
+    """The type of a setting."""
 
     expected: str
-    """In words."""
+    """Phrase for valid values."""
     fits: Callable[[Any], bool]
-    """Whether a value of the file is one."""
+    """Returns True for a valid value of the file."""
     read: Callable[[str], Any]
-    """Reads a value of the environment."""
+    """Converts the text of the environment."""
 
 
 def _is_number(value: Any) -> bool:
@@ -114,7 +113,8 @@ KINDS: dict[str, SettingKind] = {
 }
 """The settings by name."""
 IN_FOLDERS = {"paths", "data", "baseline"}
-"""Settings that are paths: those of the file are relative to its folder, those of the environment to the working folder."""
+"""Settings that are paths. Paths of the file are relative to its folder, paths of the
+environment to the working folder."""
 
 
 def _is_whole(value: Any) -> bool:
@@ -125,14 +125,14 @@ def _is_whole(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What ``auditdp run`` does unless its options say otherwise."""
+    """The settings of ``auditdp run``; its options replace them."""
 
     paths: tuple[str, ...] = ("audits",)
     """Folders and files to collect audits from."""
     alpha: float = 0.05
     """Error probability of a whole run, shared by its audits."""
     budget: str = "standard"
-    """Of each game, as ``Budget.read`` takes it."""
+    """Budget of each game, as text for ``Budget.read``."""
     timeout: float = 600.0
     """Seconds per audit; 0 for none."""
     seed: int | None = None
@@ -144,33 +144,38 @@ class Configuration:
     max_memory: str = ""
     """Memory that an audit may take, such as '2G'; empty for no limit."""
     fail_on: tuple[str, ...] = ()
-    """What else makes a run fail."""
+    """Further outcomes that make a run fail."""
     sandbox: str = "auto"
-    """Whether audits are shut off from what is not theirs: 'auto' as far as the kernel can, 'required' or 'off'."""
+    """Isolation of audits from other files and processes: 'auto' (as far as the kernel
+    allows), 'required' or 'off'."""
     network: bool = False
-    """Whether the sandbox leaves the network open."""
+    """True to leave the network open in the sandbox."""
     trace: bool = True
-    """Whether the code is traced before its game, unless an audit says no."""
+    """True to trace the code of an audit before its game, unless the audit refuses."""
     baseline: str = "auditdp-baseline.toml"
     """File of the accepted results."""
     profile: str = ""
     """The profile that was chosen; empty for none."""
     folder: Path = field(default_factory=Path)
-    """Folder of the file that was found, or where it was looked for."""
+    """Folder of the file, or the folder in which the search began if there is no file.
+    """
     sources: Mapping[str, str] = field(
         default_factory=lambda: dict.fromkeys(KINDS, DEFAULT)
     )
-    """Where each setting comes from, by name."""
+    """Origin of each setting, by name."""
 
 
 def project_folder(folder: Path) -> Path:
-    """Return the nearest folder, from this one upward, whose pyproject.toml has ``[tool.auditdp]``; this one if none has.
+    """Return the nearest folder upward whose pyproject.toml has ``[tool.auditdp]``.
 
-    The search ends at the root of a git repository, so that the settings of one project are never those of another one
-    that lies around it.
+    The search ends at the root of a git repository, so that no settings of another
+    project around it are used.
+
+    Returns:
+        The folder, or ``folder`` itself if there is none.
 
     Raises:
-        ConfigurationError: If a file on the way is no TOML.
+        ConfigurationError: If a file on the way is not TOML.
     """
     for candidate in (folder, *folder.parents):
         try:
@@ -186,12 +191,19 @@ def project_folder(folder: Path) -> Path:
 def load(
     folder: Path, profile: str = "", environment: Mapping[str, str] | None = None
 ) -> Configuration:
-    """Return the configuration of the project in ``folder``, or above it; the defaults where there is none.
+    """Return the configuration of the project that contains ``folder``.
 
-    The profile is that of ``AUDITDP_PROFILE`` unless given.
+    Args:
+        folder: A folder in the project.
+        profile: Name of the profile; by default the one that ``AUDITDP_PROFILE`` names.
+        environment: Environment variables; by default those of this process.
+
+    Returns:
+        The configuration; the defaults if there is no file.
 
     Raises:
-        ConfigurationError: If the file is no TOML, or a key, a value, a profile or a variable cannot be used.
+        ConfigurationError: If the file is not TOML, or a key, a value, a profile or a
+            variable is invalid.
     """
     environment = os.environ if environment is None else environment
     found = project_folder(folder)
@@ -295,7 +307,7 @@ def _expected(name: str, value: Any) -> str:
 
 
 def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
-    """Return every profile; those that are not chosen are checked as well, before the run in which they are."""
+    """Return all profiles, after checking them, whether they are chosen or not."""
     if not isinstance(profiles, dict) or not all(
         isinstance(layer, dict) for layer in profiles.values()
     ):
@@ -309,10 +321,11 @@ def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of the environment; empty ones count as not given.
+    """Return the settings of the environment; empty variables are ignored.
 
     Raises:
-        ConfigurationError: If a value cannot be read, or a name is nearly that of a setting.
+        ConfigurationError: If a value is invalid, or a name is similar to that of a
+            setting.
     """
     names = {variable(name): name for name in KINDS}
     found = {}
@@ -344,7 +357,7 @@ def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def given_imports() -> list[str]:
-    """Return the folders from which processes of audits import, beside those of their files."""
+    """Return the additional folders from which processes of audits import."""
     return [
         folder
         for folder in os.environ.get(IMPORTS_VARIABLE, "").split(os.pathsep)
@@ -353,7 +366,7 @@ def given_imports() -> list[str]:
 
 
 def project_name(folder: Path) -> str:
-    """Return what the project in ``folder`` calls itself in its pyproject.toml, or the name of the folder."""
+    """Return the project's name in pyproject.toml, or else the name of the folder."""
     try:
         name = toml_of(content_of(folder / FILE, MOST_SETTINGS))["project"]["name"]
     except (OSError, ConfigurationError, ValueError, KeyError, TypeError):

@@ -1,6 +1,7 @@
-"""The errors of the harness: each message shows the value, what was expected, and what to do; and names that are old.
+"""The errors of the harness. Each message has the value, the valid form and the remedy.
 
-Processes that end with the one that started them; imports nothing, since a run does so before anything else.
+``die_with_parent`` ends a process with its parent. It is here because this file imports
+nothing, and a run calls it before anything else.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ ELSEWHERE = tuple(
         *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
     }
 )
-"""Where code lies that is not that of whoever reads an audit's errors: the harness, Python, and libraries."""
+"""Folders with code that does not belong to the user: the harness, Python and libraries.
+"""
 
 
 class AuditError(Exception):
@@ -38,7 +40,7 @@ class AdjacencyError(AuditError, ValueError):
 
 
 class MechanismError(AuditError):
-    """A mechanism that raised, or returned something that is not ``size`` independent outputs."""
+    """A mechanism that raised, or whose result is not ``size`` independent outputs."""
 
 
 class RaisedError(MechanismError):
@@ -54,11 +56,11 @@ class ConfigurationError(AuditError):
 
 
 class StoppedError(AuditError):
-    """Why a command could not go on although it was asked rightly: a full disk, closed output, a process that died."""
+    """A correct command that could not continue, such as on a full disk."""
 
 
 class ExhaustedError(AuditError):
-    """A phase of an audit that has no runs or no time left; what was played until then stands."""
+    """A phase of an audit without runs or time left; its results so far count."""
 
 
 EXTRAS = {
@@ -80,7 +82,11 @@ class MissingExtraError(AuditError, ImportError):
 
     @classmethod
     def of(cls, error: BaseException) -> MissingExtraError | None:
-        """Return the error that names the extra, if ``error`` is a failed import of a package that belongs to one."""
+        """Return the error that names the extra of a package whose import failed.
+
+        Returns:
+            The error, or None if ``error`` is another one or the package has no extra.
+        """
         package = (getattr(error, "name", None) or "").partition(".")[0]
         if not isinstance(error, ModuleNotFoundError) or package not in EXTRAS:
             return None
@@ -90,9 +96,10 @@ class MissingExtraError(AuditError, ImportError):
 
 
 class Timeout(BaseException):
-    """An audit that was stopped because it ran longer than its time limit.
+    """An audit that exceeded its time limit.
 
-    Not an ``Exception``, so that a mechanism that catches everything cannot swallow it and run on.
+    This is not an ``Exception``, so that a mechanism that catches every exception
+    cannot continue.
     """
 
 
@@ -107,15 +114,19 @@ class _AssertedError(AssertionError):
 
 
 class PrivacyViolation(_AssertedError):  # noqa: N818 - reads as the sentence that a failing test prints
-    """Raised by ``assert_private``: the claim was refuted; the message holds the counterexample.
+    """Raised by ``assert_private``: the claim was refuted.
+
+    The message has the counterexample.
 
     Attributes:
-        result: The ``AuditResult``, None where nobody gave it.
+        result: The ``AuditResult``; None if there is none.
     """
 
 
 class ControlSurvived(_AssertedError):  # noqa: N818 - as PrivacyViolation
-    """Raised by ``assert_private``: a control was not refuted, so that of the mechanism as little would have been seen.
+    """Raised by ``assert_private``: a control was not refuted.
+
+    So the audit would not find an equal fault of the mechanism.
 
     Attributes:
         result: The ``AuditResult``.
@@ -123,7 +134,9 @@ class ControlSurvived(_AssertedError):  # noqa: N818 - as PrivacyViolation
 
 
 class NotConfirmed(_AssertedError):  # noqa: N818 - as PrivacyViolation
-    """Raised by ``assert_private``: evidence refuted the claim, and that was not confirmed, so that nothing is decided.
+    """Raised by ``assert_private``: evidence refuted the claim without a confirmation.
+
+    So nothing is decided.
 
     Attributes:
         result: The ``AuditResult``.
@@ -131,14 +144,15 @@ class NotConfirmed(_AssertedError):  # noqa: N818 - as PrivacyViolation
 
 
 class MiscalibrationWarning(UserWarning):
-    """Given by ``assert_private``: the noise is calibrated to less than two neighbours need, and the claim is not refuted.
+    """Warning of ``assert_private``: the noise is calibrated to too small a sensitivity.
 
-    The message holds the pair and the remedy. Noise with slack keeps the claim all the same.
+    The claim is not refuted, and noise with slack may satisfy it. The message has the
+    pair and the remedy.
     """
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a sentence that names what was probably meant, or else everything that is known."""
+    """Return a sentence with the most similar known name, or with all known names."""
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
@@ -148,7 +162,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def raised_at(error: BaseException) -> str:
-    """Return the innermost line of a user's own code that an exception passed, such as ``counts.py, line 7``, or nothing."""
+    """Return the innermost line of the user's code that an exception passed.
+
+    Returns:
+        A text such as ``counts.py, line 7``, or "" if the exception passed no such
+        line.
+    """
     frames = reversed(traceback.extract_tb(error.__traceback__))
     own = next(
         (
@@ -162,7 +181,12 @@ def raised_at(error: BaseException) -> str:
 
 
 def raised_in(error: BaseException, path: str) -> str:
-    """Return the innermost line of a file that an exception passed, or where it was raised, as ``audit_it.py, line 7``."""
+    """Return the innermost line of a file that an exception passed, as text.
+
+    Returns:
+        A text such as ``audit_it.py, line 7``; the line that raised if the exception
+        did not pass the file.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     where = next(
         (f for f in reversed(frames) if f.filename == path),
@@ -172,7 +196,10 @@ def raised_in(error: BaseException, path: str) -> str:
 
 
 def die_with_parent() -> None:
-    """Have the kernel end this process when its parent ends, where it can; a killed parent cannot do it."""
+    """Ask the kernel to end this process when its parent ends, if the system can do so.
+
+    A parent that is killed cannot end its children.
+    """
     if sys.platform != "linux":
         return
     import ctypes

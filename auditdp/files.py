@@ -1,10 +1,12 @@
-"""The doors for files and messages: what others write is bounded before it is read; files are written where it was asked.
+"""Reading files and messages of others within limits, and writing files safely.
 
-A record, a log, a baseline, settings or a file of outputs may come from anybody. Nothing larger than ``MOST_BYTES`` is read;
-JSON nests at most 200 deep and has no lone surrogates; what cannot be read is a ``ConfigurationError`` or a ``ValueError``
-whatever it holds. A link in a folder leads no file that is written out of it.
+A record, a log, a baseline, settings or a file of outputs may come from anybody. At
+most ``MOST_BYTES`` are read. JSON nests at most 200 levels deep and contains no lone
+surrogates. A file that cannot be read raises ``ConfigurationError`` or ``ValueError``,
+whatever its content. A link in a folder cannot redirect a file that is written there.
 
-A process that imports an audit file may send anything. Every bound of its messages is in this file.
+A process that imports an audit file may send anything. All limits of its messages are
+in this file.
 """
 
 from __future__ import annotations
@@ -26,15 +28,17 @@ from typing import Any, BinaryIO
 from auditdp.errors import ConfigurationError
 
 MOST_BYTES = 1 << 30
-"""Of a record, a log or a file of outputs; a run of 5,000 audits takes some 60 MB."""
+"""Largest record, log or file of outputs, in bytes; a run of 5,000 audits needs 60 MB.
+"""
 MOST_SETTINGS = 1 << 24
 """Bytes of a file that people write or review: settings and baselines."""
 MOST_MESSAGE = 1 << 25
-"""Bytes of a message from a process of an audit, arrays aside: what its file declares, an answer, a result."""
+"""Largest message of an audit's process, in bytes without arrays."""
 MOST_ARRAYS = 1 << 30
 """Bytes of the arrays of an answer, unless its question allows another number."""
 MOST_RESULT = 1 << 23
-"""Bytes of the result of an audit. Its message quotes it as text, which takes at most three times as many bytes."""
+"""Largest result of an audit, in bytes. A message quotes it as text, in at most three
+times this size."""
 MOST_RESULTS = 1 << 28
 """Bytes of all results of a run, so that its log has fewer than ``MOST_BYTES``."""
 MOST_AUDITS = 1_000
@@ -48,13 +52,15 @@ MOST_SOURCE_BYTES = 1 << 30
 MOST_PARTS = 100
 """Folders in which such a file lies, one in the other."""
 MOST_SHOWN = 16_384
-"""Characters that are kept of an error or of printed text: the first half and the last half."""
+"""Number of characters that are kept of an error or of printed text, half at either end.
+"""
 LONGEST_WAIT = 30.0
-"""Seconds for which a report waits for another one that is being written to its folder."""
+"""Seconds for which a report waits for another one that is written to the same folder.
+"""
 
 
 def without_middle(text: str) -> str:
-    """Return a text; of a long one, both ends and the number of characters that are left out between them."""
+    """Return a text; replace the middle of a long text by the number of its characters."""
     if len(text) <= MOST_SHOWN:
         return text
     half = MOST_SHOWN // 2
@@ -66,12 +72,15 @@ def without_middle(text: str) -> str:
 def open_file(
     path: Path, most: int = MOST_BYTES, *, below: Path | None = None
 ) -> BinaryIO:
-    """Open a file for reading; with ``below``, only if it lies in that folder, and no link leads out of it.
+    """Open a file for reading.
+
+    With ``below``, the file must lie in that folder, also after links are resolved.
 
     Raises:
-        FileNotFoundError: If there is none.
-        OSError: If it cannot be read.
-        ConfigurationError: If it is no regular file, larger than ``most`` bytes, or elsewhere.
+        FileNotFoundError: If there is no such file.
+        OSError: If the file cannot be read.
+        ConfigurationError: If it is not a regular file, exceeds ``most`` bytes, or lies
+            elsewhere.
     """
     flags = (
         os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -95,16 +104,17 @@ def open_file(
 
 
 def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return what a file holds; see ``open_file`` for what is refused."""
+    """Return the content of a file; see ``open_file`` for errors."""
     with open_file(path, most) as file:
         return file.read()
 
 
 def json_of(content: str | bytes) -> Any:
-    """Return what JSON says.
+    """Return the value of a JSON text.
 
     Raises:
-        ValueError: If it is none, nests too deep, or has numbers of more than 4,300 digits or half a character.
+        ValueError: If the text is not JSON, nests too deep, has numbers of more than
+            4,300 digits, or contains half a character.
     """
     from pydantic_core import (
         from_json,
@@ -114,10 +124,11 @@ def json_of(content: str | bytes) -> Any:
 
 
 def toml_of(content: bytes) -> dict[str, Any]:
-    """Return what TOML says.
+    """Return the value of a TOML text.
 
     Raises:
-        ValueError: If it is none, nests too deep, or has integers of more than 64 bits.
+        ValueError: If the text is not TOML, nests too deep, or has integers of more
+            than 64 bits.
     """
     try:
         found = tomllib.loads(content.decode())
@@ -128,10 +139,10 @@ def toml_of(content: bytes) -> dict[str, Any]:
 
 
 def refuse_integers(value: Any, most: int) -> None:
-    """Raise where nested data hold an integer of at least so much, or so little: what prints or draws it fails.
+    """Raise if nested data contain an integer that is too large to be printed or drawn.
 
     Raises:
-        ValueError: With its size.
+        ValueError: With the size of the integer.
     """
     waiting = [value]
     while waiting:
@@ -150,13 +161,16 @@ def refuse_integers(value: Any, most: int) -> None:
 
 
 def place_to_write(path: Path, *, below: Path | None = None) -> Path:
-    """Return where a file is written, links followed, if they do not lead away from where it was asked for.
+    """Return the path to which a file is written, with links resolved.
 
-    ``below`` is the folder that it was asked for in, its own unless given. What lies below the working folder stays there.
+    Args:
+        path: The requested path.
+        below: The folder that must contain the result; by default the folder of
+            ``path``. A path below the working folder must stay below it.
 
     Raises:
         ConfigurationError: If a link leads out of that folder.
-        OSError: If links lead in a circle.
+        OSError: If links form a circle.
     """
     asked, here = Path(os.path.abspath(path)), Path.cwd()
     try:
@@ -189,22 +203,23 @@ def place_of_temporary_files() -> str:
 
 
 def open_new(path: Path, flags: int = 0) -> int:
-    """Open a new file for writing, in place of whatever has its name; no link is followed.
+    """Open a new file for writing, in place of a file with its name; follow no link.
 
     Raises:
-        OSError: If it cannot be made.
+        OSError: If the file cannot be made.
     """
     path.unlink(missing_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | flags, 0o666)
 
 
 def write_together(files: Mapping[Path, str], *, below: Path) -> None:
-    """Write the files of one report, none of which another process replaces meanwhile by one of a report of its own.
+    """Write the files of one report, without mixing them with those of another process.
 
-    Whoever comes second waits, and its report is the one that stays.
+    If another process writes at the same time, the later report replaces the earlier
+    one.
 
     Raises:
-        ConfigurationError: If one cannot be written, or a link leads elsewhere.
+        ConfigurationError: If a file cannot be written, or a link leads elsewhere.
     """
     with _alone_in(below):
         for path, text in files.items():
@@ -213,7 +228,10 @@ def write_together(files: Mapping[Path, str], *, below: Path) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; where it has none, or another process does not give it back in time, go on without."""
+    """Hold the lock of a folder.
+
+    Without a lock, or if another process keeps it too long, continue without it.
+    """
     import fcntl  # of this module everything else can be imported where there is no such module
 
     try:
@@ -262,7 +280,7 @@ def write(path: Path, text: str, *, below: Path | None = None) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder that an audit may have filled, with folders thousands deep or closed ones."""
+    """Remove a folder that an audit may have filled, with deep or closed subfolders."""
     with suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():

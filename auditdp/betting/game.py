@@ -1,9 +1,8 @@
-"""The loop of the game: choose a pair, flip coins, run the mechanism, forecast, bet, learn.
+"""The loop of the game: choose a pair, run the mechanism, forecast, bet, learn.
 
-Looking on while an audit plays: how far it is, and a request to stop with what it has.
-
-A game may end whenever somebody likes, since its wealth is a supermartingale under the claim: what was played so far has the
-same guarantee. So the first interrupt of a ``Watcher`` only asks the game to end, and the second interrupts as usual.
+The wealth is a supermartingale under the claim. So a game may end at any time with the
+same guarantee for the bets so far. A ``Watcher`` uses this: it reports progress, its
+first interrupt asks the game to end, and its second interrupt raises as usual.
 """
 
 from __future__ import annotations
@@ -39,46 +38,54 @@ from auditdp.numerics.arrays import Floats
 from auditdp.numerics.streams import Streams
 
 FIRST_BATCH = 4
-"""Calls."""
+"""Number of calls of the first batch of a pair."""
 BATCH_GROWTH = 0.1
-"""Of a batch, relative to the calls of its pair."""
+"""Number of calls of a later batch, as a share of the calls of its pair so far."""
 CATCHING_UP = 0.5
-"""Part of the calls that pairs have on average, from which on a pair has fallen behind."""
+"""A pair with fewer calls than this share of the average pair grows as if it had that
+share."""
 LANDING = 0.25
-"""Of what is left to be won, which a batch may win at the rate so far: few calls are made beyond the verdict."""
+"""Share of the missing log wealth that a batch may gain at the rate so far. It keeps the
+number of calls after the verdict small."""
 FINEST_GROWTH = 0.02
-"""Smaller batches save few calls, and cost much where the wealth stays just below what is needed."""
+"""Smallest growth of a batch near the verdict; smaller batches save few calls and are slow
+while the wealth stays just below the threshold."""
 FEWEST = 1
-"""Calls of such a batch, and of the first one of a pair, at least, where laws are read off the code: ten calls may then
-refute a claim. The median of eight functions of ``benchmarks/ordinary.py`` is 1.12 times ln(1/α)/growth; with 4, 1.44."""
+"""Smallest number of calls of a batch if laws are read off the code, since ten calls may
+then refute a claim. The median number of calls over eight functions of
+``benchmarks/ordinary.py`` is 1.12 times ln(1/α)/growth; with batches of at least 4
+calls it is 1.44 times."""
 LARGEST_BATCH = 1 << 16
-"""Calls; bounds memory."""
+"""Largest number of calls of a batch; it limits the memory."""
 LEADER = 1.0
-"""Prior weight of all leaders, beside the sum of the shares."""
+"""Prior weight of all leaders together, relative to the sum of the shares."""
 MOST_RANKED = 4
-"""Levels from the lowest open one on for which views are ranked."""
+"""Number of levels, from the lowest open one, for which views are ranked."""
 
 
 class Game:
-    """The state of one game: its wealth, and for every pair what has been seen and learned.
+    """The state of one game: its wealth, and the memory and players of every pair.
 
-    Batches start at 4 calls and grow by a tenth of the calls of their pair, so that forecasters never know much less than
-    what there is; a batch is forecast with what was learned before it, and learned from afterwards. Where a pair has less
-    than half as many calls as pairs have on average, they grow by a tenth of that, or it would stay behind for good. Where
-    laws are read off the code, the first batch of a pair, and those just before a verdict, may have a single call.
+    A batch is forecast with everything learned from earlier batches, and learned from
+    afterwards. The first batch of a pair has 4 calls. Later batches grow by a tenth of
+    the calls of their pair, so forecasters are never far behind the data. A pair with
+    less than half of the average number of calls grows by a tenth of that, so that it
+    can catch up. If laws are read off the code, the first batch of a pair, and batches
+    just before a verdict, may have a single call.
 
     Args:
-        mechanism: The mechanism, or its ``Calls``; they must be independent (see ``auditdp.mechanism.protocol``).
-        claim: The claim to play against.
-        pairs: The pairs to play, each already known to be adjacent.
-        forecasters: Templates, bound or copied once per pair.
-        streams: Randomness by purpose and batch number.
-        levels: Grid for the lower bound, or None for the verdict alone.
+        mechanism: The mechanism, or its ``Calls``; calls must be independent (see
+            ``auditdp.mechanism.protocol``).
+        claim: The claim to bet against.
+        pairs: The pairs to play; they must be adjacent.
+        forecasters: Templates of forecasters, which are bound or copied for each pair.
+        streams: Random streams by purpose and batch.
+        levels: Grid of levels for the lower bound; None for the verdict alone.
 
     Attributes:
-        looked_at: Pairs that a search looked at.
-        is_late: Whether the time ended before the calls did.
-        choose: Returns the place of the pair to play next; see ``next_pair``.
+        looked_at: Number of pairs that a search compared.
+        is_late: True if the time ended before the calls.
+        choose: Returns the index of the pair to play next; see ``next_pair``.
     """
 
     choose = staticmethod(next_pair)
@@ -130,14 +137,24 @@ class Game:
         self.looked_at, self.is_late = 0, False
 
     def add(self, pair: Pair, *, promise: float = 1.0) -> None:
-        """Add a pair to those that are played; ``promise`` says how many times as much as others it may gain."""
+        """Add a pair to the game.
+
+        Args:
+            pair: The pair.
+            promise: Expected gain, as a multiple of that of other pairs.
+        """
         table = self.seat(pair)
         table.match(self.tables[0])
         table.promise = promise
         self.tables.append(table)
 
     def seat(self, pair: Pair, forecasters: Sequence[Any] | None = None) -> PairTable:
-        """Return a pair with players of this game, all or some, which have seen nothing of it yet."""
+        """Return a table for a pair, with players without memory.
+
+        Args:
+            pair: The pair.
+            forecasters: Forecasters of the table; by default all of the game.
+        """
         unbound: list[Any] = [Unbound(f) for f in forecasters or self.forecasters]
         table = PairTable(pair, unbound)
         table.players = table.of_players(
@@ -158,11 +175,18 @@ class Game:
         going_on: Callable[[int, int], bool] | None = None,
         first: int = 0,
     ) -> None:
-        """Play until ``calls`` calls have been made, or until the claim is refuted at ``alpha``.
+        """Play until the number of calls is reached or the claim is refuted.
 
-        Only the pairs from place ``first`` on are played.
-        ``going_on`` is asked after every batch, with the calls made and those to make: a game may stop at any time. So it
-        ends with its allowance, too, also in the middle of a batch, on which nothing is bet then.
+        The game also ends with its allowance. If the allowance ends within a batch,
+        nothing is bet on that batch.
+
+        Args:
+            calls: Total number of calls.
+            alpha: Level at which the claim is refuted.
+            stop_when_refuted: Whether to end at the verdict.
+            going_on: Called after every batch with the number of calls so far and in
+                total; the game ends if it returns False.
+            first: Index of the first pair that is played.
         """
         self.wealth.alpha = alpha
         while self.wealth.calls < calls and not (
@@ -205,7 +229,7 @@ class Game:
             self.bounds.append((self.wealth.calls, bound))
 
     def _size(self, table: PairTable, most: int) -> int:
-        """Return how many calls the next batch of a pair has."""
+        """Return the number of calls of the next batch of a pair."""
         average = self.wealth.calls / len(self.tables)
         # A confirmation starts small on a pair that is well known.
         calls = min(max(table.calls, CATCHING_UP * average), self.wealth.calls)
@@ -218,14 +242,14 @@ class Game:
         )
 
     def _leaders(self, table: PairTable) -> NDArray[np.intp]:
-        """Return who is to lead on a pair at every anchor, the first one first: who has lately gained most."""
+        """Return the leaders on a pair at every anchor, ordered by their recent gain."""
         standing = table.score() + self._prior
         if self.claim.delta == 0:
             return np.asarray(np.argmax(standing, axis=0))
         return np.asarray(np.argsort(-standing, axis=0, kind="stable"))
 
     def _nearly_there(self) -> int:
-        """Return how many calls the next batch should not exceed, so that few are made beyond the verdict."""
+        """Return the largest size of the next batch that does not overshoot the verdict."""
         gained, needed = self.wealth.log_wealth, math.log(1 / self.wealth.alpha)
         if (
             self.refuted_at is not None
@@ -241,18 +265,18 @@ class Game:
 
     @property
     def _reads(self) -> bool:
-        """Whether laws are read off the code."""
+        """True if a forecaster reads laws off the code."""
         return any(isinstance(each, ReplayedRatio) for each in self.forecasters)
 
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
-        """Flip ``size`` fair coins and run the mechanism on the inputs that they choose."""
+        """Flip ``size`` fair coins and run the mechanism on the chosen inputs."""
         heads = int(rng.binomial(size, 0.5))
         return Batch(
             *self.calls.sides(pair.data, heads, pair.neighbour, size - heads, rng), rng
         )
 
     def _rank(self, table: PairTable) -> None:
-        """Tell the players who of them gains, against the claim and against the levels that the bound may reach next."""
+        """Rank the players by their gain at the claim and at the next levels."""
         table.next_ranking = 2 * table.calls
         first = max(
             self.wealth.anchor(self.wealth.open_level(self.wealth.alpha)) - 1, 0
@@ -265,12 +289,16 @@ class Game:
 
     @property
     def _claim_anchor(self) -> int:
-        """Where the leaders against the claim are chosen."""
+        """Index of the anchor at which leaders against the claim are chosen."""
         return self.wealth.anchor(self.wealth.position)
 
     @property
     def best(self) -> PairTable:
-        """The pair that has lately gained most against the claim; if that is little, the one that did when that fell."""
+        """The pair with the largest recent gain against the claim.
+
+        If that gain is small, it is the pair that had the largest gain at the
+        refutation.
+        """
         best = max(self.tables, key=self.gained)
         if self._refuting is not None and self.gained(best) < math.log(
             1 / self.wealth.alpha
@@ -279,7 +307,7 @@ class Game:
         return best
 
     def gained(self, table: PairTable) -> float:
-        """Log wealth that the best forecaster of a pair won there lately against the claim."""
+        """Return the recent log wealth of the best forecaster of a pair against the claim."""
         return table.gained(self._claim_anchor)
 
     @property
@@ -289,23 +317,23 @@ class Game:
 
     @property
     def unlisted(self) -> int:
-        """Outputs on which the likelihood ratio abstained, since the law that is stated does not list them."""
+        """Number of outputs that the stated law does not list; there it abstained."""
         return sum(self.of_forecasters("unlisted"))
 
     @property
     def abstained(self) -> int:
-        """Outputs on which the replayed ratio abstained, since they do not look like those that were traced."""
+        """Number of outputs unlike the traced ones; the replayed ratio abstained."""
         return sum(self.of_forecasters("abstained"))
 
     def of_forecasters(self, name: str) -> list[Any]:
-        """Return what forecasters of all pairs have under a name, those that have it."""
+        """Return the attribute of every forecaster that has it, over all pairs."""
         players = (player for table in self.tables for player in table.players)
         single = [p.forecaster for p in players if hasattr(p, "forecaster")]
         return [getattr(each, name) for each in single if hasattr(each, name)]
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why forecasters failed, by the name of the first one of each player that abstains."""
+        """Reasons for the failures of forecasters, by the name of each player's first one."""
         return {
             name: reason
             for table in self.tables
@@ -314,11 +342,11 @@ class Game:
 
     @property
     def is_blind(self) -> bool:
-        """Whether no forecaster is left that could bet."""
+        """True if every forecaster has failed."""
         return all(len(table.failures) == len(table.players) for table in self.tables)
 
     def confirmation(self, calls: Calls, streams: Streams) -> Game:
-        """Return a fresh game on the best pair alone: new calls and randomness, no wealth, and what was learned."""
+        """Return a fresh game on the best pair, with what was learned and without wealth."""
         table = copy.copy(self.best)
         table.players = [
             each.afresh() if isinstance(each, Single) else each
@@ -335,10 +363,11 @@ class Game:
 def checked_pairs(
     adjacency: Adjacency, given: Sequence[Pair] | None = None
 ) -> list[Pair]:
-    """Return the pairs to play after checking that every one is adjacent.
+    """Return the pairs to play, after checking that they are adjacent.
 
     Raises:
-        AdjacencyError: If there is none, if one is not adjacent, or if its two inputs are the same.
+        AdjacencyError: If there is no pair, a pair is not adjacent, or both inputs of a
+            pair are equal.
     """
     pairs = list(given) if given is not None else adjacency.pairs()
     if not pairs:
@@ -360,10 +389,10 @@ def checked_pairs(
 
 
 class Watcher:
-    """Hears of every batch that a game plays.
+    """Listener of the batches of a game.
 
     Args:
-        progress: Called with the calls that were made and those that are to be made.
+        progress: Called with the number of calls so far and in total.
     """
 
     def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -379,7 +408,7 @@ class Watcher:
         self.stopped = True
 
     def progressed(self, done: int, of: int) -> bool:
-        """Return whether the game is to go on."""
+        """Report progress; return False to end the game."""
         if self._progress is not None:
             self._progress(done, of)
         return not self.stopped
@@ -389,20 +418,20 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 def going_on(done: int, of: int) -> bool:
-    """Tell whoever looks on how many calls of how many were made, and return whether to go on."""
+    """Report progress to the watcher, if there is one; return False to end the game."""
     watcher = _watcher.get()
     return watcher is None or watcher.progressed(done, of)
 
 
 def is_stopped() -> bool:
-    """Return whether somebody who looks on has asked for the end, or the time has ended."""
+    """Return True if a watcher asked the game to end, or the time has ended."""
     watcher = _watcher.get()
     return allowance().is_late or (watcher is not None and watcher.stopped)
 
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[Watcher]:
-    """Let a watcher see the progress of the games that are played in the block, and take its interrupts."""
+    """Report games in the block to a watcher, which also receives interrupts."""
     token = _watcher.set(watcher)
     main = (
         threading.current_thread() is threading.main_thread()

@@ -1,8 +1,10 @@
-"""Findings of a game once more: on fresh randomness, on a smaller pair, and on outputs that were recorded.
+"""Repeat a finding: on fresh randomness, on a smaller pair, and on recorded outputs.
 
-A confirmation is a game of its own on one pair, at its own alpha, of calls that are made one by one: it confirms a pair that
-keeps the claim with probability at most that alpha, for any finding and any pair that a search came to. It is for what
-outputs of one call may share: a mechanism may keep its claim in single calls, and seem to break it in larger ones.
+A confirmation is a game on one pair, at its own alpha, of calls that are made one by
+one. A pair that satisfies the claim passes it with probability at most that alpha, for
+any finding and any search of pairs. Single calls matter, since outputs of one call may
+depend on each other: a mechanism may satisfy its claim in single calls and seem to
+break it in larger ones.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from auditdp.numerics.streams import Streams, prefixed
 from auditdp.record.details import Confirmation
 
 SHRINKING_ALPHA = 0.05
-"""Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
+"""Level of the search for smaller pairs. A smaller pair is then confirmed at the level of
+the audit."""
 
 
 def confirm(
@@ -38,12 +41,20 @@ def confirm(
     singly: bool = True,
     patience: float = 1.0,
 ) -> Game:
-    """Replay the best pair on fresh randomness, with its own alpha, and return the game that was played.
+    """Play the best pair again on fresh randomness and return the game.
 
-    Its calls are made one by one, or have several outputs each unless ``singly``. There are at most ``most`` of them, and a
-    game that has won nothing when a share ``patience`` of these has been made ends there.
-    Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
-    depends on, so that it can be played again from the record.
+    If the mechanism draws its own randomness, the game starts without memory, and its
+    outputs are recorded. It depends on these outputs alone, so it can be repeated from
+    the record.
+
+    Args:
+        game: The game with the finding.
+        streams: Random streams by purpose and batch.
+        purpose: Name that keys the random streams.
+        alpha: Level of the confirmation.
+        most: Limit of the number of calls.
+        singly: Whether calls are made one by one. Otherwise they have several outputs.
+        patience: Share of ``most`` after which a game without gain ends.
     """
     calls = game.calls.singly() if singly else game.calls
     streams = prefixed(streams, purpose)
@@ -65,9 +76,11 @@ def confirm(
 def confirm_smaller(
     game: Game, adjacency: Adjacency, streams: Streams, purpose: str, alpha: float
 ) -> Game | None:
-    """Look for the smallest pair that refutes the claim as the best pair did, and confirm it on fresh randomness.
+    """Search for the smallest pair with the same finding, and confirm it.
 
-    Return None where there is no smaller pair, or it was not confirmed.
+    Returns:
+        The game of the confirmation, or None if there is no smaller pair or it was not
+        confirmed.
     """
     with allowing(share=MAIN) as allowed:
         with allowing(MAIN * allowed.left, share=MAIN):
@@ -80,7 +93,7 @@ def confirm_smaller(
 
 
 def confirmation_of(fresh: Game, alpha: float) -> Confirmation:
-    """Return what happened on fresh randomness."""
+    """Return the record of a confirmation."""
     right, wrong = fresh.wealth.record_of_best
     return Confirmation(
         pair=str(fresh.best.pair),
@@ -105,10 +118,11 @@ def play_again(
     forecasters: Sequence[Any] | None = None,
     play: Sequence[Pair] | None = None,
 ) -> float:
-    """Play the confirmation of a finding again on the outputs that were recorded, and return its log wealth.
+    """Repeat a confirmation on its recorded outputs, and return its log wealth.
 
     Raises:
-        ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.
+        ConfigurationError: If the outputs were not recorded, or the audit does not list
+            their pair.
     """
     listed = [
         pair

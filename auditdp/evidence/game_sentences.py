@@ -1,7 +1,8 @@
-"""What a game found, in the words of its evidence: for a reader who knows neither the forecasters nor the bets.
+"""Sentences of the game's evidence, for readers who know neither forecasters nor bets.
 
-A forecaster has a name for those who know the code, such as "[1] - [0] in cells, nested": what of an output it looks at, and
-how it reads the counts of it. A reader is told the first alone.
+The name of a forecaster is for readers of the code, such as "[1] - [0] in cells,
+nested": the part of an output that it uses, and the estimator of its counts. Sentences
+describe the first alone.
 """
 
 from __future__ import annotations
@@ -54,23 +55,25 @@ LOOKED_AT = {
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
 }
-"""What a view or a forecaster looks at, by its name."""
+"""Phrase for the part of an output that a view or a forecaster uses, by its name."""
 NO_PART = {"number of parts", "its type", "what does not fit"}
-"""Numbers of a row that are no part of an output, from which a part differs by nothing that means anything."""
+"""Entries of a row that are not a part of an output; their difference to a part has no
+meaning."""
 TELLING = 0.5
-"""Share of calls by which an exception has to come oftener on one input, to be named as what tells them apart."""
+"""Difference of the shares of calls with an exception, from which it is named as the
+difference between both inputs."""
 SHOWN = {
     "stdout": ("prints", "line"),
     "logging": ("logs", "message"),
     "files": ("writes", "file"),
 }
-"""What calls show beside their outputs: what a mechanism does, and what it is counted in."""
+"""Phrases for side effects of a call, and for the units in which they are counted."""
 BITS = "bits: "
 """The prefix of views of how many bits a number has."""
 
 
 def looked_at(forecaster: str) -> str:
-    """Return what a forecaster looks at, so that it can follow "looked at".
+    """Return a phrase for the input of a forecaster, which can follow "looked at".
 
     >>> looked_at("[1] - [0] in cells, nested")
     'the difference between output[1] and output[0]'
@@ -117,7 +120,7 @@ def _part(name: str) -> str:
 
 
 def explained(fresh: Game) -> Counterexample:
-    """Spell a finding out: the pair, what all bets won on fresh calls, and what those looked at that won most."""
+    """Return the counterexample of a finding: its pair, and the gain of the bets."""
     wealth = fresh.wealth
     stake, played = odds(wealth.log_wealth), count(wealth.calls, "fresh call")
     return Counterexample(
@@ -135,7 +138,7 @@ def explained(fresh: Game) -> Counterexample:
 
 
 def _raised(fresh: Game) -> str:
-    """Return which exception tells the inputs apart; empty where none does by itself."""
+    """Return the exception that alone distinguishes the inputs; "" if there is none."""
     sides, form = (fresh.best.memory.ones, fresh.best.memory.zeros), fresh.calls.form
     for name in sorted(fresh.calls.raised):
         (key,) = row_keys([Raised.of(type(name, (Exception,), {}))])
@@ -152,7 +155,7 @@ def _raised(fresh: Game) -> str:
 
 
 def odds(log_wealth: float) -> str:
-    """Return a number of which the natural logarithm is given, to three digits and rounded down.
+    """Return exp of a number as text, with three digits, rounded down.
 
     >>> odds(math.log(2468)), odds(math.log(12345678)), odds(30.0)
     ('2,460', '12,300,000', '10^13')
@@ -165,7 +168,7 @@ def odds(log_wealth: float) -> str:
 
 
 def notices(game: Game) -> list[str]:
-    """Return what a person should know of the calls of a game, whatever the verdict."""
+    """Return notices about the calls of a game, whatever its verdict."""
     found, made = [], game.calls
     sides = [
         side
@@ -214,7 +217,7 @@ def notices(game: Game) -> list[str]:
 
 
 def _not_audited(shown: Shown) -> list[str]:
-    """Return what is to be known of what calls show beside their outputs; nothing where it is the same on all inputs."""
+    """Return notices about side effects of calls that differ between inputs."""
     if shown.depends is False:
         return []
     verb, one = SHOWN[shown.stream]
@@ -228,14 +231,15 @@ def _not_audited(shown: Shown) -> list[str]:
 def suspected(
     trace: GameTrace | None, calls: Callable[[], int | None], made: int
 ) -> list[str]:
-    """Return the loss above the claim that a trace and its runs with other draws show, and no bets.
+    """Return a notice about a loss that a trace suggests and bets do not show.
 
-    It is withdrawn where the calls that were made contradict it.
+    The notice is omitted if the calls of the game contradict it.
 
     Args:
-        trace: Of the game; None where there was none.
-        calls: Returns how many calls would show the loss, by the laws of outputs that a trace gave; None where none would.
-        made: The calls that were made.
+        trace: The record of the trace; None without a trace.
+        calls: Returns the number of calls that would show a loss, by the laws of the
+            trace; None if no number would.
+        made: The number of calls of the game.
     """
     found = (
         [each for each in trace.findings if each.kind == "loss" and each.confirmed]
@@ -251,7 +255,7 @@ def suspected(
 
 
 def shows_nothing(same: int | None) -> list[str]:
-    """Return what is wrong with pairs of which both inputs have the same outputs; nothing where some differ."""
+    """Return a notice if all pairs have equal outputs on both inputs."""
     if same is None:
         return []
     return [
@@ -263,9 +267,13 @@ def shows_nothing(same: int | None) -> list[str]:
 def unsearched(
     game: Game, adjacency: Adjacency, *, searched: bool, compared: int
 ) -> list[str]:
-    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
+    """Return notices about neighbours that were not searched, with the remedy.
 
-    ``compared`` says how many pairs a trace compared.
+    Args:
+        game: The game.
+        adjacency: The adjacency.
+        searched: Whether pairs were searched.
+        compared: Number of pairs that the trace compared.
     """
     every, pairs = adjacency.exhaustive(), len(game.tables)
     if every is not None and len(every) <= pairs:
