@@ -1,9 +1,9 @@
-"""Textbook mechanisms on one number, each with the knob that breaks it.
+"""Textbook mechanisms on one number, and the self-test of the auditor.
 
-Inputs are 0 or 1 (neighbours: the two values). ``stated`` is what the mechanism says of its own law, ``epsilon`` or the
-scale what it does; a twin whose code and statement differ is how an auditor is tested.
-
-The auditor's own test: broken mechanisms that it must refute, correct ones that it must leave alone.
+Each mechanism has a parameter that breaks it. Inputs are 0 or 1, which are neighbours.
+``stated`` is the law that the mechanism states, ``epsilon`` or ``scale`` the law of its
+code. Twins whose code and statement differ test an auditor: it must refute broken
+mechanisms and leave correct ones alone.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ from auditdp.record.budget import Budget
 
 @dataclass(frozen=True)
 class Response:
-    """Randomised response on one bit: the truth with probability e^epsilon/(1 + e^epsilon) (Warner 1965).
+    """Randomised response on one bit (Warner 1965).
+
+    It returns the true bit with probability e^epsilon/(1 + e^epsilon).
 
     Args:
-        epsilon: What the code does; ``math.inf`` returns the input itself.
+        epsilon: The parameter of the code; ``math.inf`` returns the input itself.
     """
 
     epsilon: float
@@ -53,17 +55,18 @@ class Response:
         return np.where(rng.random(size) < self.keep, data, 1 - data).astype(np.int8)
 
     def distribution(self, data: int) -> FiniteLaw:
-        """Return the law of the bit, with the keep probability as the rational that the double is."""
+        """Return the law of the bit, with the exact rationals of its doubles."""
         keep = Fraction(self.keep)
         return FiniteLaw(np.array([data, 1 - data]), [keep, 1 - keep])
 
 
 @dataclass(frozen=True)
 class LeakyResponse:
-    """Randomised response that reveals the bit outright with probability delta: tight for (epsilon, delta)-DP.
+    """Randomised response that reveals the bit with probability delta.
 
-    Outputs: the noisy bit, or 2 + the bit when it is revealed. This is the extreme (epsilon, delta) pair of Kairouz, Oh
-    & Viswanath (2015), so it is the least favourable true claim for any test.
+    Outputs: the noisy bit, or 2 + the bit when it is revealed. This is the extreme
+    (epsilon, delta) pair of Kairouz, Oh & Viswanath (2015): it is tight for (epsilon,
+    delta)-DP, and so the least favourable true claim for any test.
     """
 
     epsilon: float
@@ -92,7 +95,10 @@ class LeakyResponse:
 
 @dataclass(frozen=True)
 class LaplaceMechanism:
-    """x + Lap(scale), a real number; (1/scale)-DP on inputs that differ by 1 (Dwork et al. 2006)."""
+    """The number plus Laplace noise (Dwork et al. 2006).
+
+    It is (1/scale)-DP on inputs that differ by 1.
+    """
 
     scale: float
 
@@ -138,7 +144,10 @@ class GaussianMechanism:
 
 @dataclass(frozen=True)
 class SharedNoise:
-    """Laplace noise drawn once per call and added to all outputs of it: not independent runs, so not auditable."""
+    """Laplace noise that is drawn once a call and added to all its outputs.
+
+    Its outputs are not independent runs, so it cannot be audited.
+    """
 
     scale: float
     name: str = "SharedNoise"
@@ -164,7 +173,10 @@ class _BlackBox:
 
 
 def cases() -> list[tuple[Any, Claim, str]]:
-    """Return (mechanism, claim, expected verdict): tight true claims, and claims that are false by various margins."""
+    """Return mechanisms with a claim and the expected verdict.
+
+    Some claims are true and tight, others are false by various margins.
+    """
     true: list[tuple[Any, Claim, str]] = [
         (Response(1.0 - 1e-12), PureDP(1.0), "CERTIFIED"),
         (LaplaceMechanism(1.0), PureDP(1.0), "CERTIFIED"),

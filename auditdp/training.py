@@ -1,8 +1,8 @@
-"""A trainer as a mechanism: whatever its randomness comes from, a training is a function of its data and its seed.
+"""Audit trainers: a trainer as a mechanism, and audits by many trainings or by canaries.
 
-How the level that is certified grows from step to step, for trainers that release something at every step.
-
-``audit_training``: the audit of a trainer, by many trainings on two neighbouring data sets or by canaries in one.
+``Training`` makes a training a function of its data and its seed, whatever it draws
+from. ``level_by_step`` certifies how the privacy loss grows with the released steps.
+``audit_training`` audits the claim of a trainer.
 """
 
 from __future__ import annotations
@@ -44,24 +44,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Attack: TypeAlias = Callable[[Any], Any]
-"""What somebody computes who sees what a training releases, and nothing else."""
+"""A function of the released output of a training, computed by an adversary."""
 
 
 class Training:
-    """A trainer as the Mechanism protocol has one, ``f(data, rng)``, with one output a call.
+    """A trainer as a mechanism ``f(data, rng)`` with one output a call.
 
-    The global generators of Python, NumPy and, where it is loaded, torch are set from ``rng`` before every training and put
-    back afterwards, so that a trainer which draws from them gives the same again, in any order and any process. What a
-    training releases is read as follows: a module of torch by its ``state_dict()``, a tensor as an array, and a generator
-    (a trainer that yields what each step releases) as the list of what it yields.
+    The global generators of Python, NumPy and, if it is loaded, torch are set from
+    ``rng`` before every training and restored afterwards. So a trainer that draws from
+    them gives the same output for the same seed, in any order and any process. The
+    output of a training is read as follows: a torch module by its ``state_dict()``, a
+    tensor as an array, and a generator (a trainer that yields the release of each step)
+    as a list.
 
     Args:
-        train: ``train(data, rng)``, or ``train(data)`` where it draws from global generators.
-        attack: What is computed from the released, in its place; the audit is then of that attack. By the post-processing of
-            differential privacy, what refutes the claim for it refutes the claim.
+        train: ``train(data, rng)``, or ``train(data)`` if it draws from global
+            generators.
+        attack: A function of the output that replaces the output. By post-processing, a
+            refutation of the claim for the attack refutes the claim.
 
     Raises:
-        MechanismError: If the trainer is not callable, or takes something else.
+        MechanismError: If the trainer is not callable, or takes other arguments.
     """
 
     def __init__(self, train: Callable[..., Any], attack: Attack | None = None) -> None:
@@ -79,7 +82,7 @@ class Training:
         self.forecasters = [NormalRatio()]
 
     def __call__(self, data: Any, rng: np.random.Generator) -> Any:
-        """Return what one training releases, or what the attack makes of it."""
+        """Return the output of one training, after the attack if there is one."""
         # A trace watches neither the draw of the seed, which is no noise and no order of records, nor its generator.
         bits = Generator.bit_generator.__get__(rng)
         seed, loaded = int(Generator(bits).integers(2**63)), "torch" in sys.modules
@@ -104,17 +107,17 @@ class _AttackedBatch:
         self.name = f"{name_of(attack)} on {name_of(mechanism)}"
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> list[Any]:
-        """Return what the attack makes of each of ``size`` trainings."""
+        """Return the attack's results for ``size`` trainings."""
         return [
             self.attack(released) for released in self.mechanism(data, size, rng=rng)
         ]
 
 
 def as_training(train: Any, attack: Attack | None = None) -> Any:
-    """Return a trainer as a mechanism; one that has a ``size``, and so is one, as it is, with the attack on each output.
+    """Return a trainer as a mechanism; a mechanism with ``size`` only gets the attack.
 
     Raises:
-        MechanismError: If the trainer is not callable, or takes something else.
+        MechanismError: If the trainer is not callable, or takes other arguments.
     """
     if not callable(train) or not takes_size(train):
         return Training(train, attack)
@@ -123,7 +126,7 @@ def as_training(train: Any, attack: Attack | None = None) -> Any:
 
 @contextmanager
 def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
-    """Set the global generators of Python, NumPy and torch, where it is loaded, from a seed; put them back at the end."""
+    """Set the global generators of Python, NumPy and torch, and restore them later."""
     numbers = seed.generate_state(3, np.uint64)
     torch = sys.modules.get("torch")
     before = random.getstate(), np.random.get_state()  # noqa: NPY002
@@ -145,10 +148,10 @@ def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
 
 
 def _given_rng(train: Callable[..., Any]) -> Callable[[Any, np.random.Generator], Any]:
-    """Return a trainer as a function of data and a generator, which it is given where it takes one.
+    """Return a trainer as a function of data and a generator.
 
     Raises:
-        MechanismError: If it takes something else.
+        MechanismError: If it takes other arguments.
     """
     parameters = [
         p
@@ -167,7 +170,7 @@ def _given_rng(train: Callable[..., Any]) -> Callable[[Any, np.random.Generator]
 
 
 def _read(released: Any) -> Any:
-    """Return what is released as data: arrays, and dicts and lists of them."""
+    """Return a released object as data: arrays, and dicts and lists of arrays."""
     if isgenerator(released):
         return [_read(each) for each in released]
     if callable(state := getattr(released, "state_dict", None)):
@@ -183,10 +186,13 @@ def _read(released: Any) -> Any:
 
 
 def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
-    """Return the adjacency of an audit: of pairs that are given, where a search is wanted, those that are like the first.
+    """Return the adjacency of an audit.
+
+    A search is among the pairs that differ like the first one.
 
     Raises:
-        AdjacencyError: If ``search`` names a change by which the first pair does not differ, or no pairs are given.
+        AdjacencyError: If the first pair does not differ by the change that ``search``
+            names, or there are no pairs.
     """
     adjacency = as_adjacency(two_worlds(pairs))
     named = search if isinstance(search, str) else None
@@ -218,7 +224,10 @@ def neighbours(pairs: Any, *, search: bool | str) -> Adjacency:
 
 
 def two_worlds(pairs: Any) -> Any:
-    """Return two inputs as a pair, also where each is a tuple itself, such as features and labels; else what is given."""
+    """Return two inputs as a pair, even if each is a tuple such as features and labels.
+
+    Other arguments are returned as they are.
+    """
     if (
         isinstance(pairs, tuple)
         and len(pairs) == 2
@@ -229,19 +238,21 @@ def two_worlds(pairs: Any) -> Any:
 
 
 MOST_STEPS = 6
-"""Numbers of steps that are looked at, unless they are given."""
+"""Default number of numbers of steps for which a level is certified."""
 
 
 @dataclass(frozen=True)
 class LevelByStep:
-    """Lower bounds on the level of what the first steps release; all hold together with confidence 1 - alpha.
+    """Lower bounds on the privacy loss of the first steps of a training.
+
+    All bounds hold together with confidence 1 - alpha.
 
     Attributes:
-        steps: How many steps are released, increasing.
-        bounds: The bound for each.
+        steps: Numbers of released steps, increasing.
+        bounds: The bound for each number of steps.
         claim: The claim about all steps.
-        alpha: Probability that any of the bounds is above the truth.
-        trainings: Trainings on either input.
+        alpha: Probability that a bound exceeds the true privacy loss.
+        trainings: Number of trainings on each input.
     """
 
     steps: Sequence[int]
@@ -251,7 +262,11 @@ class LevelByStep:
     trainings: int
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the bounds against the steps, and the claim, on Matplotlib's own new axes unless some are given."""
+        """Draw the bounds and the claim against the number of steps.
+
+        Args:
+            axes: Axes of Matplotlib; new ones by default.
+        """
         from auditdp.report.html.notebook import plot_levels
 
         return plot_levels(
@@ -272,24 +287,28 @@ def level_by_step(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> LevelByStep:
-    """Certify a level for each of some numbers of steps, from the same trainings.
+    """Certify a level for several numbers of steps, from the same trainings.
 
-    Each bound is that of a game on the recorded releases of the first steps (``auditdp.bounds.stated_assumptions``), with an
-    equal share of alpha. It says which steps give the most away, and whether a claim about all of them grows as it should.
+    Each bound comes from a game on the recorded releases of the first steps
+    (``auditdp.bounds.stated_assumptions``), with an equal share of alpha. The bounds
+    show which steps lose most privacy, and whether a claim about all steps grows as it
+    should.
 
     Args:
-        train: ``train(data, rng)`` or ``train(data)``, which yields or returns what each step releases, the same number of
-            numbers in each; or a mechanism ``train(data, size, *, rng)`` that returns shape (size, steps, ...).
-        claim: About all steps together.
-        pairs: Two inputs (data, neighbour), or an adjacency, of which the first pair is taken.
-        trainings: On either input, at least 20.
-        steps: Numbers of steps to look at; at most six unless given, growing by equal ratios up to all.
-        alpha: Probability that any of the bounds is above the truth.
+        train: ``train(data, rng)`` or ``train(data)``, which yields or returns the
+            release of each step, with equally many entries in each; or a mechanism
+            ``train(data, size, *, rng)`` that returns shape (size, steps, ...).
+        claim: The claim about all steps together.
+        pairs: Two inputs (data, neighbour), or an adjacency whose first pair is used.
+        trainings: Number of trainings on each input, at least 20.
+        steps: Numbers of steps; by default at most six, in a geometric sequence up to
+            all steps.
+        alpha: Probability that a bound exceeds the true privacy loss.
         seed: Root seed.
 
     Raises:
         ConfigurationError: If a number is out of range.
-        MechanismError: If trainings do not release the same numbers in every step.
+        MechanismError: If the number of released entries differs between steps.
     """
     if not 0 < alpha < 1 or trainings < FEWEST_OUTPUTS:
         raise ConfigurationError(
@@ -340,7 +359,7 @@ def _flat(releases: Floats) -> Floats:
 
 
 def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Floats:
-    """Return what each step of each training releases, shape (size, steps, numbers)."""
+    """Return the releases of all steps and trainings, shape (size, steps, entries)."""
     mechanism: Any = as_training(train)
     try:
         if mechanism is train:
@@ -358,8 +377,10 @@ def _released(train: Any, data: Any, size: int, rng: np.random.Generator) -> Flo
     return made.reshape(*made.shape[:2], -1)
 
 
-TRAININGS, PROPOSED = 1_000, 20_000
-"""Trainings on neighbouring data sets unless another number is given, and where a trace proposes that the claim fails."""
+TRAININGS = 1_000
+"""Default number of trainings on neighbouring data sets."""
+SUSPECT_TRAININGS = 20_000
+"""Default number of trainings if a trace suggests that the claim is false."""
 
 
 def audit_training(
@@ -382,48 +403,65 @@ def audit_training(
     observe: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
-    """Audit the claim of a trainer, and return what was found.
+    """Audit the claim of a trainer.
 
-    With ``pairs``, such as two neighbouring data sets, models are trained on either by the throw of a coin, and forecasters
-    bet on which: this certifies most, and takes many trainings. With ``canaries`` one training is enough: each canary is in
-    the data or not by a coin of its own, and an attack that sees what is released guesses which are. This certifies less.
+    With ``pairs``, such as two neighbouring data sets, a coin chooses one of them for
+    each training, and forecasters bet on the coin. This certifies most, and needs many
+    trainings. With ``canaries`` one training is enough: a coin of its own decides for
+    each canary whether it is in the data, and an attack on the output guesses the
+    coins. This certifies less.
 
-    What is released is whatever the trainer returns: the final model, predictions, or, from a trainer that yields something
-    after every step, all of the steps. What an adversary sees besides, such as which examples were in a batch, belongs there
-    only where the claim allows them to see it.
+    The output is the return value of the trainer: the final model, predictions, or all
+    steps, if the trainer yields after every step. Further knowledge of an adversary,
+    such as the composition of batches, belongs to the output only if the claim allows
+    it.
 
     Args:
-        train: ``train(data, rng)``, or ``train(data)`` where it draws from the global generators of Python, NumPy or torch,
-            which are set before every training (see ``Training``). With ``canaries``, data is a bool array that says which
-            are in, shape (canaries,). For ``pairs`` also a mechanism that trains many models at once,
-            ``train(data, size, *, rng)``, with its ``log_prob`` or ``score`` if it has one (``auditdp.mechanism.protocol``).
-        claim: What its accountant promises, such as ``ApproxDP(3.0, 1e-5)``, or better the whole curve (``AccountedDP``).
-        pairs: Two inputs (data, neighbour), each of which may be a tuple such as features and labels; a list of pairs; or an
-            adjacency. Whether a record is added or replaced has to be what the claim is about.
-        search: Whether other neighbours are looked for. Where a pair is given, or a list of them, that is among those that
-            differ as the first one does and are within what its data shows (``auditdp.adjacency.Alike``). Where a pair may
-            be meant in several ways, such as one edge or one node, the narrowest is searched; the result says which it was
-            and lists the others, and ``search`` may name one of them.
-        canaries: How many canaries there are.
-        attack: ``attack(released)``: with ``canaries`` a score of each, larger for those that look more like being in; with
-            ``pairs``, what is bet on in place of the released, such as the score of a membership inference.
-        calls: Trainings at most, those of the trace, of the search and of the confirmation among them. Unless given 1,000,
-            or up to 20,000 where two traced trainings propose that the claim fails, or are not what its accountant was
-            told; or one with ``canaries``, of which several have canaries anew.
-        find: A fault that is to be found nine times in ten, such as 'level:1.5' (see ``auditdp.record.budget.Fault``):
-            the game then has as many trainings as that takes, and at least ``calls``, and what comes beside it is on top.
-        stop_when_refuted: Whether to end at the verdict; False plays all trainings for the best lower bound.
-        alpha: Probability that a true claim is refuted, or that the lower bound exceeds the truth.
-        seed: Root seed; the same one gives the same result.
-        controls: Trainers that break the claim on purpose, each of which has to be refuted.
-        evidence: Kinds of evidence; 'game' unless given, or 'one_run' with ``canaries``.
-        forecasters: Forecasters for the game; chosen automatically unless given.
-        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
-        observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
-        progress: Called with the trainings made and those to make; in a notebook a bar is shown unless it is given.
+        train: ``train(data, rng)``, or ``train(data)`` if it draws from the global
+            generators of Python, NumPy or torch, which are set before every training
+            (see ``Training``). With ``canaries``, data is a bool array of shape
+            (canaries,), True for those that are in. For ``pairs`` also a mechanism that
+            trains many models at once, ``train(data, size, *, rng)``, with its
+            ``log_prob`` or ``score`` if it has one (``auditdp.mechanism.protocol``).
+        claim: The claim of its accountant, such as ``ApproxDP(3.0, 1e-5)``, or better
+            the whole curve (``AccountedDP``).
+        pairs: Two inputs (data, neighbour), each of which may be a tuple such as
+            features and labels; a list of pairs; or an adjacency. They have to differ
+            by the change that the claim is about: a record added or replaced.
+        search: Whether to search for other neighbours. For given pairs, the search is
+            among pairs that differ like the first one and stay within the range of its
+            data (``auditdp.adjacency.Alike``). If a pair is ambiguous, such as one edge
+            or one node, the narrowest change is searched; the result names it and lists
+            the others, and ``search`` may name one of them.
+        canaries: Number of canaries.
+        attack: ``attack(released)``: with ``canaries``, a score for each, larger for
+            those that seem to be in the data; with ``pairs``, a value that replaces the
+            output, such as the score of a membership inference.
+        calls: Limit of the number of trainings, including those of the trace, the
+            search and the confirmation. The default is 1,000, or up to 20,000 if two
+            traced trainings suggest that the claim is false or differ from the
+            accountant's model; with ``canaries`` it is 1, and more trainings draw the
+            canaries anew.
+        find: A fault to find nine times in ten, such as 'level:1.5' (see
+            ``auditdp.record.budget.Fault``). The game then has the number of trainings
+            that this takes, and at least ``calls``; other trainings are additional.
+        stop_when_refuted: Whether to end at the verdict. False uses all trainings for
+            the best lower bound.
+        alpha: Probability that a true claim is refuted, or that the lower bound exceeds
+            the true privacy loss.
+        seed: Root seed; equal seeds give equal results.
+        controls: Trainers that break the claim on purpose; each has to be refuted.
+        evidence: Kinds of evidence; by default 'game', or 'one_run' with ``canaries``.
+        forecasters: Forecasters for the game; chosen automatically by default.
+        trace: Whether to trace the code first. A trace proposes pairs and fits laws to
+            the noise.
+        observe: Side outputs that belong to the output: 'stdout', 'logging', 'files'
+            (see ``Audit``).
+        progress: Called with the number of trainings so far and in total; a notebook
+            draws a bar by default.
 
     Returns:
-        The result; its ``history`` is how the bound grew with the trainings.
+        The result; its ``history`` is the bound after each number of trainings.
 
     Raises:
         ConfigurationError: If the arguments do not fit together.
@@ -463,7 +501,7 @@ def audit_training(
     budget = Budget(
         TRAININGS if canaries is None else 1,
         is_scarce=canaries is None and not find,
-        if_suspect=PROPOSED if calls is None else None,
+        if_suspect=SUSPECT_TRAININGS if calls is None else None,
         stop_when_refuted=stop_when_refuted,
     )
     settings = Settings(alpha, budget, seed, name_of(audited))

@@ -1,4 +1,4 @@
-"""The command line: one file for each command or two, and what they share in ``common``."""
+"""The command line: a file for each command or two; ``common`` has what they share."""
 
 import io
 import os
@@ -25,13 +25,14 @@ from auditdp.report.plain_text import shorten
 __all__ = ["main"]
 
 LONGEST = 4_000
-"""Characters of an error; it shows values, which may be long."""
+"""Largest number of characters of an error message; it quotes values, which may be long.
+"""
 CALCULATORS = ("account", "bounds")
 """Commands of no project: they need none of the rooms that audit."""
 
 
 def main() -> None:
-    """Run the command line; an error that a person can act on is one line on standard error and exit code 2."""
+    """Run the command line; an error of the user is one line on stderr and exit code 2."""
     _settle_streams()
     command = sys.argv[1:2]
     if hasattr(signal, "SIGPIPE"):
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 def _settle_streams() -> None:
-    """Make sure that all three streams are there, and that what they cannot show ends no command."""
+    """Open missing standard streams, and replace characters that a stream cannot encode."""
     for name in ("stdin", "stdout", "stderr"):
         if (
             getattr(sys, name) is None
@@ -59,7 +60,11 @@ def _settle_streams() -> None:
 
 
 def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
-    """Return the exit code of the command; Python's own code for an uncaught exception is that of a finding."""
+    """Return the exit code of the command.
+
+    Python's own exit code for an uncaught exception is 1, which is that of a finding,
+    so it is replaced.
+    """
     try:
         if in_project:
             enter_project()

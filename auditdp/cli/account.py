@@ -1,4 +1,4 @@
-"""``auditdp account FAMILY``: the accountants as a calculator, one command for each family of mechanisms."""
+"""``auditdp account FAMILY``: accountants as a calculator, a command for each family."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Sensitivity = Annotated[
 ]
 
 MOST_PARTS = 100_000
-"""Unequal parts, which are composed one by one."""
+"""Largest number of unequal parts, which are composed one by one."""
 
 
 class Scheme(StrEnum):
-    """How a sample of the data is drawn, for any mechanism."""
+    """Sampling schemes of a mechanism on a sample of the data."""
 
     poisson = "poisson"
     fixed = "fixed"
@@ -42,7 +42,7 @@ class Scheme(StrEnum):
 
 
 class Sampling(StrEnum):
-    """How the batches of DP-SGD are drawn."""
+    """Sampling schemes of DP-SGD batches."""
 
     poisson = "poisson"
     fixed = "fixed"
@@ -158,7 +158,8 @@ def gaussian(
 ) -> Model:
     """Gaussian noise.
 
-    The exact curve, zCDP, and for one release the classic formula within and beyond its range.
+    The exact curve, zCDP, and for one release the classic formula in its range and
+    beyond.
     """
 
     def accountants(sigma: float) -> Sequence[Accountant]:
@@ -293,9 +294,10 @@ def dp_sgd(
         Sampling, typer.Option(help="How batches are drawn.")
     ] = Sampling.poisson,
 ) -> Model:
-    """DP-SGD, with batches as they are drawn.
+    """DP-SGD, by the sampling of its batches.
 
-    Poisson, of fixed size without replacement, or shuffled each epoch. With 'fixed' neighbours replace a record.
+    Poisson, of fixed size without replacement, or shuffled each epoch. With 'fixed'
+    neighbours replace a record.
     """
     if (steps is None) == (epochs is None):
         raise ConfigurationError(

@@ -1,9 +1,4 @@
-"""What accountants answer, as a table in text and as JSON, with the one sentence that it comes to.
-
-What every family of ``auditdp account`` shares: the questions that can be asked of a model, and how they are answered.
-
-The privacy curves of all accountants of a mechanism in one figure.
-"""
+"""The answers of ``auditdp account``: questions about a model, tables, JSON and figures."""
 
 from __future__ import annotations
 
@@ -58,37 +53,37 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class AccountAnswer:
-    """What all accountants answered."""
+    """The answers of all accountants to one question."""
 
     asked: Literal["epsilon", "delta"]
     given: float
     rows: Sequence[AccountantReply]
     upper: AccountantReply | None
-    """The smallest value that is proved to suffice; None where there is none."""
+    """The smallest proved upper bound; None if there is none."""
     lower: AccountantReply | None
-    """The largest value of a proof that no less holds; None where there is none."""
+    """The largest proved lower bound; None if there is none."""
     verdict: Verdict | None = None
-    """On the claim; None where nothing is claimed."""
+    """The verdict on the claim; None without a claim."""
     reason: str = ""
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is false."""
+        """True if the claim is false."""
         return self.verdict is Verdict.VIOLATED
 
     @property
     def answered(self) -> bool:
-        """Whether any accountant gave an answer."""
+        """True if an accountant gave an answer."""
         return any(not row.failed for row in self.rows)
 
     @property
     def findings(self) -> list[str]:
-        """What was found out about accountants, which says nothing of the mechanism."""
+        """Faults of accountants. They are not faults of the mechanism."""
         return [f"{row.name}: {row.finding}" for row in self.rows if row.finding]
 
     @property
     def statement(self) -> str:
-        """What is known, in one sentence."""
+        """The result in one sentence."""
         letter, other = ("ε", "δ") if self.asked == "epsilon" else ("δ", "ε")
         upper, lower = self.upper, self.lower
         if upper is None or _number(upper) == math.inf:
@@ -110,7 +105,7 @@ class AccountAnswer:
 
 @dataclass(frozen=True)
 class Solved:
-    """The value that was found for a missing parameter, and what it was to achieve."""
+    """The value of a missing parameter, and the ε that it achieves."""
 
     option: str
     larger_is_safer: bool
@@ -118,7 +113,7 @@ class Solved:
     solution: Solution
 
     def sentence(self, delta: float) -> str:
-        """What the value achieves."""
+        """Return the result in one sentence."""
         most = "smallest" if self.larger_is_safer else "largest"
         return (
             f"--{self.option} {self.solution.value:g} is the {most} of {DIGITS_SOLVED} digits that "
@@ -134,7 +129,7 @@ def kind(name: str) -> str:
 def at_delta(
     accountants: Sequence[Accountant], delta: float, claim: float | None
 ) -> AccountAnswer:
-    """Return every accountant's ε at δ, and the verdict on a claimed ε."""
+    """Return every accountant's ε at δ, with the verdict on a claimed ε."""
     # What accountants answer does not depend on the claim; without one, the verdict on any is thrown away.
     check: CrossCheck = cross_check(
         ApproxDP(1.0 if claim is None else claim, delta), accountants
@@ -183,7 +178,7 @@ def as_text(
     answer: AccountAnswer,
     solved: Solved | None,
 ) -> str:
-    """Return the model, the sentence, the table, and what else there is to say."""
+    """Return the model, the sentence, the table, and further remarks."""
     letter, other = ("ε", "δ") if answer.asked == "epsilon" else ("δ", "ε")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for title in (
@@ -253,7 +248,7 @@ def as_json(
     answer: AccountAnswer,
     solved: Solved | None,
 ) -> str:
-    """Return the answer as JSON, in which infinity is "inf" and what is missing is null."""
+    """Return the answer as JSON; infinity is "inf", and a missing number is null."""
     shown: dict[str, Any] = {
         "schema": SCHEMA,
         "family": family,
@@ -303,13 +298,13 @@ app.add_typer(account, name="account")
 
 @dataclass(frozen=True)
 class FreeParameter:
-    """The parameter that may be left out and solved for."""
+    """The parameter that may be omitted and solved for."""
 
     option: str
     value: float | None
-    """What was given; None to solve for it."""
+    """The given value; None to solve for it."""
     larger_is_safer: bool
-    """Whether privacy grows with it."""
+    """True if privacy grows with the parameter."""
 
 
 @dataclass(frozen=True)
@@ -317,18 +312,19 @@ class Model:
     """A mechanism that is described by its parameters."""
 
     parameters: Mapping[str, object]
-    """What describes it besides ``free``, by option, as it was understood."""
+    """The parameters other than ``free``, by option."""
     accountants: Callable[[float], Sequence[Accountant]]
-    """Every accountant that applies, for a value of ``free``; the tightest first."""
+    """Returns the accountants for a value of ``free``, the tightest first."""
     free: FreeParameter | None = None
-    """The parameter that can be solved for; None where the family has none."""
+    """The parameter that can be solved for; None if the family has none."""
     solvers: Callable[[float], Sequence[Accountant]] | None = None
-    """Accountants to solve with, where not all of ``accountants`` should be asked again and again."""
+    """Returns the accountants for solving, if not all of ``accountants`` are fast enough.
+    """
 
 
 @dataclass(frozen=True)
 class AccountQuestion:
-    """What is asked of a model; the fields are the options of the same names."""
+    """A question about a model; its fields are the options of the same names."""
 
     delta: Annotated[
         float | None, typer.Option(help="Print every accountant's ε at this δ.")
@@ -383,7 +379,10 @@ class AccountQuestion:
 
 
 def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
-    """Make a command of a function that builds a model from its own options; those of ``AccountQuestion`` are added."""
+    """Make a command of a function that builds a model from its own options.
+
+    The command has the options of the function and those of ``AccountQuestion``.
+    """
     asked = inspect.signature(AccountQuestion, eval_str=True).parameters.values()
 
     def register(build: Callable[..., Model]) -> Callable[..., Model]:
@@ -409,7 +408,7 @@ def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
 
 
 def answer(name: str, model: Model, question: AccountQuestion) -> None:
-    """Solve where a parameter is missing, ask every accountant, print, draw, and exit."""
+    """Solve for a missing parameter, query every accountant, print, draw, and exit."""
     if question.plot is not None:
         writable(question.plot)
     value, solved = _value(model, question)
@@ -437,7 +436,7 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
 
 
 def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | None]:
-    """The value of the free parameter: what was given, or what the target needs."""
+    """Return the value of the free parameter: the given one, or the solution."""
     free, target = model.free, question.target_epsilon
     if target is None or question.delta is None:
         if free is None:
@@ -466,9 +465,12 @@ def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | Non
 
 
 LEAST_DELTA = 1e-10
+"""Smallest δ of a figure."""
 DECADES = [10.0**-exponent for exponent in range(1, 11)]
 POINTS = 80
+"""Number of points of a curve."""
 SIZE = (640, 400)
+"""Width and height of a figure, in pixels."""
 LINES = {
     Soundness.EXACT: ("solid", 2.4),
     Soundness.UPPER: ("solid", 1.4),
@@ -476,13 +478,14 @@ LINES = {
     Soundness.UNPROVED: ((0, (1, 2)), 1.6),
     Soundness.APPROXIMATION: ((0, (1, 2)), 1.6),
 }
-"""Dashes and width: what lies on or above the truth is drawn through, what lies below it is dashed, the rest dotted."""
+"""Dashes and width of a curve. Upper bounds and exact curves are solid, lower bounds
+dashed, others dotted."""
 
 
 def draw(
     accountants: Sequence[Accountant], path: Path, *, heading: str, sentence: str
 ) -> None:
-    """Write δ(ε) of every accountant to an SVG, PNG or HTML file, with δ on a logarithmic axis.
+    """Write δ(ε) of every accountant to an SVG, PNG or HTML file.
 
     Raises:
         ConfigurationError: If no accountant has a curve, or the file cannot be written.
@@ -514,7 +517,11 @@ def draw(
 
 
 def privacy_curves(accountants: Sequence[Accountant]) -> dict[str, list[Point]]:
-    """Return the points (ε, δ) of every accountant that has any, up to where the smallest upper bound has come down."""
+    """Return the points (ε, δ) of every accountant that has several.
+
+    The curves end at 1.25 times the ε at which the first upper bound reaches the
+    smallest δ.
+    """
     reached = [_reach(a) for a in accountants if a.soundness.is_proof]
     right = 1.25 * min(
         (epsilon for epsilon in reached if 0 < epsilon < math.inf), default=1.0
@@ -526,7 +533,11 @@ def privacy_curves(accountants: Sequence[Accountant]) -> dict[str, list[Point]]:
 
 
 def _reach(accountant: Accountant) -> float:
-    """The ε of the least δ that is drawn, or of just above what the curve never falls below; ∞ where it fails."""
+    """Return the ε of the smallest δ of the figure, or ∞ if the accountant fails.
+
+    If the curve never falls to that δ, it is the ε just above the lowest δ of the
+    curve.
+    """
     try:
         return accountant.epsilon_at(
             max(LEAST_DELTA, min(1.0, 1.001 * accountant.delta_at(math.inf)))
@@ -536,7 +547,11 @@ def _reach(accountant: Accountant) -> float:
 
 
 def _points(accountant: Accountant, right: float) -> Iterator[Point]:
-    """Points of a curve in the figure. Opacus has to search for δ, and so is asked for the ε of each decade instead."""
+    """Yield the points of a curve.
+
+    Opacus computes δ by a search, so it is queried for the ε of each decade of δ
+    instead.
+    """
     searches = isinstance(accountant, Opacus)
     for asked in DECADES if searches else np.linspace(0.0, right, POINTS).tolist():
         try:

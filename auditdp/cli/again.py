@@ -1,4 +1,4 @@
-"""One audit of a recorded run once more: what ``auditdp replay``, ``confirm`` and ``run --continue`` share."""
+"""Repeat one audit of a recorded run, for ``replay``, ``confirm`` and ``run --continue``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,21 @@ if TYPE_CHECKING:
 
 
 def parameters_of(record: RunRecord, chosen: AuditResult) -> dict[str, str]:
-    """Return the parameters that an audit was given in a recorded run, by their names."""
+    """Return the parameters of an audit in a recorded run, by name."""
     return dict(record.arguments.get("parameters", {}).get(chosen.id, {}))
 
 
 def options_of(record: RunRecord, chosen: AuditResult, data: str = "") -> PlanOptions:
-    """Return what a recorded run decided for one of its audits; ``data`` is the folder of data files that is given now.
+    """Return the plan options of a recorded run for one of its audits.
+
+    Args:
+        record: The record of the run.
+        chosen: The result of the audit.
+        data: The folder of data files on the command line.
 
     Raises:
-        ConfigurationError: If none is given, and the record names one that is not this project's.
+        ConfigurationError: If no folder is given, and the recorded one is not this
+            project's.
     """
     from auditdp.runner.plan import PlanOptions
 
@@ -42,10 +48,11 @@ def options_of(record: RunRecord, chosen: AuditResult, data: str = "") -> PlanOp
 
 
 def task_of(chosen: AuditResult, options: PlanOptions, processes: Workers) -> Task:
-    """Plan an audit of a recorded run once more.
+    """Return the task of an audit of a recorded run.
 
     Raises:
-        ConfigurationError: If its file is none that collection finds below the working folder, or does not import.
+        ConfigurationError: If its file is not collected below the working folder, or
+            does not import.
     """
     from auditdp.runner.plan import make_plan
 
@@ -57,10 +64,11 @@ def task_of(chosen: AuditResult, options: PlanOptions, processes: Workers) -> Ta
 
 
 def data_of(record: RunRecord, data: str) -> str:
-    """Return the folder of data files: what is given, or that of a recorded run where this project would read it, too.
+    """Return the folder of data files: the given one, or the recorded one.
 
     Raises:
-        ConfigurationError: If the record names another one.
+        ConfigurationError: If the recorded folder is not one that this project would
+            read.
     """
     recorded = str(record.arguments.get("data", ""))
     if data or not recorded:
@@ -77,10 +85,11 @@ def data_of(record: RunRecord, data: str) -> str:
 
 
 def paths_of(record: RunRecord) -> tuple[str, ...]:
-    """Return the paths and ids of a recorded run, where they lie below the working folder or the settings name them.
+    """Return the paths and ids of a recorded run.
 
     Raises:
-        ConfigurationError: If one does not.
+        ConfigurationError: If one is neither below the working folder nor named by the
+            settings.
     """
     here, named = Path.cwd().resolve(), settings().paths
     for path in (found := tuple(record.arguments.get("paths", ()))):
@@ -95,7 +104,7 @@ def paths_of(record: RunRecord) -> tuple[str, ...]:
 
 
 def refuse_what_is_elsewhere(identifier: str) -> None:
-    """Raise unless the file of an id is one that collection finds below the working folder.
+    """Raise if the file of an id is not collected below the working folder.
 
     Raises:
         ConfigurationError: If it is not.

@@ -1,6 +1,7 @@
-"""``auditdp attest`` and ``auditdp verify``: a run that is signed, and whether its record and sources are still the same.
+"""``auditdp attest`` and ``verify``: sign a run, and check its record and sources.
 
-The envelope is DSSE 1.0 as securesystemslib has it; keys are PEM files, as those of ``openssl genpkey -algorithm ed25519``.
+The envelope is DSSE 1.0, by securesystemslib; keys are PEM files such as those of
+``openssl genpkey -algorithm ed25519``.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ def attest(
         ),
     ] = "",
 ) -> None:
-    """Write an in-toto statement (predicate test-result v0.1) of a recorded run, in a signed DSSE envelope.
+    """Write a signed in-toto statement (predicate test-result v0.1) of a recorded run.
 
-    Its subjects are the record, and every file of the project that was imported to collect the audits, as it was when the
-    run began. A log that was edited, or sources that have changed since, are not signed: the exit code is 3.
+    Its subjects are the record, and every file of the project that was imported to
+    collect the audits, as it was when the run began. A log that was edited, and sources
+    that have changed since, are not signed: the exit code is then 3. The envelope is
+    DSSE.
     """
     from auditdp.report.attestation import PAYLOAD, statement
     from auditdp.runner.run_record import sha256
@@ -106,9 +109,10 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Verify the signature of a statement, and that the record and all sources that it names are here and unchanged.
+    """Verify the signature of a statement, and that its record and sources are unchanged.
 
-    The exit code is 0 where that is so, whatever the run found, and 3 with what has changed where it is not.
+    The exit code is 0 if they are, whatever the run found. Otherwise it is 3, and the
+    changes are listed.
     """
     signed = _opened(path, key)
     record, *sources = signed["subject"]
@@ -139,7 +143,7 @@ def _told(statement: dict[str, Any]) -> str:
 
 
 def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what became of each subject that is not what was attested."""
+    """Yield a sentence for each subject that differs from the statement."""
     from auditdp.runner.run_record import sha256
 
     for subject in subjects:
@@ -148,7 +152,7 @@ def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
-    """Yield in what a record says otherwise than the one that was attested, as far as it can be read."""
+    """Yield the differences between a record and the signed one, as far as it can be read."""
     from auditdp.report.attestation import differences, noted
     from auditdp.runner.run_record import scan_record
 

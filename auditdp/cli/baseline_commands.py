@@ -1,7 +1,4 @@
-"""``auditdp baseline update`` and ``check``, and ``auditdp compare``: what a run changes of what was known.
-
-``auditdp merge``: one run from the logs of its shards.
-"""
+"""``auditdp baseline``, ``compare`` and ``merge``: a run against earlier ones."""
 
 from __future__ import annotations
 
@@ -68,9 +65,10 @@ def update(
     ] = "",
     profile: Profile = "",
 ) -> None:
-    """Make the baseline from a recorded run, by default the last, and print what that changes of it.
+    """Make the baseline from a recorded run, by default the last, and print the changes.
 
-    Findings have to be accepted one by one. Audits for which the run was not asked stay as they are.
+    Findings have to be accepted one by one. Entries of audits that were not part of the
+    run stay as they are.
     """
     from auditdp.cli.run_scope import against_baseline
     from auditdp.record.baseline import read_baseline, updated, write_baseline
@@ -99,7 +97,10 @@ def update(
 
 @baseline_app.command(short_help="Compare a recorded run with the baseline.")
 def check(source: Source = None, file: File = None, profile: Profile = "") -> None:
-    """Compare a recorded run, by default the last, with the baseline; exit code 6 where audits became weaker."""
+    """Compare a recorded run, by default the last, with the baseline.
+
+    The exit code is 6 if an audit became weaker.
+    """
     from auditdp.cli.run_scope import against_baseline, exit_code
     from auditdp.record.baseline import read_baseline
     from auditdp.report.sentences import assurance
@@ -119,7 +120,7 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
 
 @baseline_app.command(short_help="Say whether the baseline can be read.")
 def lint(file: File = None, profile: Profile = "") -> None:
-    """Say whether the baseline can be read, without any run; for a hook before a commit."""
+    """Check that the baseline can be read; for a hook before a commit."""
     from auditdp.record.baseline import read_baseline
     from auditdp.report.numbers import count
 
@@ -142,7 +143,7 @@ def compare(
         ),
     ],
 ) -> None:
-    """Compare two recorded runs as a run with a baseline: findings that are new, and audits that became weaker."""
+    """Compare two recorded runs: new findings, and audits that became weaker."""
     from auditdp.cli.run_scope import against_run, exit_code
     from auditdp.report.html.pages import asked_otherwise
     from auditdp.report.terminal import differences_text
@@ -189,10 +190,10 @@ def merge(
     ],
     log_path: LogPath = DEFAULT_LOG,
 ) -> None:
-    """Make one run of the logs of its shards, which every command then reads as any other.
+    """Make one run of the logs of its shards.
 
-    Where a shard is lost, its audits are missing: the exit code is 3, and auditdp run --resume runs them. It is 3 at least,
-    too, where lines of a log do not count.
+    If a shard is missing, so are its audits: the exit code is 3, and auditdp run
+    --resume runs them. The exit code is also at least 3 if lines of a log do not count.
     """
     from auditdp.cli.run_scope import code_of
     from auditdp.report import terminal

@@ -1,7 +1,4 @@
-"""``auditdp bounds``: a certified lower bound from a file that another tool wrote.
-
-What ``auditdp bounds`` answers: which method decides, and what the others give beside it.
-"""
+"""``auditdp bounds``: a certified lower bound from a file that another tool wrote."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ from auditdp.numerics.rounding import confidence
 
 
 class Parameter(StrEnum):
-    """What is bounded."""
+    """The parameter that is bounded."""
 
     epsilon = "epsilon"
     mu = "mu"
@@ -42,7 +39,7 @@ class Parameter(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class BoundsOptions:
-    """What was recorded, where, and what is to be said of it."""
+    """The recorded data, their file, and the question about them."""
 
     file: Annotated[
         Path | None, typer.Argument(help="CSV, TSV, NPZ or Parquet file.")
@@ -113,9 +110,10 @@ class BoundsOptions:
 @app.command(short_help="Bound ε from below by scores, guesses or outputs of any tool.")
 @taking(BoundsOptions)
 def bounds(options: BoundsOptions) -> None:
-    """Certify a lower bound on epsilon from scores, guesses or outputs that were recorded by any tool.
+    """Certify a lower bound on epsilon from scores, guesses or outputs of any tool.
 
-    One method decides, chosen by the kind of record; the others are shown for comparison.
+    One method decides, chosen by the kind of data; the others are printed for
+    comparison.
 
     The exit code is 1 if that method refutes the claim, else 0.
     """
@@ -144,10 +142,11 @@ TAKEN = {
 
 
 def answer(asked: BoundsOptions) -> tuple[str, bool]:
-    """Return the bounds as text, and whether the method that decides refutes the claim.
+    """Return the bounds as text, and whether the deciding method refutes the claim.
 
     Raises:
-        ConfigurationError: If the options do not say what was recorded, or the file does not hold it.
+        ConfigurationError: If the options do not fit together, or the file has other
+            data.
     """
     record = {
         "scores": asked.scores,
@@ -224,7 +223,7 @@ def _check_options(asked: BoundsOptions, kind: str) -> None:
 
 
 def _assumed(asked: BoundsOptions, options: dict[str, Any]) -> Assumed | None:
-    """What scores of one training show if they are Gaussian."""
+    """Return the bound from scores of one training under the assumption of normal laws."""
     assert asked.file is not None  # it has been read
     scores, labels = data.scores_and_labels(
         *_columns(asked.file, asked.scores, asked.labels)
@@ -285,7 +284,7 @@ def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
 def _joined(
     table: Columns, names: list[str], path: Path
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return columns side by side, without the empty rows at the end that pad a column to the file's length."""
+    """Return columns side by side, without empty rows at the end."""
     refuse_histogram(table, names, path)
     parts = [column(table, name.strip(), path) for name in names]
     if len({len(part) for part in parts}) > 1:

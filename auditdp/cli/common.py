@@ -1,12 +1,19 @@
-"""The application, its exit codes, and what several commands share.
+"""The application, its exit codes, and functions that several commands share.
 
-Exit codes: 0 nothing found; 1 a violation or miscalibration that is not declared, a declared one that was missed, or a
-surviving control or mutant; 2 usage or configuration; 3 an audit crashed, auditdp could not go on, lines of a log do not
-count, or what was attested has changed; 4 a claim that was refuted without being confirmed, and, with ``--fail-on``,
-inconclusive or skipped; 5 nothing audited: no audit was collected, or all were skipped; 6 otherwise than the
-baseline: an audit is weaker, changed, gone or skipped, or an entry is stale; 130 interrupted.
+Exit codes:
 
-How a command ends: by its exit code, by a signal, or because nobody reads what it prints.
+- 0: nothing found.
+- 1: a violation or miscalibration that is not declared, a declared one that was not
+  found, or a control or mutant that survived.
+- 2: usage or configuration.
+- 3: an audit crashed, auditdp could not continue, lines of a log do not count, or
+  attested files have changed.
+- 4: a claim was refuted without a confirmation; with ``--fail-on`` also an audit that
+  is inconclusive or skipped.
+- 5: nothing audited: no audit was collected, or all were skipped.
+- 6: worse than the baseline: an audit is weaker, changed, missing or skipped, or an
+  entry is stale.
+- 130: interrupted.
 """
 
 from __future__ import annotations
@@ -57,7 +64,7 @@ OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = (
 
 
 class AnswerFormat(StrEnum):
-    """How an answer is printed."""
+    """Formats of an answer."""
 
     text = "text"
     json = "json"
@@ -85,14 +92,18 @@ COMMANDS = {
     "bounds": "bounds_command",
     "selftest": "small_commands",
 }
-"""The module of every command, in the order of help: audits and their runs, these over time and on many machines, others."""
+"""The module of every command, in the order of the help text."""
 
 
 class _Commands(TyperGroup):
-    """The commands; typer ends with exit code 1, which is that of a finding, where input or output end."""
+    """The commands.
+
+    Typer ends with exit code 1, which is that of a finding, if input or output end;
+    this class raises instead.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of those that are loaded, as help lists them."""
+        """Return the names of the loaded commands, in the order of the help text."""
         return sorted(super().list_commands(ctx), key=[*COMMANDS].index)
 
     def invoke(self, ctx: Any) -> Any:
@@ -120,7 +131,7 @@ _started: list[Path] = []
 
 
 def enter_project() -> None:
-    """Go to the project's folder, to which the ids of audits are relative, from wherever in it the command was given."""
+    """Change to the folder of the project; ids of audits are relative to it."""
     from auditdp.configuration import project_folder
 
     _started.append(Path.cwd())
@@ -135,7 +146,7 @@ def enter_project() -> None:
 
 
 def settings(profile: str = "") -> Configuration:
-    """Return the settings of the project in or around the folder in which the command was given."""
+    """Return the settings of the project around the folder of the command."""
     from auditdp.configuration import load
 
     return load(_started[-1] if _started else Path.cwd(), profile)
@@ -144,10 +155,11 @@ def settings(profile: str = "") -> Configuration:
 def sandbox(
     configuration: Configuration, mode: str = "", *, network: bool = False
 ) -> Sandbox:
-    """Return what shuts the processes of audits off, and say once where that is less than it could be.
+    """Return the sandbox of the audits' processes, and report its gaps.
 
     Raises:
-        ConfigurationError: If the mode is none, or all of a sandbox is required and cannot be had.
+        ConfigurationError: If the mode is unknown, or the required isolation is
+            impossible.
     """
     from auditdp.runner.sandbox import sandbox_of
 
@@ -170,7 +182,7 @@ def sandbox(
 
 
 def given(value: Any) -> Any:
-    """Return a path of the command line, or several, as it is named from the project's folder."""
+    """Return a path of the command line, or several, relative to the project's folder."""
     if isinstance(value, list):
         return [given(item) for item in value]
     if value in (None, "", DEFAULT_LOG) or not _started or _started[-1] == Path.cwd():
@@ -182,16 +194,17 @@ def given(value: Any) -> Any:
 
 
 def given_report(value: list[str] | None) -> list[str] | None:
-    """Return format=PATH with the path as ``given`` returns it."""
+    """Return format=PATH with the path relative to the project's folder."""
     parts = [item.partition("=") for item in value or ()]
     return [f"{name}{equals}{given(path)}" for name, equals, path in parts]
 
 
 def one_budget(value: list[str] | None) -> list[str] | None:
-    """Return the last budget that is given, as of any option.
+    """Return the last budget on the command line.
 
     Raises:
-        BadParameter: If both a fault and a number of calls are given, which may be meant to hold together.
+        BadParameter: If a fault and a number of calls are given, since it is unclear
+            whether both should hold.
     """
     if value and len({":" in text for text in value}) > 1:
         raise typer.BadParameter(f"{' and '.join(value)} are two budgets; give one")
@@ -199,7 +212,7 @@ def one_budget(value: list[str] | None) -> list[str] | None:
 
 
 def budget_option(default: str) -> Any:
-    """Return the option that says how many calls each game has; it has three names, for what it may be."""
+    """Return the budget option, which has one name for each kind of budget."""
     return typer.Option(
         "--budget",
         "--find",
@@ -264,9 +277,9 @@ Options = TypeVar("Options")
 def taking(
     options: type[Options], *names: str
 ) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a command, which takes each option by its name, of a function that takes one record of options.
+    """Make a command of a function that takes one record of options.
 
-    The command has all options of the record unless some are named, in the order of its help.
+    The command has all options of the record, or those that are named, in that order.
     """
     declared = {field.name: field for field in fields(options)}  # type: ignore[arg-type]  # it is a dataclass
     types = get_type_hints(options, include_extras=True)
@@ -304,25 +317,26 @@ def _top(
 
 
 def say(message: str) -> None:
-    """Print a message to standard error, so that standard output holds nothing but the result."""
+    """Print a message to stderr, so that stdout has the result alone."""
     with contextlib.suppress(OSError):  # nobody may be listening
         typer.echo(terminal(message), err=True)
 
 
 def tell(message: str) -> None:
-    """Print a result to standard output; as with ``say``, what it quotes of others moves no cursor and runs no command."""
+    """Print a result to stdout, without control characters of quoted text."""
     typer.echo(terminal(message))
 
 
 def columns() -> int:
-    """How wide the output may be: the terminal's width, and 120 columns where it goes to a file."""
+    """Return the width of the terminal, or 120 if the output is not a terminal."""
     return shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else 120
 
 
 def coloured(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that shows colours, and nobody asked for none.
+    """Return True if a stream is a terminal with colours.
 
-    Asked is by ``NO_COLOR``, set to anything (https://no-color.org), or by ``TERM=dumb``.
+    ``NO_COLOR`` with any value (https://no-color.org) and ``TERM=dumb`` turn colours
+    off.
     """
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in (
         "dumb",
@@ -332,14 +346,14 @@ def coloured(stream: TextIO) -> bool:
 
 
 def print_line(result: AuditResult) -> None:
-    """Print one audit to standard output, in colour if that is a terminal that shows it."""
+    """Print one audit to stdout, in colour on a terminal with colours."""
     from auditdp.report.terminal import line
 
     typer.echo(line(result, colour=coloured(sys.stdout), width=columns()))
 
 
 def print_report(text: str, name: str) -> None:
-    """Print a report to standard output; what programs and browsers read is UTF-8 wherever it is made."""
+    """Print a report to stdout; reports for programs and browsers are always UTF-8."""
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     typer.echo(
@@ -349,7 +363,7 @@ def print_report(text: str, name: str) -> None:
 
 
 def reading_of(source: Path | None) -> Reading:
-    """Return what is read of a recorded run, by default the last, and say what of it does not count."""
+    """Return a recorded run, by default the last, and print the problems of its log."""
     from auditdp.runner.run_record import scan_record
 
     reading = scan_record(source or DEFAULT_LOG)
@@ -359,12 +373,12 @@ def reading_of(source: Path | None) -> Reading:
 
 
 def read_run(source: Path | None) -> RunRecord:
-    """Return what counts of a recorded run, of which one audit is asked for; see ``reading_of``."""
+    """Return a recorded run; see ``reading_of``."""
     return reading_of(source).record
 
 
 def read_whole(source: Path | None) -> RunRecord:
-    """Return a recorded run of which nothing is left out.
+    """Return a recorded run whose log has no problems.
 
     Raises:
         StoppedError: If lines of its log do not count.
@@ -399,7 +413,7 @@ def one_of(fragment: str, items: Sequence[Any]) -> Any:
 
 
 class OutputError(StoppedError):
-    """Standard output that cannot be written any further."""
+    """Standard output that can no longer be written."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"standard output cannot be written: {error.strerror}")
@@ -408,10 +422,10 @@ class OutputError(StoppedError):
 
 @contextmanager
 def on_output() -> Iterator[None]:
-    """Tell standard output that cannot be written from other errors; what is printed later goes nowhere.
+    """Distinguish errors of standard output from others; later output is discarded.
 
     Raises:
-        OutputError: If it cannot be written.
+        OutputError: If standard output cannot be written.
     """
     try:
         yield
@@ -423,7 +437,7 @@ def on_output() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Take SIGTERM and SIGHUP for an interrupt, unless whoever started this process has them ignored."""
+    """Treat SIGTERM and SIGHUP as an interrupt, unless they were ignored at the start."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -442,7 +456,11 @@ def interruptible() -> Iterator[None]:
 
 
 def leave(code: int) -> None:
-    """End the process; what cannot be printed any more never ends in the exit codes of clean runs and of findings."""
+    """End the process with an exit code.
+
+    If output could not be printed, the code is another one: those of clean runs and of
+    findings are for complete output only.
+    """
     for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
             stream.flush()

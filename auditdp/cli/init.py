@@ -25,7 +25,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 
 class CI(StrEnum):
-    """For which service a job is written."""
+    """Services for which a CI job can be written."""
 
     github = "github"
     gitlab = "gitlab"
@@ -64,11 +64,12 @@ def init(
         CI, typer.Option(help="For which service a job is written.")
     ] = CI.github,
 ) -> None:
-    """Write first audits of functions, which are read and not run; settings; and a job for CI. Nothing is overwritten.
+    """Write first audits of functions, settings, and a job for CI. Nothing is overwritten.
 
-    The claim comes from the parameters or docstring; where they say nothing, it is a guess, and the file says so. The
-    neighbours come from the annotation of the private data, and from the columns that the code names; without one the file
-    has to be given two inputs first. Audits are added to a file that is there.
+    The functions are read, and not run. The claim comes from parameters or the
+    docstring; otherwise it is a guess, and the file states so. The neighbours come from
+    the annotation of the private data and from the columns in the code; otherwise the
+    file needs two inputs from you first. Audits are added to an existing file.
     """
     from auditdp.cli.init_domains import columns_of
 
@@ -140,7 +141,7 @@ def _signatures(
     columns: Mapping[str, str],
     values: Mapping[str, str],
 ) -> tuple[list[Signature], list[str]]:
-    """Return the functions that are named, or found in a file or folder, and why others that were found are left out."""
+    """Return the named functions, or those of a file or folder, and reasons for omissions."""
     from auditdp.cli.init_discovery import drawing, files_of, tree_of
     from auditdp.cli.init_signature import read_signature
 
@@ -206,14 +207,15 @@ def audit_name(signature: Signature) -> str:
 
 
 def audit_text(signature: Signature, given: Mapping[str, str]) -> str:
-    """Return an audit that runs as it is, or once it has neighbours; its comments say what a person has to settle.
+    """Return the source of an audit; its comments name the open decisions.
 
     Args:
         signature: The function.
         given: Values, as source, of its parameters without a default.
 
     Raises:
-        ConfigurationError: If such a parameter has no value, or a value belongs to none.
+        ConfigurationError: If such a parameter has no value, or a value belongs to
+            none.
     """
     missing = [name for name in signature.required if name not in given]
     if missing:
@@ -246,11 +248,11 @@ def audit_text(signature: Signature, given: Mapping[str, str]) -> str:
 
 
 def with_audits(before: str, audits: Iterable[tuple[Signature, str]]) -> str:
-    """Return a file of audits with more of them at its end, and the imports that they need after those that it has.
+    """Return a file of audits with more audits at its end, and their imports.
 
     Args:
-        before: The file; empty where there is none.
-        audits: The functions, with the texts of their audits.
+        before: The file; empty if there is none.
+        audits: The functions, with the source of their audits.
     """
     audits = list(audits)
     text = "".join(text for _, text in audits)
@@ -321,7 +323,7 @@ def _from(module: str, names: set[str]) -> str:
 
 
 def _mechanism(signature: Signature, values: Mapping[str, str]) -> str:
-    """Return the statement that makes a mechanism of the function, with its further parameters bound."""
+    """Return the statement that binds the further parameters of the function."""
     function = signature.name
     if signature.method:
         made = ", ".join(

@@ -1,4 +1,4 @@
-"""Which functions of files draw randomness: read from their syntax trees, without importing them."""
+"""Find functions that draw randomness, by their syntax trees, without importing them."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ SOURCES = (
     "pydp",
     "torch.distributions",
 )
-"""Beginnings of what is called where noise is drawn."""
+"""Prefixes of names that draw noise."""
 LEFT_OUT = {"tests", "test", "audits", "docs", "build", "node_modules", "site-packages"}
-"""Folders of which nothing is looked at."""
+"""Names of folders that are skipped."""
 
 
 def files_of(path: Path) -> list[Path]:
@@ -92,7 +92,10 @@ def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
 
 
 def drawing(tree: ast.Module) -> Iterator[str]:
-    """Yield the public functions and methods that draw randomness themselves, or through a function of the file."""
+    """Yield the public functions and methods that draw randomness.
+
+    They draw themselves, or call a function of the file that does.
+    """
     functions = functions_of(tree)
     draws = {name for name, node in functions.items() if _draws(node)}
     while more := {

@@ -1,9 +1,9 @@
-"""Neighbours for private data, as source: from an annotation, the columns that the code names, or an example.
+"""Neighbours of private data, as source: from annotations, column names, or an example.
 
-A collection gets ``Rows``, of which one is added or removed; an array one entry that is replaced, since its length may be
-part of what it is. Domains are guesses, narrow ones, and what is written says so.
-
-The columns that code reads of a table, or of rows that are dictionaries, and what it says that they hold.
+A collection gets ``Rows``, with one row added or removed. An array gets one replaced
+entry, since its length may be fixed. Domains are guesses, narrow ones, and the written
+file states so. Columns are those that the code reads of a table or of rows that are
+dictionaries.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ Classes = Mapping[str, ast.ClassDef]
 
 
 def neighbours_of(annotation: str, columns: Mapping[str, str], classes: Classes) -> str:
-    """Return what ``pairs=`` of an audit is, as source; empty where nothing says what the data is.
+    """Return the source of ``pairs=`` for an audit; empty for data of unknown type.
 
     Args:
-        annotation: Of the private data.
-        columns: What the rows of a table hold, by the names of its columns: strategies as source.
+        annotation: Annotation of the private data.
+        columns: Strategies, as source, by the names of a table's columns.
         classes: The classes of the file, by name.
     """
     node = _parsed(annotation)
@@ -86,7 +86,7 @@ def neighbours_of(annotation: str, columns: Mapping[str, str], classes: Classes)
 def strategy(
     node: ast.expr | None, columns: Mapping[str, str], classes: Classes
 ) -> str:
-    """Return a strategy of one row, as source; empty where nothing says what it is."""
+    """Return a strategy of one row, as source; empty if its type is unknown."""
     name, inside = _name(node), _arguments(node)
     if name in PLAIN:
         return PLAIN[name]
@@ -150,7 +150,7 @@ def _fixed(columns: Mapping[str, str]) -> str:
 
 
 def _fields(owner: ast.ClassDef, classes: Classes) -> dict[str, str]:
-    """Return the fields of a class that annotates them; nothing where one is not known."""
+    """Return the annotated fields of a class; none if one of them is unknown."""
     named = [
         node
         for node in owner.body
@@ -224,12 +224,15 @@ PARTS = {
 def columns_read(
     function: ast.AST, data: str, constants: Mapping[str, ast.expr]
 ) -> dict[str, str]:
-    """Return the columns with strategies, as source: of texts that code compares or groups by, or around what it clips to.
+    """Return strategies, as source, for the columns that the code reads.
+
+    Strategies come from texts that the code compares or groups by, and from limits to
+    which it clips.
 
     Args:
         function: The code.
         data: The name of the private data.
-        constants: What names of the module are, such as lists of keys.
+        constants: Values of names of the module, such as lists of keys.
     """
     nodes, tables, before = [*ast.walk(function)], {data}, 0
     while (
@@ -303,7 +306,7 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _steps(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a chain of brackets, attributes and calls from its end to the name that it begins with."""
+    """Yield the brackets, attributes and calls of a chain, from its end to its first name."""
     yield node
     if isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         yield from _steps(node.func if isinstance(node, ast.Call) else node.value)
@@ -337,7 +340,7 @@ def _columns(node: ast.AST) -> list[str]:
 
 
 def _named(node: ast.AST) -> list[str]:
-    """Return the columns that the step of a chain names that is nearest to its beginning."""
+    """Return the columns that the first step with a name in a chain refers to."""
     steps = [*_steps(node)]
     called = [step.func for step in steps if isinstance(step, ast.Call)]
     return next(
@@ -365,7 +368,7 @@ def _add(
     value: ast.expr,
     constants: Mapping[str, ast.expr],
 ) -> None:
-    """Add the texts of a literal, or of a constant of the module, to those of the column that a chain names first."""
+    """Add the texts of a literal or constant to the column that a chain refers to."""
     listed = constants.get(value.id, value) if isinstance(value, ast.Name) else value
     for name in _named(subject)[:1]:
         known = texts.setdefault(name, [])
@@ -373,7 +376,10 @@ def _add(
 
 
 def _around(ends: list[ast.expr]) -> str:
-    """Return a strategy of numbers around two literal ends: within them nobody sees that code clips no more."""
+    """Return a strategy of numbers around two literal limits.
+
+    Values within the limits alone would hide a missing clip.
+    """
     with suppress(ValueError, TypeError):
         least, most = map(ast.literal_eval, ends)
         whole = isinstance(least, int) and isinstance(most, int)

@@ -1,4 +1,4 @@
-"""What the source of a function says that an audit needs: read from its syntax tree, without importing it."""
+"""Read the data that an audit needs from the source of a function, without importing it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from auditdp.cli.init_domains import columns_read, neighbours_of
 from auditdp.errors import ConfigurationError, did_you_mean
 
 LEVELS = {"epsilon": "epsilon", "eps": "epsilon", "delta": "delta"}
-"""Names of parameters that say what is claimed."""
+"""Names of parameters that state a claim."""
 _NUMBER = r"(\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+)"
 _BOTH = re.compile(
     rf"\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)[- ]?(?:DP|LDP|differential)", re.I
@@ -29,20 +29,21 @@ class Signature:
     """A function that is to be audited.
 
     Attributes:
-        module: By which it is imported.
+        module: The module that has it.
         name: Its name, or that of its class.
-        method: Its name where it is a method.
+        method: Its name if it is a method.
         data: The name of its first parameter, the private data.
-        pairs: Neighbours for it, as source; empty where nothing says what it is.
+        pairs: Neighbours of the data, as source; empty if its type is unknown.
         classes: Classes of its module that the neighbours name.
-        generator: The name of the parameter that takes its randomness; empty where it has none.
-        takes_size: Whether it returns many outputs at once.
-        level_names: The parameters that say what is claimed: their own names, by 'epsilon' and 'delta'.
+        generator: The name of the parameter for the generator; empty if it has none.
+        takes_size: True if it returns many outputs at once.
+        level_names: The names of the parameters that state the claim, by 'epsilon' and
+            'delta'.
         required: Further parameters without a default.
-        made_with: Those of them that its class is made with.
-        epsilon: What it claims, as far as its parameters or its docstring say; None where they do not.
-        delta: The same for δ.
-        says: Where that is said.
+        made_with: Those of them that belong to the constructor of its class.
+        epsilon: The claimed ε, from parameters or the docstring; None if unknown.
+        delta: The claimed δ; None if unknown.
+        says: The place that states them.
     """
 
     module: str
@@ -62,19 +63,19 @@ class Signature:
 
     @property
     def called(self) -> str:
-        """What its audit is called by."""
+        """The name of its audit."""
         return f"{self.name}_{self.method}".lower() if self.method else self.name
 
 
 def read_signature(
     target: str, root: Path, columns: Mapping[str, str] | None = None
 ) -> Signature:
-    """Return what the source of ``path/to/module.py::function`` says, or of a method ``::Class.method``.
+    """Return the signature of ``path/to/module.py::function`` or ``::Class.method``.
 
     Args:
         target: The file, relative to the root, and the function.
         root: The folder from which modules are imported.
-        columns: What the rows of a table hold, by the names of its columns; those that the code names unless given.
+        columns: Strategies, as source, by column; by default from the code.
 
     Raises:
         ConfigurationError: If there is no such file or function, or it takes no data.
@@ -211,7 +212,10 @@ def _signature(
 def _parameters(
     node: ast.FunctionDef, *, bound: bool
 ) -> tuple[list[ast.arg], dict[str, ast.expr | None]]:
-    """Return the positional parameters, and the defaults of all by name; without the first where it is bound."""
+    """Return the positional parameters, and all defaults by name.
+
+    The first parameter is omitted if the function is bound.
+    """
     arguments = node.args
     static = any(ast.unparse(each) == "staticmethod" for each in node.decorator_list)
     positional = [*arguments.posonlyargs, *arguments.args][bound and not static :]
@@ -253,7 +257,7 @@ def _number(node: ast.expr | None) -> float | None:
 
 
 def _documented(doc: str) -> tuple[float | None, float]:
-    """Return ε and δ as a docstring states them, such as '(1, 1e-6)-DP', '2-LDP' or 'epsilon = 0.5'."""
+    """Return ε and δ of a docstring, such as '(1, 1e-6)-DP', '2-LDP' or 'epsilon = 0.5'."""
     if (both := _BOTH.search(doc)) is not None:
         return float(both[1]), float(both[2])
     if (pure := _PURE.search(doc)) is not None:

@@ -1,10 +1,7 @@
-"""``auditdp replay`` and ``auditdp report``: the results of a recorded run, again.
+"""Commands about recorded runs and declared audits, without a new run of all audits.
 
-``auditdp confirm``: a finding once more, on randomness and an error probability of its own.
-
-``auditdp list`` and ``auditdp show``: what would run, without running it.
-
-``auditdp explain``: what a verdict says, what it does not say, and what to do about it.
+``replay`` and ``confirm`` repeat one audit, ``report`` renders a record, ``list`` and
+``show`` describe declared audits, and ``explain`` describes a verdict.
 """
 
 from __future__ import annotations
@@ -75,10 +72,10 @@ def replay(
     ] = None,
     data: Data = "",
 ) -> None:
-    """Run one audit of a recorded run again, with its randomness, level and budget, and compare the verdicts.
+    """Run one audit of a recorded run again, with its randomness, level and budget.
 
-    Its file has to be one that collection finds below the working folder: a record names what is imported, and may come
-    from somebody else.
+    The verdicts are compared. The file has to be one that collection finds below the
+    working folder: a record names the files to import, and may come from somebody else.
     """
     from auditdp.cli.common import interruptible
     from auditdp.mechanism.protocol import OWN_RANDOMNESS
@@ -165,9 +162,13 @@ def report_command(
         ),
     ] = False,
 ) -> None:
-    """Render the report of a recorded run; html has a folder beside it with a page for each audit, or without -o one page.
+    """Render the report of a recorded run.
 
-    Lines of a log that do not count are named and left out; the exit code is 3 then, and 0 otherwise.
+    html writes a folder beside the file with a page for each audit; without -o it is
+    one page.
+
+    Lines of a log that do not count are named and omitted; the exit code is then 3, and
+    0 otherwise.
     """
     from auditdp.cli.run_scope import against_baseline
     from auditdp.record.baseline import read_baseline
@@ -205,7 +206,7 @@ def report_command(
 
 
 def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
-    """Return whether two results are the same but for digits that differ between processors."""
+    """Return True if two results agree except for digits that depend on the processor."""
     from auditdp.numerics.rounding import SAME, same_number
 
     parts = [
@@ -264,12 +265,14 @@ def confirm(
     budget: Annotated[list[str] | None, budget_option("that of the run")] = None,
     data: Data = "",
 ) -> None:
-    """Test a finding again with a fresh seed and a fresh α; exit code 1 if it is found again, 0 if it is not.
+    """Test a finding again with a fresh seed and a fresh α.
 
-    A refutation that the run did not confirm can be tested, too; where that happens again, the exit code is 4. The two tests
-    are independent, so a true claim is refuted by both with probability at most the product of their error probabilities.
-    One that is not found again is not withdrawn: a smaller budget, or chance, may have missed it. Its file
-    has to be one that collection finds below the working folder.
+    The exit code is 1 if it is found again, and 0 if not. A refutation that the run did
+    not confirm can be tested as well; if it is not confirmed again, the exit code is 4.
+    The two tests are independent, so both refute a true claim with probability at most
+    the product of their error probabilities. A finding that is not found again is not
+    withdrawn: a smaller budget, or chance, may have missed it. The file has to be one
+    that collection finds below the working folder.
     """
     from auditdp.cli.common import interruptible
     from auditdp.record.results import REFUTATIONS, Verdict
@@ -331,7 +334,7 @@ def _other_than(seed: int) -> int:
 def list_audits(
     paths: Paths = None, keyword: Keyword = "", profile: Profile = ""
 ) -> None:
-    """List the audits that would run, with the first line of what they say."""
+    """List the audits that would run, with the first line of their descriptions."""
     declared, failures = _discovered(paths or list(settings(profile).paths), keyword)
     for item in declared:
         first = item.description.partition("\n")[0]
@@ -350,7 +353,7 @@ def list_audits(
 def show(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")],
 ) -> None:
-    """Show what one audit declares: its claim, source, parameters, neighbours and controls."""
+    """Show the declaration of an audit: claim, source, parameters, neighbours, controls."""
     from auditdp.runner.plan import PlanOptions
 
     item, answer = answer_about(
@@ -362,17 +365,17 @@ def show(
 
 
 SECONDS = 60.0
-"""What the factory of an audit that is shown may take."""
+"""Time limit of the factory of an audit that is shown."""
 
 
 def answer_about(
     identifier: str, kind: str, *arguments: Any, options: PlanOptions
 ) -> tuple[Listed, Any]:
-    """Return the one audit that is meant, and what a process of its own answers about it.
+    """Return the requested audit, and the answer of its own process.
 
     Raises:
         ConfigurationError: If there is no such audit, or it is refused.
-        Exit: With the code of a crash.
+        Exit: With the exit code of a crash.
     """
     from auditdp.cli.common import interruptible
     from auditdp.runner.plan import discover, make_plan
@@ -416,7 +419,7 @@ def explain(
         str, typer.Argument(metavar="VERDICT", help="Such as NOT_REFUTED.")
     ],
 ) -> None:
-    """Say what a verdict means, and what to do about it.
+    """Explain a verdict, and what to do about it.
 
     Raises:
         ConfigurationError: If there is no such verdict.

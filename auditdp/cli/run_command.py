@@ -1,4 +1,4 @@
-"""``auditdp run`` and ``auditdp mutate``: collect audits, run them, record and report what was found."""
+"""``auditdp run`` and ``auditdp mutate``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from auditdp.cli.run_options import RunOptions, RunPlace
 @app.command(short_help="Run audits, and report what was found.")
 @taking(RunOptions)
 def run(options: RunOptions) -> None:
-    """Collect audits, run them, and report what was found."""
+    """Collect audits, run them, and report the results."""
     from auditdp.runner.start_up import start_early
 
     if options.executor is RunPlace.processes:
@@ -42,12 +42,13 @@ def run(options: RunOptions) -> None:
     *("resume", "profile", "sandbox", "network"),
 )
 def mutate(options: RunOptions) -> None:
-    """Run the audits, and run each on mutants of its mechanism; exit code 1 if a mutant survives.
+    """Run the audits, and run each on mutants of its mechanism.
 
-    A mutant is the mechanism with one fault in its noise: one draw is halved, left out, repeated or shared by all
-    coordinates, or the seed is fixed. A mutant survives if the audit does not refute it. Then either the audit cannot
-    detect the fault with this budget, or the fault does not break the claim. An audit may argue the latter in
-    ``equivalent_mutants={name: argument}``.
+    The exit code is 1 if a mutant survives. A mutant is the mechanism with one fault in
+    its noise: one draw is halved, removed, repeated or shared by all coordinates, or
+    the seed is fixed. A mutant survives if the audit does not refute it. Then either
+    the audit cannot detect the fault with this budget, or the fault does not break the
+    claim. An audit may argue the latter in ``equivalent_mutants={name: argument}``.
 
     ``auditdp run --mutants`` does the same.
     """

@@ -1,4 +1,4 @@
-"""The options of ``auditdp run``, declared once: what the command line takes, what they mean, and what is refused."""
+"""The options of ``auditdp run``: their declaration, checks and default values."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from auditdp.runner.plan import Against, Plan, PlanOptions
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+"""Bytes of a unit of memory."""
 
 
 Output = Annotated[
@@ -47,14 +48,14 @@ Output = Annotated[
 
 
 class RunPlace(StrEnum):
-    """Where audits run."""
+    """Places where audits run."""
 
     processes = "processes"
     dask = "dask"
 
 
 class FailOn(StrEnum):
-    """What else makes a run fail."""
+    """Further outcomes that make a run fail."""
 
     none = "none"
     error = "error"
@@ -205,7 +206,7 @@ class RunOptions:
     ] = False
 
     def completed(self, configuration: Configuration) -> Self:
-        """Return the options with those of the project's settings that stand in for what was not given."""
+        """Return the options, completed by the settings of the project."""
         return replace(
             self,
             fail_on=self.fail_on or [FailOn(name) for name in configuration.fail_on],
@@ -215,7 +216,7 @@ class RunOptions:
         )
 
     def resumed(self, last: RunRecord) -> Self:
-        """Return the options with those of the interrupted run in place of what was not given."""
+        """Return the options, completed by those of the interrupted run."""
         recorded = last.arguments
         shares = math.fsum(entry.alpha for entry in last.alpha_ledger)
         return replace(
@@ -240,14 +241,14 @@ class RunOptions:
 
     @property
     def reports(self) -> list[tuple[str, Path]]:
-        """Formats and paths of the reports; every path can be written and holds no file of others."""
+        """Formats and paths of the reports, after checking that each path can be written."""
         from auditdp.report.formats import target
 
         return [target(item, "--report") for item in self.report or ()]
 
     @property
     def count(self) -> int:
-        """How many audits run at a time."""
+        """Number of audits that run at a time."""
         if self.workers == "auto":
             from joblib import cpu_count
 
@@ -294,10 +295,10 @@ class RunOptions:
 
     @property
     def part(self) -> Shard | None:
-        """Which part of the run is done here; None for all of it.
+        """The shard of the run; None for the whole run.
 
         Raises:
-            ConfigurationError: If it is none, or does not go with other options.
+            ConfigurationError: If it is invalid, or does not fit to other options.
         """
         if not self.shard:
             return None
@@ -347,13 +348,16 @@ class RunOptions:
 
     @property
     def calls(self) -> str:
-        """How many calls each game has, as ``Budget.read`` takes it; empty where that was not given."""
+        """The budget as text for ``Budget.read``; empty if it was not given."""
         return ",".join(self.budget or ())
 
     def targets(
         self, configuration: Configuration, last: RunRecord | None
     ) -> list[str]:
-        """Return what is to be collected: none where nothing failed in the last run and only that was asked for."""
+        """Return the targets to collect.
+
+        With ``--failed``, this is an empty list if nothing failed in the last run.
+        """
         if not self.last_failed or last is None:
             return list(self.paths or configuration.paths)
         if self.paths or self.resume:
@@ -364,10 +368,11 @@ class RunOptions:
 
     @property
     def base(self) -> str:
-        """The revision since which changes are looked at; empty for none.
+        """The revision since which changes are computed; empty for none.
 
         Raises:
-            ConfigurationError: If there are two, or the comparison does not go with other options.
+            ConfigurationError: If there are two, or the comparison does not fit to
+                other options.
         """
         if not self.compare:
             return self.since
@@ -398,7 +403,7 @@ class RunOptions:
         root_seed: int,
         against: Against | None = None,
     ) -> PlanOptions:
-        """Return what the run decides for its audits, with the project's settings where nothing was given."""
+        """Return the plan options, with the settings of the project for those not given."""
         from auditdp.runner.plan import PlanOptions
 
         return PlanOptions(
@@ -417,7 +422,7 @@ class RunOptions:
     def recorded(
         self, plan: Plan, targets: Sequence[str], configuration: Configuration
     ) -> dict[str, Any]:
-        """Return what the record keeps: not the number of workers, on which nothing depends."""
+        """Return the options for the record, without the number of workers."""
         task = plan.tasks[0] if plan.tasks else None
         arguments = {
             "paths": list(targets),

@@ -1,13 +1,12 @@
-"""``auditdp run --changed-since``: which audits a change concerns, and what is said of the others.
+"""Runs that depend on earlier ones: ``--changed-since``, ``--continue``, and baselines.
 
-``auditdp run --continue``: the game of a recorded audit, played on to more calls with all that it has won.
-
-The first part is played again, which costs its calls once more: what forecasters have learned is in no record. Its wealth
-has to be what is recorded, but for what floating point may change. Then the game goes on, and both parts are one game, in
-which a true claim is refuted with probability at most the audit's α, however often one looked and whatever made one go on.
-Where the claim had been refuted, the bound becomes sharper; the finding is confirmed again, on other randomness.
-
-A run against what was known: the differences, and the exit code that they make.
+``--continue`` plays the game of a recorded audit to more calls. The first part is
+played again, which costs its calls once more, since the memory of forecasters is not
+recorded. Its wealth must equal the recorded one, up to floating-point differences. Then
+the game continues, and both parts are one game: it refutes a true claim with
+probability at most the audit's α, whatever one saw between the parts. If the claim had
+been refuted, the bound becomes sharper, and the finding is confirmed again on other
+randomness.
 """
 
 from __future__ import annotations
@@ -66,14 +65,20 @@ def changed_targets(
     collect: Collector,
     known: Collection[str] = (),
 ) -> tuple[list[str], tuple[str, ...], str]:
-    """Return the ids of the audits that a change concerns, with files that do not import; ids left out; and the commit.
+    """Return the ids of the audits that a change affects, ids left out, and the commit.
 
-    What is left out is said, with the reason; where nothing is left, the command ends, and nothing was found.
+    Files that do not import are included. Omitted audits are reported with the reason.
+    If none is left, the command ends with a clean exit code.
 
-    Of the ``known`` ids of a baseline none may be gone where nothing is run.
+    Args:
+        targets: Targets on the command line.
+        keyword: Expression that ids have to match.
+        revision: The revision since which changes count.
+        collect: Imports audit files.
+        known: Ids of a baseline; if no audit runs, none of them may be missing.
 
     Raises:
-        ConfigurationError: If git cannot tell what changed.
+        ConfigurationError: If git cannot determine the changes.
     """
     changed = changed_since(revision, Path.cwd())
     declared, failures = discover(targets, keyword, collect=collect)
@@ -116,20 +121,20 @@ class Continuation:
     asked: RunOptions
     """The options of the run, with those of the run that is continued."""
     keep: bool
-    """Whether the log has the run that is continued."""
+    """True if the log has the run that is continued."""
     won: float
     """Log wealth that is recorded."""
     recorded: dict[str, Any]
-    """What the record says of the run that is continued."""
+    """The recorded state of the run that is continued."""
 
     def of(self, plan: Plan) -> Plan:
-        """Return the plan with what is recorded of its one task."""
+        """Return the plan with the recorded wealth of its one task."""
         return replace(
             plan, tasks=[replace(task, recorded=self.won) for task in plan.tasks]
         )
 
     def stated(self, record: RunRecord, *, kept: Path) -> RunRecord:
-        """Return a record that says what it continues, and where that is kept."""
+        """Return the record with a reference to the run that it continues."""
         where = {"log": os.path.relpath(kept)} if self.keep else {}
         return replace(
             record,
@@ -138,10 +143,11 @@ class Continuation:
 
 
 def continuation(asked: RunOptions) -> Continuation:
-    """Return what ``--continue`` asks for, from the run in the log.
+    """Return the continuation that ``--continue`` requests of the run in the log.
 
     Raises:
-        ConfigurationError: If other options do not go with it, or the game of that audit cannot go on.
+        ConfigurationError: If other options do not fit to it, or the game of that audit
+            cannot continue.
     """
     from auditdp.record.details import GameDetails  # loads pydantic
 
@@ -241,19 +247,19 @@ def _refuse_others(asked: RunOptions) -> None:
 
 
 def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:
-    """Return what a run changes of the entries of a baseline."""
+    """Return the differences between a run and the entries of a baseline."""
     return differences(
         known, record, covered=covered(record), today=datetime.now(UTC).date()
     )
 
 
 def against_revision(record: RunRecord) -> list[Difference]:
-    """Return what a run saw to differ from another revision of the code, where no baseline judges it."""
+    """Return the differences from another revision, for a run without a baseline."""
     return worst_first(list(of_versions(record)))
 
 
 def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
-    """Return what a run changes of another one, and how many audits that has."""
+    """Return the differences between two runs, and the number of audits of the older one."""
     known = {
         result.id: entry_of(
             result,
@@ -273,7 +279,10 @@ def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference],
 
 
 def _between_runs(difference: Difference) -> Difference:
-    """Between two runs nobody accepts anything: a finding that is no longer there is a repair, or its audit is gone."""
+    """Return the differences between runs, of which nobody has accepted any.
+
+    A finding that is no longer there was repaired, or its audit is missing.
+    """
     if difference.kind is not Kind.STALE:
         return difference
     if difference.result is None:
@@ -292,7 +301,7 @@ def _between_runs(difference: Difference) -> Difference:
 def exit_code(
     found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()
 ) -> int:
-    """Return the exit code of the published table: what a person has to look at first."""
+    """Return the exit code for differences, by the published table."""
     kinds = {difference.kind for difference in found}
     if kinds & set(FINDINGS):
         return FOUND
@@ -312,9 +321,12 @@ def code_of(
     *,
     missing: Collection[str] | None = None,
 ) -> int:
-    """Return the exit code of a run that no baseline judges.
+    """Return the exit code of a run without a baseline.
 
-    ``missing`` are planned audits without a result: those of the record unless given, as where it is of one shard.
+    Args:
+        record: The record of the run.
+        fail_on: Further outcomes that make the run fail.
+        missing: Ids of planned audits without a result; by default those of the record.
     """
     survived = any(
         result.mutation and result.mutation.of(Fate.SURVIVED)

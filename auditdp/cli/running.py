@@ -1,7 +1,4 @@
-"""What ``auditdp run`` does, from its options to its exit code.
-
-What a run prints while it goes on: a line for each result, above a line that says how far it is.
-"""
+"""``auditdp run``, from its options to its exit code, with the progress that it prints."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ if TYPE_CHECKING:
 
 
 def carry_out(asked: RunOptions) -> None:
-    """Collect, run, record and report what was asked, and end with the run's exit code."""
+    """Collect, run, record and report the audits, and end with the run's exit code."""
     configuration = settings(asked.profile)
     asked = asked.completed(configuration)
     baseline = Path(configuration.baseline)
@@ -155,7 +152,7 @@ def carry_out(asked: RunOptions) -> None:
 
 
 def _unfinished(last: RunRecord | None) -> str:
-    """Return what is not known of a run that goes on, or did not reach its end; empty of a complete one."""
+    """Return a note about a run without an end; empty for a complete run."""
     if last is None or not last.missing:
         return ""
     what = f"; {len(last.missing)} of its {last.planned} audits have no result yet"
@@ -183,7 +180,7 @@ def _changed(
     processes: Workers,
     open_: ExitStack,
 ) -> tuple[list[str], Against | None, dict[str, Any]]:
-    """Return what changed of the targets, the other revision where it is compared, and what the record keeps of both."""
+    """Return the changed targets, the other revision if it is compared, and their record."""
     targets, left_out, commit = changed_targets(
         among, asked.keyword, since, processes.collect, known
     )
@@ -221,7 +218,7 @@ def _plan(
 
 @dataclass
 class _Run:
-    """A run with its log; verdicts and exit code come from what is in memory, whatever happens to the log."""
+    """A run with its log; verdicts and exit code do not depend on the state of the log."""
 
     asked: RunOptions
     plan: Plan
@@ -231,17 +228,18 @@ class _Run:
     own: Sequence[Task]
     """The tasks that are done here."""
     part: Shard | None = None
-    """Which part of the run these are; None for all of it."""
+    """The shard of the run; None for the whole run."""
     results: dict[str, AuditResult] = field(default_factory=dict)
     status: str = "complete"
     code: int | None = None
-    """An exit code that overrides that of the results, where the run did not reach its end."""
+    """Exit code of a run that did not reach its end; it overrides that of the results.
+    """
     seconds: float = 0.0
     resumes_whole: bool = True
-    """Whether every line counts of the log that is resumed."""
+    """True if every line of the resumed log counts."""
 
     def begin(self) -> None:
-        """Open the log, and take over what an interrupted run has finished."""
+        """Open the log, and take over the results of an interrupted run."""
         self.log = Log(self.asked.log_path)
         before = self.log.before
         if self.going_on is not None:
@@ -285,7 +283,7 @@ class _Run:
         self.began = time.perf_counter()
 
     def go_on(self, executor: Workers | Remote) -> None:
-        """Run what is not finished, append every result to the log, print what happens, and close the log."""
+        """Run the unfinished tasks, log and print every result, and close the log."""
         tasks = [task for task in self.own if task.id not in self.results]
         try:
             with ProgressPrinter(self.asked, self.durations) as printer:
@@ -341,7 +339,7 @@ class _Run:
 
     @property
     def record(self) -> RunRecord:
-        """What the run has found out, in the order of the plan."""
+        """The record of the run, in the order of the plan."""
         found = [
             self.results[task.id] for task in self.plan.tasks if task.id in self.results
         ]
@@ -357,7 +355,7 @@ class _Run:
     def publish(
         self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None
     ) -> None:
-        """Write the reports, then standard output: the summary where the lines were shown already, else the record."""
+        """Write the reports, then print the summary or the record."""
         record, problems = self.record, []
         for name, path in reports:
             try:
@@ -391,7 +389,7 @@ class _Run:
             )
 
     def judged(self, found: Sequence[Difference], text: str, *, alone: bool) -> int:
-        """Return what the run ends with where a baseline or another revision judges it, after printing the differences."""
+        """Print the differences from a baseline or revision, and return their exit code."""
         if self.asked.output == "terminal":
             tell(f"\n{text}")
         else:
@@ -402,7 +400,7 @@ class _Run:
         return self._at_end((self.exit_code() or code) if alone else code)
 
     def exit_code(self) -> int:
-        """Return what the run ends with."""
+        """Return the exit code of the run."""
         missing = [task.id for task in self.own if task.id not in self.results]
         if self.code is not None:
             return self.code
@@ -415,12 +413,12 @@ class _Run:
 
 
 LAST_LINES = 5
-"""Lines that are shown of what was printed by an audit that ended in an error."""
+"""Number of printed lines that are shown of an audit with an error."""
 
 
 @contextmanager
 def importing(options: RunOptions) -> Iterator[None]:
-    """Show on a terminal that audit files are imported, which can take longer than the audits; nothing elsewhere."""
+    """Show on a terminal that audit files are being imported, which may take long."""
     console = Console() if _is_shown_in_terminal(options) else Console(stderr=True)
     if not console.is_terminal:
         yield
@@ -430,12 +428,16 @@ def importing(options: RunOptions) -> Iterator[None]:
 
 
 def _is_shown_in_terminal(options: RunOptions) -> bool:
-    """Whether results are printed line by line, to a terminal."""
+    """True if results are printed line by line to a terminal."""
     return options.output == "terminal" and sys.stdout.isatty()
 
 
 class ProgressPrinter(ExitStack):
-    """Prints the results of a run until it is left; ``before`` has how long audits took in the run before it."""
+    """Prints results, above a line with the progress of the run.
+
+    Args:
+        before: Seconds of each audit in an earlier run.
+    """
 
     def __init__(self, options: RunOptions, before: Mapping[str, float]) -> None:
         super().__init__()
@@ -452,7 +454,7 @@ class ProgressPrinter(ExitStack):
         waiting: Sequence[str],
         workers: int,
     ) -> None:
-        """Print the seed, files that could not be collected, and the results that an interrupted run had."""
+        """Print the seed, failures of collection, and results of an interrupted run."""
         self._watch = self.enter_context(
             Watch(waiting, self._console, workers=workers, before=self._before)
         )

@@ -1,11 +1,4 @@
-"""``auditdp coverage``: public functions that draw noise and that no audit reaches, read from the sources and not run.
-
-``auditdp trace``: what a trace reads off one audit's mechanism, without an audit.
-
-``auditdp selftest``: does this installation find what is broken, and only that?
-
-``auditdp config show``: the settings that a command in this folder would have, and where each comes from.
-"""
+"""Commands that run no audit: ``coverage``, ``trace``, ``selftest`` and ``config show``."""
 
 from __future__ import annotations
 
@@ -65,10 +58,12 @@ def coverage(
         ),
     ] = "",
 ) -> None:
-    """List public functions that draw randomness and that no audit reaches, and count those of a change.
+    """List public functions that draw randomness and that no audit reaches.
 
-    Sources are read, and nothing is run: a function is found by what it calls, and reached where the declaration of an audit
-    leads to it, from name to name and from file to file. Whether an audit is of any power is what a run says.
+    With --changed-since, those of a change are counted. Sources are read, and nothing
+    is run. A function is found by its calls. It counts as reached if the declaration of
+    an audit leads to it, from name to name and from file to file. Only a run shows
+    whether that audit has any power.
     """
     found = list(_drawing([path.resolve() for path in paths or [Path()]], since))
     for each in found:
@@ -119,7 +114,7 @@ def _drawing(paths: Sequence[Path], since: str) -> Iterator[Drawing]:
 
 
 def _reached(root: Path) -> Reached:
-    """Return what all audits of the project reach."""
+    """Return the functions that the audits of the project reach."""
     from auditdp.runner.audit_sources import trace
     from auditdp.runner.imports import ALWAYS, Imports, Reach
 
@@ -183,9 +178,10 @@ def trace(
         AnswerFormat, typer.Option("--format", help="How to print it.")
     ] = AnswerFormat.text,
 ) -> None:
-    """Read off an audit's mechanism which line adds which noise, how far its value moves, and what that loses.
+    """Trace an audit's mechanism: its lines that add noise, and the privacy loss of each.
 
-    A trace proposes and proves nothing, so the exit code is 0 whatever it reads; the audit decides.
+    A trace suggests and proves nothing. So the exit code is 0 in any case; the audit
+    decides.
     """
     from auditdp.runner.plan import PlanOptions
     from auditdp.runner.run_record import TRACED
@@ -239,7 +235,10 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
 
 @app.command(short_help="Does this installation find what is broken, and only that?")
 def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
-    """Prove in under a minute that this installation refutes broken mechanisms and leaves correct ones alone."""
+    """Test that this installation refutes broken mechanisms and accepts correct ones.
+
+    It takes less than a minute.
+    """
     from auditdp.testing import selftest as check
 
     failures = 0
@@ -265,12 +264,18 @@ app.add_typer(config_app, name="config")
 
 @config_app.callback()
 def _group() -> None:
-    """Show the settings, and where each comes from: [tool.auditdp], its profiles, the environment."""
+    """Show the settings, and the origin of each.
+
+    Settings come from [tool.auditdp], its profiles, and the environment.
+    """
 
 
 @config_app.command(short_help="Show every setting, with where its value comes from.")
 def show(profile: Profile = "") -> None:
-    """Show every setting as a line of TOML, with where its value comes from; options of a command are above them all."""
+    """Show every setting as a line of TOML, with its origin.
+
+    Options of a command override them all.
+    """
     found = settings(profile)
     shown = {name: _toml(getattr(found, name)) for name in KINDS}
     width = max(len(f"{name} = {value}") for name, value in shown.items())

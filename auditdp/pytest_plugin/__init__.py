@@ -1,11 +1,13 @@
 """A pytest plugin: audit files as test items, and an ``auditor`` for ordinary tests.
 
-``pytest --auditdp`` collects ``audit_*.py`` below what it visits, and the folders of the ini option ``auditdp_paths``; a
-file that is named on the command line is collected in any case. Every audit is an item: a finding fails, an audit that
-crashes is an error, and one that is skipped or inconclusive is skipped. What an audit gives is what ``auditdp run`` gives
-with the same seed and the same α, and is the same for any number of processes of pytest-xdist.
+``pytest --auditdp`` collects ``audit_*.py`` below the visited folders and the folders
+of the ini option ``auditdp_paths``. A file on the command line is always collected.
+Every audit is an item: a finding fails, an audit that crashes is an error, and a
+skipped or inconclusive audit is skipped. The result of an audit is that of ``auditdp
+run`` with the same seed and the same α, for any number of processes of pytest-xdist.
 
-This module is imported by every pytest session, so it imports nothing of auditdp before an audit is collected.
+Every pytest session imports this module, so it imports nothing of auditdp before an
+audit is collected.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers; with --auditdp, folders of audits are visited like those of tests."""
+    """Register the markers; with --auditdp, visit folders of audits like those of tests."""
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     if config.getoption("auditdp") and config.args_source is not config.ArgsSource.ARGS:
@@ -129,7 +131,7 @@ def pytest_collect_file(
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Collector | None:
-    """Collect an audit file that is named on the command line, or matches ``python_files``."""
+    """Collect an audit file on the command line, or one that matches ``python_files``."""
     named = parent.session.isinitpath(module_path)
     if not _is_audit_file(module_path) or not (
         named or _wanted(module_path, parent.config)
@@ -145,7 +147,7 @@ def _audit_file(path: Path, parent: pytest.Collector) -> pytest.Collector:
 
 
 def audit_session(config: pytest.Config) -> AuditSession:
-    """Return what the audits of this process share; made when the first one asks for it."""
+    """Return the state that the audits of this process share; make it on first use."""
     if _session not in config.stash:
         from auditdp.pytest_plugin.session import AuditSession
 
@@ -163,7 +165,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Give a test's report the results of its audits, as text, so that it may come from another process."""
+    """Add the results of a test's audits to its report, as text for other processes."""
     report = yield
     if item.stash.get(_results, None) and (report.when == "call" or not report.passed):
         setattr(report, RESULTS, item.stash[_results])
@@ -207,7 +209,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print what the audits found, and write the reports that were asked for; nothing where there was no audit."""
+    """Print the results of the audits, and write the requested reports."""
     if _gathered:
         audit_session(config).report(_gathered, terminalreporter)
 
@@ -220,7 +222,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def auditor(request: pytest.FixtureRequest) -> Auditor:
-    """Audits a mechanism inside a test, with randomness that belongs to the test: ``auditor.assert_private(…)``."""
+    """Audits a mechanism in a test, with randomness of that test.
+
+    Use it as ``auditor.assert_private(…)``.
+    """
     from auditdp.pytest_plugin.items import Auditor
 
     marker = request.node.get_closest_marker("auditdp")

@@ -1,7 +1,4 @@
-"""Audit files and audits as pytest collects them.
-
-The ``auditor`` fixture: ``assert_private`` with randomness that belongs to the test, and a place in the report.
-"""
+"""Audit files and audits as pytest items, and the ``auditor`` fixture."""
 
 from __future__ import annotations
 
@@ -92,7 +89,7 @@ class AuditItem(pytest.Item):
         pytest.skip(f"{what}: {undecided(self.result) or self.result.summary}")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return what pytest calls it by."""
+        """Return the name of the item for pytest."""
         return self.path, None, f"audit {self.name}"
 
 
@@ -100,12 +97,15 @@ KNOWN = ("alpha", "calls", "find")
 
 
 class Auditor:
-    """Audits mechanisms inside one test.
+    """Audits mechanisms in one test.
 
-    Randomness is keyed by the root seed and the test's id, so that it is the same for any number of processes and any
-    selection of tests.
+    The root seed and the test's id key the randomness, so that it is the same for any
+    number of processes and any selection of tests.
 
-    ``marked`` are the keywords of the test's marker ``auditdp``.
+    Args:
+        item: The test.
+        session: The shared state of all audits.
+        marked: Keywords of the test's marker ``auditdp``.
 
     Raises:
         ConfigurationError: If the marker has an unknown keyword.
@@ -138,15 +138,16 @@ class Auditor:
         trace: bool = True,
         observe: Sequence[str] = (),
     ) -> AuditResult:
-        """Raise if the claim is refuted, or a control is not; see ``auditdp.assert_private``.
+        """Raise if the claim is refuted or a control is not.
 
-        Unless given, ``calls``, ``find`` and ``alpha`` are those of the marker; else calls, or the fault, are those of the
-        budget, and alpha is 1e-6.
+        See ``auditdp.assert_private``. The defaults of ``calls``, ``find`` and
+        ``alpha`` are those of the marker, then those of the budget; the last default of
+        alpha is 1e-6.
 
         Raises:
             PrivacyViolation: If the claim is refuted.
             ControlSurvived: If a control is not refuted.
-            NotConfirmed: If the claim is refuted, and that is not confirmed.
+            NotConfirmed: If the claim is refuted without a confirmation.
             AuditError: If the inputs or the mechanism cannot be used.
         """
         __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""What all audits of a pytest session share: settings, processes, α, and the report at the end."""
+"""The state that all audits of a pytest session share: settings, processes, α, the report."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AuditSession:
         return self._workers
 
     def collect(self, path: Path) -> Collected:
-        """Import an audit file and return what it declares."""
+        """Import an audit file and return its declarations."""
         (collected,) = self._processes().collect([path])
         self.sources |= set(collected.sources)
         return collected
@@ -116,7 +116,7 @@ class AuditSession:
     def report(
         self, gathered: Sequence[str], reporter: pytest.TerminalReporter
     ) -> None:
-        """Print the summary of all results, and write the reports that were asked for."""
+        """Print the summary of all results, and write the requested reports."""
         record = self._record([RESULT.validate_json(text) for text in gathered])
         reporter.section("privacy audits")
         reporter.write_line(
