@@ -1,4 +1,4 @@
-"""Which files one audit is made of: those that its factory needs of its audit file, and all that these import."""
+"""The source files of one audit: those that its factory needs, and all their imports."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from auditdp.runner.imports import REFLECTING, Imports, bound_by
 
 HARNESS = Path(__file__).resolve().parents[1]
-"""The folder of auditdp itself, which is not followed: what changes it changes every audit."""
+"""The folder of auditdp, which is not followed: a change of it affects every audit."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """What an audit is made of."""
+    """The sources of an audit."""
 
     files: frozenset[Path]
     """The files, its own first."""
@@ -23,9 +23,10 @@ class Traced:
 
 
 def trace(imports: Imports, file: Path, factory: str) -> Traced:
-    """Return what an audit is made of, within the folder of ``imports``.
+    """Return the sources of an audit, within the folder of ``imports``.
 
-    Only those imports of the audit file count that the factory reaches, by names that are bound at the top of the file.
+    Of the audit file, only those imports count that the factory reaches, by names at
+    the top of the file.
     """
     tree = imports.tree(file)
     if tree is None:
@@ -52,7 +53,10 @@ def trace(imports: Imports, file: Path, factory: str) -> Traced:
 
 
 def _needed(tree: ast.Module, factory: str) -> list[ast.stmt]:
-    """Return the statements of a module that a function reaches, and those that bind no name: these run in any case."""
+    """Return the statements of a module that a function reaches, and those without a name.
+
+    Statements that bind no name run in any case.
+    """
     bound: dict[str, list[ast.stmt]] = {}
     always: list[ast.stmt] = []
     for statement in tree.body:

@@ -1,4 +1,7 @@
-"""The mechanism of one audit traced on its pairs, in the process that has imported it; nothing here decides a verdict."""
+"""Trace the mechanism of one audit on its pairs, in the process that imported it.
+
+The traces decide no verdict.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from auditdp.runner.run_record import TracedAudit
 from auditdp.tracing import Finding, PairTrace, Trace, compare
 
 TRIED = 10
-"""Pairs that are generated for each that is looked at, at most; the others are listed, or no neighbours."""
+"""Number of pairs that are generated for each one that is traced; listed pairs and pairs
+that are not adjacent are skipped."""
 PROPOSAL = "a trace proposes, it proves nothing"
 CONFIRMED = "in runs with other draws as well"
 SUSPECTED = "if the output shows all that noise and chance decide there: runs with other draws did not confirm it"
@@ -30,9 +34,10 @@ OF_OUTPUTS = ("round", "seed")
 
 
 def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> TracedAudit:
-    """Return what a trace reads off an audit's mechanism, on one run for each pair.
+    """Return the trace of an audit's mechanism, from one run on each pair.
 
-    Beside the pairs that are listed at most so many ``pairs`` are generated. Randomness is keyed by the audit's id.
+    At most ``pairs`` pairs are generated in addition to the listed ones. The audit's id
+    keys the randomness.
 
     Raises:
         ConfigurationError: If the audit has no mechanism or no pairs.
@@ -95,7 +100,7 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
 def generated_pairs(
     adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int
 ) -> list[Pair]:
-    """Return so many pairs, or fewer, that are not listed in either order."""
+    """Return at most the given number of pairs that are not listed in either order."""
     strategy = offers(adjacency).generated
     if strategy is None or not count:
         return []
@@ -172,7 +177,10 @@ def _why_no_bound(trace: PairTrace) -> str:
 
 
 def is_shown(trace: PairTrace, finding: Finding) -> bool:
-    """Return whether the output shows what a finding rests on: else the releases may lose more than the output does."""
+    """Return True if the output shows the noisy value of a finding.
+
+    Otherwise the releases may lose more than the output does.
+    """
     if finding.kind in OF_OUTPUTS or not trace.by_chance:
         return finding.kind in OF_OUTPUTS or trace.is_visible
     settled = trace.outcomes is not None and trace.outcomes.complete
@@ -180,7 +188,7 @@ def is_shown(trace: PairTrace, finding: Finding) -> bool:
 
 
 def breaking(trace: PairTrace) -> Iterator[Finding]:
-    """Yield the findings that the claim fails by, as far as the trace understands them."""
+    """Yield the findings that break the claim, as far as the trace understands them."""
     for finding in trace.findings:
         if finding.is_read_off and (
             trace.satisfies is False or finding.kind in OF_OUTPUTS

@@ -1,10 +1,9 @@
-"""Which files of a repository changed since a revision, as git knows it.
+"""The files that changed since a revision, by git, and the audits that they affect.
 
-The settings of a repository that somebody sent can name programs: filters, hooks, a monitor of files, a way to fetch what is
-missing. Git therefore works with a folder of its own in place of ``.git``. That has the objects, references and index of the
-repository, and of its settings only those that say how files are stored.
-
-Which audits a change of files concerns, each with the reason.
+The settings of a repository of somebody else can name programs: filters, hooks, a file
+monitor, a command to fetch missing objects. So git works with another folder in place
+of ``.git``. It has the objects, references and index of the repository, and only those
+settings that state the format of files.
 """
 
 from __future__ import annotations
@@ -28,17 +27,18 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Changed:
-    """What changed."""
+    """The changes since a revision."""
 
     base: str
-    """The commit that the working tree is compared with: where the revision and HEAD parted."""
+    """The commit that the working tree is compared with: the merge base of the revision
+    and HEAD."""
     files: frozenset[Path]
     """Files that differ, are new, or are gone; absolute."""
     repository: Repository | None = None
-    """Where the files are from; None where what was there before cannot be asked for."""
+    """The repository of the files; None if their old content is not available."""
 
     def names(self, file: Path) -> set[str]:
-        """Return the names at the top of a Python file that differ, as ``changed_names`` has them."""
+        """Return the changed names at the top of a Python file; see ``changed_names``."""
         before = after = None
         if self.repository is not None and file.is_file():
             after = file.read_bytes()
@@ -59,12 +59,12 @@ class Changed:
 
 @contextmanager
 def checked_out(commit: str, folder: Path) -> Iterator[Path]:
-    """Check a commit out into a folder of its own, and yield what there corresponds to a folder of the repository.
+    """Check out a commit, and yield the folder in it that corresponds to a given folder.
 
-    Files that are not committed, and submodules, are left out.
+    Files that are not committed, and submodules, are missing.
 
     Raises:
-        ConfigurationError: If git cannot do it.
+        ConfigurationError: If git fails.
     """
     repository = Repository(folder, commit)
     with TemporaryDirectory(
@@ -79,10 +79,13 @@ def checked_out(commit: str, folder: Path) -> Iterator[Path]:
 
 
 def changed_since(revision: str, folder: Path) -> Changed:
-    """Return the files that the working tree changes, with what is not committed, since it parted from a revision.
+    """Return the files that differ between the working tree and its merge base.
+
+    Files that are not committed are included.
 
     Raises:
-        ConfigurationError: If there is no git or no repository, the revision is unknown, or the history is too short.
+        ConfigurationError: If there is no git or no repository, the revision is
+            unknown, or the history is too short.
     """
     if not revision or revision.startswith("-"):
         raise ConfigurationError(
@@ -145,11 +148,12 @@ KEPT = (
         "core.symlinks",
     ),
 )
-"""Settings of a repository that git keeps: they say how files are stored, and none can name a program."""
+"""Settings of a repository that git keeps. They state the format of files, and none of
+them can name a program."""
 SHARED = ("refs", "packed-refs", "reftable", "logs", "shallow", "info")
-"""What the folder in place of ``.git`` shares with it."""
+"""Entries that the folder in place of ``.git`` links to."""
 OWN = ("HEAD", "config", "index", "objects")
-"""What it does not share by a link."""
+"""Entries that the folder in place of ``.git`` has as its own."""
 
 
 class Repository:
@@ -217,10 +221,10 @@ class Repository:
         }
 
     def asked(self, *arguments: str, **variables: str) -> str:
-        """Return what git writes.
+        """Return the output of a git command.
 
         Raises:
-            ConfigurationError: If git cannot do it.
+            ConfigurationError: If git fails.
         """
         done = self.git(*arguments, **variables)
         if done.returncode:
@@ -235,7 +239,7 @@ class Repository:
     def git(
         self, *arguments: str, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Return what became of git with these arguments, and with variables beside those of the environment."""
+        """Run git with these arguments, and with additional environment variables."""
         try:
             return subprocess.run(
                 ["git", "-C", str(self._folder), *arguments],
@@ -260,27 +264,30 @@ FOR_ALL = (
     *("pyproject.toml", "setup.py", "setup.cfg", "*requirements*.txt"),
     *("*constraints*.txt", "*.lock", "Pipfile", "environment.y*ml"),
 )
-"""Names of files that say what is installed, and so concern every audit."""
+"""Names of files that list the installed packages; a change of them affects every audit.
+"""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is run and what is left out."""
+    """The audits to run, and those left out."""
 
     concerned: Mapping[str, str]
     """Why each audit that is run is run, by id."""
     left_out: tuple[str, ...]
     untraced: tuple[str, ...]
-    """Changed files, relative to the folder, that no import leads to because they are not Python."""
+    """Changed files, relative to the folder, that are not Python, so that no import leads
+    to them."""
 
 
 def concerned(
     audits: Iterable[tuple[str, Path]], changed: Changed, root: Path
 ) -> Selection:
-    """Return which audits a change concerns.
+    """Return the audits that a change affects.
 
-    An audit is concerned where code that its factory reaches, in its file or in one that it imports below the folder,
-    changed; where that cannot be told; and where auditdp itself, or what says which libraries are installed, changed.
+    A change affects an audit if it changes code that the audit's factory reaches, in
+    its file or in a file below the folder that it imports; if that is unknown; and if
+    it changes auditdp or the list of installed packages.
     """
     imports = Imports(root, changed.removed)
     reach, names = Reach(imports), cache(changed.names)
@@ -334,7 +341,7 @@ def _reason(
 
 
 def _meets(reached: set[str], changed: set[str]) -> bool:
-    """Return whether names that are reached are among those that changed."""
+    """Return True if a reached name is among the changed ones."""
     return bool(changed) if WHOLE in reached else bool(changed & {*reached, WHOLE})
 
 

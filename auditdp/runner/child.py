@@ -1,10 +1,11 @@
-"""Messages from a process that may send anything: none of them is long, and half a message makes nobody wait.
+"""Child processes that do one piece of work each, and their messages.
 
-Child processes that do one piece of work each, and what becomes of them, however they end.
-
-A child answers with one message of JSON, since what code of a user returns must not be unpickled by who judges it. Its
-output goes to a file. Concurrent.futures and loky give up all that a pool is doing when one worker dies, and pebble's
-workers share a pipe and its lock; here every child has a pipe of its own, from ``multiprocessing``.
+A child answers with one message of JSON, since the judging process must not unpickle
+results of a user's code. A child may send anything: messages have a maximal size, and
+an incomplete message makes nobody wait. The output of a child goes to a file.
+Concurrent.futures and loky give up all work of a pool when one worker dies, and
+pebble's workers share a pipe and its lock. Here every child has a pipe of its own, from
+``multiprocessing``.
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ from auditdp.runner.plan import Shown
 from auditdp.runner.sandbox import UNCONFINED, Sandbox
 
 HEADER = struct.Struct("!i")
-"""The number of bytes of a message, as ``multiprocessing`` sends it before the message."""
+"""Format of the number of bytes, which ``multiprocessing`` sends before a message."""
 
 
 class Inbox:
-    """The end of a pipe at which messages arrive.
+    """The receiving end of a pipe.
 
-    ``Connection.recv_bytes`` waits for the rest of a message that was begun, and the process that began it may never send
-    that. Here a message is put together from the bytes that are there, so that time limits reach whoever reads.
+    ``Connection.recv_bytes`` waits for the rest of a message, which the other process
+    may never send. This class assembles a message from the bytes that have arrived, so
+    that the reader can keep time limits.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -75,36 +77,39 @@ class Inbox:
 
 
 GRACE = 5.0
-"""Seconds between a time limit, which a child keeps by itself, and the end of a child that did not."""
+"""Seconds between a time limit, which a child keeps by itself, and the end of a child that
+did not."""
 TICK = 0.5
-"""Seconds between looks at what does not announce itself: ends of processes, time limits."""
+"""Seconds between checks for events without a signal: ends of processes, time limits.
+"""
 NO_ANSWER = "the process that ran it answered with something else than a result; run it alone under a debugger"
 MOST_PRINTED = 1 << 26
 """Bytes of output after which the file starts anew."""
 
 
 TALKING = ("run", "serve")
-"""Kinds of work of which two belong together, to judge and to answer who does; each is given an end of their pipe."""
+"""Kinds of work that form a pair, judging and answering; each has an end of their pipe.
+"""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a child is asked to do."""
+    """One piece of work for a child."""
 
     number: int
-    """Which answer belongs to it."""
+    """The number of the work, which its answer repeats."""
     kind: str
     """A name in ``child_jobs.JOBS``."""
     task: Any
     arguments: tuple[Any, ...] = ()
     memory: int | None = None
-    """Bytes that it may take beside what its process has; None for no limit."""
+    """Bytes of memory in addition to those of its process; None for no limit."""
     sandbox: Sandbox = UNCONFINED
 
 
 @dataclass(frozen=True)
 class ChildMessage:
-    """What a child sends: the value of its work, and what it imported meanwhile."""
+    """The message of a child: the result of its work, and the modules that it imported."""
 
     value: Any = None
     libraries: list[str] = field(default_factory=list)
@@ -115,15 +120,15 @@ MESSAGE: TypeAdapter[ChildMessage] = TypeAdapter(ChildMessage)
 
 @dataclass(frozen=True)
 class WorkAnswer:
-    """What became of a piece of work: its value, or why there is none."""
+    """The outcome of a piece of work: its result, or the reason for its failure."""
 
     number: int
     value: Any = None
-    """What the work returned, as plain data; None where it has failed."""
+    """The result as plain data; None after a failure."""
     failed: Shown = ""
     """Why it returned nothing: its process died or was ended."""
     printed: Shown = ""
-    """What was printed meanwhile, by native code and subprocesses too."""
+    """The printed text, also that of native code and subprocesses."""
     libraries: list[str] = field(default_factory=list)
     """Modules of auditdp's own dependencies that it imported and its parent had not."""
 
@@ -142,7 +147,7 @@ class Child:
     limit: float | None
     """Seconds after which it is ended, unless that is left to the work."""
     end_left: Callable[[], None] = lambda: None
-    """Ends what it left running, before what that wrote is removed."""
+    """Ends the processes that the child left, before its files are removed."""
 
     def __post_init__(self) -> None:
         self._started = time.monotonic()
@@ -187,7 +192,7 @@ class Child:
         return f"the process that ran it died ({how_it_ended(self.process.exitcode)}); run it alone under a debugger"
 
     def end(self) -> None:
-        """End the process, if it has not ended, and all that it left, and close its pipe."""
+        """End the process and everything that it left, and close its pipe."""
         if self.process.is_alive():
             self.process.kill()
         self.end_left()  # first: what it left holds the pipe whose end says that it has ended
@@ -203,7 +208,11 @@ class Child:
 
 
 def printed_to(output: Path) -> str:
-    """Return the text that was printed to a file, of a long one both ends; empty where the file was replaced."""
+    """Return the text in an output file, both ends of a long text.
+
+    Returns:
+        The text, empty if the file was replaced.
+    """
     try:
         with open_file(output, sys.maxsize, below=output.parent.resolve()) as file:
             size = os.fstat(file.fileno()).st_size
@@ -220,7 +229,7 @@ def scratch_of(output: Path) -> Path:
 
 
 def how_it_ended(code: int | None) -> str:
-    """Say what an exit code of ``multiprocessing`` means."""
+    """Return a sentence for an exit code of ``multiprocessing``."""
     if code is None:
         return "and nobody saw how"
     if code >= 0:
@@ -260,7 +269,7 @@ def divert(output: Path) -> None:
 
 
 def perform(sender: Connection, work: Work, output: Path) -> None:
-    """Do the work in this process, send the answer, and end the process, whatever threads and hooks it has."""
+    """Do the work in this process, send the answer, and exit without running any hooks."""
     from auditdp.runner.child_jobs import JOBS
 
     process, before = os.getpid(), set(sys.modules)
@@ -296,11 +305,14 @@ LIBRARIES = (
     *("dp_accounting", "flint", "hypothesis", "joblib", "scipy", "sklearn"),
     *("statsmodels", "threadpoolctl", "torch", "torch_geometric"),
 )
-"""What a parent imports too, once a child needed it, so that the next one has it."""
+"""Libraries that the parent imports once a child needed them, for later children."""
 
 
 def limit_memory(extra: int | None) -> None:
-    """Let this process take so many bytes more; beyond, Python raises MemoryError."""
+    """Limit the additional memory of this process, in bytes.
+
+    Beyond the limit Python raises MemoryError.
+    """
     if extra is None:
         return
     import resource

@@ -1,6 +1,6 @@
-"""Running one task of a plan in this process; nothing here decides a verdict.
+"""The jobs of child processes: judge an audit, answer, play a record again, show, trace.
 
-What children are asked to do: judge an audit, answer who judges, play a record again, show, trace. Values are data.
+Results are plain data.
 """
 
 from __future__ import annotations
@@ -61,15 +61,16 @@ if TYPE_CHECKING:
     from auditdp.runner.version_comparison import ComparedAudit
 
 LATER = 0.5
-"""Seconds after its time limit in which an audit's mechanism may still answer a question."""
+"""Seconds after its time limit in which an audit's mechanism may still answer."""
 MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
 
 
 def judge(task: Task, connection: Connection) -> AuditResult:
-    """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
+    """Run one audit and return its result.
 
-    The outcome depends on the task alone, since randomness is keyed by it.
+    Any failure is a result with the verdict ERROR and its reason, never an exception.
+    The result depends on the task alone, since the task keys the randomness.
     """
     started, cpu = time.perf_counter(), time.process_time()
     declared: DeclaredElsewhere | None = None
@@ -149,7 +150,7 @@ def judge(task: Task, connection: Connection) -> AuditResult:
 
 
 def serve_task(task: Task, connection: Connection) -> None:
-    """Answer who judges an audit about its mechanism, until nobody asks any more; what it prints goes to standard error."""
+    """Answer the judging process until it closes the pipe; print to stderr."""
     place = partial(place_of, root=Path(task.root))
     with (
         contextlib.redirect_stdout(sys.stderr),
@@ -186,7 +187,7 @@ def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutat
 
 @contextlib.contextmanager
 def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | None]:
-    """Start the process of the other revision, where there is one, before the audit is built in this one."""
+    """Start the process of the other revision, if there is one, before building the audit."""
     if task.against is None:
         yield None
         return
@@ -200,11 +201,12 @@ def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | 
 def _audit(
     task: Task, declared: DeclaredElsewhere
 ) -> tuple[AuditElsewhere, dict[str, Any], Settings, AuditResult]:
-    """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
+    """Run the audit, at ascending sizes until one is refuted, and return the last result.
 
-    Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
-    calibration does not end the search for a violation that is declared. A refutation that was not confirmed ends it, unless
-    a violation is declared: a larger size that is not refuted, or is skipped, would hide it.
+    Every size has an equal share of α, so all of them together err with probability at
+    most that of the task. If a violation is declared, a refuted calibration does not
+    end the search for it. A refutation without a confirmation ends the search, unless a
+    violation is declared: a larger size that is not refuted, or skipped, would hide it.
     """
     sizes = declared.sizes(task.overrides)
     refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
@@ -258,7 +260,7 @@ def _audit(
 
 
 def play_recorded(task: Task, result: AuditResult) -> list[str]:
-    """Return what comes of playing the findings of a result again on their recorded outputs, a line for each."""
+    """Repeat the findings of a result on their recorded outputs; return a line for each."""
     if not result.recorded:
         return []
     with _environment(task):
@@ -285,7 +287,10 @@ def _published(
 
 
 def _not_storable(result: AuditResult) -> str | None:
-    """Return why a result cannot be written: a figure or name is not plain data, or the whole is too long."""
+    """Return the reason for which a result cannot be written; None if it can.
+
+    A figure or name may not be plain data, or the result may be too large.
+    """
     try:
         size = len(RESULT.dump_json(result))
     except (ValueError, TypeError) as error:
@@ -319,7 +324,7 @@ def _explain(task: Task, error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _environment(task: Task) -> Iterator[None]:
-    """Make the data folder visible to audits of this task, whichever process runs it."""
+    """Set the data folder for audits of this task."""
     before = os.environ.get(DATA_VARIABLE)
     if task.data:
         os.environ[DATA_VARIABLE] = task.data
@@ -334,10 +339,11 @@ def _environment(task: Task) -> Iterator[None]:
 
 @contextlib.contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise ``Timeout`` in the block after so many seconds of wall time, and every second after that: a finding is kept.
+    """Raise ``Timeout`` in the block after the given seconds, and every second after that.
 
-    Uses the alarm signal, which reaches Python code and most waiting. What is stuck in native code, or catches all that is
-    raised, is ended with its process by who started it.
+    It uses the alarm signal, which interrupts Python code and most system calls. If
+    code is stuck in native code, or catches every exception, the parent ends the
+    process. A finding so far is kept.
     """
     usable = (
         hasattr(signal, "setitimer")
@@ -380,7 +386,7 @@ def _again(task: Task, result: AuditResult) -> list[str]:
 
 
 def _show(task: Task) -> dict[str, Any]:
-    """Return the rows that spell out what one audit declares, or why they cannot be had."""
+    """Return the rows that describe an audit's declaration, or the reason for a failure."""
     item = find(task)
     rows: list[tuple[str, str]] = [
         ("source", item.source or "not stated"),
@@ -430,7 +436,7 @@ def _show(task: Task) -> dict[str, Any]:
 
 
 def _trace(task: Task, pairs: int) -> dict[str, Any]:
-    """Return what a trace reads off the audit's mechanism, or why there is nothing."""
+    """Return the trace of the audit's mechanism, or the reason for a failure."""
     from auditdp.runner.audit_traces import traced
 
     try:
@@ -461,7 +467,7 @@ def _trace(task: Task, pairs: int) -> dict[str, Any]:
 
 
 SERVED = "served"
-"""What the process of a mechanism says at its end, which decides nothing."""
+"""The last message of a mechanism's process, which decides nothing."""
 JOBS: dict[str, Callable[..., Any]] = {
     "run": _run,
     "serve": _serve,

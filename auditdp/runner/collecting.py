@@ -1,4 +1,4 @@
-"""What an audit file declares, as far as planning needs it: imported once in a process, and told as plain data.
+"""Import an audit file once, and return the part of its declarations that planning needs.
 
 A command that runs no audit imports nothing else of what audits need.
 """
@@ -20,7 +20,7 @@ _collected: dict[str, list[Declared]] = {}
 
 
 def declared_by(path: Path, root: Path) -> list[Declared]:
-    """Return what an audit file declares; it is imported once in a process."""
+    """Return the declarations of an audit file; a process imports it once."""
     if str(path) not in _collected:
         _collected[str(path)] = collect(path, root)
     return _collected[str(path)]
@@ -39,7 +39,7 @@ def find(task: Task) -> Declared:
 
 
 def collected_from(path: Path, root: Path, overrides: Mapping[str, str]) -> Collected:
-    """Import an audit file and return what it declares as plain data, or why it does not import."""
+    """Import an audit file and return its declarations as plain data, or its failure."""
     try:
         declared = declared_by(path.resolve(), root.resolve())
     except CollectionError as error:
@@ -67,7 +67,10 @@ def _listed(item: Declared, overrides: Mapping[str, str]) -> Listed:
 
 
 def _sources(root: Path) -> set[str]:
-    """Return the files of every imported module under the working folder, hidden folders aside."""
+    """Return the files of all imported modules below the working folder.
+
+    Hidden folders are skipped.
+    """
     folder = lru_cache(
         os.path.realpath
     )  # thousands of modules lie in a few hundred folders

@@ -1,7 +1,8 @@
-"""The process of one audit file: it imports the file, says what that declares, and forks a child for every audit of it.
+"""The process of one audit file: it imports the file and forks a child for every audit.
 
-A child starts with the file and the libraries imported, in milliseconds, and no audit sees what another one left behind.
-Where a fork is not safe (the file started threads, or CUDA), the file's audits are run in processes of their own.
+A child starts in milliseconds, with the file and the libraries imported, and no audit
+inherits the state of another one. If a fork is not safe (the file started threads, or
+CUDA), the audits of the file run in processes of their own.
 """
 
 from __future__ import annotations
@@ -49,9 +50,10 @@ def host(
     folder: Path,
     limit: float,
 ) -> None:
-    """Collect a file, send what it declares, and do the work that is received until there is no more.
+    """Collect a file, send its declarations, and do the work that arrives.
 
-    After ``limit`` seconds of an import the run has given up, and this process ends.
+    The process ends if an import takes more than ``limit`` seconds, when the run has
+    given up.
     """
     process, output = os.getpid(), folder / f"{os.getpid()}.host"
     threads = _threads()
@@ -76,7 +78,7 @@ def host(
 
 
 def judges(connection: Connection, folder: Path) -> None:
-    """Fork a child for every audit that is to be judged, in a process that imports no file of a user."""
+    """Fork a judging child for every audit, in a process that imports no file of a user."""
     divert(folder / f"{os.getpid()}.judges")
     _serve(connection, folder)
 
@@ -133,7 +135,10 @@ def _fork_for_all(connection: Connection, folder: Path) -> None:
 
 
 def _limits() -> list[object]:
-    """Return what any process of this user may take from this one, and from all that is forked from it."""
+    """Return the resource limits that any process of this user may lower.
+
+    They apply to this process and to all its children.
+    """
     import resource
 
     names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
@@ -177,7 +182,10 @@ def _forked(
 
 
 def alone(sender: Connection, work: Work, output: Path) -> None:
-    """Do one piece of work in this process, which has imported no audit file yet; for files that cannot be forked."""
+    """Do one piece of work in a process that has imported no audit file yet.
+
+    This is for files that cannot be forked.
+    """
     die_with_parent()
     limit = None if work.task.timeout is None else work.task.timeout + 2 * GRACE
     with leaving_with_the_run(limit):
@@ -186,7 +194,7 @@ def alone(sender: Connection, work: Work, output: Path) -> None:
 
 @contextmanager
 def leaving_with_the_run(limit: float | None) -> Iterator[None]:
-    """End this process as soon as the run has ended, and after so many seconds even in the midst of native code."""
+    """End this process when the run ends, and after a time limit even within native code."""
     run, done = multiprocessing.parent_process(), threading.Event()
 
     def watch() -> None:
@@ -208,7 +216,10 @@ def leaving_with_the_run(limit: float | None) -> Iterator[None]:
 
 
 def _no_more_threads_than(before: int) -> bool:
-    """Whether no thread was added; one that has just ended may still be counted for a moment."""
+    """Return True if no thread was added.
+
+    A thread that has just ended may still be counted for a moment.
+    """
     for _ in range(10):
         if _threads() <= before:
             return True
@@ -217,14 +228,18 @@ def _no_more_threads_than(before: int) -> bool:
 
 
 def _threads() -> int:
-    """Return how many threads this process has, those of native libraries too; 1 where the system does not say."""
+    """Return the number of threads of this process, including those of native libraries.
+
+    Returns:
+        The number, or 1 if the system does not report it.
+    """
     with suppress(OSError):
         return len(os.listdir("/proc/self/task"))
     return 1
 
 
 def _has_cuda() -> bool:
-    """Whether the driver of a GPU is loaded, which does not survive a fork."""
+    """Return True if the driver of a GPU is loaded, which does not survive a fork."""
     with suppress(OSError):
         return "libcuda.so" in Path("/proc/self/maps").read_text()
     return False

@@ -1,14 +1,15 @@
-"""The files that a Python file imports, below a folder; read from its syntax tree.
+"""The import graph of Python files below a folder, and the code that a function reaches.
 
-Imports inside functions count, and so do names that are given to ``import_module`` as text. A name that is computed cannot
-be followed: the file is then said to be opaque, and whoever asks has to assume the worst of it.
+Files are read as syntax trees. Imports within functions count, and so do texts that are
+given to ``import_module``. A computed name cannot be followed: the file is then opaque,
+and callers have to assume the worst.
 
-What a function reaches: the statements at the top of files that it needs, through imports from file to file.
-
-A name leads to the statements that bind it, these to the names that they use, and an import to the name in the other file. A
-module that is used as a whole is reached as a whole. What runs at an import and binds no name, such as a call, is reached in
-every file that is imported; so are decorated functions whose decorator is the project's own, which may register them.
-Docstrings and comments are no code.
+A function reaches statements at the top of files. A name leads to the statements that
+bind it, these lead to the names that they use, and an import leads to the name in the
+other file. A module that is used as a whole is reached as a whole. Statements that bind
+no name, such as a call, run at the import, so they are reached in every imported file.
+The same holds for functions with a decorator of the project, which may register them.
+Docstrings and comments are not code.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ IMPORTERS = ("import_module", "__import__")
 
 @dataclass(frozen=True)
 class Imported:
-    """A module that is imported: its name, or for a relative import the folder that the name starts from."""
+    """An imported module: its name, or the first folder of a relative import."""
 
     name: str
     folder: Path | None = None
     names: tuple[str, ...] = ()
-    """What is imported from it, each of which may be a module as well."""
+    """The names that are imported from it; each may be a module."""
     called: tuple[str, ...] = ()
-    """What each of these is called where it is imported."""
+    """The local name of each of them."""
 
     def bound(self, name: str) -> str:
-        """Return what a name that is imported is called."""
+        """Return the local name of an imported name."""
         return dict(zip(self.names, self.called, strict=True)).get(name, name)
 
 
@@ -44,8 +45,8 @@ class Imported:
 class Imports:
     """The import graph of the files below a folder.
 
-    What lies outside it, or in a hidden folder of it, is somebody else's. An import that files which are ``removed`` would
-    have answered leads to them still.
+    Files outside the folder, or in hidden folders, are not followed. Imports that led
+    to a ``removed`` file still lead to it.
     """
 
     root: Path
@@ -66,7 +67,7 @@ class Imports:
         return frozenset(found)
 
     def direct(self, file: Path) -> frozenset[Path]:
-        """Return the files that a file imports itself, with the packages that they lie in."""
+        """Return the files that a file imports itself, with their packages."""
         if file not in self._direct:
             self._direct[file] = frozenset()
             if (tree := self.tree(file)) is not None:
@@ -76,7 +77,7 @@ class Imports:
         return self._direct[file]
 
     def tree(self, file: Path) -> ast.Module | None:
-        """Return the syntax tree of a file; None where there is none, which makes it opaque if it is there."""
+        """Return the syntax tree of a file; None for an opaque file, which has none."""
         if file.suffix != ".py" or not file.is_file():
             return None
         try:
@@ -86,7 +87,7 @@ class Imports:
             return None
 
     def imported(self, tree: ast.AST, file: Path) -> Iterator[Imported]:
-        """Yield what the code of a file imports."""
+        """Yield the imports of the code of a file."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 yield from (Imported(alias.name) for alias in node.names)
@@ -117,7 +118,10 @@ class Imports:
     def resolved(
         self, imported: Iterable[Imported], *, beside: Path
     ) -> frozenset[Path]:
-        """Return the files, below the root, that imports lead to, for scripts those ``beside`` them as well."""
+        """Return the files below the root that imports lead to.
+
+        The imports of a script also lead to files ``beside`` it.
+        """
         found: set[Path] = set()
         for item in imported:
             folders = (
@@ -133,7 +137,7 @@ class Imports:
         return frozenset(found)
 
     def module(self, name: str, folder: Path | None, *, beside: Path) -> list[Path]:
-        """Return the files of a module itself, without those of the packages that it lies in."""
+        """Return the files of a module, without those of the packages that contain it."""
         parts = [part for part in name.split(".") if part]
         folders = [folder] if folder is not None else [*self._folders, beside]
         return sorted(
@@ -146,7 +150,10 @@ class Imports:
 
     @cached_property
     def _folders(self) -> list[Path]:
-        """Where modules are looked for: the root, its ``src``, and what an installation in place has put on the path."""
+        """Return the folders that contain modules.
+
+        They are the root, its ``src``, and the folders of editable installations.
+        """
         given = [Path(entry).resolve() for entry in sys.path if entry]
         inside = [
             folder
@@ -161,7 +168,7 @@ class Imports:
         )
 
     def _modules(self, folder: Path, parts: list[str], first: int) -> set[Path]:
-        """Return the files of a module and of the packages that it lies in, as far as they are there or were."""
+        """Return the files of a module and of its packages, present or removed."""
         found = set()
         for length in range(first, len(parts) + 1):
             place = folder.joinpath(*parts[:length])
@@ -186,7 +193,7 @@ def _called(node: ast.Call) -> str:
 REFLECTING = {"globals", "locals", "vars", "eval", "exec", "__subclasses__"}
 """Names by which code reaches others that it does not write down."""
 ALWAYS = ""
-"""Stands for what runs whenever a file is imported."""
+"""Name for statements that run whenever a file is imported."""
 WHOLE = "*"
 """Stands for all of a file."""
 Reached = dict[Path, set[str]]
@@ -201,11 +208,11 @@ class Reach:
     _parts: dict[Path, dict[str, list[ast.stmt]]] = field(default_factory=dict)
 
     def of(self, file: Path, name: str, files: Iterable[Path]) -> Reached:
-        """Return what a name of a file reaches."""
+        """Return the statements that a name of a file reaches."""
         return self.all([(file, name), *((other, ALWAYS) for other in (file, *files))])
 
     def all(self, starts: Iterable[tuple[Path, str]]) -> Reached:
-        """Return what several names reach, each of a file."""
+        """Return the statements that several names reach."""
         found: Reached = {}
         waiting = list(starts)
         while waiting:
@@ -245,7 +252,10 @@ class Reach:
     def _imported(
         self, item: Imported, file: Path, name: str
     ) -> Iterator[tuple[Path, str]]:
-        """Yield what an import reaches; of one that binds several names at the top, the part that binds this one."""
+        """Yield the statements that an import reaches.
+
+        If the import binds several names, only the one for this name is followed.
+        """
         own = self.imports.module(item.name, item.folder, beside=file.parent)
         bound = {each for each in item.names if item.bound(each) == name}
         for each in bound or item.names or (WHOLE,):
@@ -264,7 +274,10 @@ class Reach:
                 )  # a name that is not there may have been
 
     def parts(self, file: Path) -> dict[str, list[ast.stmt]]:
-        """Return the statements of a file by the names that they bind, and those that always run."""
+        """Return the statements of a file by the names they bind, and the others.
+
+        The others run whenever the file is imported.
+        """
         if file not in self._parts:
             tree = self.imports.tree(file)
             self._parts[file] = {} if tree is None else parts_of(tree)
@@ -272,7 +285,7 @@ class Reach:
 
 
 def parts_of(tree: ast.Module) -> dict[str, list[ast.stmt]]:
-    """Return the statements of a module by the names that they bind at its top, and those that always run."""
+    """Return the statements of a module by the names they bind, and those that always run."""
     found: dict[str, list[ast.stmt]] = {ALWAYS: []}
     top = {name for statement in tree.body for name in bound_by(statement)}
     for statement in tree.body:
@@ -287,7 +300,11 @@ def parts_of(tree: ast.Module) -> dict[str, list[ast.stmt]]:
 
 
 def changed_names(before: bytes | None, after: bytes | None) -> set[str]:
-    """Return the names of a file whose statements differ, ``ALWAYS`` among them; ``WHOLE`` where one cannot be read."""
+    """Return the names of a file whose statements differ.
+
+    Returns:
+        The names, possibly with ``ALWAYS``; or ``WHOLE`` if a version cannot be read.
+    """
     if before is None or after is None:
         return {WHOLE}
     try:
@@ -302,7 +319,7 @@ def changed_names(before: bytes | None, after: bytes | None) -> set[str]:
 
 
 def bound_by(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds at the top of its module, if that is all that it does."""
+    """Yield the names that a statement binds, if it does nothing else."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield statement.name
     elif isinstance(statement, ast.Import | ast.ImportFrom):
@@ -324,7 +341,7 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def _registers(statement: ast.stmt, own: set[str]) -> bool:
-    """Return whether a decorator may register what it decorates: one that the file binds, auditdp's own aside."""
+    """Return True if a decorator may register the function: it is defined by the file."""
     decorators = getattr(statement, "decorator_list", ())
     names = {
         node.id
@@ -346,7 +363,7 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _is_script(statement: ast.stmt) -> bool:
-    """Return whether a statement runs only where the file is the script."""
+    """Return True if a statement runs only if the file is the script."""
     return (
         isinstance(statement, ast.If)
         and ast.unparse(statement.test).replace('"', "'") == "__name__ == '__main__'"
@@ -354,7 +371,7 @@ def _is_script(statement: ast.stmt) -> bool:
 
 
 def _code(statements: Iterable[ast.stmt]) -> list[str]:
-    """Return what tells statements apart: not their places, nor texts that stand by themselves."""
+    """Return a statement as text, without its position and its docstrings."""
     return [
         ast.dump(_Bare().visit(ast.parse(ast.unparse(statement))))
         for statement in statements

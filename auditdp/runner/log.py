@@ -1,7 +1,8 @@
-"""The append-only log of a run: each line is on disk before the next audit counts as finished.
+"""The append-only log of a run: each line is on disk before an audit counts as finished.
 
-A process that is killed at any moment leaves a readable log. A log has one writer at a time; one with results that is not
-finished is kept when another run begins; and what others do to the file meanwhile is made good at the end.
+A process that is killed at any moment leaves a readable log. A log has one writer at a
+time. If a log has results of an unfinished run, it is kept when another run begins.
+Changes by others during the run are repaired at its end.
 """
 
 from __future__ import annotations
@@ -22,17 +23,21 @@ from auditdp.runner.run_record import DIGEST, Reading, chained, now, scan_log
 
 
 class RecordingError(StoppedError):
-    """A log that cannot be written any further; what it holds is safe."""
+    """A log that can no longer be written; its content is safe."""
 
 
 class Log:
     """The log file of one run, opened for appending by one process at a time.
 
-    Its folder is made, and ignores itself in git if it is that of the default. ``before`` is what it held when it was
-    opened; None where that was no run, or cannot be read.
+    The folder is created; the default folder has a ``.gitignore`` for itself.
+
+    Attributes:
+        before: The record in the file when it was opened; None if it was not a run, or
+            unreadable.
 
     Raises:
-        ConfigurationError: If the path cannot be written, holds something else than a log, or another run writes it.
+        ConfigurationError: If the path cannot be written, has other content than a log,
+            or another run writes it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +74,11 @@ class Log:
         self.before = _held(path)
 
     def start(self, record: RunRecord, *, keep: bool = False) -> Path | None:
-        """Begin a new run; return where an unfinished or unreadable one that was there is kept, if there was any.
+        """Begin a new run.
+
+        Returns:
+            The path of the earlier log, if it is kept because it is unfinished or
+            unreadable.
 
         Raises:
             RecordingError: If it cannot be written.
@@ -87,9 +96,12 @@ class Log:
         return kept
 
     def resume(self, before: Reading) -> Path | None:
-        """Go on with a run after its last line that counts; return where a log is kept that others had changed.
+        """Continue a run after its last line that counts; later lines are removed.
 
-        What follows that line is cut off: a line that a kill left incomplete, or those that others changed.
+        Such lines are incomplete, after a kill, or were changed by others.
+
+        Returns:
+            The path of a copy of the log, if others had changed it.
 
         Raises:
             RecordingError: If it cannot be kept.
@@ -111,7 +123,10 @@ class Log:
         )
 
     def end(self, status: str, seconds: float) -> bool:
-        """Append the closing line and close the file; return whether it had been changed by others and was written anew.
+        """Append the closing line and close the file.
+
+        Returns:
+            True if others had changed the log, so that it was written again.
 
         Raises:
             RecordingError: If it cannot be written.
@@ -130,7 +145,7 @@ class Log:
         os.close(self._file)
 
     def _is_to_keep(self) -> bool:
-        """Whether the log that is there has results of a run that did not end, was changed, or cannot be read."""
+        """True if the log has results of a run that did not end, or was changed."""
         if self.before is None:
             return os.fstat(self._file).st_size > 0
         record = self.before.record
@@ -152,7 +167,7 @@ class Log:
         return kept
 
     def free_name(self) -> Path:
-        """Return where a log that is to be kept is put."""
+        """Return an unused path for a log that is to be kept."""
         names = (
             self.path.with_name(f"{self.path.stem}.{k}{self.path.suffix}")
             for k in range(1, 1_000_000)
@@ -160,7 +175,7 @@ class Log:
         return next(name for name in names if not os.path.lexists(name))
 
     def _renew(self, lines: list[bytes]) -> None:
-        """Put a new file with these lines in the place of whatever is there, whole or not at all."""
+        """Replace the file by a new one with these lines, atomically."""
         new = self.path.with_name(f".{self.path.name}.part")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -179,7 +194,7 @@ class Log:
         self._file, self._lines = file, lines
 
     def _is_ours(self) -> bool:
-        """Whether the path still names the file that is written, and nobody else changed what it holds."""
+        """True if the path still names the open file, and nobody else changed its content."""
         written = b"".join(self._lines)
         return self._is_there() and os.pread(self._file, len(written) + 1, 0) == written
 
@@ -190,7 +205,7 @@ class Log:
             return False
 
     def _as_line(self, content: dict[str, Any], last_line: bytes = b"") -> bytes:
-        """Return what stands in the log for this content after ``last_line``."""
+        """Return the line of the log for this content, after ``last_line``."""
         inner = json.dumps(
             {"run": self._run, "time": now(), **content}, allow_nan=False
         ).encode()[:-1]
@@ -226,13 +241,13 @@ def _held(path: Path) -> Reading | None:
 
 
 def _write_all(file: int, content: bytes) -> None:
-    """Write all of it, in as many calls as the system needs."""
+    """Write all bytes, in several calls if the system needs them."""
     while content:
         content = content[os.write(file, content) :]
 
 
 def _is_log(path: Path) -> bool:
-    """Whether a file may be written as a log: it is one, or holds nothing, or is not there."""
+    """Return True if a file may be written as a log: it is one, or has no content."""
     if not path.exists():
         return True
     if not path.is_file():

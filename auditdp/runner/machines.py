@@ -1,20 +1,17 @@
-"""The executor that runs audits on the workers of a dask scheduler.
+"""Runs on several machines: by a dask cluster, or in shards that are merged.
 
-Audit files are collected here, results are logged here, by one writer; only the audits themselves run elsewhere. Where a
-worker dies, dask gives its audits to another one, and since the randomness of an audit is keyed by the audit, the result is
-the same.
+Dask: audit files are collected here, and results are logged here, by one writer; only
+the audits run elsewhere. If a worker dies, dask gives its audits to another one, and
+the result is the same, since the audit keys its randomness. A worker of dask runs its
+tasks in threads, where no signal can be caught and, under a nanny, ``multiprocessing``
+can start no process. So it starts a Python process for every audit. That process is the
+run of one task: it forks the audit with its limits of time and memory, and ends with
+the worker.
 
-One audit on a machine of a cluster: a process of its own there, with the isolation that an audit has on this one.
-
-A worker of dask runs its tasks in threads, in which no signal can be caught and, under a nanny, no process started by
-``multiprocessing``. So it starts a Python of its own for every audit. That process is the run of one task: it forks the
-audit, with its limits of time and memory, and ends with the worker.
-
-A run in parts, each on a machine of its own: which audits are whose, and one record of all.
-
-Every shard plans the whole run, with the same root seed, and does its own audits. Shares of alpha and randomness are those
-of the whole run, so that its record is that of one machine. The audits of a shard that was lost are missing in the merged
-log, and are run by resuming it.
+Shards: each machine plans the whole run, with the same root seed, and runs a part of
+its audits. Shares of alpha and randomness are those of the whole run, so the merged
+record is that of one machine. Audits of a lost shard are missing in the merged log, and
+can be run by resuming it.
 """
 
 from __future__ import annotations
@@ -54,7 +51,9 @@ PATIENCE = 5.0
 class Cluster:
     """A connection to a dask scheduler, which ends with this context.
 
-    The address is such as ``tcp://node7:8786``, or the path of the file that the scheduler writes.
+    Args:
+        address: An address such as ``tcp://node7:8786``, or the path of the file that
+            the scheduler writes.
     """
 
     def __init__(self, address: str, *, say: Callable[[str], None]) -> None:
@@ -91,7 +90,7 @@ class Cluster:
 
     @property
     def count(self) -> int:
-        """How many audits run at a time, as the workers are now."""
+        """Number of audits that run at a time, by the present workers."""
         return sum(self._client.nthreads().values())  # type: ignore[no-untyped-call]
 
     def executor(
@@ -103,7 +102,7 @@ class Cluster:
         memory: int | None,
         sandbox: Sandbox,
     ) -> Remote:
-        """Return what runs the audits of a run."""
+        """Return the executor of the audits of a run."""
         if not self.count:
             self._say(
                 f"the scheduler {self._address} has no workers yet; audits start with the first one"
@@ -122,7 +121,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Remote:
-    """Runs the audits of one run on a cluster, as ``Workers.run`` does it here; see ``Cluster.executor``."""
+    """Runs the audits of one run on a cluster, as ``Workers.run`` does on this machine."""
 
     client: Client
     address: str
@@ -134,10 +133,13 @@ class Remote:
     count: int
 
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
-        """Yield the results of the tasks as they are finished; the scheduler starts them in order.
+        """Yield the results of the tasks as they finish.
+
+        The scheduler starts the tasks in order.
 
         Raises:
-            StoppedError: If the scheduler goes away, or a worker cannot run an audit as this machine would.
+            StoppedError: If the scheduler ends, or a worker cannot run an audit as this
+                machine would.
         """
         from distributed import as_completed
 
@@ -198,7 +200,7 @@ class Remote:
 
 
 SHOWN = 500
-"""Characters that are shown of what a process printed before it died."""
+"""Number of printed characters that are shown of a process that died."""
 
 
 class WorkerError(StoppedError):
@@ -207,30 +209,38 @@ class WorkerError(StoppedError):
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is asked to do, and what it needs to do it as the machine that asks would."""
+    """The task of a worker, with everything that it needs to run it as this machine would."""
 
     task: Task
     sources: tuple[str, ...]
     """Files that the audits of the run are made of, absolute."""
     digest: str
-    """Of these files and of auditdp's own."""
+    """Digest of these files and of auditdp."""
     versions: dict[str, str]
     limit: float
     memory: int | None
     sandbox: Sandbox = UNCONFINED
-    """What holds it on the machine that asks."""
+    """The sandbox on the requesting machine."""
 
 
 ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 
 
 def carry_out(order: bytes, root: str) -> bytes:
-    """Run an audit from a thread of a dask worker; the process ends early where nobody waits for its result any more.
+    """Run an audit from a thread of a dask worker.
 
-    The order is an ``Order`` as JSON, and what is returned an ``AuditResult``; ``root`` is the folder of the project.
+    The process ends early if nobody waits for its result.
+
+    Args:
+        order: An ``Order`` as JSON.
+        root: The folder of the project.
+
+    Returns:
+        An ``AuditResult`` as JSON.
 
     Raises:
-        WorkerError: If the worker lacks the project, or has other code than the machine that asks.
+        WorkerError: If the worker lacks the project, or has other code than the
+            requesting machine.
     """
     from distributed import get_worker
 
@@ -299,7 +309,7 @@ def _run(order: Order) -> bytes:
 
 
 def main() -> None:
-    """Run the order that standard input has, and write its result to standard output."""
+    """Run the order on standard input, and write its result to standard output."""
     die_with_parent()
     try:
         sys.stdout.buffer.write(_run(ORDER.validate_json(sys.stdin.buffer.read())))
@@ -316,7 +326,7 @@ class Shard:
     """One of some parts of a run."""
 
     number: int
-    """Which, from 1."""
+    """Number of the shard, from 1."""
     of: int
 
     @classmethod
@@ -358,13 +368,14 @@ class Shard:
 
 
 def merged(logs: Sequence[Path]) -> Reading:
-    """Return what the logs of its shards add up to as the record of a whole run.
+    """Return the logs of all shards as the record of one run.
 
-    Its status is 'complete' where no audit is missing. Where an audit has several results, the first one counts,
-    and none where their verdicts differ.
+    The status is 'complete' if no audit is missing. If an audit has several results,
+    the first counts; if their verdicts differ, none does.
 
     Raises:
-        ConfigurationError: If a log cannot be read, or they are of different runs.
+        ConfigurationError: If a log cannot be read, or the logs belong to different
+            runs.
     """
     if not logs:
         raise ConfigurationError(

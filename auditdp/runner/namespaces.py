@@ -1,15 +1,18 @@
-"""Namespaces: a process of an audit file sees, and can reach, only processes, mounts and a network of its own.
+"""Linux namespaces: separate processes, mounts and networks for audit files.
 
-Three processes stand where one would: the one that the run started, which only waits; the first of the namespace, which
-only waits too, and with whose end the kernel ends every process of the namespace, whatever it did to outlive it; and the one
-that goes on with the work. Users' code runs in the last alone. When the run ends the first, the second ends with it.
+Three processes take the place of one. The first is started by the run and only waits.
+The second is the first process of the namespace; it only waits as well, and the kernel
+ends every process of the namespace with it. The third does the work, and only it runs
+code of users. When the run ends the first, the second ends with it.
 
-Each audit of a file leaves shared memory, IPC and network of the file for its own. Nothing that it leaves there reaches
-another audit, and the processes that it leaves running are known by their namespaces and ended. Landlock forbids the process
-of a file, and all that is forked from it, to mount anything. A process that it does not hold, and that runs no user's code,
-therefore makes the namespaces and hands them over.
+Each audit of a file then gets shared memory, IPC and a network of its own, so that
+nothing it leaves there reaches another audit. Its remaining processes are identified by
+their namespaces and ended. Landlock forbids the process of a file, and all its
+children, to mount anything. So a process without Landlock, which runs no code of users,
+makes these namespaces and passes them on.
 
-Root needs no user namespace for that, others do; many containers and some distributions refuse it.
+Root needs no user namespace for this, other users do; many containers and some
+distributions refuse it.
 """
 
 from __future__ import annotations
@@ -48,26 +51,30 @@ NO_SUID, NO_DEVICES, NO_EXECUTION, BIND, RECURSIVELY, PRIVATE = (
 )
 MOUNT_SETATTR, WORKING_FOLDER, ALL_BELOW, READ_ONLY = 442, -100, 0x8000, 1
 OF_FILES = 0b1111
-"""Capabilities that root keeps: to read, own and change files of others, where they can be written at all."""
+"""Capabilities that root keeps: reading, owning and changing files of others, if they can
+be written at all."""
 MOST_PROCESSES = max(512, 16 * (os.cpu_count() or 1))
 """Processes and threads that an audit file may have at a time."""
 SHARED_MEMORY = Path("/dev/shm")
 OWN = (str(SHARED_MEMORY), "/run")
-"""Folders that are empty in the namespace: shared memory, and where services of the machine have their sockets."""
+"""Folders that are empty in the namespace: shared memory, and the sockets of services.
+"""
 KINDS = ("user", "mnt", "ipc", "net")
-"""Names of the namespaces of an audit, in the order in which it enters them: the first gives the right to the others."""
+"""Names of the namespaces of an audit, in the order of entering. The first one gives the
+right to enter the others."""
 MOST_AT_A_TIME = 64
 """Audits of a file that have namespaces of their own at a time; further ones wait."""
 LOOK_SECONDS = 0.01
 """Seconds between looks whether one of them has ended."""
 MOST_ROUNDS = 100
-"""Looks for processes that an audit left: one that forks without end is ended with the file at the latest."""
+"""Number of searches for processes that an audit left. A process that forks without end is
+ended with the file at the latest."""
 FOR_FILES, FOR_AUDITS = 3, 4
 """Exit codes of the process that tries them."""
 
 
 def available() -> tuple[bool, bool]:
-    """Return whether files, and whether audits, may have namespaces of their own, tried in a process made for it.
+    """Return whether files, and whether audits, can have namespaces, by trying both.
 
     Raises:
         ConfigurationError: If no folder for temporary files can be written.
@@ -88,14 +95,18 @@ def available() -> tuple[bool, bool]:
 
 
 def for_audits() -> list[Path]:
-    """Return the folders of which each audit has one as its shared memory; there are some after ``enter`` only."""
+    """Return the folders for the shared memory of audits; empty before ``enter``."""
     return sorted(SHARED_MEMORY.glob("audit-*"))
 
 
 def enter(folder: Path, *, network: bool) -> None:
-    """Return in a new process, in namespaces of its own; the process that called this waits for it, and ends as it ended.
+    """Continue in a new process with namespaces of its own.
 
-    Of the file system ``folder`` stays writable, and with ``network`` the network stays that of the machine.
+    The calling process waits for that process, and ends with the same exit code.
+
+    Args:
+        folder: The only folder that stays writable.
+        network: Whether to keep the network of the machine.
 
     Raises:
         OSError: If the kernel refuses.
@@ -139,11 +150,12 @@ def enter(folder: Path, *, network: bool) -> None:
 
 
 _makers: list[tuple[int, socket.socket, int]] = []
-"""The process that the process of a file asks for namespaces, the socket to it, and the capabilities that are kept."""
+"""The process that makes namespaces for audits, the socket to it, and the kept
+capabilities."""
 
 
 def enter_own() -> None:
-    """Leave shared memory, IPC and network of the file for those that no other audit has.
+    """Enter shared memory, IPC and a network that no other audit has.
 
     Raises:
         OSError: If there are none.
@@ -165,10 +177,11 @@ def enter_own() -> None:
 
 
 def end_left(running: Iterable[int]) -> None:
-    """End what audits that have ended left running: all that is neither of the file nor of an audit that runs.
+    """End the processes that ended audits left.
 
-    Whose namespace it is, a process can hide (``PR_SET_DUMPABLE``), and not who its parent is: where that has ended, it was
-    left.
+    These are processes that belong neither to the file nor to a running audit. A
+    process can hide its namespace (``PR_SET_DUMPABLE``), but not its parent: if the
+    parent has ended, the process was left.
     """
     working = [str(number) for number in running]
     known = {str(os.getpid()), *working}
@@ -194,7 +207,7 @@ def end_left(running: Iterable[int]) -> None:
 
 
 def _is_left(process: str, known: set[str]) -> bool:
-    """Whether a process goes on, and comes from none of the known ones, as far as processes are there that it comes from."""
+    """Return True if a running process descends from none of the known ones."""
     if process in ("1", *(str(maker) for maker, _, _ in _makers)):
         return False
     while process not in known:
@@ -213,7 +226,7 @@ def _is_left(process: str, known: set[str]) -> bool:
 
 
 def _own_namespace(process: str) -> str | None:
-    """Return which IPC namespace a process has; None where it has ended, or is none that this one may look at."""
+    """Return the IPC namespace of a process; None if it has ended or is not accessible."""
     try:
         return os.readlink(f"/proc/{process}/ns/ipc")
     except OSError:
@@ -221,7 +234,10 @@ def _own_namespace(process: str) -> str | None:
 
 
 def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) -> int:
-    """Start the process that makes namespaces for audits, in a user namespace in which each number means the same user."""
+    """Start the process that makes namespaces for audits.
+
+    It is in a user namespace in which each number stands for the same user.
+    """
     if (maker := os.fork()) == 0:
         die_with_parent()
         with suppress(BaseException):
@@ -248,7 +264,7 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
 
 
 def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
-    """Answer each question with new namespaces; they last until the last process in them has ended."""
+    """Answer each request with new namespaces; they last as long as a process in them."""
     wanted = MOUNTS | IPC | (0 if network else NETWORK)
     own = [kind for kind in KINDS if not network or kind != "net"]
     _checked(
@@ -302,7 +318,7 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Make the shared memory of an audit that has ended as it was: what is left would take room from other audits."""
+    """Empty the shared memory of an ended audit, so that others have its room."""
     os.chmod(folder, 0o700)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
@@ -319,7 +335,11 @@ def _opened(kinds: Iterable[str]) -> list[int]:
 
 
 def _unshare(wanted: int) -> bool:
-    """Leave the namespaces of the machine; return whether that needed no user namespace, as for root."""
+    """Leave the namespaces of the machine.
+
+    Returns:
+        True if that needed no user namespace, as for root.
+    """
     user, group = os.getuid(), os.getgid()
     with suppress(PermissionError):
         _checked("unshare", wanted)
@@ -332,7 +352,7 @@ def _unshare(wanted: int) -> bool:
 
 
 def _end_as_in(first: int, seen: int) -> NoReturn:
-    """Wait for the namespace to end, and end this process as the one in it did that worked."""
+    """Wait for the namespace to end, and exit with the code of its working process."""
     import resource
 
     os.waitpid(first, 0)
@@ -350,7 +370,7 @@ def _end_as_in(first: int, seen: int) -> NoReturn:
 
 
 def _wait_for(working: int, told: int) -> None:
-    """Be the first process of the namespace: wait until the one that works has ended, and tell how."""
+    """Be the first process of the namespace: wait for the working process, and report."""
     while True:
         ended, status = os.wait()
         if ended == working:
@@ -368,7 +388,7 @@ def _has_no_reader(pipe: int) -> bool:
 
 
 def _mount(folder: Path) -> None:
-    """Make all that is mounted read-only but for one folder, and mount what belongs to the namespace."""
+    """Make all mounts read-only except one folder, and mount the namespace's own folders."""
     _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
     _checked("mount", os.fsencode(folder), os.fsencode(folder), None, BIND, None)
     _read_only(Path("/"), ALL_BELOW, READ_ONLY, 0)

@@ -1,4 +1,4 @@
-"""Where something is defined: the file and line that a report about it points at."""
+"""The file and line of a definition, for reports."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from auditdp.record.results import Place
 
 
 def place_of(thing: Any, root: Path) -> Place | None:
-    """Return where a function, or the class of an object, is defined; None outside ``root``, or where nobody can say.
+    """Return the file and line of a function, or of the class of an object.
 
-    Adapters and partial applications are looked through; decorators that name what they wrap, too.
+    The place of an adapter, a partial application or a decorator is that of the wrapped
+    function.
+
+    Returns:
+        The place, or None if it is unknown or outside ``root``.
     """
     if isinstance(thing, PerCall):
         return place_of(thing.function, root)

@@ -1,4 +1,4 @@
-"""What a run will do: which audits, with which parameters, randomness, level and budget."""
+"""The plan of a run: its audits, with parameters, randomness, level and budget."""
 
 from __future__ import annotations
 
@@ -45,38 +45,39 @@ class Listed:
 
 @dataclass(frozen=True)
 class Collected:
-    """What the import of one audit file gave."""
+    """The outcome of importing one audit file."""
 
     audits: tuple[Listed, ...] = ()
     failure: Shown = ""
-    """Why it could not be imported; empty where it could."""
+    """The reason why the file could not be imported; empty if it could."""
     sources: tuple[str, ...] = ()
-    """Files below the working folder that it imported, itself too."""
+    """Files below the working folder that it imported, including itself."""
     printed: Shown = ""
     forkable: bool = True
-    """Whether a process that has imported it can be forked."""
+    """True if a process that has imported it can be forked."""
 
 
 COLLECTED: TypeAdapter[Collected] = TypeAdapter(Collected)
 
 Collector = Callable[[Sequence[Path]], Sequence[Collected]]
-"""Imports audit files, each in a process of its own, and says what they declare, in order."""
+"""Imports audit files, each in a process of its own, and returns their declarations in
+order."""
 
 
 @dataclass(frozen=True)
 class Against:
-    """Another revision of the code, with which mechanisms are compared."""
+    """Another revision of the code, which mechanisms are compared with."""
 
     revision: str
-    """As it was asked for, with the commit."""
+    """The requested revision, with its commit."""
     commit: str
     folder: str
-    """Where its tree lies, the folder that corresponds to the working folder."""
+    """The folder of its tree that corresponds to the working folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a run asks of all of its audits alike."""
+    """The options of a run that are the same for all audits."""
 
     root_seed: int
     data: str = ""
@@ -87,9 +88,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Task(Asked):
-    """One audit to run: everything a worker process needs, as plain data.
+    """One audit to run: the plain data that a worker process needs.
 
-    ``recorded`` is the log wealth that the record has of a game that goes on.
+    Attributes:
+        recorded: The recorded log wealth of a game that continues.
     """
 
     id: str
@@ -105,7 +107,7 @@ class Task(Asked):
 
     @property
     def reproduce(self) -> str:
-        """The command that runs this audit again with the same outcome, given the same data folder."""
+        """The command that repeats this audit, given the same data folder."""
         name = (
             f"./{self.id}" if self.id.startswith("-") else self.id
         )  # else it would be an option
@@ -132,7 +134,7 @@ class Task(Asked):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(Asked):
-    """What a run decides for its audits."""
+    """The options from which a plan is made."""
 
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Parameters by name, as text; an audit takes those that it has."""
@@ -140,7 +142,7 @@ class PlanOptions(Asked):
     budget: str = "standard"
     """A budget, as ``Budget.read`` takes it."""
     timeout: float | None = None
-    """Seconds per audit, whatever an audit declares."""
+    """Seconds per audit, which overrides the limit that an audit declares."""
     default_timeout: float | None = None
     """Seconds for audits that declare none."""
 
@@ -194,7 +196,7 @@ class PlanOptions(Asked):
 
 @dataclass(frozen=True)
 class Plan:
-    """The tasks of a run in order, the files that could not be collected, and where alpha goes."""
+    """The tasks of a run in order, the files that failed, and the shares of alpha."""
 
     tasks: list[Task]
     failures: list[tuple[str, str]] = field(default_factory=list)
@@ -213,7 +215,9 @@ class Plan:
 
 
 def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
-    """Return (file, name of one audit or '') for paths, folders and ids such as ``audits/audit_edges.py::dprr``.
+    """Return (file, name of one audit or '') for paths, folders and ids.
+
+    An id is such as ``audits/audit_edges.py::dprr``.
 
     Raises:
         ConfigurationError: If a path does not exist.
@@ -243,10 +247,11 @@ def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
 def discover(
     targets: Sequence[str], keyword: str = "", *, collect: Collector
 ) -> tuple[list[Listed], list[tuple[str, str]]]:
-    """Collect the audits that targets and keyword select, and the files that failed with their reasons.
+    """Collect the selected audits, and the files that failed with their reasons.
 
     Raises:
-        ConfigurationError: If an id names no audit of its file, or the keyword is no expression.
+        ConfigurationError: If an id names no audit of its file, or the keyword is not
+            an expression.
     """
     declared: list[Listed] = []
     failures: list[tuple[str, str]] = []
@@ -279,13 +284,16 @@ def discover(
 
 
 def matches(expression: str, identifier: str) -> bool:
-    """Return whether an id matches ``-k``: words that occur in it, joined by and, or, not and parentheses.
+    """Return True if an id matches a keyword expression of ``-k``.
+
+    The expression has words that occur in the id, joined by and, or, not and
+    parentheses.
 
     >>> matches("edges and not degree", "audits/audit_edges.py::dprr")
     True
 
     Raises:
-        ConfigurationError: If the expression cannot be read.
+        ConfigurationError: If the expression cannot be parsed.
     """
     if not expression.strip():
         return True
@@ -318,10 +326,10 @@ def make_plan(
     collect: Collector,
     keyword: str = "",
 ) -> Plan:
-    """Return the plan of a run; alpha is shared equally between its audits (a Bonferroni budget over the whole run).
+    """Return the plan of a run, with equal shares of alpha (a Bonferroni budget).
 
     Raises:
-        ConfigurationError: If an option cannot be used.
+        ConfigurationError: If an option is invalid.
     """
     options.check()
     declared, failures = discover(targets, keyword, collect=collect)

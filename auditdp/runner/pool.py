@@ -1,9 +1,11 @@
-"""The processes of a run: one for every audit file, which forks one for every audit, and one that forks those who judge.
+"""The processes of a run: one for every audit file and audit, and judging processes.
 
-Nothing of a user is imported or called in this process, nor in those that judge. That alone keeps nobody from ending them,
-or from writing to the log: the sandbox does, where the kernel has one. An audit has two processes, which share a pipe: one
-judges, and the other, forked from that of the file, answers about the mechanism. A process that dies costs the audit that it
-ran: where audits were forked from it, each is run again, in a process of its own with nothing beside it.
+Neither this process nor the judging processes import or call code of users. The
+sandbox, if the kernel has one, prevents audits from ending them or writing to the log.
+An audit has two processes with a pipe between them: one judges, and the other, forked
+from the process of the file, answers about the mechanism. If a process dies, only its
+audit is affected. If it was the process from which audits were forked, each of them
+runs again, in a process of its own with nothing beside it.
 """
 
 from __future__ import annotations
@@ -74,14 +76,15 @@ CONTEXT = multiprocessing.get_context("forkserver")
 COLLECTION_SECONDS = 60.0
 """Seconds that the import of an audit file may take."""
 KEPT = 64
-"""Processes of audit files that wait for their audits at a time; beyond, a file is imported again for them."""
+"""Number of processes of audit files that wait for their audits. Beyond it, a file is
+imported again for its audits."""
 
 
 FOREIGN = "its process named audits that are not its own; an import must not change what is collected"
 
 
 def answer_of(kind: str) -> TypeAdapter[Any]:
-    """Return what the value of a kind of work is, beside results."""
+    """Return the type of the value of a kind of work."""
     from auditdp.runner.run_record import (
         TracedAudit,
     )  # slow to load, and of no use to who only collects
@@ -122,13 +125,13 @@ class _Host:
     busy: dict[int, Work] = field(default_factory=dict)
     since: float = field(default_factory=time.monotonic)
     folder: Path | None = None
-    """Where it may write."""
+    """The folder that it may write."""
 
     def __post_init__(self) -> None:
         self.inbox = Inbox(self.connection)
 
     def late(self, limit: float) -> bool:
-        """Whether its answer is overdue."""
+        """True if its answer is overdue."""
         if self.collected is None:
             return time.monotonic() > self.since + limit
         limits = [work.task.timeout for work in self.busy.values()]
@@ -157,12 +160,17 @@ class _TwoProcesses:
     pipe: Connection
     """The end of the pipe between them that who judges has."""
     alone: bool
-    """Whether nothing runs beside it."""
+    """True if nothing runs beside the audit."""
     answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
-    """What became of each, by kind of work; None where the process that it was forked from is no more."""
+    """The outcome of both, by kind of work; None if the process they were forked from
+    ended."""
 
     def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
-        """Take what became of one process, which ends the other's conversation; return whether both have ended."""
+        """Record the outcome of one process, and end the conversation of the other.
+
+        Returns:
+            True if both have ended.
+        """
         self.answers[part.kind] = answer
         if len(self.answers) == 1:
             with (
@@ -176,7 +184,7 @@ class _TwoProcesses:
 
     @property
     def answer(self) -> WorkAnswer | None:
-        """What became of the audit; None where it is to be run again."""
+        """The outcome of the audit; None if it has to run again."""
         judged, served = self.answers["run"], self.answers["serve"]
         if judged is None:  # one that kills all that it can has ended both
             died = (
@@ -201,9 +209,14 @@ class _TwoProcesses:
 class Workers:
     """Collects audit files and runs audits, in processes that end with this context.
 
-    ``overrides`` are parameters that were given, as text; ``limit`` is in seconds of an import, ``memory`` in bytes of an
-    audit. So many processes work at a time as ``count`` says. ``on_print`` is called with a file and what it printed while
-    it was imported, and modules that are ``needed`` are imported once, before any file.
+    Args:
+        overrides: Parameters of the audits, as text.
+        limit: Seconds for the import of a file.
+        memory: Bytes of memory of an audit.
+        sandbox: The isolation of the processes.
+        count: Number of processes that work at a time.
+        on_print: Called with a file and the text that it printed during its import.
+        needed: Modules that are imported once, before any file.
     """
 
     def __init__(
@@ -230,7 +243,7 @@ class Workers:
         self._judges: _Host | None = None
         self._judged: dict[int, _TwoProcesses] = {}
         self._known: list[tuple[Work, WorkAnswer | None]] = []
-        """What became of work of which no process will say it."""
+        """Outcomes of work that no process will report."""
         self._sizes: dict[str, int] = {}
         self._numbers = 0
 
@@ -250,7 +263,10 @@ class Workers:
 
     @property
     def sources(self) -> set[Path]:
-        """The audit files that were collected, and the files below the working folder that each imported."""
+        """The collected audit files, and the files that each of them imported.
+
+        Only files below the working folder are listed.
+        """
         own = {path for path in self._collected if str(path) in self._sizes}
         return own.union(
             Path(name)
@@ -259,7 +275,10 @@ class Workers:
         )
 
     def collect(self, paths: Sequence[Path]) -> list[Collected]:
-        """Import audit files and return what each declares; one that does not import in time has failed, and is named."""
+        """Import audit files and return the declarations of each.
+
+        A file whose import takes too long has failed.
+        """
         resolved = [Path(os.path.realpath(path)) for path in paths]
         waiting = deque(dict(zip(resolved, paths, strict=True)).items())
         if len(waiting) >= MANY and self._needed:
@@ -394,7 +413,7 @@ class Workers:
             _hand(self._hosts[path], work, theirs)
 
     def _reopen(self, path: Path) -> None:
-        """Import a file again for its audits; where that fails now, an audit that runs alone says so."""
+        """Import a file again for its audits; an audit that runs alone reports a failure."""
         host = self._open(path)
         while host.collected is None:
             wait([host.connection], TICK)
@@ -403,7 +422,7 @@ class Workers:
             self._close(host)
 
     def _ended(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Yield what was answered, of an audit when both of its processes have ended."""
+        """Yield answers; that of an audit when both of its processes have ended."""
         for part, answer in self._answers():
             if (trial := self._judged.get(part.number)) is None:
                 yield part, answer
@@ -412,14 +431,14 @@ class Workers:
                 yield trial.work, trial.answer
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
-        """Yield what was answered, or wait for it; None where the process that the work was forked from is no more."""
+        """Yield answers, after waiting; None if the process they were forked from ended."""
         if not self._known:
             yield from self._heard()
         known, self._known = self._known, []
         yield from known
 
     def _heard(self) -> Iterator[tuple[Work, WorkAnswer]]:
-        """Wait, and yield what processes answer; those that answer no more are closed."""
+        """Wait, and yield the answers of processes; close processes that no longer answer."""
         hosts = [host for host in self._all_hosts() if host.busy]
         wait(
             [
@@ -447,7 +466,7 @@ class Workers:
                     self._close(host)
 
     def _collection_of(self, host: _Host, label: Path) -> Collected | None:
-        """Return what a host says it has collected, or that it has died or takes too long; None while it works."""
+        """Return the collection that a host sent, or its failure; None while it works."""
         try:
             if (message := host.inbox.take()) is not None:
                 return self._checked(COLLECTED.validate_json(message), host.path)
@@ -470,10 +489,10 @@ class Workers:
         return None
 
     def _checked(self, found: Collected, path: Path) -> Collected:
-        """Return what a process declares of its file.
+        """Return the declarations that a process sent of its file.
 
         Raises:
-            ConfigurationError: If it declares too much, or what is not its own.
+            ConfigurationError: If there are too many, or some are not of this file.
         """
         if len(found.audits) > MOST_AUDITS:
             raise ConfigurationError(
@@ -531,7 +550,7 @@ class Workers:
         return _new_folder(self._folder)
 
     def _close(self, host: _Host) -> None:
-        """End a process; what it was working on is lost."""
+        """End a process; its unfinished work is lost."""
         self._known += [(work, None) for work in host.busy.values()]
         host.busy.clear()
         if host is self._judges:
@@ -542,7 +561,9 @@ class Workers:
 
 
 def _size_of(source: Path, below: Path) -> int:
-    """Return the bytes of a file that may be read; 0 where there is none, as of a module in an archive.
+    """Return the size of a readable file in bytes; 0 if there is none.
+
+    A module in an archive has no file.
 
     Raises:
         ConfigurationError: If it may not be read.
@@ -567,7 +588,7 @@ def _size_of(source: Path, below: Path) -> int:
 
 
 def _is_full(folder: Path) -> bool:
-    """Whether the file system of a folder has no room for another file."""
+    """Return True if the file system of a folder has no room for another file."""
     try:
         room = os.statvfs(folder)
     except OSError:  # an audit may have removed it
@@ -603,9 +624,10 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
 
 
 def _has_room(connection: Connection, seconds: float = GRACE) -> bool:
-    """Whether a pipe has room for a piece of work; a process that answers without reading what it is asked leaves none.
+    """Return True if a pipe has room for a piece of work.
 
-    To send it anything would make the run wait without end.
+    A process that answers without reading leaves no room, and sending would then block
+    the run.
     """
     room = select.poll()
     room.register(connection, select.POLLOUT)
@@ -613,7 +635,10 @@ def _has_room(connection: Connection, seconds: float = GRACE) -> bool:
 
 
 class ResultRoom:
-    """The room for the results of a run: each has an equal share of it, and what results before it have left of theirs."""
+    """The space for the results of a run.
+
+    Each result has an equal share, and the unused shares of earlier results.
+    """
 
     def __init__(self, audits: int) -> None:
         self._share = MOST_RESULTS // max(audits, 1)
@@ -621,7 +646,7 @@ class ResultRoom:
         self._left = audits * self._share
 
     def result(self, task: Task, answer: WorkAnswer) -> AuditResult:
-        """Return the result of the next task; its ERROR where there is no room for the result."""
+        """Return the result of the next task, or an ERROR if there is no space for it."""
         self._waiting -= 1
         size = len(answer.value) if isinstance(answer.value, str | bytes) else 0
         room = min(MOST_RESULT, self._left - self._waiting * self._share)
@@ -633,7 +658,7 @@ class ResultRoom:
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
-    """Return the result of a task, if it is one, and that of this task and of no other audit; else its ERROR."""
+    """Return the result if it belongs to the task, and to no other audit; else an ERROR."""
     from auditdp.record.results import Verdict, result_of  # as in ``answer_of``
 
     if answer.value is None:
@@ -663,10 +688,11 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
 
 
 def _of_its_own(collected: Collected, path: Path) -> bool:
-    """Whether what a file is said to declare has ids of that file, each once.
+    """Return True if the declared ids are those of the file, each once.
 
-    An id begins with the path of the file from the working folder, and with no other way to write it: links in a path of
-    millions of parts would take days to follow, and what reads an id takes all before the first ``::`` for a file.
+    An id begins with the path of the file from the working folder, in the one normal
+    form. Resolving links in a path of millions of parts would take days, and readers of
+    an id take everything before the first ``::`` as the file.
     """
     here = Path(os.path.realpath(Path.cwd()))
     label = (
@@ -698,7 +724,10 @@ def failed(task: Task, answer: WorkAnswer) -> AuditResult:
 
 
 def _end_forkserver() -> None:
-    """End the process from which all are forked, and all of them, so that the next start makes another."""
+    """End the process from which all others are forked, and all of them.
+
+    The next start makes another one.
+    """
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     if pid is not None:
         with suppress(ProcessLookupError):
@@ -708,7 +737,7 @@ def _end_forkserver() -> None:
 def _spawned(
     needed: Sequence[str], target: Callable[..., None], *arguments: Any
 ) -> BaseProcess:
-    """Return a process that was started, also where an audit has just killed what all are forked from."""
+    """Return a started process, even if an audit has just ended the process to fork from."""
     for _ in range(3):
         process = CONTEXT.Process(target=target, args=arguments)
         try:

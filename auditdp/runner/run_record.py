@@ -1,14 +1,14 @@
-"""The record of a run before it starts, and as a log or a JSON report holds it.
+"""The record of a run: before its start, in a log, and in a JSON report.
 
-A log is one JSON object per line: a header that says what was asked, one line per finished audit in the order they
-finished, and a closing line; every line names its run. A last line cut short is ignored. Resuming reads the results that are
-there, checks that the question is still the same one, and runs the rest.
+A log has one JSON object per line: a header with the options of the run, a line for
+each finished audit in the order of finishing, and a closing line; every line names its
+run. An incomplete last line is ignored. A resumed run reads the results, checks that
+the options are the same, and runs the other audits.
 
-Every line ends with a digest of itself and of the line before, so that lines which are changed, put in, taken out or moved
-are seen. That is no protection against somebody who makes all digests anew or strips all of them, such as a process of the
-same user; and lines that are taken from the end look like those of a run that was killed.
-
-What a trace reads off the mechanism of one audit, on some of its pairs, as plain data that JSON holds.
+Every line ends with a digest of itself and of the line before. So changed, added,
+removed and moved lines are detected. This does not protect against somebody who
+computes all digests again or removes all of them, such as a process of the same user.
+Removed lines at the end look like a run that was killed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from auditdp.record.traces import TracedFinding, TracedLine
 from auditdp.runner.plan import Plan
 
 DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
-"""The end of a line of a log, and what comes before it."""
+"""The end of a line of a log with the digest, and the text before it."""
 BLOCK = 1 << 20
 """Bytes of a file that are read at a time."""
 LIBRARIES = (
@@ -62,7 +62,7 @@ LIBRARIES = (
         "python-dp",
     ),
 )
-"""What draws, searches, judges or accounts, and what mechanisms are often made of."""
+"""Libraries that draw, search, judge or account, and common libraries of mechanisms."""
 
 
 def header(
@@ -73,7 +73,7 @@ def header(
     sources: Iterable[Path] = (),
     sandbox: str = "",
 ) -> RunRecord:
-    """Return the record of a run that has not started: the question, without any result."""
+    """Return the record of a run before its start, without results."""
     files = [*sources]
     return RunRecord(
         root_seed=root_seed,
@@ -101,12 +101,15 @@ def _digests(sources: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 
 def sha256(path: Path, *, below: Path | None = None) -> str:
-    """Return the SHA-256 of a file in hexadecimal, empty where it is none; see ``open_file`` for ``below``."""
+    """Return the SHA-256 of a file in hexadecimal; empty if it is not a file.
+
+    With ``below``, the file must lie in that folder; see ``open_file``.
+    """
     return _hashed(path, b"", below).hexdigest() if path.is_file() else ""
 
 
 def _hashed(path: Path, before: bytes, below: Path | None) -> Any:
-    """Return the SHA-256 of some bytes and, if there is such a file, of those that it holds."""
+    """Return the SHA-256 of some bytes, followed by those of a file if it exists."""
     found = hashlib.sha256(before)
     if path.is_file():
         with open_file(path, below=below) as file:
@@ -140,7 +143,10 @@ def versions() -> dict[str, str]:
 
 
 def _revision(sources: Iterable[Path]) -> str:
-    """Return the commit and a digest of the code: auditdp, the audits, and what they import below the working folder."""
+    """Return the commit, and a digest of the code.
+
+    The code is auditdp, the audits, and their imports below the working folder.
+    """
     try:
         commit = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],
@@ -169,7 +175,7 @@ def digest_of(sources: Iterable[Path]) -> str:
 
 
 class Reading(NamedTuple):
-    """What a log adds up to, and which of its lines cannot be read, each with the reason."""
+    """The content of a log, and its unreadable lines with their reasons."""
 
     record: RunRecord
     problems: list[str]
@@ -177,32 +183,34 @@ class Reading(NamedTuple):
     digest: str = ""
     """That of the last line that counts, for the line after it."""
     size: int = 0
-    """Where that line ends, in bytes."""
+    """The end of the last line that counts, in bytes."""
     edited: bool = False
-    """Whether lines after it follow from none before."""
+    """True if later lines follow from no line before them."""
     is_whole: bool = True
-    """Whether every line counts."""
+    """True if every line counts."""
 
 
 def chained(before: str, line: bytes) -> str:
-    """Return the digest of a line of a log, without its own, and of that of the line before it."""
+    """Return the digest of a line, without its own digest, and of the digest before it."""
     return hashlib.sha256(before.encode() + line).hexdigest()
 
 
 def read_log(path: Path) -> RunRecord:
-    """Return the record that a log adds up to, as far as it can be read; see ``scan_log``."""
+    """Return the record in a log, as far as it can be read; see ``scan_log``."""
     return scan_log(path).record
 
 
 def scan_log(path: Path) -> Reading:
-    """Return the record that a log adds up to; ``status`` is 'running' if it has no closing line.
+    """Return the record in a log; ``status`` is 'running' without a closing line.
 
-    Results are in the order of the plan, whatever order they were finished in. Lines that cannot be read, or belong to
-    another run, are left out and named by their number. The first line whose digest does not follow from those before it is
-    named, and with it all after it are left out. Logs of earlier versions have no digests, which is stated.
+    Results are in the order of the plan. Lines that cannot be read, or belong to
+    another run, are left out and named by number. So are the first line whose digest
+    does not follow from the line before it, and all lines after it. Logs of earlier
+    versions have no digests, which is stated.
 
     Raises:
-        ConfigurationError: If there is no such file, it is no log, its header was changed, or another version wrote it.
+        ConfigurationError: If there is no such file, it is not a log, its header was
+            changed, or another version wrote it.
     """
     try:
         whole = content_of(path)
@@ -314,7 +322,7 @@ def _reason(error: Exception) -> str:
 
 
 def scan_record(path: Path) -> Reading:
-    """Return the record in a JSON report or a log, and what of it cannot be read.
+    """Return the record in a JSON report or a log, and its unreadable parts.
 
     Raises:
         ConfigurationError: If it is neither.
@@ -334,10 +342,10 @@ def scan_record(path: Path) -> Reading:
 
 
 def resumable(old: RunRecord, new: RunRecord) -> None:
-    """Raise unless two headers ask the same question, so that results of one may stand in the other.
+    """Raise unless two headers have the same options, so that results can be combined.
 
     Raises:
-        ConfigurationError: With the first difference and what to do.
+        ConfigurationError: With the first difference and the remedy.
     """
     if found := differing(old, new, "then", "now"):
         raise ConfigurationError(
@@ -349,7 +357,14 @@ def resumable(old: RunRecord, new: RunRecord) -> None:
 def differing(
     old: RunRecord, new: RunRecord, first: str = "there", second: str = "here"
 ) -> str:
-    """Say in what two headers ask different questions, naming either by a word; empty where they ask the same."""
+    """Return the first difference between two headers as a sentence; empty if they agree.
+
+    Args:
+        old: One header.
+        new: The other header.
+        first: A word for the first header.
+        second: A word for the second header.
+    """
     a, b = asdict(old), asdict(new)
     for name in (
         "root_seed",
@@ -380,16 +395,16 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class TracedAudit:
-    """What a trace reads off an audit's mechanism."""
+    """The trace of an audit's mechanism on some of its pairs, as plain data."""
 
     claim: str
     parameter: str
     """The parameter of the claim in which losses are."""
     pairs: Count
     generated: Count
-    """How many of these are not listed."""
+    """Number of pairs that are not listed."""
     bounded: Count
-    """On how many the loss that is read off bounds that of the output, as far as a trace shows."""
+    """Number of pairs on which the traced loss bounds that of the output."""
     level: Number
     """The largest loss of all releases of a pair together."""
     lines: Sequence[TracedLine]
@@ -399,7 +414,7 @@ class TracedAudit:
     result: str
     """All of it in one line."""
     size: str = ""
-    """The parameters that were traced, where the audit tries several: the first at which anything is read off."""
+    """The traced parameters, if the audit tries several sizes: the first with noise."""
 
 
 TRACED: TypeAdapter[TracedAudit] = TypeAdapter(TracedAudit)

@@ -1,14 +1,15 @@
-"""What processes of audits may touch: a scratch folder of their own, and nothing else of the run or of the machine.
+"""The sandbox of audits' processes: one scratch folder to write to, and nothing else.
 
-The log, the baseline, settings, sources, installed packages, reports, other audits and the run itself are out of reach of
-what an audit does, and of what it leaves running. What the kernel offers is found out before anything of users runs; a
-process in which it cannot be had then ends. Reading is left open: audits import, and read data.
+An audit, and processes that it leaves running, cannot reach the log, the baseline,
+settings, sources, installed packages, reports, other audits or the run. The available
+isolation is determined before code of users runs; if a process cannot enter it, the
+process ends. Reading is allowed, since audits import modules and read data.
 
-Landlock, the kernel's rules for what a process without privileges may still do: system calls, asked for by number.
-
-The rules hold for the thread that takes them on and for whatever it starts from then on, and cannot be taken back. Which
-rights a kernel knows follows from its ABI (https://docs.kernel.org/userspace-api/landlock.html); rights that it does not
-know are not asked of it.
+Landlock is the kernel's access control for processes without privileges; its system
+calls are made by number. Its rules apply to the calling thread and to everything it
+starts later, and cannot be removed. The ABI of a kernel determines the rights that it
+knows (https://docs.kernel.org/userspace-api/landlock.html); other rights are not
+requested.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from auditdp.errors import ConfigurationError
 from auditdp.runner import namespaces
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "dri", "kfd", "nvidia*")
-"""Below /dev, what may be written to: what holds nothing, what is shared memory, and accelerators."""
+"""Writable entries of /dev: those that store nothing, shared memory, and accelerators.
+"""
 CACHES = (
     "MPLCONFIGDIR",
     "NUMBA_CACHE_DIR",
@@ -39,7 +41,7 @@ CACHES = (
     "TRITON_CACHE_DIR",
     "CUDA_CACHE_PATH",
 )
-"""Variables that say where libraries keep what they made once."""
+"""Environment variables that name cache folders of libraries."""
 OFF, NOTHING = "off", "none"
 REFUSALS = tuple(
     map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENETUNREACH))
@@ -48,15 +50,15 @@ REFUSALS = tuple(
 
 @dataclass(frozen=True)
 class Sandbox:
-    """What holds processes of audits."""
+    """The available isolation of audits' processes."""
 
     landlock: int = 0
     """ABI of the kernel's Landlock; 0 where none is used."""
     namespaces: bool = False
-    """Whether each file has namespaces of its own."""
+    """True if each file has namespaces of its own."""
     network: bool = False
     of_audits: bool = False
-    """Whether each audit of a file has namespaces of its own, beside those of the file."""
+    """True if each audit of a file has further namespaces of its own."""
 
     def __str__(self) -> str:
         if not self.landlock:
@@ -67,12 +69,12 @@ class Sandbox:
 
     @property
     def closes_network(self) -> bool:
-        """Whether no connection leaves, which Landlock alone sees to for TCP."""
+        """True if no connection is possible; Landlock alone forbids TCP."""
         return not self.network and (self.namespaces or self.landlock >= TCP)
 
     @property
     def lacking(self) -> list[str]:
-        """What is not held, in words."""
+        """Phrases for the missing kinds of isolation."""
         if not self.landlock:
             return ["files", "processes", "the network"]
         return [
@@ -81,10 +83,12 @@ class Sandbox:
         ]
 
     def enter(self, folder: Path) -> None:
-        """Shut this process into a folder, before anything of users is imported; go on in a process of its own if need be.
+        """Restrict this process to a folder, before anything of users is imported.
+
+        With namespaces, the work continues in another process.
 
         Raises:
-            OSError: If the kernel refuses what it has offered.
+            OSError: If the kernel refuses the isolation that it offered.
         """
         _let_go()
         if self.namespaces:
@@ -92,12 +96,12 @@ class Sandbox:
         self.confine(folder)
 
     def separate(self) -> None:
-        """Let this process share no memory, IPC and network with other audits of its file, where that can be had.
+        """Separate this process from other audits of its file: memory, IPC and network.
 
-        It becomes a session of its own.
+        It also becomes a session of its own. Without namespaces of audits, that is all.
 
         Raises:
-            OSError: If the kernel refuses what it has offered.
+            OSError: If the kernel refuses the isolation that it offered.
         """
         if self.namespaces:
             # The kernel shares processors out between sessions: one that forks without end takes no more than one audit.
@@ -108,15 +112,17 @@ class Sandbox:
             namespaces.enter_own()
 
     def end_left(self, running: Iterable[int]) -> None:
-        """End the processes that audits of this file left, but for those of audits that run, where they are known."""
+        """End the processes that ended audits of this file left, if they are known."""
         if self.of_audits:
             namespaces.end_left(running)
 
     def confine(self, folder: Path) -> None:
-        """Leave this process, and all that it starts, nothing but a folder to write to, where libraries are told to write.
+        """Allow this process, and everything it starts, to write to one folder only.
+
+        Libraries are configured to write to that folder.
 
         Raises:
-            OSError: If the kernel refuses what it has offered.
+            OSError: If the kernel refuses the isolation that it offered.
         """
         if not self.landlock:
             return
@@ -133,7 +139,10 @@ _confined: list[Path] = []
 
 
 def explained(failure: str) -> str:
-    """Return why something of an audit failed, with what it may do where the sandbox may be why."""
+    """Return the reason for a failure.
+
+    If the sandbox may be the cause, the reason names the allowed actions.
+    """
     if not _confined or not any(refusal in failure for refusal in REFUSALS):
         return failure
     return (
@@ -144,7 +153,10 @@ def explained(failure: str) -> str:
 
 
 def _let_go() -> None:
-    """Close what a process inherits of the run's: a way to remove shared memory, and one to have its end not noticed."""
+    """Close inherited connections of the run.
+
+    One of them could remove shared memory, another one hide the end of the process.
+    """
     tracker: Any = resource_tracker._resource_tracker
     server: Any = forkserver._forkserver
     for inherited in (tracker._fd, server._forkserver_alive_fd):
@@ -157,12 +169,14 @@ UNCONFINED = Sandbox()
 
 
 def sandbox_of(mode: str, *, network: bool) -> Sandbox:
-    """Return what the kernel offers of a sandbox.
+    """Return the sandbox that the kernel offers.
 
-    The mode is 'auto', 'required' or 'off'; with ``network`` audits may use the network.
+    Args:
+        mode: 'auto', 'required' or 'off'.
+        network: Whether audits may use the network.
 
     Raises:
-        ConfigurationError: If it is required, and not all of it can be had.
+        ConfigurationError: If the sandbox is required and incomplete.
     """
     if mode == OFF:
         return UNCONFINED
@@ -188,9 +202,9 @@ WRITE_FILE, REMOVE_DIR, REMOVE_FILE, TRUNCATE, IOCTL_DEV = (
     1 << 15,
 )
 MAKE = sum(1 << bit for bit in range(6, 13))
-"""To make devices, folders, files, sockets, pipes and symbolic links."""
+"""Rights to make devices, folders, files, sockets, pipes and symbolic links."""
 REFER = 1 << 13
-"""To move and link from one folder to another."""
+"""Right to move and link between folders."""
 OF_FILES = WRITE_FILE | TRUNCATE | IOCTL_DEV
 ADDED = {
     1: WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE,
@@ -198,14 +212,15 @@ ADDED = {
     3: TRUNCATE,
     5: IOCTL_DEV,
 }
-"""Rights of writing by the ABI that they came with; to read and to execute is left open."""
+"""Rights of writing by the ABI that introduced them; reading and executing stay allowed.
+"""
 TCP, SCOPES = 4, 6
 """From which ABI on connections are ruled, and signals and abstract sockets kept within a domain."""
 NO_NEW_PRIVILEGES = 38
 
 
 def abi() -> int:
-    """Return the version of Landlock's interface; 0 where the kernel has none, or a filter refuses it."""
+    """Return the version of Landlock's ABI; 0 without Landlock, or if a filter forbids it."""
     if sys.platform != "linux":
         return 0
     return max(
@@ -214,11 +229,11 @@ def abi() -> int:
 
 
 def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
-    """Let this thread, and all that it starts, write below some folders and files alone.
+    """Restrict writing by this thread to some folders and files.
 
-    Where the ABI has it, signals and abstract sockets reach only what is restricted with it.
-
-    Folders and files that do not exist are left out. TCP stays open with ``network``.
+    This also applies to everything the thread starts. If the ABI allows it, signals and
+    abstract sockets reach only processes with the same restriction. Missing folders and
+    files are skipped. TCP stays allowed with ``network``.
 
     Raises:
         OSError: If the kernel refuses.
@@ -252,7 +267,7 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
 
 
 def no_new_privileges() -> None:
-    """Have no program that is executed from here on, set-user-ID or not, give this process more rights."""
+    """Forbid programs that are executed later to gain rights, set-user-ID or not."""
     ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 

@@ -1,12 +1,12 @@
-"""The start of the process from which all others of a run are forked: what a run does before it imports anything slow.
+"""The start of a run: the process from which all others are forked, before slow imports.
 
-Imported first by multiprocessing's fork server, which every process of a run is forked from.
+multiprocessing's fork server, from which every process of a run is forked, imports this
+module first. It imports the modules that audit files need, once. It has a process group
+of its own, so that an interrupt from the terminal reaches the run alone. When the run
+has ended, it ends all processes of the run and everything they left, which become its
+children, and removes their folder.
 
-It imports what audit files need, once; belongs to a process group of its own, so that an interrupt from the terminal reaches
-the run alone; and when the run has ended, however it did, it ends all processes of it and what they left running, which
-become its children, and removes their folder.
-
-Where processes of a run start: what a run names without importing what they need.
+A run uses this module without importing the modules of audits.
 """
 
 from __future__ import annotations
@@ -34,20 +34,28 @@ from auditdp.runner.plan import COLLECTED, Collected
 from auditdp.runner.sandbox import Sandbox
 
 MANY = 3
-"""From so many audit files on, what most audits need is imported before any is forked, and not once for each file."""
+"""Number of audit files from which the common modules of audits are imported before
+forking, and not once for each file."""
 NEEDED = ["hypothesis", "sklearn.ensemble", "sklearn.linear_model"]
 AUDITING = ("auditdp.runner.child_jobs",)
-"""What every audit needs, which is imported before any file; a command that only collects goes without."""
+"""Modules that every audit needs, imported before any file. Commands that only collect do
+without."""
 LEAST_SPACE = 384 << 20
-"""Bytes of address space below which OpenBLAS, as numpy and scipy have it, tries to get some without end."""
+"""Address space, in bytes, below which the OpenBLAS of numpy and scipy tries to allocate
+without end."""
 LONGEST_FOLDER = 40
-"""Bytes of a folder's name in which sockets can have names: the kernel takes 107, a run adds 35, multiprocessing 32."""
+"""Longest name of a folder for sockets, in bytes: the kernel allows 107, a run adds 35,
+multiprocessing 32."""
 
 
 def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> None:
-    """Start the process while the command goes on: it imports what audits need, and the command what shows results.
+    """Start the process while the command continues.
 
-    ``needed`` is imported beside what files need: nothing where no audit is run.
+    The process imports the modules of audits, and the command those for output.
+
+    Args:
+        targets: Targets on the command line.
+        needed: Modules to import besides those of files; empty if no audit runs.
     """
     paths = [Path(target.partition("::")[0]) for target in targets]
     files = (
@@ -86,7 +94,10 @@ def start_forkserver(needed: Sequence[str]) -> None:
 
 
 def _hide_socket() -> None:
-    """Leave the socket that starts processes without a name: whoever connects has one started that no sandbox holds."""
+    """Remove the name of the socket that starts processes.
+
+    Whoever connects to it could start a process outside of the sandbox.
+    """
     server: Any = forkserver._forkserver
     if sys.platform == "linux" and not server._forkserver_address.startswith("/proc/"):
         held = os.open(server._forkserver_address, os.O_PATH | os.O_CLOEXEC)
@@ -95,9 +106,10 @@ def _hide_socket() -> None:
 
 
 def temporary_folder() -> str:
-    """Return the folder for sockets and outputs of this process; in /tmp where the name of the usual place is too long.
+    """Return the folder for sockets and outputs of this process.
 
-    It is made again where somebody has removed it.
+    It is in /tmp if the name of the usual place is too long, and is made again if
+    somebody removed it.
 
     Raises:
         ConfigurationError: If no folder for temporary files can be written.
@@ -115,7 +127,7 @@ def temporary_folder() -> str:
 
 @contextmanager
 def no_script() -> Iterator[None]:
-    """Start processes that do not import the script that runs this one, as multiprocessing otherwise has them do."""
+    """Start processes that do not import the script of this one, unlike multiprocessing."""
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -127,16 +139,18 @@ def no_script() -> Iterator[None]:
 FOLDER = "AUDITDP_FORKSERVER"
 """Environment variable with the folder to remove."""
 SAFE = "PYTHONSAFEPATH"
-"""Otherwise Python puts the working folder first on its path, and joblib.py in it would take the library's place."""
+"""Option that keeps the working folder off Python's path. Otherwise a file joblib.py in it
+would replace the library."""
 ADOPT = 36
-"""The number by which a process asks to become the parent of what its descendants leave behind."""
+"""Number of the request to become the parent of processes that descendants leave."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Threads of numerical libraries wait for each other where audits use the cores, and do not survive a fork."""
+"""Environment of one thread for numerical libraries. Their threads compete with audits for
+cores, and do not survive a fork."""
 
 
 @contextmanager
 def environment(folder: str) -> Iterator[None]:
-    """Set what a fork server that is started here finds in its environment, and set it back."""
+    """Set the environment of a fork server that is started in the block."""
     before = dict(os.environ)
     os.environ.update({name: "1" for name in THREADS if name not in before})
     os.environ.update({SAFE: before.get(SAFE, "for auditdp"), FOLDER: folder})
@@ -148,7 +162,7 @@ def environment(folder: str) -> Iterator[None]:
 
 
 def settle(folder: str) -> None:
-    """Make this process the one that others are forked from, and that cleans up after the last of them."""
+    """Make this process the one from which others are forked and which cleans up."""
     os.setpgid(0, 0)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(ADOPT, 1)

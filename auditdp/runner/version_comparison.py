@@ -1,17 +1,21 @@
-"""An audit's mechanism beside that of another revision: traces of both, then bets on which of the two ran.
+"""Compare an audit's mechanism with that of another revision: by traces, then by bets.
 
-Traces run both versions on the same inputs with the same generator, and say what is drawn otherwise and what that loses.
-That is read off the code, for the runs looked at, and proves nothing of the law of the outputs.
+Traces run both versions on the same inputs with the same generator, and report
+differences of the draws and of the privacy loss. This describes the code in these runs,
+and proves nothing about the law of the outputs.
 
-Bets prove it. A coin chooses the version, that version runs on an input, and forecasters give the odds of each: under the
-null hypothesis that both versions have the same law on every input played, outputs are independent of the coin, which is
-0-DP of the pair (main, input) and (here, input). The game is that of every audit, with a level of its own: α, and its share
-of it for each audit, beside the α of the claims. Versions of the same law are told apart with probability at most that.
+Bets are proof. A coin chooses the version, the version runs on an input, and
+forecasters give the odds of each version. Null hypothesis: both versions have the same
+law on every played input. Then outputs are independent of the coin, which is 0-DP for
+the pair (main, input) and (here, input). The game is that of every audit. Its level is
+the share of an α of its own, beside the α of the claims. Versions with the same law are
+distinguished with probability at most that level.
 
-A changed law is no violation. It fails a check where this version loses more than the claim on a pair where the other one
-keeps it, by their traces, and one of two things holds: bets told the outputs apart, or both versions make the same
-releases, and runs with other draws confirm that the output shows this version's loss, or that each release has noise of
-its own and one of them loses more than it did.
+A changed law is not a violation. It fails a check if, by the traces, this version loses
+more than the claim on a pair on which the other one satisfies it, and one of the
+following holds: bets distinguished the outputs; or both versions make the same
+releases, and runs with other draws confirm that the output shows this version's loss,
+or that each release has noise of its own and one of them loses more than before.
 """
 
 from __future__ import annotations
@@ -70,7 +74,7 @@ CALLS = 4_000
 PROPOSED = 4
 """Pairs that lose most by their traces, which the audit plays beside its own."""
 MORE = 10
-"""Times as many calls for the game of an audit whose mechanism changed."""
+"""Factor of the number of calls for the game of an audit whose mechanism changed."""
 LINES = 3
 """Lines that are named."""
 HERE, THERE = "here", "main"
@@ -78,11 +82,12 @@ HERE, THERE = "here", "main"
 
 @dataclass(frozen=True)
 class ComparedAudit:
-    """What a comparison found."""
+    """The outcome of a comparison."""
 
     result: VersionsResult
     pairs: Sequence[Pair] = ()
-    """Pairs beside those that the audit lists, on which the releases lose most."""
+    """Pairs with the largest loss of the releases, in addition to those of the audit.
+    """
 
     def audit(self, built: Audit) -> Audit:
         """Return the audit with these pairs beside its own."""
@@ -171,7 +176,7 @@ class _BothTraces:
 
     @cached_property
     def versions(self) -> VersionsTrace:
-        """What differs between them."""
+        """The differences between both traces."""
         return VersionsTrace.of(self.old, self.new)
 
 
@@ -183,9 +188,10 @@ def _pairs(built: Audit, task: Task) -> list[Pair]:
 
 
 def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
-    """Return pairs that differ as listed ones do, where nothing says which others are neighbours.
+    """Return pairs that differ like listed ones, if no adjacency generates neighbours.
 
-    They are traced and not played: that the other version keeps the claim on them is what makes a loss there worse.
+    They are traced and not played: the other version satisfies the claim on them, so a
+    larger loss of this version is a change.
     """
     found: list[Pair] = []
     if (
@@ -203,7 +209,10 @@ def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
 
 
 def _lines(seen: Sequence[_BothTraces]) -> list[str]:
-    """Return what differs, line by line, as it is on the first pair that shows it; what any input changes comes first."""
+    """Return the differences, a line each, from the first pair that shows them.
+
+    Differences on every input come first.
+    """
     found: dict[Any, tuple[int, str]] = {}
     for each in seen:
         for change in _of_code(each):
@@ -216,7 +225,7 @@ def _lines(seen: Sequence[_BothTraces]) -> list[str]:
 
 
 def _of_code(each: _BothTraces) -> list[VersionChange]:
-    """Return what differs, without releases that the other version has as well, and made fewer or more of on this run."""
+    """Return the differences, without releases whose number depends on the run."""
     known = [
         {_kind(release) for release in trace.first.releases}
         for trace in (each.new, each.old)
@@ -260,7 +269,7 @@ def _named(change: VersionChange) -> str:
 
 
 def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
-    """Return what the releases lose at most by both versions' traces, where that differs."""
+    """Return the largest loss of the releases by both traces, if they differ."""
     old, new = (
         max((each.old.level for each in seen), default=0.0),
         max((each.new.level for each in seen), default=0.0),
@@ -276,13 +285,16 @@ def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
 def _worse(
     seen: Sequence[_BothTraces], claim: Claim, mechanism: Any, *, changed: bool
 ) -> str:
-    """Return why the claim is not kept any more, on the pair that loses most by its trace; empty where nothing says so.
+    """Return the reason why the claim fails now, on the pair with the largest traced loss.
 
     Args:
-        seen: The pairs.
-        claim: What both versions are to satisfy.
+        seen: The traces on all pairs.
+        claim: The claim of both versions.
         mechanism: The new version.
-        changed: Whether bets told the outputs apart.
+        changed: Whether bets distinguished the outputs.
+
+    Returns:
+        A sentence, empty if nothing suggests that the claim fails.
     """
     unconfirmed = set[Any]()
     with Trace(mechanism) as trace:
@@ -311,14 +323,14 @@ def _worse(
 
 
 def _breaking(each: _BothTraces) -> list[Finding]:
-    """Return the findings by which the new version's trace breaks a claim that the old version's trace keeps."""
+    """Return the findings of the new trace that break a claim the old trace satisfies."""
     if not each.old.covers or not each.old.satisfies or any(breaking(each.old)):
         return []
     return list(breaking(each.new))
 
 
 def _same_noise(each: _BothTraces) -> bool:
-    """Return whether the new version adds noise of families and in functions that the old one has, all of it understood."""
+    """Return True if all new noise has known families and functions of the old version."""
     old, new = (
         {_at(release) for release in trace.first.releases}
         for trace in (each.old, each.new)
@@ -327,7 +339,10 @@ def _same_noise(each: _BothTraces) -> bool:
 
 
 def _same_releases(each: _BothTraces) -> bool:
-    """Return whether both versions make the same releases in the same order, so that no two can be confused."""
+    """Return True if both versions make the same releases in the same order.
+
+    All of them have to be distinguishable.
+    """
     old, new = (
         [_at(release) for release in trace.first.releases]
         for trace in (each.old, each.new)
@@ -336,7 +351,7 @@ def _same_releases(each: _BothTraces) -> bool:
 
 
 def _loses_more(each: _BothTraces) -> bool:
-    """Return whether a release that both versions make loses more in the new one, and none loses less."""
+    """Return True if some release of both versions loses more now, and none loses less."""
     sizes = [
         [findings.size(moved) for moved in trace.moved]
         for trace in (each.old, each.new)
@@ -359,7 +374,7 @@ def bets(
     other: OtherVersion,
     settings: Settings,
 ) -> VersionsResult:
-    """Return what was read, with what bets on the version told apart."""
+    """Return the comparison with the result of bets on the version."""
 
     def version(data: tuple[str, Any], rng: np.random.Generator) -> Any:
         which, given = data
@@ -390,7 +405,7 @@ def bets(
 
 
 def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
-    """Return the inputs that are played: those on which the traces differ, in different lines first, or else any."""
+    """Return the inputs to play: those with different traces first, or else any."""
     differing: dict[Any, Any] = {}
     for each in seen:
         if each.versions.differs:
@@ -412,7 +427,7 @@ def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
 
 
 def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
-    """Return the pairs that lose more than those that the audit plays, by the traces of this version."""
+    """Return pairs on which this version's traced loss exceeds that of the played pairs."""
     own = {_key(pair) for pair in built.play or built.adjacency.pairs()}
     played = max(
         (each.new.share for each in seen if _key(each.pair) in own), default=0.0

@@ -1,8 +1,9 @@
-"""The code of another revision, in a process of its own: traced and called on inputs that it is given.
+"""The code of another revision in a process of its own, traced and called on given inputs.
 
-The process is forked before the audit is built, forgets what was imported of the working tree, and imports the audit from
-the other tree. Libraries are those of this process. A module of the working tree that it needs all the same would make a
-mixture of both versions, and is refused.
+The process is forked before the audit is built. It removes the imported modules of the
+working tree, and imports the audit from the other tree. Libraries are those of this
+process. If it still needs a module of the working tree, this would be a mixture of both
+versions, and is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class VersionError(AuditError):
 
 
 class OtherVersion:
-    """The audit of a task at another revision, which is asked through a pipe; ends with this context."""
+    """The audit of a task at another revision, behind a pipe; it ends with this context."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -61,10 +62,10 @@ class OtherVersion:
         return found
 
     def output(self, data: Any, seed: int) -> Any:
-        """Return an output for an input, or raise what the mechanism raises.
+        """Return an output for an input, or raise the mechanism's exception.
 
         Raises:
-            VersionError: If the other version cannot be run.
+            VersionError: If the other version cannot run.
         """
         found, raised = self._asked("output", data, seed)
         if raised is not None:
@@ -142,7 +143,7 @@ def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:
 
 
 def _built(task: Task) -> Audit:
-    """Import the audit from the other tree; an audit that it does not have is taken from the working tree."""
+    """Import the audit from the other tree, or from the working tree if it has none."""
     assert task.against is not None  # else nobody asks
     root, other = Path(task.root).resolve(), Path(task.against.folder).resolve()
     _forget(root)
@@ -179,7 +180,7 @@ def _moved(entry: str, root: Path, other: Path) -> str:
 
 
 def _is_own(path: Path, root: Path) -> bool:
-    """Return whether a path is code of the project: below its folder, and neither a library's nor the harness."""
+    """Return True if a path is code of the project, not of a library or the harness."""
     if not path.is_relative_to(root) or path.is_relative_to(HARNESS):
         return False
     parts = path.relative_to(root).parts
@@ -189,7 +190,7 @@ def _is_own(path: Path, root: Path) -> bool:
 
 
 def _own_files(root: Path) -> dict[Path, str]:
-    """Return the files of the project that are imported, with the names of their modules."""
+    """Return the imported files of the project, with the names of their modules."""
     named = {
         name: getattr(module, "__file__", None)
         for name, module in list(sys.modules.items())
@@ -199,7 +200,7 @@ def _own_files(root: Path) -> dict[Path, str]:
 
 
 def _forget(root: Path) -> None:
-    """Forget what was imported of the working tree, and packages of it that have no file."""
+    """Remove the imported modules of the working tree, and packages of it without a file."""
     own = set(_own_files(root).values())
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__dict__", {}).get("__path__", ())
