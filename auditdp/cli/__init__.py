@@ -8,17 +8,7 @@ import traceback
 from collections.abc import Iterable
 from importlib import import_module
 
-from auditdp.cli.common import (
-    COMMANDS,
-    CRASHED,
-    INTERRUPTED,
-    OK,
-    USAGE,
-    app,
-    enter_project,
-    leave,
-    say,
-)
+from auditdp.cli.common import COMMANDS, ExitCode, app, enter_project, leave, say
 from auditdp.errors import AuditError, StoppedError
 from auditdp.report.plain_text import shorten
 
@@ -75,21 +65,21 @@ def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
         return (
             end.code
             if isinstance(end.code, int)
-            else OK
+            else ExitCode.OK
             if end.code is None
-            else CRASHED
+            else ExitCode.CRASHED
         )
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except StoppedError as error:
         say(f"error: {shorten(str(error), LONGEST)}")
-        return CRASHED
+        return ExitCode.CRASHED
     except AuditError as error:
         say(f"error: {shorten(str(error), LONGEST)}")
-        return USAGE
+        return ExitCode.USAGE
     except OSError as error:  # such as a full disk behind standard output
         say(f"error: {error}")
-        return CRASHED
+        return ExitCode.CRASHED
     except MemoryError as error:
         traceback.clear_frames(
             error.__traceback__
@@ -97,11 +87,11 @@ def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
         say(
             "error: out of memory; use smaller parameters, or a machine with more memory"
         )
-        return CRASHED
+        return ExitCode.CRASHED
     except BaseException:
         say(traceback.format_exc().rstrip())
         say(
             "error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above."
         )
-        return CRASHED
-    return OK
+        return ExitCode.CRASHED
+    return ExitCode.OK

@@ -31,7 +31,7 @@ from auditdp.accountants.dp_sgd_poisson import Opacus
 from auditdp.accountants.root_finding import DIGITS as DIGITS_SOLVED
 from auditdp.accountants.root_finding import Solution
 from auditdp.claims.statements import ApproxDP
-from auditdp.cli.common import CRASHED, FOUND, OK, AnswerFormat, app, columns, tell
+from auditdp.cli.common import AnswerFormat, ExitCode, app, columns, tell
 from auditdp.errors import ConfigurationError
 from auditdp.files import write
 from auditdp.record.json_fields import json_number
@@ -432,7 +432,13 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
             heading=heading(name, parameters),
             sentence=found.statement,
         )
-    raise typer.Exit(FOUND if found.violated else OK if found.answered else CRASHED)
+    raise typer.Exit(
+        ExitCode.FOUND
+        if found.violated
+        else ExitCode.OK
+        if found.answered
+        else ExitCode.CRASHED
+    )
 
 
 def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | None]:

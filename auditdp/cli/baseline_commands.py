@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from auditdp.cli.common import (
-    CRASHED,
-    OK,
+    ExitCode,
     LogPath,
     Profile,
     Source,
@@ -229,5 +228,7 @@ def merge(
             f"{count(len(record.missing), 'audit')} without a result: {some}; give the command of the shards again with "
             f"--resume and without --shard, and --log {log_path}"
         )
-        raise typer.Exit(CRASHED)
-    raise typer.Exit(code_of(record) or (OK if reading.is_whole else CRASHED))
+        raise typer.Exit(ExitCode.CRASHED)
+    raise typer.Exit(
+        code_of(record) or (ExitCode.OK if reading.is_whole else ExitCode.CRASHED)
+    )

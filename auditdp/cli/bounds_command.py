@@ -25,7 +25,7 @@ from auditdp.bounds import (
 from auditdp.bounds.data import Columns, column, read, refuse_histogram
 from auditdp.bounds.result import rounded_down, rounded_up
 from auditdp.bounds.stated_assumptions import Assumed, assuming_gaussian
-from auditdp.cli.common import FOUND, OK, AnswerFormat, app, taking, tell
+from auditdp.cli.common import AnswerFormat, ExitCode, app, taking, tell
 from auditdp.errors import ConfigurationError
 from auditdp.numerics.rounding import confidence
 
@@ -119,7 +119,7 @@ def bounds(options: BoundsOptions) -> None:
     """
     text, refuted = answer(options)
     tell(text)
-    raise typer.Exit(FOUND if refuted else OK)
+    raise typer.Exit(ExitCode.FOUND if refuted else ExitCode.OK)
 
 
 Maker = Callable[[str], Bound]

@@ -30,7 +30,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_type_hints
@@ -51,16 +51,18 @@ if TYPE_CHECKING:
     from auditdp.runner.run_record import Reading
     from auditdp.runner.sandbox import Sandbox
 
-OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    130,
-)
+
+class ExitCode(IntEnum):
+    """The exit codes of every command, as the module describes them."""
+
+    OK = 0
+    FOUND = 1
+    USAGE = 2
+    CRASHED = 3
+    INCONCLUSIVE = 4
+    NOTHING = 5
+    REGRESSED = 6
+    INTERRUPTED = 130
 
 
 class AnswerFormat(StrEnum):
@@ -313,7 +315,7 @@ def _top(
 ) -> None:
     if version:
         typer.echo(f"auditdp {__version__}")
-        raise typer.Exit(OK)
+        raise typer.Exit(ExitCode.OK)
 
 
 def say(message: str) -> None:
@@ -417,7 +419,9 @@ class OutputError(StoppedError):
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"standard output cannot be written: {error.strerror}")
-        self.code = INTERRUPTED if error.errno == errno.EPIPE else CRASHED
+        self.code = (
+            ExitCode.INTERRUPTED if error.errno == errno.EPIPE else ExitCode.CRASHED
+        )
 
 
 @contextmanager
@@ -466,7 +470,7 @@ def leave(code: int) -> None:
             stream.flush()
         except OSError as error:
             _to_nowhere(number)
-            if number == 1 and code in (OK, FOUND):
+            if number == 1 and code in (ExitCode.OK, ExitCode.FOUND):
                 code = OutputError(error).code
     sys.exit(code)
 

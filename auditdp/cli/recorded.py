@@ -17,12 +17,8 @@ import typer
 
 from auditdp.cli.again import options_of, task_of
 from auditdp.cli.common import (
-    CRASHED,
-    FOUND,
-    INCONCLUSIVE,
-    NOTHING,
-    OK,
     Data,
+    ExitCode,
     Keyword,
     Paths,
     Profile,
@@ -113,12 +109,12 @@ def replay(
             for line in processes.ask("again", task, chosen):
                 say(line)
     if result.verdict is Verdict.ERROR:
-        raise typer.Exit(CRASHED)
+        raise typer.Exit(ExitCode.CRASHED)
     if result.verdict is Verdict.SKIPPED and same:
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(ExitCode.NOTHING)
     if result.verdict in REFUTATIONS or not same:
-        raise typer.Exit(FOUND)
-    raise typer.Exit(INCONCLUSIVE if result.is_unconfirmed else OK)
+        raise typer.Exit(ExitCode.FOUND)
+    raise typer.Exit(ExitCode.INCONCLUSIVE if result.is_unconfirmed else ExitCode.OK)
 
 
 @app.command(
@@ -202,7 +198,7 @@ def report_command(
         files = report_files(record, output, path, previous=previous, differences=found)
         write_together(files, below=path.parent)
     if not reading.is_whole:
-        raise typer.Exit(CRASHED)
+        raise typer.Exit(ExitCode.CRASHED)
 
 
 def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
@@ -305,12 +301,14 @@ def confirm(
         say(
             f"not confirmed: the audit ended {result.verdict}, which says nothing about the finding"
         )
-        raise typer.Exit(CRASHED)
+        raise typer.Exit(ExitCode.CRASHED)
     if result.verdict not in REFUTATIONS:
         say(
             f"not confirmed: {chosen.verdict} in the run, {result.verdict} on fresh randomness (α = {alpha:g})"
         )
-        raise typer.Exit(INCONCLUSIVE if result.is_unconfirmed else OK)
+        raise typer.Exit(
+            ExitCode.INCONCLUSIVE if result.is_unconfirmed else ExitCode.OK
+        )
     if result.log_e_value is None:
         say(
             "confirmed: what refutes it is computed and not drawn, so no seed changes it"
@@ -322,7 +320,7 @@ def confirm(
         say(
             f"confirmed on fresh randomness with α = {alpha:g}; a true claim is refuted twice with {both}"
         )
-    raise typer.Exit(FOUND)
+    raise typer.Exit(ExitCode.FOUND)
 
 
 def _other_than(seed: int) -> int:
@@ -343,10 +341,10 @@ def list_audits(
     for _, reason in failures:
         say(f"ERROR {reason}")
     if failures:
-        raise typer.Exit(CRASHED)
+        raise typer.Exit(ExitCode.CRASHED)
     if not declared:
         say("no audits found")
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(ExitCode.NOTHING)
 
 
 @app.command(short_help="Show what one audit declares.")
@@ -395,7 +393,7 @@ def answer_about(
         raise ConfigurationError(answer["refused"])
     if "crashed" in answer:
         say(f"ERROR {item.id}: {answer['crashed']}")
-        raise typer.Exit(CRASHED)
+        raise typer.Exit(ExitCode.CRASHED)
     return item, answer
 
 

@@ -21,17 +21,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from auditdp.cli.again import data_of, parameters_of, refuse_what_is_elsewhere
-from auditdp.cli.common import (
-    CRASHED,
-    FOUND,
-    INCONCLUSIVE,
-    NOTHING,
-    OK,
-    REGRESSED,
-    one_of,
-    read_run,
-    say,
-)
+from auditdp.cli.common import ExitCode, one_of, read_run, say
 from auditdp.cli.run_options import RunOptions
 from auditdp.errors import ConfigurationError
 from auditdp.record.baseline_entries import Accepted, Entry, below, covered, entry_of
@@ -97,9 +87,9 @@ def changed_targets(
             name for name in known if among(name) and name not in there and not keyword
         ):
             _list(gone, "gone, and in the baseline: ")
-            raise typer.Exit(REGRESSED)
+            raise typer.Exit(ExitCode.REGRESSED)
         say("no audit is concerned, so none was run; without --changed-since all are")
-        raise typer.Exit(OK)
+        raise typer.Exit(ExitCode.OK)
     return (
         [*found.concerned, *(path for path, _ in failures)],
         found.left_out,
@@ -304,15 +294,15 @@ def exit_code(
     """Return the exit code for differences, by the published table."""
     kinds = {difference.kind for difference in found}
     if kinds & set(FINDINGS):
-        return FOUND
+        return ExitCode.FOUND
     if Kind.CRASHED in kinds:
-        return CRASHED
+        return ExitCode.CRASHED
     if kinds & set(REGRESSIONS):
-        return REGRESSED
+        return ExitCode.REGRESSED
     if Kind.LAW in kinds and "changed" in fail_on:
         say("a changed law fails, since fail_on has changed")
-        return REGRESSED
-    return OK if record.audited else NOTHING
+        return ExitCode.REGRESSED
+    return ExitCode.OK if record.audited else ExitCode.NOTHING
 
 
 def code_of(
@@ -333,18 +323,18 @@ def code_of(
         for result in record.results
     )
     if survived or any(result.is_finding for result in record.results):
-        return FOUND
+        return ExitCode.FOUND
     if record.ended(Verdict.ERROR) or (record.missing if missing is None else missing):
-        return CRASHED
+        return ExitCode.CRASHED
     if not record.audited:
-        return NOTHING
+        return ExitCode.NOTHING
     if any(result.is_unconfirmed for result in record.results):
-        return INCONCLUSIVE
+        return ExitCode.INCONCLUSIVE
     inconclusive = record.ended(Verdict.INCONCLUSIVE) or any(
         result.is_undecided for result in record.results
     )
     if ("inconclusive" in fail_on and inconclusive) or (
         "skipped" in fail_on and record.ended(Verdict.SKIPPED)
     ):
-        return INCONCLUSIVE
-    return OK
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.OK

@@ -17,9 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from auditdp.cli.common import (
-    CRASHED,
-    INTERRUPTED,
-    NOTHING,
+    ExitCode,
     OutputError,
     coloured,
     columns,
@@ -99,7 +97,7 @@ def carry_out(asked: RunOptions) -> None:
     targets = asked.targets(configuration, last)
     if asked.last_failed and not targets:
         say(f"nothing in {asked.log_path} had to be looked at{_unfinished(last)}")
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(ExitCode.NOTHING)
 
     held = sandbox(configuration, asked.sandbox, network=asked.network)
     limits: dict[str, Any] = {
@@ -207,7 +205,7 @@ def _plan(
         say(
             f"no audits found; expected audit_*.py files with @audit functions in {where}"
         )
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(ExitCode.NOTHING)
     fault = Budget.read(plan.tasks[0].budget).fault if plan.tasks else None
     if fault is not None:
         say(
@@ -305,13 +303,13 @@ class _Run:
                         )
                         break
         except KeyboardInterrupt:
-            self.status, self.code = "interrupted", INTERRUPTED
+            self.status, self.code = "interrupted", ExitCode.INTERRUPTED
             say(f"interrupted; {self._how_to_go_on()}")
         except OutputError as error:
             self.status, self.code = "interrupted", error.code
             say(f"error: {error}; {self._how_to_go_on()}")
         except StoppedError as error:
-            self.status, self.code = "interrupted", CRASHED
+            self.status, self.code = "interrupted", ExitCode.CRASHED
             say(f"error: {error}")
         finally:
             self._end()
@@ -335,7 +333,7 @@ class _Run:
         except RecordingError as error:
             if self.code is None:
                 say(f"error: {error}")
-            self.code = CRASHED
+            self.code = ExitCode.CRASHED
 
     @property
     def record(self) -> RunRecord:
@@ -409,7 +407,7 @@ class _Run:
         )
 
     def _at_end(self, code: int) -> int:
-        return code if code or self.resumes_whole else CRASHED
+        return code if code or self.resumes_whole else ExitCode.CRASHED
 
 
 LAST_LINES = 5

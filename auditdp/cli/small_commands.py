@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import (
-    FOUND,
-    NOTHING,
-    OK,
-    AnswerFormat,
-    Profile,
-    app,
-    say,
-    settings,
-    tell,
-)
+from auditdp.cli.common import AnswerFormat, ExitCode, Profile, app, say, settings, tell
 from auditdp.cli.recorded import answer_about
 from auditdp.configuration import KINDS
 from auditdp.record.results import SYMBOLS
@@ -190,7 +180,7 @@ def trace(
     item, answer = answer_about(identifier, "trace", pairs, options=options)
     if "skipped" in answer:
         say(f"SKIPPED {item.id}: {answer['skipped']}")
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(ExitCode.NOTHING)
     found: TracedAudit = answer["trace"]
     if output is AnswerFormat.json:
         tell(
@@ -253,7 +243,7 @@ def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
         if failures
         else "the auditor refutes every broken twin and no correct mechanism"
     )
-    raise typer.Exit(FOUND if failures else OK)
+    raise typer.Exit(ExitCode.FOUND if failures else ExitCode.OK)
 
 
 config_app = typer.Typer(

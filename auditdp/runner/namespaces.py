@@ -28,28 +28,44 @@ import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from enum import IntEnum
 from pathlib import Path
 from typing import NoReturn
 
 from auditdp.errors import die_with_parent
 from auditdp.files import place_of_temporary_files, remove
 
-MOUNTS, IPC, USERS, PROCESSES, NETWORK = (
-    0x0002_0000,
-    0x0800_0000,
-    0x1000_0000,
-    0x2000_0000,
-    0x4000_0000,
-)
-NO_SUID, NO_DEVICES, NO_EXECUTION, BIND, RECURSIVELY, PRIVATE = (
-    2,
-    4,
-    8,
-    0x1000,
-    0x4000,
-    0x4_0000,
-)
-MOUNT_SETATTR, WORKING_FOLDER, ALL_BELOW, READ_ONLY = 442, -100, 0x8000, 1
+
+class Clone:
+    """Kinds of namespaces, as clone(2) numbers them."""
+
+    MOUNTS = 0x0002_0000
+    IPC = 0x0800_0000
+    USERS = 0x1000_0000
+    PROCESSES = 0x2000_0000
+    NETWORK = 0x4000_0000
+
+
+class Mount:
+    """Options of a mount, as mount(2) numbers them."""
+
+    NO_SUID = 2
+    NO_DEVICES = 4
+    NO_EXECUTION = 8
+    BIND = 0x1000
+    RECURSIVELY = 0x4000
+    PRIVATE = 0x4_0000
+
+
+class SetAttributes:
+    """Numbers of the system call mount_setattr(2) and of its arguments."""
+
+    CALL = 442
+    WORKING_FOLDER = -100
+    ALL_BELOW = 0x8000
+    READ_ONLY = 1
+
+
 OF_FILES = 0b1111
 """Capabilities that root keeps: reading, owning and changing files of others, if they can
 be written at all."""
@@ -63,14 +79,19 @@ KINDS = ("user", "mnt", "ipc", "net")
 """Names of the namespaces of an audit, in the order of entering. The first one gives the
 right to enter the others."""
 MOST_AT_A_TIME = 64
-"""Audits of a file that have namespaces of their own at a time; further ones wait."""
+"""Number of audits of a file that can have namespaces of their own at a time."""
 LOOK_SECONDS = 0.01
-"""Seconds between looks whether one of them has ended."""
+"""Seconds between two checks for the end of such an audit."""
 MOST_ROUNDS = 100
 """Number of searches for processes that an audit left. A process that forks without end is
 ended with the file at the latest."""
-FOR_FILES, FOR_AUDITS = 3, 4
-"""Exit codes of the process that tries them."""
+
+
+class Trial(IntEnum):
+    """Exit codes of the process that tries to enter namespaces."""
+
+    FOR_FILES = 3
+    FOR_AUDITS = 4
 
 
 def available() -> tuple[bool, bool]:
@@ -87,11 +108,11 @@ def available() -> tuple[bool, bool]:
                 enter(Path(folder), network=False)
                 with suppress(OSError):
                     enter_own()
-                    os._exit(FOR_AUDITS)
-                os._exit(FOR_FILES)
+                    os._exit(Trial.FOR_AUDITS)
+                os._exit(Trial.FOR_FILES)
             os._exit(1)
         code = os.waitstatus_to_exitcode(os.waitpid(trying, 0)[1])
-    return code in (FOR_FILES, FOR_AUDITS), code == FOR_AUDITS
+    return code in tuple(Trial), code == Trial.FOR_AUDITS
 
 
 def for_audits() -> list[Path]:
@@ -111,7 +132,9 @@ def enter(folder: Path, *, network: bool) -> None:
     Raises:
         OSError: If the kernel refuses.
     """
-    root = _unshare(MOUNTS | IPC | PROCESSES | (0 if network else NETWORK))
+    root = _unshare(
+        Clone.MOUNTS | Clone.IPC | Clone.PROCESSES | (0 if network else Clone.NETWORK)
+    )
     seen, told = os.pipe()
     if (first := os.fork()) != 0:
         os.close(told)
@@ -243,7 +266,7 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
         with suppress(BaseException):
             asking.close()
             try:
-                _checked("unshare", USERS)
+                _checked("unshare", Clone.USERS)
             except OSError:
                 asked.send(b"")
                 raise
@@ -265,12 +288,12 @@ def _start_maker(asked: socket.socket, asking: socket.socket, *, network: bool) 
 
 def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
     """Answer each request with new namespaces; they last as long as a process in them."""
-    wanted = MOUNTS | IPC | (0 if network else NETWORK)
+    wanted = Clone.MOUNTS | Clone.IPC | (0 if network else Clone.NETWORK)
     own = [kind for kind in KINDS if not network or kind != "net"]
     _checked(
         "unshare", wanted
     )  # this process may come back to namespaces that it made, and to no others
-    _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
+    _checked("mount", None, b"/", None, Mount.RECURSIVELY | Mount.PRIVATE, None)
     back = _opened(own[1:])
     folders = for_audits()
     used: dict[Path, int] = {}
@@ -304,7 +327,7 @@ def _make_for_audits(asked: socket.socket, *, network: bool) -> None:
                     os.fsencode(folder),
                     os.fsencode(SHARED_MEMORY),
                     None,
-                    BIND,
+                    Mount.BIND,
                     None,
                 )
             if not network:
@@ -344,7 +367,7 @@ def _unshare(wanted: int) -> bool:
     with suppress(PermissionError):
         _checked("unshare", wanted)
         return True
-    _checked("unshare", wanted | USERS)
+    _checked("unshare", wanted | Clone.USERS)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -389,12 +412,17 @@ def _has_no_reader(pipe: int) -> bool:
 
 def _mount(folder: Path) -> None:
     """Make all mounts read-only except one folder, and mount the namespace's own folders."""
-    _checked("mount", None, b"/", None, RECURSIVELY | PRIVATE, None)
-    _checked("mount", os.fsencode(folder), os.fsencode(folder), None, BIND, None)
-    _read_only(Path("/"), ALL_BELOW, READ_ONLY, 0)
-    _read_only(folder, 0, 0, READ_ONLY)
+    _checked("mount", None, b"/", None, Mount.RECURSIVELY | Mount.PRIVATE, None)
+    _checked("mount", os.fsencode(folder), os.fsencode(folder), None, Mount.BIND, None)
+    _read_only(Path("/"), SetAttributes.ALL_BELOW, SetAttributes.READ_ONLY, 0)
+    _read_only(folder, 0, 0, SetAttributes.READ_ONLY)
     _checked(
-        "mount", b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES | NO_EXECUTION, None
+        "mount",
+        b"proc",
+        b"/proc",
+        b"proc",
+        Mount.NO_SUID | Mount.NO_DEVICES | Mount.NO_EXECUTION,
+        None,
     )
     needed = [folder, Path.cwd(), *map(Path, sys.path)]
     for name in OWN:
@@ -406,7 +434,7 @@ def _mount(folder: Path) -> None:
                 b"tmpfs",
                 os.fsencode(os.path.realpath(name)),
                 b"tmpfs",
-                NO_SUID | NO_DEVICES,
+                Mount.NO_SUID | Mount.NO_DEVICES,
                 b"mode=1777",
             )
             if name == str(SHARED_MEMORY):
@@ -419,8 +447,8 @@ def _read_only(path: Path, flags: int, given: int, taken: int) -> None:
     size = ctypes.c_size_t(len(attributes))
     _checked(
         "syscall",
-        MOUNT_SETATTR,
-        WORKING_FOLDER,
+        SetAttributes.CALL,
+        SetAttributes.WORKING_FOLDER,
         os.fsencode(path),
         flags,
         attributes,

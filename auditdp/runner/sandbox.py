@@ -24,6 +24,7 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import IntEnum, IntFlag
 from multiprocessing import forkserver, process, resource_tracker
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,6 @@ CACHES = (
     "CUDA_CACHE_PATH",
 )
 """Environment variables that name cache folders of libraries."""
-OFF, NOTHING = "off", "none"
 REFUSALS = tuple(
     map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENETUNREACH))
 )
@@ -62,7 +62,7 @@ class Sandbox:
 
     def __str__(self) -> str:
         if not self.landlock:
-            return NOTHING
+            return "none"
         shared = "" if self.of_audits else " that audits of a file share"
         held = "Landlock" + (f" and namespaces{shared}" if self.namespaces else "")
         return f"{held}, network {'open' if self.network else 'closed' if self.closes_network else 'not closed'}"
@@ -70,7 +70,7 @@ class Sandbox:
     @property
     def closes_network(self) -> bool:
         """True if no connection is possible; Landlock alone forbids TCP."""
-        return not self.network and (self.namespaces or self.landlock >= TCP)
+        return not self.network and (self.namespaces or self.landlock >= Since.TCP)
 
     @property
     def lacking(self) -> list[str]:
@@ -78,7 +78,11 @@ class Sandbox:
         if not self.landlock:
             return ["files", "processes", "the network"]
         return [
-            *(["processes"] if not self.namespaces and self.landlock < SCOPES else []),
+            *(
+                ["processes"]
+                if not self.namespaces and self.landlock < Since.SCOPES
+                else []
+            ),
             *(["the network"] if not self.network and not self.closes_network else []),
         ]
 
@@ -178,7 +182,7 @@ def sandbox_of(mode: str, *, network: bool) -> Sandbox:
     Raises:
         ConfigurationError: If the sandbox is required and incomplete.
     """
-    if mode == OFF:
+    if mode == "off":
         return UNCONFINED
     known = abi()
     of_files, of_audits = namespaces.available() if known else (False, False)
@@ -192,31 +196,46 @@ def sandbox_of(mode: str, *, network: bool) -> Sandbox:
     return found
 
 
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-"""Numbers of the system calls, the same on every processor."""
-WRITE_FILE, REMOVE_DIR, REMOVE_FILE, TRUNCATE, IOCTL_DEV = (
-    1 << 1,
-    1 << 4,
-    1 << 5,
-    1 << 14,
-    1 << 15,
-)
-MAKE = sum(1 << bit for bit in range(6, 13))
-"""Rights to make devices, folders, files, sockets, pipes and symbolic links."""
-REFER = 1 << 13
-"""Right to move and link between folders."""
-OF_FILES = WRITE_FILE | TRUNCATE | IOCTL_DEV
-ADDED = {
-    1: WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE,
-    2: REFER,
-    3: TRUNCATE,
-    5: IOCTL_DEV,
+class Call(IntEnum):
+    """Numbers of Landlock's system calls, the same on every processor."""
+
+    CREATE_RULESET = 444
+    ADD_RULE = 445
+    RESTRICT_SELF = 446
+
+
+class Right(IntFlag):
+    """Rights of Landlock that this sandbox restricts."""
+
+    WRITE_FILE = 1 << 1
+    REMOVE_FOLDER = 1 << 4
+    REMOVE_FILE = 1 << 5
+    # Devices, folders, files, sockets, pipes and symbolic links.
+    MAKE = 0b111_1111 << 6
+    # Moving and linking between folders.
+    REFER = 1 << 13
+    TRUNCATE = 1 << 14
+    CONTROL_DEVICE = 1 << 15
+
+    # Rights that also apply to single files.
+    OF_FILES = WRITE_FILE | TRUNCATE | CONTROL_DEVICE
+
+
+RIGHTS_BY_ABI = {
+    1: Right.WRITE_FILE | Right.REMOVE_FOLDER | Right.REMOVE_FILE | Right.MAKE,
+    2: Right.REFER,
+    3: Right.TRUNCATE,
+    5: Right.CONTROL_DEVICE,
 }
-"""Rights of writing by the ABI that introduced them; reading and executing stay allowed.
-"""
-TCP, SCOPES = 4, 6
-"""From which ABI on connections are ruled, and signals and abstract sockets kept within a domain."""
-NO_NEW_PRIVILEGES = 38
+"""Rights of writing by the ABI that introduced them; reading and executing stay allowed."""
+
+
+class Since(IntEnum):
+    """The ABI that introduced further kinds of rules."""
+
+    TCP = 4
+    # Signals and abstract sockets.
+    SCOPES = 6
 
 
 def abi() -> int:
@@ -224,7 +243,10 @@ def abi() -> int:
     if sys.platform != "linux":
         return 0
     return max(
-        0, int(ctypes.CDLL(None).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1))
+        0,
+        int(
+            ctypes.CDLL(None).syscall(Call.CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+        ),
     )
 
 
@@ -238,13 +260,16 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
     Raises:
         OSError: If the kernel refuses.
     """
-    rights = sum(added for since, added in ADDED.items() if since <= known)
-    tcp = 0 if network or known < TCP else 0b11
-    scopes = 0 if known < SCOPES else 0b11
-    fields = struct.pack("=QQQ", rights, tcp, scopes)[
-        : 8 if known < TCP else 16 if known < SCOPES else 24
-    ]
-    ruleset = _checked(CREATE_RULESET, fields, ctypes.c_size_t(len(fields)), 0)
+    rights = sum(added for since, added in RIGHTS_BY_ABI.items() if since <= known)
+    # An older kernel takes a shorter structure, without the later fields.
+    fields = [rights]
+    if known >= Since.TCP:
+        fields.append(0 if network else 0b11)
+    if known >= Since.SCOPES:
+        fields.append(0b11)
+    packed = struct.pack(f"={len(fields)}Q", *fields)
+    size = ctypes.c_size_t(len(packed))
+    ruleset = _checked(Call.CREATE_RULESET, packed, size, 0)
     try:
         for path in writable:
             try:
@@ -252,23 +277,22 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
             except FileNotFoundError:
                 continue
             try:
-                allowed = (
-                    rights
-                    if stat.S_ISDIR(os.fstat(place).st_mode)
-                    else rights & OF_FILES
-                )
-                _checked(ADD_RULE, ruleset, 1, struct.pack("=Qi", allowed, place), 0)
+                is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
+                allowed = rights if is_folder else rights & Right.OF_FILES
+                rule = struct.pack("=Qi", allowed, place)
+                _checked(Call.ADD_RULE, ruleset, 1, rule, 0)
             finally:
                 os.close(place)
         no_new_privileges()
-        _checked(RESTRICT_SELF, ruleset, 0)
+        _checked(Call.RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
 
 def no_new_privileges() -> None:
     """Forbid programs that are executed later to gain rights, set-user-ID or not."""
-    ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    no_new_privileges = 38
+    ctypes.CDLL(None).prctl(no_new_privileges, 1, 0, 0, 0)
 
 
 def _checked(number: int, *arguments: object) -> int:

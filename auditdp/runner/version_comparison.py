@@ -63,21 +63,36 @@ from auditdp.tracing import (
 from auditdp.tracing.draws import Release
 from auditdp.tracing.prediction import Experiments
 
-LISTED, CORNERS, GENERATED = 20, 40, 30
-"""Pairs that are traced, at most."""
-LIKE, RUNS = 8, 3
-"""Pairs like the listed ones that are traced beside them, at most, and how often each: a run goes one way of the code."""
-PLAYED = 6
-"""Inputs on which bets are made, at most."""
-CALLS = 4_000
-"""Calls of both versions that bets have, at most."""
-PROPOSED = 4
-"""Pairs that lose most by their traces, which the audit plays beside its own."""
-MORE = 10
-"""Factor of the number of calls for the game of an audit whose mechanism changed."""
-LINES = 3
-"""Lines that are named."""
-HERE, THERE = "here", "main"
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a comparison. They bound its time; no benchmark varies them."""
+
+    listed_pairs: int = 20
+    """Listed pairs that are traced."""
+    corner_cases: int = 40
+    """Corner cases that are traced."""
+    generated_pairs: int = 30
+    """Generated pairs that are traced."""
+    similar_pairs: int = 8
+    """Pairs that differ like listed ones and are traced."""
+    runs_per_pair: int = 3
+    """Traced runs on each pair, since one run takes one path through the code."""
+    played_inputs: int = 6
+    """Inputs on which bets are made."""
+    calls: int = 4_000
+    """Calls of both versions for the bets."""
+    added_pairs: int = 4
+    """Pairs with the largest traced loss that the audit plays in addition to its own."""
+    lines: int = 3
+    """Differing lines that are named."""
+    more_calls: int = 10
+    """Factor of the number of calls for the game of an audit whose mechanism changed."""
+
+
+LIMITS = Limits()
+HERE = "here"
+THERE = "main"
 
 
 @dataclass(frozen=True)
@@ -101,7 +116,9 @@ class ComparedAudit:
         """Return the settings with more calls where the mechanism changed."""
         if not self.result.differs:
             return settings
-        budget = replace(settings.budget, calls=settings.budget.calls * MORE)
+        budget = replace(
+            settings.budget, calls=settings.budget.calls * LIMITS.more_calls
+        )
         return replace(settings, budget=budget)
 
 
@@ -137,7 +154,7 @@ def compared(
         )
     claim, name = built.claim, name_of(built.mechanism)
     listed = _pairs(built, task)
-    pairs = [*listed, *_like(built.adjacency, listed) * RUNS]
+    pairs = [*listed, *_like(built.adjacency, listed) * LIMITS.runs_per_pair]
     try:
         old = other.traces(pairs, claim)
     except VersionError as error:
@@ -181,9 +198,13 @@ class _BothTraces:
 
 
 def _pairs(built: Audit, task: Task) -> list[Pair]:
-    listed = list(islice(built.play or built.adjacency.pairs(), LISTED))
-    corners = list(islice(offers(built.adjacency).corner_cases or (), CORNERS))
-    generated = generated_pairs(built.adjacency, listed, GENERATED, task.root_seed)
+    listed = list(islice(built.play or built.adjacency.pairs(), LIMITS.listed_pairs))
+    corners = list(
+        islice(offers(built.adjacency).corner_cases or (), LIMITS.corner_cases)
+    )
+    generated = generated_pairs(
+        built.adjacency, listed, LIMITS.generated_pairs, task.root_seed
+    )
     return different([*listed, *corners, *generated])
 
 
@@ -205,7 +226,7 @@ def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
                     replace(like, name="a pair like the given")
                     for like in Alike([pair]).corner_cases()
                 ]
-    return different([*listed, *found])[len(listed) :][:LIKE]
+    return different([*listed, *found])[len(listed) :][: LIMITS.similar_pairs]
 
 
 def _lines(seen: Sequence[_BothTraces]) -> list[str]:
@@ -220,8 +241,12 @@ def _lines(seen: Sequence[_BothTraces]) -> list[str]:
             many, sentence = found.get(key, (0, _named(change)))
             found[key] = (many + 1, sentence)
     ordered = sorted(found.values(), key=lambda item: -item[0])
-    more = [f"{len(ordered) - LINES} more lines differ"] if len(ordered) > LINES else []
-    return [sentence for _, sentence in ordered[:LINES]] + more
+    more = (
+        [f"{len(ordered) - LIMITS.lines} more lines differ"]
+        if len(ordered) > LIMITS.lines
+        else []
+    )
+    return [sentence for _, sentence in ordered[: LIMITS.lines]] + more
 
 
 def _of_code(each: _BothTraces) -> list[VersionChange]:
@@ -382,7 +407,7 @@ def bets(
             return output_of(built.mechanism, given, rng)
         return other.output(given, int(rng.integers(2**63)))
 
-    calls = min(CALLS, settings.budget.calls, built.calls or CALLS)
+    calls = min(LIMITS.calls, settings.budget.calls, built.calls or LIMITS.calls)
     inputs = {f"input {k}": data for k, data in enumerate(_inputs(seen))}
     pairs = [Pair((THERE, data), (HERE, data), name) for name, data in inputs.items()]
     game = Audit(version, PureDP(0.0), pairs, evidence=["game"])
@@ -423,7 +448,7 @@ def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
     found: dict[Any, Any] = {}
     for data in inputs:
         found.setdefault(identity_key(data), data)
-    return list(found.values())[:PLAYED]
+    return list(found.values())[: LIMITS.played_inputs]
 
 
 def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
@@ -436,7 +461,7 @@ def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
         (each for each in seen if _key(each.pair) not in own),
         key=lambda each: -each.new.share,
     )
-    return [each.pair for each in islice(_distinct(others, played), PROPOSED)]
+    return [each.pair for each in islice(_distinct(others, played), LIMITS.added_pairs)]
 
 
 def _key(pair: Pair) -> Any:

@@ -155,7 +155,7 @@ def test_in_namespaces_servers_of_ones_own_answer_and_no_other_process_is_seen(
 def test_where_user_namespaces_are_refused_audits_of_a_file_share_its_namespaces(
     monkeypatch,
 ):
-    monkeypatch.setattr(namespaces, "USERS", 1)  # which the kernel refuses
+    monkeypatch.setattr(namespaces.Clone, "USERS", 1)  # which the kernel refuses
     assert namespaces.available() == (True, False)
 
 
