@@ -39,7 +39,7 @@ from auditdp.runner.child import TICK, WorkAnswer
 from auditdp.runner.plan import Task
 from auditdp.runner.pool import ResultRoom, Workers, failed
 from auditdp.runner.run_record import Reading, differing, digest_of, scan_log, versions
-from auditdp.runner.sandbox import OFF, UNCONFINED, Sandbox, sandbox_of
+from auditdp.runner.sandbox import UNCONFINED, Sandbox, sandbox_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -297,7 +297,7 @@ def _run(order: Order) -> bytes:
             "the same checkout"
         )
     held = sandbox_of(
-        "auto" if order.sandbox.landlock else OFF, network=order.sandbox.network
+        "auto" if order.sandbox.landlock else "off", network=order.sandbox.network
     )
     if str(held) != str(order.sandbox):
         raise WorkerError(

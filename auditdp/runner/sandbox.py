@@ -262,7 +262,7 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
     """
     rights = sum(added for since, added in RIGHTS_BY_ABI.items() if since <= known)
     # An older kernel takes a shorter structure, without the later fields.
-    fields = [rights]
+    fields: list[int] = [rights]
     if known >= Since.TCP:
         fields.append(0 if network else 0b11)
     if known >= Since.SCOPES:
