@@ -78,12 +78,12 @@ def test_every_version_of_landlock_refuses_what_it_knows_of(known, tmp_path):
         "connect": (
             lambda: None,
             lambda: socket.create_connection(server.getsockname()[:2]),
-            landlock.TCP,
+            landlock.Since.TCP,
         ),
         "signal": (
             lambda: os.kill(os.getpid(), 0),
             lambda: os.kill(os.getppid(), 0),
-            landlock.SCOPES,
+            landlock.Since.SCOPES,
         ),
     }
 
