@@ -1,1 +1,1 @@
-"""Reference implementations of mechanisms, each stating what its source claims."""
+"""Reference implementations of mechanisms; each states the claim of its source."""

@@ -24,7 +24,7 @@ BITS = 53
 
 
 class Backend(Protocol):
-    """Draws of one library, each of the given shape, float64 unless said otherwise."""
+    """Random draws of one library, each of a given shape, float64 by default."""
 
     xp: Any
     """The library, for the functions that both have under one name."""

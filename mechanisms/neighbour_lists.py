@@ -1,4 +1,4 @@
-"""Neighbour lists one after another, in four bytes an entry: what graphs of hundreds of millions of arcs fit into."""
+"""Concatenated neighbour lists in four bytes an entry, for hundreds of millions of arcs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class PackedLists:
 
 
 def id_type(nodes: int) -> Any:
-    """Return the type in which ids of so many nodes are kept: int32 where they fit."""
+    """Return the type for ids of a number of nodes: int32 if it suffices."""
     return np.int32 if nodes <= np.iinfo(np.int32).max else np.int64
 
 

@@ -78,12 +78,15 @@ def floor(value: Callable[[], arb]) -> int:
 
 
 def multiple(value: arb, unit: Any) -> int:
-    """Return how often ``unit`` goes into a number, to the nearest integer (of the middle of its ball)."""
+    """Return a number divided by ``unit``, to the nearest integer.
+
+    The middle of the number's ball is rounded.
+    """
     return math.floor(float((value / arb(unit)).mid()) + 0.5)
 
 
 def on_grid(xp: Any, probabilities: Values) -> Values:
-    """Return probabilities rounded to the nearest multiple of 2^-53: for what lies between ends that are private."""
+    """Return probabilities rounded to multiples of 2^-53, between ends that are private."""
     return xp.round(probabilities * GRID) / GRID
 
 

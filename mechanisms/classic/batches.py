@@ -1,4 +1,4 @@
-"""Noisy sums over batches of records: how the batches are drawn decides what they cost."""
+"""Noisy sums over batches of records; their privacy depends on how batches are drawn."""
 
 from __future__ import annotations
 

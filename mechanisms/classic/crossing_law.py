@@ -27,7 +27,7 @@ from flint import arb, arb_poly
 from auditdp.mechanism.laws import ball, precision
 
 Answer = float | Fraction
-"""A number that is exact; floats are told apart and put in order many times faster than fractions."""
+"""An exact number; floats are compared and sorted many times faster than fractions."""
 End = Fraction | None
 """An end of a piece; None is an infinite one."""
 

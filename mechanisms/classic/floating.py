@@ -23,7 +23,8 @@ from mechanisms.validation import check_positive
 WINDOW = 64
 """Lattice points that are tried on either side; where more could matter an output is called possible."""
 LOG_ULPS = 8
-"""How far np.log and np.exp may be from the real functions, in units in the last place; numpy states at most 4."""
+"""Largest error of np.log and np.exp, in units in the last place; numpy states at most 4.
+"""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class NaiveLaplace:
         )
 
     def _possible(self, y: Array, x: Any, s: Any, sign: int) -> Array:
-        """Whether y can be x + sign·s·z."""
+        """Return True where y can be x + sign·s·z."""
         kind, infinity = y.dtype.type, np.inf
         low, high = (
             np.nextafter(y, -infinity, dtype=kind),

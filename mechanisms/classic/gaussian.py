@@ -74,7 +74,7 @@ class Gaussian:
         )
 
     def query(self, data: Array, rng: Rng | None = None) -> Array:
-        """Return what is computed before the noise: the answers, shape (k,)."""
+        """Return the answers without noise, shape (k,)."""
         return answers("Gaussian", data)
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
@@ -94,7 +94,9 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class GaussianAbove:
-    """Whether a noisy answer is above a threshold: all that a test of Gaussian noise looks at.
+    """A bit: True if a noisy answer exceeds a threshold.
+
+    Every test of Gaussian noise is a test of such a bit.
 
     The likelihood ratio of N(1, σ²) to N(0, σ²) grows with the output, so by Neyman and Pearson the largest
     P(A) − e^ε Q(A) is that of "above 1/2 + εσ²", where the ratio is e^ε. With this threshold, exact evidence on the one
@@ -117,7 +119,7 @@ class GaussianAbove:
         return 0.5 + self.gaussian.epsilon * self.gaussian.sigma**2
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
-        """Return whether each of ``size`` independent noisy answers is above the threshold, bool, shape (size,)."""
+        """Return ``size`` independent bits, bool, shape (size,)."""
         return (
             self.gaussian(answers(self.name, data, length=1), size, rng=rng)[:, 0]
             > self.threshold

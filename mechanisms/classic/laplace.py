@@ -16,7 +16,7 @@ from mechanisms.validation import check_integer, check_positive
 
 
 class LaplaceAnswers:
-    """A query answered with independent Laplace noise of one scale; a subclass says which query.
+    """A query with independent Laplace noise of one scale; subclasses define the query.
 
     ``sensitivity`` is the ℓ₁ sensitivity that the noise is calibrated to, ``scale`` is sensitivity/ε. The law is that of
     real-valued noise: the rounding of doubles is not part of it (``mechanisms.classic.floating`` is about that).
@@ -27,7 +27,7 @@ class LaplaceAnswers:
     norm = "l1"
 
     def query(self, data: Array, rng: Rng | None = None) -> Array:
-        """Return what is computed before the noise, shape (k,); it uses no randomness."""
+        """Return the answers without noise, shape (k,); it uses no randomness."""
         return answers(type(self).__name__, data)
 
     @cached_property
@@ -211,11 +211,11 @@ class PrefixSum:
 
     @property
     def _noisy(self) -> NoisyHistogram1:
-        """What is summed."""
+        """The numbers that are summed."""
         return NoisyHistogram1(self.epsilon)
 
     def query(self, data: Array, rng: Rng | None = None) -> Array:
-        """Return what is computed before the noise: the answers, shape (k,)."""
+        """Return the answers without noise, shape (k,)."""
         return answers("PrefixSum", data)
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:

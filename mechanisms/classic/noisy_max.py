@@ -22,7 +22,7 @@ from mechanisms.validation import check_positive
 
 @dataclass(frozen=True)
 class NoisyMax:
-    """What the four share: noise of scale 2/ε on every answer.
+    """Base of the four variants: noise of scale 2/ε on every answer.
 
     Args:
         epsilon: The claimed privacy loss in nats, finite and > 0.

@@ -76,7 +76,7 @@ class SVT3(Stopping):
         return log_mass + _log_laplace(numbers - queries, self.nu)
 
     def _digits(self, k: int) -> Array:
-        """Powers of 3 that number what is said about k queries, exactly in doubles."""
+        """Powers of 3, exact in doubles, that number the outputs for k queries."""
         if k > MAX_QUERIES:
             raise MechanismError(
                 f"{self.name}: log_prob takes at most {MAX_QUERIES} queries, got {k}"

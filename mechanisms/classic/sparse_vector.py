@@ -32,7 +32,9 @@ MAX_OUTCOMES = 2_000
 
 
 class SparseVector:
-    """What the variants share: a threshold with Lap(ρ), answers with Lap(ν), and a stop after so many positives.
+    """Base of the variants: a threshold with Lap(ρ), answers with Lap(ν), a limited run.
+
+    A run may end after a number of positive answers.
 
     A subclass gives ``rho`` and ``nu``, the two Laplace scales (``nu`` is 0 where queries get no noise), and says
     whether it stops and whether a positive answer draws the threshold's noise again.
@@ -58,7 +60,7 @@ class SparseVector:
         return f"{type(self).__name__}(epsilon={self.epsilon:g}{stop}, threshold={self.threshold:g})"
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
-        """Return what ``size`` independent runs say about each query, int8, shape (size, k)."""
+        """Return the answers of ``size`` independent runs, int8, shape (size, k)."""
         return self._run(answers(self.name, data), size, rng)
 
     def _run(
@@ -92,7 +94,7 @@ class SparseVector:
         return np.stack(said, axis=1)
 
     def flags(self, data: Array) -> FiniteLaw:
-        """Return the law of what is said about each query, rigorously enclosed.
+        """Return the law of the answers to all queries, rigorously enclosed.
 
         Raises:
             MechanismError: If there are more than 2,000 possible outputs.
@@ -161,7 +163,7 @@ def _law(mechanism: SparseVector, data: tuple[float, ...]) -> FiniteLaw:
 
 @lru_cache(maxsize=16)
 def _sayable(name: str, k: int, stop: int) -> list[tuple[int, ...]]:
-    """Every possible output for k queries where the run ends after so many positives."""
+    """Return every possible output for k queries and a limit of positive answers."""
     count = sum(math.comb(k, positives) for positives in range(min(stop, k + 1)))
     count += sum(math.comb(at, stop - 1) for at in range(k))
     if count > MAX_OUTCOMES:
@@ -183,7 +185,7 @@ def _sayable(name: str, k: int, stop: int) -> list[tuple[int, ...]]:
 
 
 class _Flags(SparseVector):
-    """A variant that releases nothing but what it says."""
+    """A variant that releases its answers and nothing else."""
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the law of the output, rigorously enclosed.

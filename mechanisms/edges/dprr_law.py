@@ -85,7 +85,10 @@ class RowLaw:
 
     @cached_property
     def _turn(self) -> float:
-        """How far below 0 the unclipped denominator turns negative; infinite where it never does."""
+        """Distance below 0 at which the unclipped denominator becomes negative.
+
+        It is infinite if it never does.
+        """
         if self.clip or self.keep == 0.5:
             return np.inf
         return self.bits * (1 - self.keep) / (2 * self.keep - 1)
@@ -252,5 +255,5 @@ class RowLaw:
 
 @lru_cache(maxsize=256)
 def row_law(scale: float, keep: float, clip: bool, bits: int, degree: int) -> RowLaw:
-    """Return the law, remembered together with what it has computed."""
+    """Return the law of a row, with its cached results."""
     return RowLaw(scale, keep, clip, bits, degree)

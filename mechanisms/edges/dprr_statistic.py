@@ -1,4 +1,4 @@
-"""What tells two neighbour lists apart in the output of DPRR: a sufficient statistic, for lists of any length."""
+"""A sufficient statistic of DPRR's output for two neighbour lists of any length."""
 
 from __future__ import annotations
 

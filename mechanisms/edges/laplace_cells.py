@@ -1,4 +1,4 @@
-"""What the Laplace graphs share: noisy counts and noisy cells before post-processing, and the choice of the largest."""
+"""Noisy counts and cells of the Laplace graphs, and the choice of the largest cells."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SplitBudget:
 
 
 class LaplaceMessage(ABC):
-    """A mechanism that releases independent Laplace coordinates; a subclass says which, by ``distribution(data)``.
+    """A release of independent Laplace coordinates, which ``distribution(data)`` defines.
 
     The coordinates are those of real-valued Laplace noise: rounding of numpy's doubles is not part of the law.
     """
@@ -99,11 +99,11 @@ class LargestCells(ABC):
     @property
     @abstractmethod
     def message(self) -> LaplaceMessage:
-        """What is released before post-processing."""
+        """The release before post-processing."""
 
     @property
     def counts(self) -> int:
-        """How many of the message's coordinates are counts."""
+        """Number of coordinates of the message that are counts."""
         return 1
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:

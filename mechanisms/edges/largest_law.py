@@ -1,4 +1,4 @@
-"""The exact law of "the T largest noisy cells become ones": what the Laplace graphs release.
+"""The exact law of "the T largest noisy cells become ones", which Laplace graphs release.
 
 Cells carry a bit plus Lap(s), T is a noisy count rounded and clipped to [0, m], independent of the cells' noise. Given
 T = t with 0 < t < m, a set S of t cells, a of them true ones and b true zeros, is the top with probability
@@ -33,7 +33,7 @@ MAX_CELLS = 10
 
 
 def check_cells(name: str, cells: int) -> None:
-    """Raise unless the law of so many cells can be enumerated."""
+    """Raise unless the law of this number of cells can be enumerated."""
     if cells > MAX_CELLS:
         raise MechanismError(
             f"{name}: the law of {cells} cells has 2^{cells} outcomes; use at most {MAX_CELLS} cells, or play the game"

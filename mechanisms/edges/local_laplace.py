@@ -28,7 +28,7 @@ from mechanisms.validation import bit_list, bit_matrix, check_integer, check_pos
 
 @dataclass(frozen=True)
 class LocalLaplace(SplitBudget):
-    """How LocalLap splits its budget: ε₁ for the degree, ε₂ = ε − ε₁ for the cells.
+    """The budget of LocalLap: ε₁ for the degree, ε₂ = ε − ε₁ for the cells.
 
     Source: Hidano & Murakami (2022), arXiv:2202.10209 (LocalLap, ε₁ = ε/10).
 
@@ -52,7 +52,7 @@ class LocalLaplace(SplitBudget):
 
 @dataclass(frozen=True)
 class LocalLaplaceMessage(LaplaceMessage):
-    """What one user sends: (d + Lap(1/ε₁), a_ij + Lap(1/ε₂) for j > i).
+    """The message of one user: (d + Lap(1/ε₁), a_ij + Lap(1/ε₂) for j > i).
 
     Claimed: ε-edge LDP. Users send fewer cells the later they come; the worst case is user 0, who sends all of them.
     A bit of user i's list with j < i changes the degree alone.
@@ -100,7 +100,7 @@ class LocalLaplaceMessage(LaplaceMessage):
 
 @dataclass(frozen=True)
 class LocalLaplaceMessages(LaplaceMessage):
-    """What all users send together, before the server does anything.
+    """The messages of all users together, before the server processes them.
 
     The published claim is ε-edge LDP. For one undirected edge (relationship DP) two degrees and one cell change, so the
     exact budget is ε₁ + ε₁ + ε₂, that is 1.1 ε with the published split.
@@ -173,7 +173,7 @@ class LocalLaplaceGraph(LargestCells):
 
     @cached_property
     def message(self) -> LocalLaplaceMessages:
-        """What the users send."""
+        """The messages of the users."""
         return LocalLaplaceMessages(self.epsilon, self.nodes, self.share)
 
     @property

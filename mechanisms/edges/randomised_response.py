@@ -87,7 +87,9 @@ class RandomisedResponse:
         return (len(bits) - flips) * np.log(self.keep) + flips * np.log(1 - self.keep)
 
     def score(self, outputs: Array, pair: Pair) -> Array:
-        """Return, over the bits that tell the pair apart, how many agree with ``data`` minus how many do not.
+        """Return, over the bits in which the pair differs, agreements minus disagreements.
+
+        Agreements are with ``data``.
 
         The log likelihood ratio is this number times log(p/(1−p)), so nothing is lost. Shape (size,).
         """

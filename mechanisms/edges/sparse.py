@@ -1,4 +1,4 @@
-"""Perturbed graphs drawn in time and memory proportional to what goes in and comes out, never n².
+"""Perturbed graphs drawn in time and memory linear in input and output, never n².
 
 Each function states the dense process whose law it has, and why it has that law. "The same law" is up to the rounding
 of floating point in numpy's geometric, binomial and exponential samplers; the dense forms in the mechanisms'

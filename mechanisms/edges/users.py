@@ -28,7 +28,7 @@ class Publish:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
         return "Publish"
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
@@ -63,7 +63,7 @@ class Withhold(Publish):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
         return "Withhold"
 
     def _released(self, data: Array) -> Array:
@@ -273,7 +273,7 @@ class PublishTo(Publish):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
         return f"Publish {len(self.friends)} bits"
 
     def _released(self, data: Array) -> Array:
@@ -308,7 +308,7 @@ class NonPrivPart(PerUser):
         return f"NonPriv-Part, {len(self.private)} of {self.nodes} users private"
 
     def mechanism_of(self, user: int) -> Any:
-        """Return what a user does: nothing, or to publish which non-private users are friends."""
+        """Return the mechanism of a user: no release, or the list of non-private friends."""
         if user in self.private:
             return self.row_mechanism
         others = [other for other in range(self.nodes) if other != user]

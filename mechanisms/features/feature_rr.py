@@ -23,7 +23,7 @@ MAX_OUTCOMES = 2**12
 LEAST_BUDGET = 2.0**-30
 """A feature's budget below this is not spent at all."""
 HALVINGS = range(44, 2, -1)
-"""How much of a budget is given up for rounding: 2^-44 of it, or the next larger power of 1/2 that suffices."""
+"""Share of a budget that rounding uses: 2^-44, or the next sufficient power of 1/2."""
 
 
 def bins_of(features: Values, bins: int, xp: Any) -> Values:

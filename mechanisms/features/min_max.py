@@ -40,7 +40,7 @@ class Everybody:
 
     @property
     def name(self) -> str:
-        """How the records are prepared, and who encodes them."""
+        """The preparation of the records, and the encoders."""
         return f"{self.encoder.name} by each of {self.users} users"
 
     def prepared(self, matrix: Values, xp: Any) -> Values:
@@ -157,7 +157,7 @@ class MinMaxScaled(Everybody):
 
     @property
     def name(self) -> str:
-        """The scaling and what is done with it."""
+        """The scaling and the encoder of the result."""
         dropped = ", constant features dropped" if self.constant == "drop" else ""
         return f"min-max scaling{dropped}, then {super().name}"
 
@@ -174,7 +174,11 @@ class MinMaxScaled(Everybody):
         return (matrix - least) / xp.where(width > 0, width, 1.0)
 
     def encoder_of(self, records: Values) -> Any:
-        """Return the encoder for the features that are left; it sends as many of them as it can, and no more than before."""
+        """Return the encoder for the remaining features.
+
+        It sends at most the number of features that it sent before, and at most those
+        that remain.
+        """
         columns = records.shape[1]
         if not columns:
             return Silence()
@@ -211,7 +215,7 @@ class PublicBounds(Everybody):
 
     @property
     def name(self) -> str:
-        """The clipping and what is done with it."""
+        """The clipping and the encoder of the result."""
         return f"clipping to public bounds, then {super().name}"
 
     def prepared(self, matrix: Values, xp: Any) -> Values:
@@ -221,7 +225,7 @@ class PublicBounds(Everybody):
 
 @dataclass(frozen=True)
 class OneReport:
-    """What one user of a population sends, seen alone; the rest of the release is withheld.
+    """The report of one user of a population; the rest of the release is withheld.
 
     Args:
         population: Everybody's release.

@@ -160,7 +160,7 @@ class MultiBit:
 
     @property
     def step(self) -> float:
-        """What an encoded 1 adds to the estimate of a feature."""
+        """Change of a feature's estimate by an encoded 1."""
         return self.dimension * (self.high - self.low) / (2 * self.m * self.slope)
 
     def variance(self, values: Any) -> Any:

@@ -15,7 +15,7 @@ from mechanisms.features.min_max import MinMaxScaled
 
 @dataclass(frozen=True)
 class RangeEstimates:
-    """What a server publishes that undoes min–max scaling: min + (max − min)·(rectified feature), for every user.
+    """Estimates after undoing min–max scaling: min + (max − min)·(rectified feature).
 
     Claimed, implicitly: the encoder's ε for one user's record. False for every ε: the estimates are numbers that only the
     population's exact range can give. One user alone has min = max = their own number, and it is released as it is.
@@ -33,7 +33,7 @@ class RangeEstimates:
 
     @property
     def name(self) -> str:
-        """What is estimated, and from what."""
+        """The estimated quantity and its source."""
         return f"estimates in the range of the population, from {self.scaled.name}"
 
     def _estimates(self, sent: Array, data: Any) -> Array:

@@ -15,7 +15,7 @@ BLOCK = 8192
 def run_chain(
     dendrogram: Dendrogram, stages: Sequence[tuple[float, ...]], steps: int, rng: Rng
 ) -> int:
-    """Take so many steps in place and return how many moves were carried out.
+    """Take a number of steps in place and return the number of accepted moves.
 
     Each stage of a step proposes one of the 2(n−2) moves, all equally likely, and carries it out with probability
     min(1, e^x), x the change of log L weighted by the stage. The cost of a move does not grow with the

@@ -42,7 +42,7 @@ class Layer:
 
 
 class Move(NamedTuple):
-    """A move that was looked at: the nodes it concerns, the weighted change of log L, and where edges would go."""
+    """A proposed move: its nodes, the weighted change of log L, and the edges' new places."""
 
     r: int
     p: int

@@ -121,7 +121,7 @@ def _splits(tree: Dendrogram) -> Array:
 
 @lru_cache(maxsize=MAX_LEAVES)
 def states(leaves: int) -> States:
-    """Return every dendrogram over so many leaves.
+    """Return every dendrogram with a number of leaves.
 
     Raises:
         MechanismError: If there are more than 6 leaves.
@@ -181,7 +181,7 @@ class ExactChain:
         return gain((before[r], before[p]), (after[after_r], after[after_p]))
 
     def run(self, start: Array, steps: int, rng: Rng) -> Array:
-        """Return the numbers of the dendrograms that so many steps lead to from ``start``, shape (size,)."""
+        """Return the dendrograms' numbers after some steps from ``start``, shape (size,)."""
         current = np.array(start)
         moves = self.states.moves
         for _ in range(steps if moves.shape[1] else 0):
@@ -192,7 +192,10 @@ class ExactChain:
         return current
 
     def law_after(self, start: Sequence[Any], steps: int) -> list[arb]:
-        """Return the law of the dendrogram after so many steps from a law ``start`` over the K dendrograms, enclosed."""
+        """Return the law of the dendrogram after some steps, enclosed.
+
+        ``start`` is the law before them, over the K dendrograms.
+        """
         with precision():
             law = arb_mat([[ball(p) for p in start]])
             step = self._step

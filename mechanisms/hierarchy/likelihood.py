@@ -69,7 +69,9 @@ def most_pairs(leaves: int) -> int:
 
 
 def sensitivity(leaves: int, equation: str = "19") -> float:
-    """Return the printed sensitivity of log L for so many leaves, in nats, rounded up; infinite or 0 for 2 leaves.
+    """Return the printed sensitivity of log L in nats, rounded up.
+
+    For 2 leaves it is infinite or 0.
 
     Args:
         leaves: Nodes that may have (private) edges, m.
@@ -95,7 +97,9 @@ def sensitivity(leaves: int, equation: str = "19") -> float:
 def acceptance_rate(
     epsilon: float, leaves: int, *, equation: str = "19", factor: int = 2
 ) -> float:
-    """Return ε/(factor·Δ), what a change of log L is multiplied with, rounded down; 0 where log L cannot change.
+    """Return ε/(factor·Δ), the factor of a change of log L, rounded down.
+
+    It is 0 if log L cannot change.
 
     With at most two leaves every dendrogram has likelihood 1.
     """

@@ -16,7 +16,9 @@ from mechanisms.hierarchy.dendrogram import Edge
 
 @dataclass(frozen=True)
 class PrivateEdgeDP:
-    """Edge DP for private edges: two graphs of private edges that differ in one; public edges and nodes are known.
+    """Edge DP for private edges: graphs of private edges that differ in one edge.
+
+    Public edges and nodes are known.
 
     An input is the symmetric int8 matrix of the private edges, shape (nodes, nodes). A pair with a public edge has no
     private one.
@@ -41,7 +43,7 @@ class PrivateEdgeDP:
 
     @property
     def name(self) -> str:
-        """The adjacency, its size, and what is public."""
+        """The adjacency, its size, and its public part."""
         nodes = f"{self.nodes} nodes"
         if self.private_nodes is not None:
             nodes += f", private edges among {', '.join(map(str, self.private_nodes))}"

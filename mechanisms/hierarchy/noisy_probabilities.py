@@ -54,7 +54,7 @@ class Thresholds:
             )
 
     def pools(self, left: int, right: int) -> bool:
-        """Return whether a node with so many private nodes on either side pools what is below it."""
+        """Return True if a node pools its subtree, by its private nodes on either side."""
         pairs, all_pairs = left * right, (left + right) * (left + right - 1) / 2
         return (
             math.inf if not pairs else 1 / (self.epsilon * pairs)

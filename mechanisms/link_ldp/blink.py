@@ -1,4 +1,4 @@
-"""Blink: what users send, a noisy neighbour list and a noisy degree, and what the server makes of two noisy bits."""
+"""Blink: the messages of users, noisy lists and degrees, and the server's estimates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ MAX_OUTCOMES = 2**16
 
 @dataclass(frozen=True)
 class LinkMessage:
-    """What one user sends: every bit by Warner's response with (1−share)·ε, and the degree plus Laplace(1/(share·ε)).
+    """The message of one user: randomised bits, and a noisy degree.
+
+    Every bit is by Warner's response with (1−share)·ε; the degree gets
+    Laplace(1/(share·ε)).
 
     Claimed: ε-link LDP. Input: neighbour list, int8 bits, shape (k,). Output: the noisy bits, then the cell of the noisy
     degree: its floor, −1 below 0 and k from k on; int8, shape (size, k + 1).

@@ -115,7 +115,9 @@ class NoisyHop(Hop):
 
 @dataclass(frozen=True)
 class CaribouEmbedding(Hop):
-    """What the code hands to its classifier: the noisy hop x, aggregated once more, c(α₁ Âx + (1−α₁) mean of a row) + βx₀.
+    """The input of the code's classifier: the noisy hop x, aggregated once more.
+
+    It is c(α₁ Âx + (1−α₁) mean of a row) + βx₀.
 
     ``compute_aggregations`` ends with that line, whose mean is over the features of each node, and nothing is added to
     it. Without neighbours all features of a node are then equal.
@@ -132,7 +134,9 @@ class CaribouEmbedding(Hop):
 
 @dataclass(frozen=True)
 class FeaturesAgree:
-    """How many nodes have an embedding with equal features: a function of what is released. Output: int8, shape (size, 1).
+    """Number of nodes whose embedding has equal features, int8, shape (size, 1).
+
+    It is a function of the release.
 
     Args:
         embedding: What is released.
@@ -142,7 +146,7 @@ class FeaturesAgree:
 
     @property
     def name(self) -> str:
-        """The embedding that is looked at."""
+        """The embedding that is counted."""
         return f"nodes with equal features in {self.embedding.name}"
 
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:

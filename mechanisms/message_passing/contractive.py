@@ -91,7 +91,7 @@ class ContractiveIterations:
 
     @cached_property
     def _weights(self) -> Array:
-        """How much of the noise, or shift, of each hop is in the last."""
+        """Share of the noise, or of the shift, of each hop in the last one."""
         return self.lipschitz ** np.arange(self.hops)[::-1].astype(float)
 
     def distribution(self, data: int) -> GaussianLaw:
@@ -110,13 +110,13 @@ class AllIterations(ContractiveIterations):
     """
 
     def __call__(self, data: int, size: int, *, rng: Rng) -> Array:
-        """Return what the hops of ``size`` independent iterations add."""
+        """Return the sum of all hops of ``size`` independent iterations."""
         return self.sensitivity * data + self.sigma * rng.standard_normal(
             (size, self.hops)
         )
 
     def distribution(self, data: int) -> GaussianLaw:
-        """Return the law of what the hops add."""
+        """Return the law of the sum of all hops."""
         return GaussianLaw(
             np.full(self.hops, float(self.sensitivity * data)), self.sigma
         )

@@ -44,7 +44,7 @@ class DrawnWithReplacementLower(DrawnWithReplacement, NodeLevelLower):
 
     @cached_property
     def affected(self) -> tuple[Array, Array]:
-        """How many gradients of a batch change, and the probability of each number, rounded down.
+        """Numbers of changed gradients in a batch, with their probabilities rounded down.
 
         Numbers beyond the first 64 are left out, which can only lower the bound.
         """

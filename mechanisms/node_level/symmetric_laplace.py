@@ -55,7 +55,7 @@ class SymmetricLaplace:
 
 @dataclass(frozen=True)
 class SymmetricLaplaceNumber(SymmetricLaplace):
-    """The same law in one dimension, drawn as what it is there: Laplace noise of scale σ/√2."""
+    """The same law in one dimension, where it is Laplace noise of scale σ/√2."""
 
     dimension: int = 1
 
@@ -72,7 +72,9 @@ class SymmetricLaplaceNumber(SymmetricLaplace):
 
 @dataclass(frozen=True)
 class WithinBall:
-    """Whether a noisy vector of three coordinates is within a ball around 0: a function of it. Output: bool, shape (size,).
+    """A bit: True if a noisy vector of three coordinates lies in a ball around 0.
+
+    Output: bool, shape (size,).
 
     With a = √2/σ the density of the noise is a²e^(−ar)/(4πr), and the ball of radius ρ has the probability
     1 − (1 + aρ)e^(−aρ) around the vector itself, and (ρ cosh aρ − sinh(aρ)/a)·e^(−as)/s where the vector is s > ρ away
@@ -99,7 +101,7 @@ class WithinBall:
         return f"{self.noisy.name} within {self.radius:g} of 0"
 
     def __call__(self, data: float, size: int, *, rng: Rng) -> Array:
-        """Return whether each of ``size`` independent vectors is within the ball."""
+        """Return ``size`` independent bits, True for a vector in the ball."""
         return np.linalg.norm(self.noisy(data, size, rng=rng), axis=1) <= self.radius
 
     def distribution(self, data: float) -> FiniteLaw:

@@ -51,7 +51,7 @@ class ClippedAtPercentile:
         )
 
     def moments(self, data: Sequence[float] | Array) -> tuple[float, float]:
-        """Return mean and standard deviation of what is released."""
+        """Return mean and standard deviation of the release."""
         clip = self.threshold(data)
         return float(
             np.clip(np.asarray(data, dtype=float), -clip, clip).sum()
@@ -81,7 +81,9 @@ class ClippedAtConstant(ClippedAtPercentile):
 
 @dataclass(frozen=True)
 class Beyond:
-    """Whether the noisy sum is more than ``limit`` from 0: a function of it. Output: bool, shape (size,).
+    """A bit: True if the noisy sum is farther than ``limit`` from 0.
+
+    Output: bool, shape (size,).
 
     Args:
         noisy: What is released.
@@ -100,7 +102,7 @@ class Beyond:
         return f"{self.noisy.name} beyond {self.limit:g}"
 
     def __call__(self, data: Sequence[float] | Array, size: int, *, rng: Rng) -> Array:
-        """Return whether each of ``size`` independent noisy sums is beyond the limit."""
+        """Return ``size`` independent bits, True for a noisy sum beyond the limit."""
         return np.abs(self.noisy(data, size, rng=rng)) > self.limit
 
     def distribution(self, data: Sequence[float] | Array) -> FiniteLaw:

@@ -110,7 +110,7 @@ class GaussianFeatures:
         return Gaussian(self.epsilon, self.delta, sensitivity=self.sensitivity).sigma
 
     def query(self, data: Any, rng: Any = None) -> Array:
-        """Return the record, which is what the noise is added to; shape (d,)."""
+        """Return the record, without noise; shape (d,)."""
         return record(self.name, data, self.dimension)
 
     def perturb(self, values: Any, *, rng: Rng) -> Values:

@@ -22,7 +22,7 @@ THRESHOLD = 0.61
 
 @dataclass(frozen=True)
 class Hybrid(Scalar):
-    """For ε > .61 Piecewise with probability 1 − e^(−ε/2), else Duchi; for ε <= .61 always Duchi.
+    """Piecewise with probability 1 − e^(−ε/2) for ε > .61, and Duchi otherwise.
 
     Claimed: ε-LDP and unbiased. True: the coin does not depend on the input, both mechanisms are ε-LDP and unbiased, and
     their outputs are told apart for sure (one has a density, the other two atoms), so the loss is the larger of the two.
@@ -46,12 +46,12 @@ class Hybrid(Scalar):
 
     @cached_property
     def piecewise(self) -> Piecewise:
-        """What is used with probability ``share``."""
+        """The mechanism that is chosen with probability ``share``."""
         return Piecewise(self.epsilon)
 
     @cached_property
     def duchi(self) -> Duchi:
-        """What is used otherwise."""
+        """The other mechanism."""
         return Duchi(self.epsilon)
 
     @cached_property

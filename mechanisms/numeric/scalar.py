@@ -1,4 +1,4 @@
-"""What the mechanisms for one number of [−1, 1] have in common."""
+"""Base of the mechanisms for one number in [−1, 1]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from mechanisms.validation import check_positive
 HIGH, LOW = np.array([1.0]), np.array([-1.0])
 """The ends of the domain."""
 LEAST_EPSILON = 2.0**-30
-"""For less, outputs are around 4/ε and their spacing as doubles around ε·10^-6: too coarse to be unbiased."""
+"""Smallest ε. For less, outputs are around 4/ε and their spacing as doubles is around
+ε·10^-6: too coarse to be unbiased."""
 
 
 class Scalar(ABC):
@@ -29,7 +30,7 @@ class Scalar(ABC):
 
     epsilon: float
     finite = False
-    """Whether the atoms are all the outputs there are."""
+    """True if the atoms are the only outputs."""
 
     @property
     def atoms(self) -> tuple[float, ...]:

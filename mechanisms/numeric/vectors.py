@@ -84,7 +84,7 @@ class NumericVector:
 
     @cached_property
     def factor(self) -> float:
-        """What outputs are multiplied by."""
+        """Factor of the outputs."""
         return self.dimension / self.chosen if self.rescaled else 1.0
 
     def perturb(self, values: Any, *, rng: Rng) -> Values:
@@ -131,7 +131,7 @@ class NumericVector:
         return logs[:, -1] - math.log(math.comb(self.dimension, self.chosen))
 
     def _one_log_prob(self, column: Array, number: float) -> Array:
-        """Return what the mechanism for one number says of outputs before they were multiplied."""
+        """Return the scalar mechanism's log probabilities of outputs before the factor."""
         plain = column / self.factor
         for atom in self.one.atoms:
             plain[column == self.factor * atom] = atom

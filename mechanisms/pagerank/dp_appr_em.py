@@ -74,7 +74,7 @@ class DPApprEM:
 
     @property
     def sensitivity(self) -> float:
-        """What the noise is calibrated to: the largest change of an entry."""
+        """The largest change of an entry, to which the noise is calibrated."""
         return self.clip
 
     @cached_property

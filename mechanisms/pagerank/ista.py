@@ -130,7 +130,9 @@ def proximal_step(
 def steps(
     *, alpha: float = ALPHA, rho: float = RHO, tolerance: float = TOLERANCE
 ) -> int:
-    """Return how many steps from 0 make the KKT residual at most ``tolerance`` on every graph.
+    """Return the number of steps from 0 until every KKT residual is at most ``tolerance``.
+
+    This holds on every graph.
 
     A step takes |p − p′| <= c·d to at most (1−α)c·d, since Wd = d; the first moves by at most αd; and after t steps the next
     one moves entry i by what its condition is violated, at most (1−α)^t αd_i, which has to be at most ρα·tolerance·d_i.

@@ -1,4 +1,4 @@
-"""Which rows of approximate personalised PageRank a mechanism is about: given ones, of public nodes, or of sampled ones.
+"""The rows of approximate personalised PageRank: given, of public nodes, or sampled.
 
 All three answer alike: ``draw`` for runs, ``mixture`` for laws, and ``there`` for which ids are nodes of the graph. An id is
 there if the graph has an edge or a self-loop of it.
@@ -31,25 +31,25 @@ Component = tuple[Fraction, tuple[int, ...], Array]
 
 
 class Rows(Protocol):
-    """What mechanisms ask of their rows."""
+    """Interface between mechanisms and their rows."""
 
     nodes: int
     count: int
     labelled: bool
-    """Whether the ids of the rows' nodes are released."""
+    """True if the ids of the rows' nodes are released."""
 
     @property
     def name(self) -> str:
-        """Which rows they are."""
+        """A phrase for the rows."""
 
     def there(self, data: Any) -> Array:
-        """Return which ids are nodes of the graph, bool, shape (nodes,)."""
+        """Return True for ids that are nodes of the graph, bool, shape (nodes,)."""
 
     def draw(self, data: Any, size: int, rng: Rng) -> tuple[Array, Array]:
         """Return the rows' ids, shape (size, count), and rows, shape (size or 1, count, nodes), of ``size`` runs."""
 
     def mixture(self, data: Any) -> list[Component]:
-        """Return which rows are drawn with which probability."""
+        """Return the possible rows with their probabilities."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class GivenRows:
 
     @property
     def name(self) -> str:
-        """How many they are."""
+        """A phrase with the number of rows."""
         return f"{self.count} given"
 
     def there(self, data: Any) -> Array:
@@ -122,7 +122,7 @@ class PublicRows:
         )
 
     def there(self, data: Any) -> Array:
-        """Return which ids have edges or a self-loop."""
+        """Return True for ids with edges or a self-loop."""
         return _degrees(data, self.nodes) > 0
 
     def of(self, data: Any, seeds: Any) -> Array:
@@ -182,11 +182,11 @@ class SampledRows:
 
     @property
     def name(self) -> str:
-        """How many are sampled, and among whom."""
+        """A phrase with the number of sampled rows and their population."""
         return f"{self.count} sampled rows{', absent ones too,' if self.among == 'universe' else ''}"
 
     def there(self, data: Any) -> Array:
-        """Return which ids have edges or a self-loop."""
+        """Return True for ids with edges or a self-loop."""
         return _degrees(data, self.nodes) > 0
 
     def _population(self, data: Any) -> Array:
@@ -227,7 +227,7 @@ class SampledRows:
 
 @dataclass(frozen=True)
 class PlainRows:
-    """Rows as they are: what the mechanisms of this package protect, and where nobody claims privacy.
+    """Rows without protection, where nobody claims privacy.
 
     Input: a graph. Output: every entry of every row, float64, shape (size, rows·nodes).
 
