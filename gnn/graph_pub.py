@@ -1,4 +1,4 @@
-"""GraphPub as published, from the private graph to what is released: train, learn A_s, encode, and select by L."""
+"""GraphPub as published: train, learn A_s, encode, and select by L."""
 
 from __future__ import annotations
 

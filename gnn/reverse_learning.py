@@ -1,4 +1,4 @@
-"""Reverse learning: the adjacency matrix on which a trained model predicts what it is told to, by gradient descent."""
+"""Reverse learning: find the adjacency matrix with given predictions, by gradient descent."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ReverseLearning:
         predictions: Tensor,
         labels: Tensor,
     ) -> Tensor:
-        """Return what is minimised, for each model, shape (size,); arguments as in ``learned``."""
+        """Return the objective of each model, shape (size,); arguments as in ``learned``."""
         logits = model.logits(propagation(adjacency), features)
         agreement = self.alpha * cross_entropy(logits, predictions) + (
             1 - self.alpha

@@ -1,4 +1,4 @@
-"""``python -m gnn.scale NAME``: time and memory of what is large, one measurement a process, as a line of JSON.
+"""``python -m gnn.scale NAME``: time and memory of large computations.
 
 Memory is the most that the process has held, libraries (some .5 GiB) included. Times are wall times beside processor times.
 On a GPU memory is what torch has allocated there.
@@ -111,7 +111,7 @@ def features_physics(device: str, epochs: int) -> Measured:
 
 
 def kprop_bandwidth(device: str, epochs: int) -> Measured:
-    """A step of KProp on Physics with 32 units: bytes that it has to move a second, and what a copy of 256 MiB moves.
+    """Measure a step of KProp on Physics with 32 units in bytes a second.
 
     A step reads the operator (CSR: values, columns, row starts) and x once, and writes its result once.
     """
@@ -150,7 +150,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[str, int], Measured], int]] = {
     "features-physics": (features_physics, 1),
     "kprop-bandwidth": (kprop_bandwidth, 1),
 }
-"""What is measured, and with how many epochs."""
+"""The measurements, with their numbers of epochs."""
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ def csr(
 
 
 def is_sparse(x: Tensor) -> bool:
-    """Whether x has the CSR layout."""
+    """Return True if x has the CSR layout."""
     return x.layout == torch.sparse_csr
 
 

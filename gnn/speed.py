@@ -101,7 +101,7 @@ def in_turns(
 
 
 def times_as_long(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return how many times as long one loop takes as another: the median over rounds."""
+    """Return the ratio of the durations of two loops: the median over rounds."""
     return statistics.median(a / b for a, b in zip(one, other, strict=True))
 
 

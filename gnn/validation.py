@@ -50,7 +50,7 @@ def check_positive(owner: str, name: str, value: float) -> None:
 
 
 def check_choice(owner: str, name: str, value: str, known: tuple[str, ...]) -> None:
-    """Raise unless ``value`` is one of ``known``."""
+    """Raise unless ``value`` is a known choice."""
     if value not in known:
         raise ConfigurationError(
             f"{owner}: no {name} {value!r}; {did_you_mean(str(value), known)}"

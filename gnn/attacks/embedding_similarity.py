@@ -50,7 +50,7 @@ def embedding_similarity(
     pairs: Any = None,
     predicted: int | None = None,
 ) -> AttackOutcome:
-    """Return how well the cosine similarity of embeddings tells the edges of a graph from the other pairs.
+    """Return how well cosine similarities of embeddings identify the edges.
 
     The ``predicted`` most similar pairs are taken as edges. GraphPub's Table 3 compares them once with the original graph
     A and once with the published graph Ã: two calls with the same embeddings, of a model trained on Ã.

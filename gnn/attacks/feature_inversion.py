@@ -1,4 +1,4 @@
-"""Feature inversion: inputs are searched for whose representation is the one that was seen."""
+"""Feature inversion: search for inputs with a given representation."""
 
 from __future__ import annotations
 

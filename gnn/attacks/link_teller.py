@@ -16,7 +16,8 @@ from gnn.attacks.pairs import all_pairs, are_edges
 from mechanisms.validation import check_integer, check_positive
 
 Predict = Callable[[Tensor], Tensor]
-"""From features, shape (nodes, k), to what the model answers, shape (nodes, outputs)."""
+"""Maps features, shape (nodes, k), to the answers of a model, shape (nodes, outputs).
+"""
 
 Method = Literal["differences", "exact"]
 
@@ -30,7 +31,7 @@ def influence(
     step: float = 1e-4,
     batch: int = 1,
 ) -> Array:
-    """Return how much each node's features move each node's prediction.
+    """Return the influence of each node's features on each node's prediction.
 
     Entry (v, u) is ‖∂ predict(X)_u / ∂t‖₂ at t = 0 where row v of X is scaled by 1 + t. With "differences" the derivative
     is (predict(X with row v scaled by 1 + step) − predict(X)) / step, as published; with "exact" it is the Jacobian-vector
@@ -107,7 +108,7 @@ def link_teller(
     step: float = 1e-4,
     batch: int = 1,
 ) -> AttackOutcome:
-    """Return how well influence tells the edges of a graph from the other pairs.
+    """Return how well influence distinguishes the edges of a graph from other pairs.
 
     The score of a pair is the larger of its two influences.
 

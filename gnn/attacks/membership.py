@@ -81,7 +81,7 @@ def membership(
     score: Score = "label",
     threshold: float | None = None,
 ) -> AttackOutcome:
-    """Return how well a model's certainty tells the nodes that it was trained on from the others, without a shadow model.
+    """Return how well a model's certainty identifies its training nodes.
 
     With a ``threshold``, members are the candidates that score at least so much. Without one, they are as many candidates
     as there are members, those of largest scores: the attacker knows how many took part and nothing else.
@@ -120,7 +120,7 @@ def known_member_attack(
     known: Any,
     rng: np.random.Generator,
 ) -> AttackOutcome:
-    """Return how well an attacker does who knows of some nodes whether they are members.
+    """Return the success of an attacker who knows the membership of some nodes.
 
     A logistic regression on the four scores of ``membership_scores`` and the sorted probabilities is fitted to the known
     nodes and judged on all others; it predicts a member where its probability reaches one half.

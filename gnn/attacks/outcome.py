@@ -1,4 +1,4 @@
-"""How well scores tell positives from negatives: the figures that every attack reports."""
+"""Figures for scores that separate positives from negatives; every attack reports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from auditdp.mechanism.protocol import Array
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """What an attack found.
+    """The outcome of an attack.
 
     Attributes:
         auc: Area under the ROC curve: the probability that a positive scores above a negative, ties counted half.

@@ -13,7 +13,7 @@ from mechanisms.validation import check_integer
 
 
 def all_pairs(nodes: int) -> Array:
-    """Return every pair (i, j) with i < j of so many nodes, int64, shape (2, nodes·(nodes−1)/2)."""
+    """Return every pair (i, j) with i < j, int64, shape (2, nodes·(nodes−1)/2)."""
     check_integer("all_pairs", "nodes", nodes, 2)
     return np.stack(np.triu_indices(nodes, 1))
 
@@ -21,7 +21,7 @@ def all_pairs(nodes: int) -> Array:
 def sampled_pairs(
     edge_index: Any, *, nodes: int, size: int, rng: np.random.Generator
 ) -> Array:
-    """Return ``size`` edges and as many pairs that are none, each drawn without replacement: a balanced test.
+    """Return ``size`` edges and ``size`` other pairs: a balanced test.
 
     Source: Wu, Long, Zhang & Li (2022), "LinkTeller", arXiv:2108.06504 (balanced sets of edges and non-edges).
 
@@ -59,7 +59,7 @@ def sampled_pairs(
 
 
 def are_edges(pairs: Any, edge_index: Any, *, nodes: int) -> Array:
-    """Return which pairs are edges in either direction, bool, shape (pairs,).
+    """Return True for pairs that are edges in either direction, bool, shape (pairs,).
 
     Args:
         pairs: Candidates, shape (2, pairs).

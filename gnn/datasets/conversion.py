@@ -1,4 +1,4 @@
-"""Between the graphs of the mechanisms, which list each edge once, and torch-geometric's data."""
+"""Conversion between the mechanisms' graphs, each edge once, and torch-geometric."""
 
 from __future__ import annotations
 

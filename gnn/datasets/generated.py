@@ -25,7 +25,7 @@ def stochastic_block_model(
     signal: float,
     rng: Rng,
 ) -> Data:
-    """Return a graph of communities, whose nodes are shuffled, with features that tell of the community.
+    """Return a graph of communities, with shuffled nodes and features that depend on them.
 
     Two nodes are an edge independently with a probability that depends on whether their communities are the same; in
     time O(nodes + edges). The features of a node are N(signal · u_c, I), u_c a random unit vector of its community c.

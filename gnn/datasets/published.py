@@ -26,7 +26,8 @@ PUBLISHED: dict[str, Callable[[str], Any]] = {
     "reddit_binary": lambda root: datasets.TUDataset(root, "REDDIT-BINARY"),
     "reddit_multi_5k": lambda root: datasets.TUDataset(root, "REDDIT-MULTI-5K"),
 }
-"""How torch-geometric makes each data set in a folder; ``ppi`` is its training part."""
+"""Functions that load each data set of torch-geometric from a folder; ``ppi`` is its
+training part."""
 
 
 def published(name: str, folder: str | Path) -> Any:

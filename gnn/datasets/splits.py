@@ -1,4 +1,4 @@
-"""Which nodes, or which graphs, a model is trained, validated and tested on."""
+"""Splits of nodes or graphs into training, validation and test sets."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def paper_split(paper: str, labels: Tensor, *, generator: torch.Generator) -> Sp
 def community_split(
     data: Data, fraction: float, *, generator: torch.Generator
 ) -> Split:
-    """Return a split without validation whose test nodes are communities of the graph, as many as hold a fraction of it.
+    """Return a split without validation whose test nodes are whole communities.
 
     Communities are those of Louvain's method, drawn at random; the last one that is drawn is taken whole. Test nodes keep
     nearly all their edges, and their classes are not those of the graph.

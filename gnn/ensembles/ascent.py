@@ -1,4 +1,4 @@
-"""Neighbours that a trainer's sum tells apart most, found by gradient ascent, for evidence of sensitivity.
+"""Search by gradient ascent for neighbours with the largest difference of a trainer's sum.
 
 What differs between neighbours, what they share, and the weights of the model are one row of numbers, which ascent changes.
 Graphs and labels are not: each choice of them is a search of its own. What is found is a pair like any other, which evidence
@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class Steepest:
-    """What ascent came to.
+    """The outcome of the ascent.
 
     Attributes:
         at: The numbers, shape of the start.

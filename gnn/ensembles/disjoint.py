@@ -42,7 +42,7 @@ class Stars:
 
     @cached_property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What ``node_loss`` takes of every canary: features, arcs, the node and its class, each with it as first axis."""
+        """Arguments of ``node_loss`` for every canary, with the canary as first axis."""
         stars, size = self.canaries, 1 + self.leaves
         x = torch.zeros(stars * size, stars, dtype=torch.float64)
         x[torch.arange(stars * size), torch.arange(stars).repeat_interleave(size)] = (

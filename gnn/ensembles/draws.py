@@ -18,7 +18,7 @@ from gnn.validation import DataError
 Keys: TypeAlias = NDArray[np.uint64]
 """Keys of trainings, shape (trainings, 2): 128 bits each, so that no two of many trainings share their randomness."""
 Batches: TypeAlias = Callable[[NDArray[np.float64], PrivateSettings], NDArray[np.bool_]]
-"""Which records are in which batch, given independent uniform numbers, infinite where there is no record.
+"""The batches of records, from independent uniform numbers; infinite without a record.
 
 Both have the shape (trainings, steps, places).
 """

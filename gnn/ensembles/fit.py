@@ -21,7 +21,7 @@ from gnn.validation import DataError, TrainingError, check_count
 
 @dataclass(frozen=True, eq=False)
 class Trainings:
-    """What came of some trainings.
+    """The outcome of several trainings.
 
     Attributes:
         weights: Those of the last step, shape (trainings, weights).

@@ -92,7 +92,7 @@ def totals_by_layers(
     scales: Callable[[Tensor], Tensor],
     outputs: dict[str, torch.Size],
 ) -> Gradients:
-    """Return what ``totals_by_examples`` does.
+    """Return the same as ``totals_by_examples``, layer by layer.
 
     Args:
         loss_of: ``loss_of(weights, *example)``.

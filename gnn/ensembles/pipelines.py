@@ -1,4 +1,4 @@
-"""What the pipelines of graphs release or add noise to, by their own functions, as mechanisms of a graph.
+"""Releases and noisy sums of graph pipelines, by their own functions, as mechanisms.
 
 A graph is a symmetric matrix of zeros and ones on public ids, with no loops; a node without edges is not there. Features and
 labels are public here, and worst for the claim.
@@ -35,7 +35,7 @@ def arcs_of(data: Array) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class GAPAggregations:
-    """Releases GAP's noisy aggregations, shape (nodes that are seen, hops·width); the rows of nodes have norm 1.
+    """Releases GAP's noisy aggregations, shape (visible nodes, hops·width).
 
     Args:
         x: Rows that are aggregated, shape (nodes, width).
@@ -70,7 +70,7 @@ class GAPAggregations:
         return self.reach
 
     def query(self, data: Array, rng: np.random.Generator) -> Array:
-        """Return the sums of the first hop without noise, of arcs that are sampled, shape (nodes that are seen, width)."""
+        """Return the sums of the first hop over sampled arcs, without noise."""
         arcs = self._kept(data, generator_of(rng))
         return np.asarray(
             neighbour_sums(functional.normalize(self.x, dim=1), arcs).numpy()[
@@ -155,7 +155,7 @@ class SampledSums(Released):
         return super().query(self.sampled(data, rng), rng)
 
     def __call__(self, data: Array, size: int, *, rng: np.random.Generator) -> Array:
-        """Return what ``size`` trainings release, shape (size, steps, weights)."""
+        """Return the releases of ``size`` trainings, shape (size, steps, weights)."""
         worlds = [self.sampled(data, rng) for _ in range(size)]
         found = fit_ensemble(
             self.trainer,

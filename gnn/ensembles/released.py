@@ -30,7 +30,7 @@ from gnn.ensembles.worlds import World
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What all trainers have in common as mechanisms: independent trainings of a trainer, and the sum before the noise.
+    """Base of trainers as mechanisms: independent trainings, and the sum before the noise.
 
     Args:
         trainer: The trainer.
@@ -49,7 +49,7 @@ class Released:
 
     @property
     def name(self) -> str:
-        """The label, or what is released, and the settings."""
+        """The label or the kind of release, with the settings."""
         settings = self.trainer.settings
         batches = (
             f"batches of {settings.batch:g}"
@@ -119,7 +119,7 @@ class NoisedSums(Released):
             )
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
-        """Return what ``size`` trainings release, shape (size, steps, ...).
+        """Return the releases of ``size`` trainings, shape (size, steps, ...).
 
         Raises:
             ConfigurationError: If batches are Poisson, and the world does not say that its examples are common.
@@ -141,7 +141,7 @@ class NoisedSums(Released):
         )
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
-        """Return the log density of each output, up to what does not depend on the input, shape (size,).
+        """Return the log density of each output up to a common term, shape (size,).
 
         Given the weights, a step's sum is N(S, σ²C² I) where the canary is not in the batch, and N(S + g, σ²C² I) with
         probability q, g its clipped gradient.
@@ -149,7 +149,7 @@ class NoisedSums(Released):
         return np.asarray(self._log_probs(outputs, [self.world(data)])[0])
 
     def score(self, outputs: Array, pair: Pair) -> Array:
-        """Return the log likelihood ratio of the claimed trainer, which tells twins apart as well, shape (size,)."""
+        """Return the log likelihood ratio of the claimed trainer, shape (size,)."""
         first, second = self._log_probs(
             outputs, [self.world(data) for data in (pair.data, pair.neighbour)]
         )
@@ -189,7 +189,7 @@ class SumsAlone(Released):
             )
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
-        """Return what ``size`` trainings release, shape (size, steps, weights)."""
+        """Return the releases of ``size`` trainings, shape (size, steps, weights)."""
         found = self.trainings(data, size, rng=rng, sums=True)
         assert found.sums is not None  # they were asked for
         return np.asarray(found.sums.numpy())
@@ -206,7 +206,7 @@ class SumsAlone(Released):
 def log_probs(
     trainer: Trainer, released: Tensor, worlds: list[World], *, taken: Tensor | None
 ) -> Array:
-    """Return the log density of noised sums by DP-SGD, up to what the worlds share, shape (worlds, trainings).
+    """Return the log density of noised sums, up to a common term.
 
     Args:
         trainer: The trainer; what is wrong with it is left out.

@@ -55,7 +55,7 @@ DRAWS, GRAPHS = "noise and batches alone", "ensemble of GCN, gradients of nodes"
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained.
+    """The model and the data of a measurement.
 
     Attributes:
         models: How many, in an ensemble.
@@ -113,7 +113,7 @@ class Case:
         return Trainer(self.network(), loss, self.settings(layers=kind != EXAMPLES))
 
     def seconds(self, kind: str) -> float:
-        """Return what a training takes, of the processor or by the clock."""
+        """Return the duration of a training, in CPU seconds or by the clock."""
         work = {PLAIN: self._plain, DRAWS: self._draws, GRAPHS: self._graphs}.get(
             kind, lambda: self._ensemble(kind)
         )
@@ -173,7 +173,7 @@ class Case:
         return self.models
 
     def _graphs(self) -> int:
-        """Train an ensemble of GCN of two layers on a ring, of as many nodes as there are rows, all in every batch."""
+        """Train an ensemble of two-layer GCNs on a ring; all nodes are in every batch."""
         x, targets = self.data().inputs
         model = GCN(
             FEATURES,
@@ -200,7 +200,7 @@ class Case:
         return self.models
 
     def _draws(self) -> int:
-        """Draw what an ensemble by hand draws, as many trainings at once as it does."""
+        """Draw the random numbers of an ensemble by hand, for as many trainings at once."""
         trainer, keys = (
             self.trainer(HAND),
             keys_of(self.models, rng=np.random.default_rng(0)),

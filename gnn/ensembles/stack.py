@@ -109,7 +109,7 @@ class StackSums:
 
     @property
     def numbers(self) -> int:
-        """How many numbers an example takes while it is computed."""
+        """Number of entries per example during the computation."""
         return sum(size for shape in self._shapes for size in shape) + max(
             size for size, _ in self._shapes
         )

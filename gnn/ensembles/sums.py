@@ -20,9 +20,10 @@ from gnn.training.gradients import Gradients, weights_of
 from gnn.validation import DataError
 
 BEYOND_MEAN = 3.0
-"""Poisson batches of up to so many standard deviations above their mean are computed in one piece."""
+"""Poisson batches up to this number of standard deviations above their mean are computed
+in one piece."""
 CHUNK_BYTES = 1 << 26
-"""What the tensors of a chunk may take together, by default: 64 MiB."""
+"""Default limit of the tensors of a chunk together: 64 MiB."""
 STACK_BYTES = 1 << 25
 """The same for sums by hand, which takes 1.4 times as long with 8 MiB: 32 MiB."""
 COPIES = 4
@@ -67,7 +68,7 @@ class Sums:
             self.stack = self._stack()
 
     def _stack(self) -> StackSums | None:
-        """Return the sums by hand where they are known: a stack of linear layers on rows, and a loss with its gradient."""
+        """Return the sums by hand for a stack of linear layers with a known gradient."""
         layers, loss, inputs = (
             linear_layers(self.trainer.model),
             self.trainer.loss,
@@ -83,7 +84,7 @@ class Sums:
 
     @property
     def width(self) -> int:
-        """How many examples of a batch are computed in one piece."""
+        """Number of examples of a batch that are computed in one piece."""
         rate, examples = self.trainer.settings.rate, self.worlds.present.shape[1]
         if rate is None:
             return int(self.trainer.settings.batch)
@@ -95,7 +96,7 @@ class Sums:
 
     @property
     def chunk(self) -> int:
-        """How many trainings are computed at once by default."""
+        """Default number of trainings that are computed at once."""
         steps, size = self.trainer.settings.steps, self.trainer.start.element_size()
         if self.stack is not None:
             numbers = self.width * self.stack.numbers + 2 * steps * (
@@ -161,7 +162,7 @@ class Sums:
         return trainer.finish(found, counts, trainer.settings)
 
     def _used(self, first: int, last: int, counts: Tensor) -> Tensor:
-        """Return which of the places from first to last in their lists have an example, shape (count, places)."""
+        """Return True for places with an example, shape (count, places)."""
         return torch.arange(first, last, device=counts.device) < counts[:, None]
 
     def _add(

@@ -19,7 +19,7 @@ from gnn.models import DecoupledPageRank
 from gnn.training.private import PrivateSettings, sample
 
 SEEDS = 2**32
-"""How many seeds a generator of torch tells apart on the CPU."""
+"""Number of different seeds of a torch generator on the CPU."""
 
 
 def generator_of(rng: np.random.Generator) -> torch.Generator:
@@ -34,7 +34,7 @@ def weights_row(model: nn.Module) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Releases what a pipeline does, shape (numbers,).
+    """Releases the output of a pipeline, shape (numbers,).
 
     Args:
         release: ``release(data, generator)`` returns a row of numbers, such as the weights of a model.
@@ -52,11 +52,11 @@ class Trained:
         return self.label
 
     def score(self, outputs: Array, pair: Pair) -> Array:
-        """Return what is released along a direction, shape (size,)."""
+        """Return the component of the release along a direction, shape (size,)."""
         return np.asarray(np.asarray(outputs, dtype=float) @ self.along)
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
-        """Return what ``size`` runs release, shape (size, numbers)."""
+        """Return the releases of ``size`` runs, shape (size, numbers)."""
         return np.stack(
             [self.release(data, generator_of(rng)).numpy() for _ in range(size)]
         )
@@ -64,7 +64,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class TrainedByLaw(Trained):
-    """The same where the law of the released numbers along the direction is known.
+    """The same with a known law of the component along the direction.
 
     Args:
         law: Log density of scores, shape (size,), given the data, up to what does not depend on these.

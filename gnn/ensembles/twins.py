@@ -62,7 +62,7 @@ def over_own_size(sums: Tensor, sizes: Tensor, settings: PrivateSettings) -> Ten
 def in_order(
     uniform: NDArray[np.float64], settings: PrivateSettings
 ) -> NDArray[np.bool_]:
-    """Return the records one after the other in batches of fixed size, the last one of an epoch with what is left.
+    """Return the records in order in batches of fixed size; the last may be smaller.
 
     By itself that is no mistake: where a record is added at the end, it is in one batch of an epoch, and changes no other.
     An epoch has 1/rate batches.
@@ -113,7 +113,7 @@ def standardised(world: World) -> World:
 
 
 def twins(trainer: Trainer) -> dict[str, Trainer]:
-    """Return the broken twins that a gradient canary shows on any examples, by what is wrong with them."""
+    """Return broken twins that a gradient canary reveals on any examples."""
     return {
         "no clipping": replace(trainer, scales=unclipped),
         "clipping after averaging": replace(
@@ -129,7 +129,7 @@ def twins(trainer: Trainer) -> dict[str, Trainer]:
 
 
 def batch_twins(trainer: Trainer) -> dict[str, Trainer]:
-    """Return the broken twins whose batches are not the Poisson ones that are accounted for, by what they are instead.
+    """Return the broken twins whose batches are not the Poisson batches of the accounting.
 
     Their faults need examples whose gradients are against the canary's, in whose place it is in a batch.
     """

@@ -13,7 +13,7 @@ from gnn.validation import DataError
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What a training reads.
+    """The input of a training.
 
     Args:
         inputs: What the loss takes of an example, each tensor with the examples as first axis; of no example, with length 0.

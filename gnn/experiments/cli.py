@@ -232,7 +232,7 @@ def report(
         typer.Option("--ledger", help="Ledger of claims; OUT/claims.json by default."),
     ] = None,
 ) -> None:
-    """Write experiments.html, experiments.md and their plots from what is recorded."""
+    """Write experiments.html, experiments.md and their plots from the records."""
     from gnn.experiments import (
         cost,
         page,

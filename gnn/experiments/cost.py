@@ -1,4 +1,4 @@
-"""What honesty costs: published, repaired and without the data side by side, tested on the same seeds."""
+"""The cost of honesty: published, repaired and without the data, on the same seeds."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from gnn.experiments.summary import FEWEST, Measured, Row, Summary, p_value
 
 EXPERIMENT = "honesty"
 ALPHA = 0.01
-"""Of each test; how many tests there are is said beside them."""
+"""Level of each test; the number of tests is stated beside them."""
 CLOSE = 0.02
-"""Accuracies that differ by no more agree, whatever a test says: the means of papers are of few repetitions themselves."""
+"""Accuracies that differ by at most this agree, whatever a test yields, since the means of
+papers are of few repetitions."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class Difference:
 
     @property
     def enough(self) -> bool:
-        """Whether there are seeds for a test."""
+        """True if there are enough seeds for a test."""
         return self.seeds >= FEWEST
 
     @property
     def seen(self) -> bool:
-        """Whether the test refutes that there is none."""
+        """True if the test refutes that there is no difference."""
         return self.p is not None and self.p < ALPHA
 
     @property
@@ -121,7 +122,7 @@ class Line:
 
     @property
     def printed(self) -> float | None:
-        """What the paper prints."""
+        """The number that the paper prints."""
         found = accuracy(self.published).published
         return found.mean if found else None
 
@@ -148,7 +149,7 @@ class Line:
 
     @property
     def outcome(self) -> str:
-        """How the printed number compares: one of ``OUTCOMES``, or "" of no number."""
+        """Comparison with the printed number: one of ``OUTCOMES``, or "" without a number."""
         if self.printed is None:
             return ""
         found = against(accuracy(self.published), self.printed)
@@ -172,7 +173,7 @@ class Line:
 
     @property
     def explanation(self) -> Tested | None:
-        """The first reading that moves the accuracy, as tested, to what is printed."""
+        """The first reading that moves the accuracy to the printed one, as tested."""
         tested = list(self.readings)
         name, words = PAPERS[self.paper].explains
         if other := self.beside.get(name):

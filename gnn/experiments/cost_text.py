@@ -1,4 +1,4 @@
-"""What honesty costs, in words: a sentence and a table for each paper, and what was run where."""
+"""The cost of honesty in words: a sentence and a table for each paper, and the devices."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ NAMES = {
     "within the range": "within the range of single runs done otherwise",
     "too few seeds": "of too few seeds",
 }
-"""How outcomes are called in text."""
+"""Names of outcomes in text."""
 
 
 def sentence(found: Sequence[Line]) -> str:
-    """Return what there is to say of a paper: whether it agrees, what the repair costs, and what the data is worth."""
+    """Return a sentence for a paper: agreement, cost of the repair, worth of the data."""
     return f"{_agreement(found)}; {_repairs(found)}{_worth(found)}."
 
 
 def details(paper: str, found: Sequence[Line]) -> str:
-    """Return what a sentence counts: which numbers do not agree and what was tried, and rows to compare with."""
+    """Return the counts of a sentence: numbers without agreement, and rows to compare."""
     uncounted = [_place(line) for line in found if line.cost and not line.cost.enough]
     few = (
         f"What a repair costs is not counted of fewer than {FEWEST} seeds: {'; '.join(uncounted)}."
@@ -73,7 +73,7 @@ def _agreement(found: Sequence[Line]) -> str:
 
 
 def _others(found: Sequence[Line]) -> str:
-    """Name the printed numbers that do not agree, with what was tried of each."""
+    """Name the printed numbers without agreement, and the readings that were tried."""
     parts = [
         f"{_capital(NAMES.get(word, word))}: {_places(mine)}."
         for word in OUTCOMES
@@ -84,7 +84,7 @@ def _others(found: Sequence[Line]) -> str:
 
 
 def _without_privacy(found: Sequence[Line]) -> str:
-    """Compare the rows without privacy with what is printed of them."""
+    """Compare the rows without privacy with the printed ones."""
     clean = {
         line.data: line.clean
         for line in found
@@ -109,7 +109,7 @@ def _against_rr(line: Line) -> tuple[str, Difference]:
 
 
 def _ranking(found: Sequence[Line]) -> str:
-    """DPRR prints curves alone; what they say is that it is above RR."""
+    """Return a sentence for DPRR, which prints curves alone: they are above RR."""
     parts = []
     for line in _ranked(found):
         word, difference = _against_rr(line)
@@ -137,7 +137,7 @@ def _places(found: Iterable[Line]) -> str:
 
 
 def _tests(line: Line) -> str:
-    """What was tried of a line that does not agree: what explains it, or all that does not."""
+    """Return the readings that were tried for a line without agreement."""
     found = line.explanation
     if found:
         return f"; by {found.words}, tested: {_shown(found.row)}"
@@ -207,7 +207,7 @@ def _constant(found: Sequence[Line]) -> str:
 
 
 def _signs(differences: Sequence[Difference]) -> tuple[int, int]:
-    """Return how many are above 0, and how many below, as tested."""
+    """Return the numbers of positive and of negative differences, as tested."""
     above = sum(each.seen and each.mean > 0 for each in differences)
     return above, sum(each.seen for each in differences) - above
 
@@ -296,7 +296,7 @@ def table(found: Sequence[Line], ledger: Ledger, *, seeds: int) -> list[list[str
 
 
 def _audits(row: Row | None, ledger: Ledger) -> str:
-    """What the audits say, without the audit that says it."""
+    """Return the statement of the audits, without their names."""
     return supported(row.guarantee, ledger).partition(" (")[0] if row else MISSING
 
 
@@ -316,7 +316,7 @@ def _shown(row: Row) -> str:
 
 
 def lacking(content: Summary) -> str:
-    """Return which data sets have rows of fewer seeds than were planned, and how many of how many."""
+    """Return the data sets whose rows have fewer seeds than planned, with the numbers."""
     planned = content.experiment.repetitions[content.profile]
     recorded = {canonical(row.parameters): row.repetitions for row in content.rows}
     places: dict[str, Counter[int]] = {}
@@ -341,7 +341,7 @@ def lacking(content: Summary) -> str:
 
 
 def devices(content: Summary) -> str:
-    """Return where the rows of each paper were computed: as a whole, or by data set or form where these differ."""
+    """Return the devices that computed the rows of each paper."""
     parts = []
     for paper in dict.fromkeys(str(row.parameters["paper"]) for row in content.rows):
         mine = [row for row in content.rows if row.parameters["paper"] == paper]
@@ -368,7 +368,7 @@ def _devices(rows: Iterable[Row], factor: str) -> dict[str, frozenset[str]]:
 
 
 def tests(found: Sequence[Line]) -> int:
-    """Return how many tests the table and the sentences rest on."""
+    """Return the number of tests behind the table and the sentences."""
     return sum(
         sum(
             each is not None

@@ -52,7 +52,7 @@ def data_folder() -> Path:
 
 
 def files_of(names: Mapping[str, str]) -> Callable[[Parameters], Sequence[str]]:
-    """Return what gives the file of the factor "data" of a setting, such as ``Experiment.files``."""
+    """Return the function for the file of the factor "data", such as ``Experiment.files``."""
     return lambda setting: (names[str(setting["data"])],)
 
 
@@ -89,7 +89,7 @@ class Todo:
 
 
 def todo(cells: Sequence[GridCell], *, folder: Path) -> Todo:
-    """Return which cells a run has to compute; one that failed is tried again."""
+    """Return the cells that a run has to compute; a failed cell is tried again."""
     if not cells:
         return Todo([], [])
     done = {
@@ -204,7 +204,7 @@ def attempt(
 def _checked(
     metrics: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, float | Curve]:
-    """Metrics as plain numbers and lists of points, or an error that names what is wrong with one."""
+    """Return metrics as plain numbers and lists of points, or raise with the fault."""
     found: dict[str, float | Curve] = {}
     for name, value in metrics.items():
         curve = isinstance(value, list | tuple)

@@ -1,4 +1,4 @@
-"""What an experiment is: a declared grid, a function that computes one cell of it, and what its source prints."""
+"""An experiment: a declared grid, a function that computes a cell, and printed numbers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The privacy of one setting: what its source prints, and which audit supports what was run.
+    """The privacy of one setting: the printed ε, and the audit that supports it.
 
     Args:
         printed: ε that the source prints, in nats; None where it claims no privacy.
@@ -226,7 +226,7 @@ class Experiment:
 
     @property
     def has_repairs(self) -> bool:
-        """Whether settings have a form."""
+        """True if settings have a repaired form."""
         return self.repaired is not _never
 
     def metric(self, name: str) -> Metric:

@@ -62,7 +62,7 @@ class GridCell:
 
     @property
     def key(self) -> str:
-        """What a record of this cell is found by."""
+        """The key of the cell's record."""
         whole = [
             self.experiment,
             self.version,

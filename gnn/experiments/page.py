@@ -22,7 +22,7 @@ from gnn.experiments.summary import Measured, Summary, Test, constant
 
 DIGITS = 4
 MOST_ROWS = 20
-"""Of a table that is not folded."""
+"""Largest number of rows of a table that is not folded."""
 PRINTED, SUPPORTED = "printed ε", "what the audits say of it"
 
 
@@ -48,7 +48,7 @@ class Section:
 
     @property
     def failures(self) -> list[str]:
-        """What went wrong, a line for each cell."""
+        """The failures, a line for each cell."""
         return [
             f"{', '.join(f'{name} = {show(value)}' for name, value in row.parameters.items())}, "
             f"repetition {repetition}: {error}"
@@ -59,7 +59,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Costs:
-    """What honesty costs, ready to be written.
+    """The cost of honesty, ready to be written.
 
     Attributes:
         summary: What is recorded.
@@ -93,7 +93,7 @@ class Costs:
 
     @property
     def caption(self) -> str:
-        """What the figure shows, and how it is tested."""
+        """The content of the figure, and its tests."""
         return (
             f"Means over {self.seeds} seeds where no other number is said, bars one standard deviation, hollow marks "
             "constant predictors, in some seeds or all. Differences are tested by two-sided t-tests paired over seeds, "
@@ -104,12 +104,12 @@ class Costs:
 
     @property
     def seeds(self) -> int:
-        """How many were planned of each row."""
+        """Number of planned seeds of each row."""
         return self.summary.experiment.repetitions[self.summary.profile]
 
     @property
     def run(self) -> str:
-        """How much is recorded, what has fewer seeds, and where it was computed."""
+        """The recorded part, rows with fewer seeds, and the devices."""
         recorded = (
             f"{self.summary.done} of {count(self.summary.planned, 'cell')} recorded."
         )
@@ -131,7 +131,7 @@ TEST_COLUMNS = ("t-test", "difference of means", "p", "p in the source", "how")
 def section(
     content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]
 ) -> Section:
-    """Return an experiment's table, and what stands around it."""
+    """Return an experiment's table with the text around it."""
     experiment = content.experiment
     names = [
         *(factor.name for factor in experiment.factors),
@@ -299,7 +299,7 @@ EXPLANATION = (
 
 
 def progress(content: Summary) -> str:
-    """Return how much of the grid is recorded."""
+    """Return the recorded part of the grid."""
     return (
         f"Profile {content.profile}: {content.done:,} of {count(content.planned, 'cell')} recorded, "
         f"{duration(content.seconds)} of computing."
@@ -307,7 +307,7 @@ def progress(content: Summary) -> str:
 
 
 def not_run(content: Summary) -> str:
-    """Return which values of which factors nothing is recorded of; settings that have some repetitions are not named."""
+    """Return the values of factors without any record."""
     parts = []
     for factor in content.experiment.factors:
         known = {plain(row.parameters[factor.name]) for row in content.rows}

@@ -30,7 +30,7 @@ COST_MARKS = (
     ("unused", "best without the data", "^", "inconclusive"),
     ("clean", "non-private", "D", "soft"),
 )
-"""What stands on a line of the figure of costs: name, legend, marker, colour role."""
+"""Marks on a line of the figure of costs: name, legend, marker, colour role."""
 TICKS = 6  # so many values of a factor have a tick each
 MARKS = tuple(
     zip(
@@ -43,7 +43,7 @@ MARKS = tuple(
 
 
 def draw(content: Summary, *, folder: Path) -> list[tuple[str, str]]:
-    """Write the plots of an experiment and return, for each, its file's name and what it shows.
+    """Write the plots of an experiment and return their files' names and contents.
 
     Lines are means over repetitions, bars one standard deviation; dashed is what the source prints.
     """
@@ -158,7 +158,7 @@ def _cost_row(axes: Axes, line: Line, height: int) -> None:
 
 
 def _is_line(plot: Plot, rows: Sequence[Row]) -> bool:
-    """Whether some line of a plot has two points: one point shows nothing that the table does not."""
+    """Return True if a line of a plot has two points; a table shows one point as well."""
     places: dict[tuple[Value | None, ...], set[Value]] = {}
     for row in rows:
         found = places.setdefault(_line_of(row.parameters, plot), set())
@@ -220,7 +220,7 @@ def _write(plot: Plot, rows: Sequence[Row], content: Summary, path: Path) -> Non
 def _line(
     axes: Axes, plot: Plot, rows: Sequence[Row], name: str, style: dict[str, Any]
 ) -> list[Point]:
-    """Draw a metric of settings against a factor, and what the source prints; return the points."""
+    """Draw a metric of settings and the printed numbers against a factor."""
     found = [
         (row.parameters[plot.x], row.measured[plot.metric])
         for row in rows

@@ -1,4 +1,4 @@
-"""Which ε the audits of this project support for what was run, read from the ledger of claims."""
+"""The ε that the audits of this project support for a run, from the ledger of claims."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def printed(guarantee: Guarantee) -> str:
 
 
 def supported(guarantee: Guarantee, ledger: Ledger) -> str:
-    """Return what the audits say of the printed ε for what was run, in a few words.
+    """Return a short statement of the audits about the printed ε.
 
     The first of its audits that refutes the printed ε counts, then the first that refutes another one, then the first. An ε
     stands here only where a certificate covers it: the audit was made at the printed ε, or the experiment states what the
@@ -77,7 +77,7 @@ def _violated(line: Mapping[str, Any], _: float) -> bool:
 
 
 def _refutes(line: Mapping[str, Any], printed: float) -> bool:
-    """Whether an audit refutes the printed ε: with no more budget than that, more was lost."""
+    """Return True if an audit refutes the printed ε with at most that budget."""
     claimed, lost = _level(str(line["claim"])), _lost(str(line["found"]))
     return (
         _violated(line, printed)
@@ -119,7 +119,7 @@ def _level(claim: str) -> float | None:
 
 
 def _lost(found: str) -> float:
-    """The ε that an audit showed to be lost at least; 0 where it shows none."""
+    """Return the largest lower bound on ε of an audit; 0 without one."""
     if found == "ε = ∞":
         return math.inf
     at_least = _AT_LEAST.match(found)

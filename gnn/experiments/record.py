@@ -68,7 +68,7 @@ class CellRecord:
 
     @classmethod
     def of(cls, cell: GridCell, **found: Any) -> CellRecord:
-        """Return the record of a cell with what was found, stamped with the time."""
+        """Return the record of a cell with its results and the time."""
         return cls(
             key=cell.key,
             experiment=cell.experiment,
@@ -179,7 +179,7 @@ def revision() -> str:
 
 
 def environment() -> str:
-    """Return what figures depend on besides the code: versions, system and number of cores."""
+    """Return versions, system and number of cores."""
     return ", ".join(
         [
             f"Python {platform.python_version()}",

@@ -1,4 +1,4 @@
-"""Records as rows: mean ± sd over repetitions beside what the source prints, and the source's t-tests."""
+"""Records as rows: mean ± sd over repetitions, printed numbers, and t-tests."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def summary(
     root_seed: int,
     profile: Profile | None = None,
 ) -> Summary:
-    """Return what the records say of one profile: by default of the one with more recorded cells.
+    """Return the summary of one profile, by default the one with more recorded cells.
 
     Args:
         experiment: The experiment.
@@ -278,7 +278,8 @@ def _test(rows: Sequence[Row], comparison: Comparison, *, common: bool) -> Test:
 
 
 FEWEST = 3
-"""A t-test on two pairs has one degree of freedom: it says next to nothing, whatever its p."""
+"""Smallest number of pairs for a t-test; with two pairs it has one degree of freedom and
+no meaning."""
 
 
 def _told(how: str, pairs: int) -> str:

@@ -1,4 +1,4 @@
-"""Adjacency matrices of a batch of graphs, for graphs with so many arcs that matrices are smaller than lists."""
+"""Adjacency matrices of a batch of dense graphs, where matrices are smaller than lists."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Stack(nn.Module):
     """
 
     weighted = False
-    """Whether the layers read edge weights."""
+    """True if the layers read edge weights."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from gnn.training import Record, Rows, Settings, fit, fit_private, last
 from gnn.validation import check_choice, check_positive
 
 UP = 1 + 1e-9
-"""What the solution for σ is raised by, so that rounding does not decide."""
+"""Factor of the solution for σ, so that rounding does not decide."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def aggregation_sigma(parameters: GAPParameters) -> float:
 
 
 def training_noise(parameters: GAPParameters, nodes: int) -> float:
-    """Return σ/C of the two trainings at node level, which are accounted as one of twice as many steps; else 0."""
+    """Return σ/C of the two trainings at node level, accounted as one."""
     if math.isinf(parameters.epsilon) or parameters.level == "edge":
         return 0.0
     rest, batch = 1 - parameters.share, min(parameters.batch, nodes)

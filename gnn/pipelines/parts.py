@@ -1,4 +1,4 @@
-"""What the pipelines share: the private part of a graph, and the record of what was spent on it."""
+"""Common parts of the pipelines: the private part of a graph, and the spent budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gnn.validation import DataError, check_count, check_positive
 
 @dataclass(frozen=True)
 class PrivateRecord:
-    """How a private pipeline went.
+    """The record of a private pipeline.
 
     Attributes:
         epsilon: ε in nats for which the model is proved (ε, delta)-DP for the neighbours below; infinite without a proof.

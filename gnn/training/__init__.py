@@ -1,4 +1,4 @@
-"""One loop that trains every model, with DP-SGD where it is asked for, and what is measured of a model."""
+"""One loop that trains every model, with or without DP-SGD, and the metrics of a model."""
 
 from gnn.training.examples import EgoGraphs, Examples, PageRankRows, Rows, ego_graphs
 from gnn.training.fit import fit

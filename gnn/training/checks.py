@@ -1,4 +1,4 @@
-"""What is refused before a training begins, with the remedy."""
+"""Checks before a training begins; each error has the remedy."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from gnn.validation import DataError, check_count
 
 
 class Examples(Protocol):
-    """What a model is called on, one example at a time under ``torch.func.vmap``."""
+    """Inputs of a model, one example at a time under ``torch.func.vmap``."""
 
     def __len__(self) -> int:
         """Return the number of examples."""
@@ -30,7 +30,7 @@ class Examples(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Each example is a row of features: for an MLP, on features or on what was propagated before.
+    """Examples that are rows of features: for an MLP, on features or on propagated ones.
 
     Args:
         x: Dense or sparse, shape (examples, features).

@@ -16,7 +16,8 @@ from gnn.training.examples import Examples, PageRankRows, Rows
 from gnn.training.record import Loss
 
 Gradients: TypeAlias = dict[str, Tensor]
-"""By the name of each weight: shape (examples, *weight) of single examples, shape (*weight) of a sum."""
+"""Gradients by the name of each weight: shape (examples, *weight) of single examples,
+shape (*weight) of a sum."""
 
 
 def check_private(model: nn.Module) -> None:
@@ -34,7 +35,7 @@ def check_private(model: nn.Module) -> None:
 
 
 def weights_of(model: nn.Module) -> Gradients:
-    """Return what is trained, by name."""
+    """Return the trained weights, by name."""
     return {
         name: weight
         for name, weight in model.named_parameters()
@@ -84,7 +85,7 @@ def by_opacus(
     targets: Tensor,
     loss: Loss,
 ) -> tuple[Gradients, Tensor, Tensor]:
-    """Return what ``by_functorch`` does, by Opacus' hooks: for rows and layers that Opacus has rules for.
+    """Return the same as ``by_functorch``, by Opacus' hooks, for layers with its rules.
 
     Raises:
         ConfigurationError: If the examples are no rows, or Opacus has no rule for a layer.

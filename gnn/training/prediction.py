@@ -1,4 +1,4 @@
-"""What a model answers: the one place that calls models on data."""
+"""Predictions of a model: the one place that calls models on data."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from gnn.validation import (
 
 @dataclass(frozen=True)
 class PrivateSettings:
-    """What ``fit_private`` is told beside the model and the examples.
+    """Settings of ``fit_private`` besides the model and the examples.
 
     Args:
         steps: Number of batches, >= 1.
@@ -101,7 +101,7 @@ class PrivateSettings:
         self.as_settings()
 
     def as_settings(self) -> Settings:
-        """Return what the optimiser is made of."""
+        """Return the settings of the optimiser."""
         return Settings(
             epochs=self.steps,
             learning_rate=self.learning_rate,

@@ -1,4 +1,4 @@
-"""How long and how fast a model is trained, which epoch is kept, and the record of a training."""
+"""The duration and speed of training, the kept epoch, and the record of a training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gnn.validation import check_choice, check_count, check_number, check_positi
 
 @dataclass(frozen=True)
 class Settings:
-    """What ``fit`` is told beside the model and the data.
+    """Settings of ``fit`` besides the model and the data.
 
     Args:
         epochs: The most epochs, >= 1.
@@ -78,7 +78,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What was measured after an epoch.
+    """The measurements after an epoch.
 
     Attributes:
         number: From 1.
@@ -97,7 +97,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Record:
-    """How a training went.
+    """The record of a training.
 
     Attributes:
         epochs: All epochs, also those after the chosen one.
@@ -120,13 +120,14 @@ class Record:
 
 
 Criterion: TypeAlias = Callable[[Epoch, Epoch | None], bool]
-"""Whether an epoch is better than the best before it (None before the first that was kept)."""
+"""Returns True if an epoch is better than the best one (None before the first)."""
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """The mean loss of logits, shape (count, classes), at targets, shape (count,) or (count, classes)."""
 Score: TypeAlias = Callable[[Tensor, Tensor], float]
-"""How good logits are at targets, of the same shapes; higher is better."""
+"""Returns the quality of logits at targets of the same shape; higher is better."""
 Hook: TypeAlias = Callable[[Epoch, nn.Module], Tensor | None]
-"""Called after each epoch; may return targets, shaped as ``data.y``, for what follows."""
+"""Called after each epoch; may return targets, shaped as ``data.y``, for later epochs.
+"""
 
 
 def lower_loss(epoch: Epoch, best: Epoch | None) -> bool:

@@ -19,7 +19,7 @@ from gnn.experiments.experiment import Experiment
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What there is to run.
+    """The available experiments.
 
     Attributes:
         experiments: By name.

@@ -62,7 +62,8 @@ PIPELINES = {
         "audits/audit_trainers_graphs.py::sage_node_displaced",
     ),
 }
-"""Audits of what runs here, with the sampler of neighbours that the certificates of the accounting leave out."""
+"""Audits of the pipelines, with the sampler of neighbours that the certificates of the
+accounting omit."""
 DPAR_MODEL = "audits/audit_trainers_deployed.py::dpar_model"
 DPAR_PUBLISHED = "audits/audit_accounting_dpar.py::dpar_sensitivity"
 DPAR_REPAIRED = "audits/audit_accounting_dpar.py::subsample_fixed_size"
@@ -116,7 +117,7 @@ def parameters_of(setting: Parameters) -> dict[str, Any]:
 def prepared(
     name: str, seed: int, *, test: str = RANDOM, features: str = COUNTS
 ) -> tuple[Data, Split, torch.Generator]:
-    """Return a data set, its split, and the generator of what follows."""
+    """Return a data set, its split, and the generator of all later steps."""
     import torch
 
     from gnn.datasets import community_split, load, paper_split
@@ -241,7 +242,7 @@ def published(setting: Parameters, metric: str) -> Published | None:
 
 
 def in_table(setting: Parameters) -> bool:
-    """Whether Table 1 has the setting; GAP at edge level is beside it."""
+    """Return True if Table 1 has the setting; GAP at edge level is beside it."""
     without_noise = setting["method"] in dpar.NON_PRIVATE_METHODS
     return (
         without_noise
@@ -251,7 +252,7 @@ def in_table(setting: Parameters) -> bool:
 
 
 def in_test_nodes(setting: Parameters) -> bool:
-    """Whether a setting is run: EM0 and GM on communities of Cora-ML alone, binary features on CS alone."""
+    """Return True if a setting is run; some run on one data set only."""
     data, method, tested = setting["data"], setting["method"], setting["test nodes"]
     if setting["features"] == BINARY and (data, tested) != ("CS", WHOLE):
         return False
@@ -261,7 +262,7 @@ def in_test_nodes(setting: Parameters) -> bool:
 
 
 def repairable(setting: Parameters) -> bool:
-    """Whether there is a repaired accounting: of DPAR with noise."""
+    """Return True if there is a repaired accounting: for DPAR with noise."""
     return setting["method"] in DPAR_METHODS
 
 

@@ -52,10 +52,11 @@ AUDITS = {
         "audits/audit_edges.py::local_laplace",
     ),
 }
-"""Where everybody is private, and in the customised setting. LocalLap's server reads the same messages in both."""
+"""Audits with everybody private, and in the customised setting. LocalLap's server reads
+the same messages in both."""
 NON_PRIVATE = ("NonPriv-Part", "NonPriv-Full")
 USERS = "number of users alone"
-"""No list at all: what is left is n, where the reading lets nodes know it."""
+"""The release without lists: only n, if the reading lets nodes know it."""
 READINGS: dict[str, dict[str, Any]] = {
     "source": {},
     "n known": {"features": "size"},
@@ -63,7 +64,7 @@ READINGS: dict[str, dict[str, Any]] = {
     "sum readout": {"readout": "sum"},
     "LocalLap by rows": {"local_lap": "rows"},
 }
-"""What differs from the reading of the source."""
+"""Differences from the reading of the source."""
 
 
 def released(parameters: Parameters) -> Any:
@@ -88,7 +89,7 @@ def released(parameters: Parameters) -> Any:
 
 
 def reading(parameters: Parameters) -> Mapping[str, Any]:
-    """Return what differs from the reading of the source."""
+    """Return the difference from the reading of the source."""
     return READINGS[str(parameters.get("reading", "source"))]
 
 
@@ -101,7 +102,7 @@ def budgets(parameters: Parameters) -> tuple[float, float]:
 
 
 def repairable(parameters: Parameters) -> bool:
-    """Whether the published allocation exceeds ε, and the repaired one leaves something for the list."""
+    """Return True if the published allocation exceeds ε and the repaired one is not empty."""
     if (
         parameters["mechanism"] != "DPRR"
         or parameters.get("allocation", "published") != "published"
@@ -132,7 +133,7 @@ def guarantee(parameters: Parameters) -> Guarantee:
 def prepared(
     parameters: Parameters, seed: int
 ) -> tuple[list[Data], Split, torch.Generator]:
-    """Return the graphs of a setting, their random split, and the generator of what follows."""
+    """Return a setting's graphs, their split, and the generator of later steps."""
     import numpy as np
     import torch
 
@@ -156,7 +157,7 @@ def prepared(
 
 
 def classified(parameters: Parameters, seed: int, device: str) -> Metrics:
-    """Train a GIN on what the server receives, on a random split, and test it."""
+    """Train a GIN on the messages that the server receives, and test it."""
     from gnn.pipelines.dprr import GINParameters, fit_gin
 
     graphs, split, generator = prepared(parameters, seed)
@@ -202,7 +203,7 @@ def files(parameters: Parameters) -> Sequence[str]:
 
 
 def sensible(parameters: Parameters) -> bool:
-    """Whether a combination is a setting: NonPriv-Part needs non-private users, and NonPriv-Full has no share."""
+    """Return True if a combination is a setting."""
     mechanism, share = parameters["mechanism"], float(parameters["share"])
     return (
         share > 0

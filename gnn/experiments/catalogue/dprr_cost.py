@@ -50,7 +50,7 @@ def deployed(parameters: Parameters, *, nodes_max: int) -> DPRR:
 def released(
     parameters: Parameters, graph: Graph, *, nodes_max: int, rng: np.random.Generator
 ) -> DirectedGraph | Graph:
-    """Return what the server receives of one graph."""
+    """Return the messages about one graph that the server receives."""
     mechanism, epsilon = parameters["mechanism"], float(parameters["epsilon"])
     if mechanism == "LocalLap":
         return LocalLaplaceGraph(epsilon, graph.nodes).whole_graph(graph, rng=rng)
@@ -183,7 +183,7 @@ def _nodes_max(parameters: Parameters) -> int:
 
 
 def _over_budget(parameters: Parameters) -> bool:
-    """Whether DPRR's published allocation exceeds the ε that is printed."""
+    """Return True if DPRR's published allocation exceeds the printed ε."""
     if parameters["mechanism"] != "DPRR":
         return False
     row = deployed(parameters, nodes_max=_nodes_max(parameters))

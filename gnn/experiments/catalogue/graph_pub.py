@@ -74,7 +74,7 @@ def loaded(name: str) -> Data:
 
 
 def release_of(setting: Parameters) -> Release:
-    """Return how a setting publishes the graph."""
+    """Return the release of the graph in a setting."""
     from gnn.pipelines.graph_pub import Release
 
     method = str(setting["method"])
@@ -253,7 +253,7 @@ def _real_share(graph: Any, arcs: torch.Tensor) -> float:
 
 
 def guarantee(setting: Parameters) -> Guarantee:
-    """Return the printed ε, and what the audits support for one undirected edge."""
+    """Return the printed ε, and the ε that the audits support for one undirected edge."""
     method, epsilon = str(setting["method"]), float(setting["epsilon"])
     if method in (PRIVATE, NO_EDGES):
         return Guarantee(None)
@@ -273,7 +273,7 @@ def guarantee(setting: Parameters) -> Guarantee:
 
 
 def repairable(setting: Parameters) -> bool:
-    """Whether the audits do not support the printed ε for an edge: GraphPub, and DPRR by everybody."""
+    """Return True if the audits do not support the printed ε for an edge."""
     return setting["method"] in (*SELECTED, "DPRR")
 
 
@@ -351,7 +351,7 @@ def _experiment(
 
 
 def in_readings(setting: Parameters) -> bool:
-    """Whether a setting differs from the others in one reading: labels, arcs (on Cora), or features (of Polblogs)."""
+    """Return True if a setting differs in one reading: labels, arcs, or features."""
     if setting["method"] == PRIVATE:
         return (setting["labels"], setting["arcs"], setting["epsilon"]) == (
             "training",

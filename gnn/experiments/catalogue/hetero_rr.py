@@ -44,7 +44,7 @@ DEGREE_COLUMNS = WIDTH
 """Degrees from 49 share one."""
 SPLIT = (0.5, 0.2, 0.3)
 PAIRS = 100
-"""Private edges, and as many pairs without an edge, that LinkTeller is tried on."""
+"""Number of private edges, and of pairs without an edge, for LinkTeller."""
 EVERY = "audits/audit_numeric.py::every_feature_"
 AUDITS = {
     "Duchi": f"{EVERY}duchi",
@@ -217,7 +217,7 @@ def utility(setting: Parameters, seed: int, device: str) -> Metrics:
 
 
 def candidates(graph: DividedGraph, seed: int) -> Array:
-    """Return private edges and as many pairs without any edge, int64, shape (2, 2·PAIRS)."""
+    """Return private edges and equally many other pairs, int64, shape (2, 2·PAIRS)."""
     import numpy as np
 
     from gnn.attacks import sampled_pairs
@@ -270,7 +270,7 @@ def edge_guarantee(setting: Parameters) -> Guarantee:
 
 
 def both_guarantee(setting: Parameters) -> Guarantee:
-    """Return ε_f + ε_e of the combined release; that of edges is what fails first."""
+    """Return ε_f + ε_e of the combined release; the one for edges fails first."""
     edges, features = edge_guarantee(setting), feature_guarantee(setting)
     total = float(setting["epsilon_f"]) + float(setting["epsilon_e"])
     if edges.supports is None or features.supports is None:
@@ -279,7 +279,7 @@ def both_guarantee(setting: Parameters) -> Guarantee:
 
 
 def once_if_clean(factor: str, setting: Parameters, first: float) -> bool:
-    """Whether a setting is kept: what has no budget is run once."""
+    """Return True if a setting is kept: one without a budget is run once."""
     return (
         setting.get("method", setting.get("edges")) not in (CLEAN, PUBLIC_ALONE)
         or setting[factor] == first

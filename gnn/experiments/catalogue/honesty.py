@@ -1,4 +1,4 @@
-"""What honesty costs: the mechanism of each paper as published, repaired, without private data, and without privacy.
+"""The cost of honesty: each paper's mechanism as published and repaired.
 
 Each setting is a setting of its paper's own experiments, by the same cell; here they stand side by side on the same splits.
 """
@@ -145,7 +145,7 @@ def _labels(
 
 @dataclass(frozen=True)
 class Reading:
-    """What may be done otherwise than in the figure, and the experiment that tests it.
+    """A difference from the figure's reading, and the experiment that tests it.
 
     Attributes:
         words: What is done otherwise.
@@ -356,7 +356,7 @@ PAPERS = {
 
 
 def in_figure(setting: Parameters) -> bool:
-    """Whether a combination of the factors is a row."""
+    """Return True if a combination of the factors is a row."""
     paper, data, method = (
         PAPERS[str(setting["paper"])],
         str(setting["data"]),
@@ -406,7 +406,7 @@ def guarantee(setting: Parameters) -> Guarantee:
 
 
 def repairable(setting: Parameters) -> bool:
-    """Whether a row has a repaired form beside it: the paper's own mechanism, where the audits refute the printed ε."""
+    """Return True if a row has a repaired form: the audits refute the paper's printed ε."""
     paper, parameters = own(setting)
     mine = setting["method"] in paper.own(str(setting["data"]))
     return (
@@ -415,7 +415,7 @@ def repairable(setting: Parameters) -> bool:
 
 
 def published(setting: Parameters, metric: str) -> Published | None:
-    """Return what the paper prints."""
+    """Return the number that the paper prints."""
     if metric != "accuracy":
         return None
     paper = PAPERS[str(setting["paper"])]

@@ -77,7 +77,7 @@ def loaded(name: str) -> Data:
 
 
 def prepared(name: str, seed: int) -> tuple[Data, Split, torch.Generator]:
-    """Return a data set, its random split, and the generator of what follows."""
+    """Return a data set, its random split, and the generator of all later steps."""
     import torch
 
     from gnn.datasets import paper_split
@@ -158,7 +158,7 @@ def guarantee(parameters: Parameters) -> Guarantee:
 
 
 def scaled(parameters: Parameters) -> bool:
-    """Whether the published pipeline scales features by the range of the population, with privacy claimed for them."""
+    """Return True if the published pipeline scales features by the population's range."""
     return (
         parameters["data"] == "PubMed"
         and parameters.get("features", "MBM") == "MBM"

@@ -1,4 +1,4 @@
-"""What the five papers print: tables as numbers, figures as statements, each with its place in its source.
+"""Printed results of the five papers: tables as numbers, figures as statements.
 
 One module a paper. Nothing here was measured by this project.
 """
@@ -25,7 +25,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a paper says of a figure, in this project's words.
+    """A statement of a paper about a figure, in this project's words.
 
     Attributes:
         source: Figure or section.

@@ -11,7 +11,7 @@ SOURCE = "Tran et al. (2022), arXiv:2211.05766"
 
 @dataclass(frozen=True)
 class Improvement:
-    """How much better a method is than another on average over ε, in per cent, by a two-sided t-test."""
+    """Average improvement of a method over ε in per cent, by a two-sided t-test."""
 
     method: str
     over: str

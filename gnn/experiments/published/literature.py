@@ -1,4 +1,4 @@
-"""What networks reach without privacy on the citation graphs with their public split: Planetoid's 20 nodes of each class."""
+"""Published accuracies without privacy on citation graphs with their public split."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ ACCURACY = {
     ("Citeseer", "GraphSAGE"): Published(67.4, SAGE, 0.7),
     ("PubMed", "GraphSAGE"): Published(77.8, SAGE, 0.6),
 }
-"""By data set and model, in percent."""
+"""Accuracy in percent, by data set and model."""

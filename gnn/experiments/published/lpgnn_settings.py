@@ -50,7 +50,7 @@ STEPS = {
 
 
 class Fitting(NamedTuple):
-    """How a model is fitted."""
+    """Hyperparameters for fitting a model."""
 
     learning_rate: float
     weight_decay: float
@@ -97,7 +97,8 @@ _FITTING = {
         (1e-4, 1e-4, 0.5),
     ),
 }
-"""By features, whether ε_x and ε_y are infinite, and data set; found at ε = 1 and used for every finite one."""
+"""Hyperparameters by features, whether ε_x and ε_y are infinite, and data set. They were
+found at ε = 1 and are used for every finite ε."""
 
 
 def steps(data: str, epsilon_features: float, epsilon_labels: float) -> tuple[int, int]:
@@ -116,6 +117,6 @@ def _place(grid: tuple[float, ...], epsilon: float) -> int:
 def fitting(
     data: str, features: str, epsilon_features: float, epsilon_labels: float
 ) -> Fitting:
-    """Return how a model is fitted to a data set at a point of the grid."""
+    """Return the hyperparameters of a data set at a point of the grid."""
     found = _FITTING[features, math.isinf(epsilon_features), math.isinf(epsilon_labels)]
     return Fitting(*found[_ORDER.index(data)])

@@ -35,7 +35,7 @@ from gnn.pipelines.parts import node_noise, record_noise
 from mechanisms.pagerank import entry_epsilon, share_of_row
 
 BELOW = 1 - 1e-12
-"""What δ is lowered by before it is divided by q, so that rounding does not raise the product."""
+"""Factor of δ before the division by q, so that rounding does not raise the product."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Budget:
     noise_multiplier: float
 
     def pagerank_accountant(self, rows: int, k: int) -> Accountant:
-        """Return what is proved of DP-APPR for a replaced node of public ids."""
+        """Return the accountant of DP-APPR for a replaced node with public ids."""
         if self.row_sigma:
             return GaussianCurve(self.row_sigma, math.sqrt(2), rows)
         return ZCDP(

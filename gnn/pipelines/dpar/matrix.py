@@ -1,4 +1,4 @@
-"""DPAR's sparse PageRank matrix: private rows, rows of single nodes, and what is done to its columns."""
+"""DPAR's sparse PageRank matrix: private rows, rows of single nodes, and its columns."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PageRankMatrix:
 
     @property
     def rows_of_nodes(self) -> Array:
-        """In how many rows each node is, as owner or as entry, int64, shape (nodes,)."""
+        """Number of rows with each node, as owner or entry, int64, shape (nodes,)."""
         used = (self.weights != 0) & (self.ids != self.owners[:, None])
         return np.bincount(self.ids[used], minlength=self.nodes) + np.bincount(
             self.owners, minlength=self.nodes

@@ -1,4 +1,4 @@
-"""What DPAR is told: budget, PageRank, training, and which of several readings is run."""
+"""Parameters of DPAR: budget, PageRank, training, and the reading that is run."""
 
 from __future__ import annotations
 
@@ -114,11 +114,11 @@ class DPARParameters:
 
     @property
     def private(self) -> bool:
-        """Whether there is noise."""
+        """True if there is noise."""
         return not math.isinf(self.epsilon)
 
     def sizes(self, nodes: int) -> Sizes:
-        """Return what follows from the number of training nodes."""
+        """Return the parameters that follow from the number of training nodes."""
         drawn = max(1, round(self.rate * nodes))
         private_rows = min(self.pagerank_rows, drawn)
         rows = drawn if self.others == "identity" else private_rows

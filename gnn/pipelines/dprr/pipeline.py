@@ -33,7 +33,8 @@ from mechanisms.graphs import DirectedGraph
 SUMS = ("own list", "lists of others")
 FEATURES = ("constant", "size")
 DENSE_FROM = 20
-"""Graphs of more than one arc among so many pairs are multiplied as matrices (``gnn.models.blocks``), if they are large."""
+"""Large graphs with more than one arc among this number of pairs are multiplied as
+matrices (``gnn.models.blocks``)."""
 LARGE = 100
 """Mean nodes of a large graph: below, a matrix product for each graph costs more than its arcs."""
 
@@ -92,7 +93,7 @@ class GINParameters:
 
 @dataclass(frozen=True)
 class DPRRRecord:
-    """How a run went.
+    """The record of a run.
 
     Attributes:
         training: The record of the training.

@@ -1,4 +1,4 @@
-"""What a server receives of a graph whose users randomise their neighbour lists, in the customised privacy setting."""
+"""Releases of graphs with randomised neighbour lists, in the customised privacy setting."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOCAL_LAP = ("pairs", "rows")
 
 @dataclass(frozen=True)
 class Release:
-    """How users release their neighbour lists.
+    """The way in which users release their neighbour lists.
 
     ⌊share · n⌋ random users of a graph are non-private and publish their lists; the others run the mechanism. The server's
     graph is directed: an arc (i, j) says that j is in the list that it has of i.
@@ -90,7 +90,7 @@ class Release:
 
     @cached_property
     def row_mechanism(self) -> Any:
-        """What a private user does with their list; None where private users release nothing, or T ones in all."""
+        """Mechanism of a private user's list; None if it has no release, or T ones in all."""
         if self.mechanism == "RR":
             return RandomisedResponse(self.epsilon)
         if self.mechanism == "LocalLap" and self.local_lap == "rows":

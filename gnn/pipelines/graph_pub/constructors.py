@@ -23,7 +23,7 @@ NEGATIVE_SLOPE = 0.2
 
 
 class Features:
-    """X, dense or sparse CSR, shape (nodes, features), with what products of it need."""
+    """X, dense or sparse CSR, shape (nodes, features), with data for its products."""
 
     def __init__(self, x: Tensor) -> None:
         self.x = x
@@ -54,10 +54,10 @@ class Constructor(nn.Module, ABC):
 
     @abstractmethod
     def mixed(self, edges: EdgeWeights, mapped: Tensor, layer: int) -> Tensor:
-        """Return what a layer makes of the nodes' mapped inputs x W, shape (nodes, out), of its neighbours and itself."""
+        """Return a layer's output for the mapped inputs x W, shape (nodes, out)."""
 
     def own(self, inputs: Features, layer: int) -> Tensor | float:
-        """Return what a layer adds of a node's own input, by weights of their own."""
+        """Return a layer's contribution of a node's own input, by separate weights."""
         return 0.0
 
     def _layer(self, edges: EdgeWeights, inputs: Features, layer: int) -> Tensor:

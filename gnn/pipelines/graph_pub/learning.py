@@ -1,4 +1,4 @@
-"""What a published graph is good for: GCN, GAT and GraphSAGE trained on it, and tested on it."""
+"""The utility of a published graph: GCN, GAT and GraphSAGE trained and tested on it."""
 
 from __future__ import annotations
 

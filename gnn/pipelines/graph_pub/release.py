@@ -23,7 +23,7 @@ SELECTIONS = ("largest", "uniformly")
 
 @dataclass(frozen=True)
 class Release:
-    """How a graph is published.
+    """The way in which a graph is published.
 
     Args:
         method: "GraphPub"; "RR", each pair flipped once for both ends; "DPRR", a list of each node, with the published

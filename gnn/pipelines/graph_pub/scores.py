@@ -36,7 +36,7 @@ LABELS = ("all", "training", "training and validation")
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """How Z is made.
+    """The computation of Z.
 
     Args:
         constructor: The network of M and of the encoder, one of ``CONSTRUCTORS``.

@@ -1,4 +1,4 @@
-"""Edge weights of a graph as what a layer does with them: products and sums, of edges that are listed, fixed or learned."""
+"""Edge weights of a graph as operations of a layer: products and sums."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def united(first: Graph, second: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class EdgeRelease:
-    """How a graph is released.
+    """The release of a graph.
 
     Args:
         method: "EdgeRR", "privHRG", "EdgeRand", "LapGraph", "clean" (every edge), or "public edges alone".

@@ -21,7 +21,7 @@ MASKED = ("random", "telling")
 
 @dataclass(frozen=True)
 class ExtractorSettings:
-    """How an extractor is trained.
+    """The training of an extractor.
 
     Args:
         width: d, features of an embedding.
@@ -52,7 +52,7 @@ class ExtractorSettings:
 
 
 class _Network(nn.Module):
-    """V clip(W x, 0, 1): the embedding, and the linear model that says which of its features are important."""
+    """V clip(W x, 0, 1): the embedding, and a linear model of feature importance."""
 
     def __init__(self, inputs: int, width: int, classes: int) -> None:
         super().__init__()

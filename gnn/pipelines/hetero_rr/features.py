@@ -46,7 +46,7 @@ INPUTS = ("as released", "standardised")
 
 @dataclass(frozen=True)
 class FeatureRelease:
-    """How an embedding is released.
+    """The release of an embedding.
 
     Args:
         method: "FeatureRR"; a mechanism for numbers, of ``NUMERIC``; "LPGNN", the multi-bit encoder with its rectifier;
@@ -91,7 +91,7 @@ def released_features(
     public: Array,
     rng: Rng,
 ) -> Array:
-    """Return what the server has of every node's embedding, float64, shape (nodes, width).
+    """Return the server's data of every node's embedding, float64, shape (nodes, width).
 
     Source: Tran et al. (2022), arXiv:2211.05766, Algorithm 1 and Section V.
 

@@ -110,7 +110,7 @@ def learn(
     patience: int = 50,
     device: str | torch.device = "cpu",
 ) -> Learned:
-    """Train a network on what was released, keep the epoch of the least validation loss, and test it.
+    """Train a network on the release, keep the best epoch, and test it.
 
     Args:
         x: Released features, shape (nodes, width).

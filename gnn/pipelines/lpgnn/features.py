@@ -1,4 +1,4 @@
-"""What the server receives of everybody's features: multi-bit reports, or features that need nothing of a user."""
+"""The server's data of all features: multi-bit reports, or features without users' data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Reports:
 def reports(
     data: Data, parameters: Parameters, *, generator: torch.Generator
 ) -> Reports:
-    """Return what the server receives, on the CPU.
+    """Return the reports that the server receives, on the CPU.
 
     Raises:
         DataError: If ad-hoc features have no width, or none is left after scaling.
@@ -60,7 +60,7 @@ def reports(
 
 
 def multi_bit(x: Tensor, encoder: MultiBit, *, rng: np.random.Generator) -> Reports:
-    """Return everybody's encoded record as a sparse matrix, with what the rectifier makes of it: step · E + (α+β)/2.
+    """Return all encoded records as a sparse matrix, with the rectifier's terms.
 
     Records are encoded some at a time, so that memory is in proportion to what is sent.
 
@@ -93,7 +93,7 @@ def multi_bit(x: Tensor, encoder: MultiBit, *, rng: np.random.Generator) -> Repo
 def ad_hoc(
     data: Data, parameters: Parameters, *, generator: torch.Generator
 ) -> Reports:
-    """Return ONES, OHD or RND, of as many columns as the data has features, or as ``parameters.width`` says.
+    """Return ONES, OHD or RND, with as many columns as the features, or a given width.
 
     Raises:
         DataError: If neither says how many.

@@ -1,4 +1,4 @@
-"""Noisy labels, and what is learnt from them: forward correction, and Drop with its early stopping."""
+"""Noisy labels, and learning from them: forward correction, and Drop with early stopping."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mechanisms.labels import LabelRR
 def noisy_labels(
     labels: Tensor, split: Split, response: LabelRR | None, *, rng: np.random.Generator
 ) -> Tensor:
-    """Return what the server receives: noisy labels of training and validation nodes, -1 elsewhere; int64, shape (nodes,).
+    """Return the server's noisy labels, -1 elsewhere; int64, shape (nodes,).
 
     Args:
         labels: The true ones.
@@ -80,7 +80,7 @@ def log_corrected(logits: Tensor, law: Tensor | None) -> Tensor:
 def log_denoised(
     logits: Tensor, law: Tensor, operator: Tensor, steps: int, reach: Tensor
 ) -> Tensor:
-    """Return log p̂(ỹ|x): what happens to labels happens to predictions, randomised response and then KProp.
+    """Return log p̂(ỹ|x): predictions after randomised response and then KProp.
 
     Note:
         S^K is divided by its row sums, so that this is a probability; without them the loss differs by a constant, and no

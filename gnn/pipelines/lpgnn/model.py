@@ -1,4 +1,4 @@
-"""KProp in front of any graph neural network, as one model of what users send."""
+"""KProp in front of any graph neural network, as one model of the users' messages."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class LocallyPrivateGNN(nn.Module):
     def prepared(
         self, x: Tensor, edge_index: Tensor, operator: Tensor | None = None
     ) -> tuple[PropagatedFeatures, Mixing | LayerEdges]:
-        """Return what a call computes first, of the same arguments, to make it once.
+        """Return the first step of a call with the same arguments, to compute it once.
 
         Args:
             x: What users send, as of ``Reports.encoded``.

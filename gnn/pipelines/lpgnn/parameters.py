@@ -1,4 +1,4 @@
-"""What an LPGNN is told, and the settings that its authors publish."""
+"""Parameters of an LPGNN, and the settings that its authors publish."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from mechanisms.labels import LabelRR
 
 @dataclass(frozen=True, eq=False)
 class LPGNNRecord:
-    """What came of a run. The accuracies, which true labels are needed for, are not released.
+    """The outcome of a run. Accuracies need true labels, and are not released.
 
     Attributes:
         training: The epochs; losses and scores are on noisy labels.
@@ -64,7 +64,7 @@ def lpgnn(
     generator: torch.Generator,
     device: str | torch.device = "cpu",
 ) -> tuple[LocallyPrivateGNN, LPGNNRecord]:
-    """Let every node randomise its features and label, and train a graph neural network on what they send.
+    """Let every node randomise features and label, and train a network on the messages.
 
     Everybody's features go through the multi-bit encoder, labels of training and validation nodes through randomised
     response; edges are public. The model is trained on KProp of the rectified features. The result is a function of the
@@ -148,7 +148,7 @@ def lpgnn(
 
 
 class _Learning:
-    """A model, its optimiser, what it learns from, and the two losses."""
+    """A model, its optimiser, its training data, and the two losses."""
 
     def __init__(
         self,

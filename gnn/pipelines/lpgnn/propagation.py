@@ -12,7 +12,7 @@ from gnn.validation import DataError
 COLUMNS = 512
 """Columns that are propagated at once: 70 MB for 34,493 nodes."""
 DENSE_SHARE = 0.25
-"""From this share of stored entries on, a matrix is kept dense."""
+"""Share of stored entries from which a matrix is kept dense."""
 
 
 def normalised_adjacency(edge_index: Tensor, nodes: int) -> Tensor:
@@ -71,7 +71,7 @@ def k_prop(operator: Tensor, x: Tensor, steps: int) -> Tensor:
 
 
 class PropagatedFeatures:
-    """S^K(s E + c): what a first layer is multiplied with, kept as it is cheapest to multiply.
+    """The input S^K(s E + c) of a first layer, in the cheapest form for products.
 
     S^K(s E + c)Wᵀ = s S^K(E Wᵀ) + c (S^K 1)(W 1)ᵀ: where E is sparse, as what users send of their features is, a product
     touches the stored entries of E and K times as many numbers as the graph has edges for each row of W, and the dense
