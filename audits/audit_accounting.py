@@ -1,4 +1,4 @@
-"""What the theorems behind differentially private PageRank (DPAR) are worth as formulas: composition, selection, noise.
+"""The theorems behind differentially private PageRank (DPAR) as formulas.
 
 There is no mechanism here: a theorem about *any* parts or queries with given parameters is judged by accountants that are
 exact for, or bound, all of them. So VIOLATED means that the theorem is false, for its worst parts; whether DP-APPR itself
@@ -24,7 +24,8 @@ from mechanisms.pagerank import entry_epsilon, row_epsilon
 DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"
 KAIROUZ = "Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4"
 ROUNDING = 1e-9
-"""What a tight budget is lowered by, relatively, so that rounding does not decide whether it is kept."""
+"""Relative reduction of a tight budget, so that rounding does not decide its verdict.
+"""
 ONE_ROW, MATRIX, GAUSSIAN = (
     "DP-APPR-EM, one row",
     "DP-APPR-EM, matrix of M rows",

@@ -1,4 +1,4 @@
-"""What the methods that DPAR is compared with claim, as accounting: GAP, SAGE-DP, and DP-SGD on features alone.
+"""Accounting of the methods that DPAR is compared with: GAP, SAGE-DP, DP-SGD on features.
 
 There is no trainer here. A claim is judged for the model that its accounting assumes (noise, sensitivity, batches, number of
 steps), and once more for other neighbours or batches that it is used for, or might be. VIOLATED means that something of that

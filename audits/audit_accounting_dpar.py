@@ -1,4 +1,4 @@
-"""What DPAR claims for its training (Alg. 2), as accounting: noise, sensitivity, batches, steps, and the subsample of nodes.
+"""Accounting of DPAR's training (Alg. 2): noise, sensitivity, batches, steps, subsample.
 
 There is no trainer here. The claim is judged for the model that its accounting assumes, and once more for the model that
 the algorithm is. VIOLATED means that something of that model loses more, and each violated claim stands beside one that is

@@ -1,4 +1,4 @@
-"""Published attacks, played as the game: what an attack computes is bet on, so that what it finds is a certified bound.
+"""Published attacks as games: bets on the result of an attack certify a lower bound.
 
 An attack is post-processing of what is released: it can refute a claim about the release, and certifies no more than it
 sees.

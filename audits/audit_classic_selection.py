@@ -1,4 +1,4 @@
-"""Which of the noisy answers is the largest: report noisy max and the exponential mechanism, every claim as published.
+"""The largest of noisy answers: report noisy max and the exponential mechanism.
 
 True claims are certified on all pairs of small counts. The exact ε and where it comes from is said in each docstring; why
 adjacency decides, and at which ε a claim is audited, in ``audit_classic.py``.
@@ -25,7 +25,7 @@ LAPLACE_EQUIVALENTS = {"noise left out: draw ?, bytes in *": ONE_SIDED}
 
 
 def telling(length, change):
-    """Few pairs, so that the budget suffices for each: those on which a selection with a fault shows most."""
+    """Return few pairs, on which a faulty selection loses most."""
     first, *others = np.eye(length)
     ones, rising = np.ones(length), np.arange(length, dtype=float)
     if change == "one":

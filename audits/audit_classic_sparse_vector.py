@@ -1,4 +1,4 @@
-"""Which of the noisy answers are above a threshold: the sparse vector technique, every claim as it is published.
+"""Noisy answers above a threshold: the sparse vector technique, every published claim.
 
 True claims are certified on all pairs of small counts, where the law is finite. The exact ε and where it comes from is
 said in each docstring; at which ε a claim is audited, in ``audit_classic.py``.
@@ -24,7 +24,7 @@ SVT_EQUIVALENTS = {
 
 
 def crossing(length, *falling):
-    """The first so many answers fall from 1 to 0 and the others rise: a transcript "below, .., below, above" turns rare."""
+    """Return a pair on which the transcript "below, .., below, above" becomes rare."""
     return [
         Pair(
             fall := (np.arange(length) < some).astype(float),
@@ -36,7 +36,7 @@ def crossing(length, *falling):
 
 
 def towards_one(length, *falling):
-    """The first so many answers fall from 2 to 1 and the others rise from 0 to 1."""
+    """Return a pair: the first answers fall from 2 to 1, the others rise from 0 to 1."""
     ones = np.ones(length)
     return [
         Pair(
@@ -49,7 +49,7 @@ def towards_one(length, *falling):
 
 
 class Released:
-    """Forecasts from how many answers were below and from the number released: with one number, all that an output says."""
+    """Forecasts from the number of answers below and the released number."""
 
     name = "released"
 

@@ -310,7 +310,7 @@ def lap_graph_deployed(epsilon=1.0, nodes=4):
 
 
 def _path_closed(nodes):
-    """A path through all nodes, and the same with its ends joined: of all pairs it shows most of half the noise."""
+    """Return a path through all nodes, and the same with its ends joined."""
     path = np.eye(nodes, k=1, dtype=np.int8) + np.eye(nodes, k=-1, dtype=np.int8)
     cycle = path.copy()
     cycle[0, -1] = cycle[-1, 0] = 1

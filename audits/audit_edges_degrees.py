@@ -1,4 +1,4 @@
-"""The degree that a noisy neighbour list shows: is it unbiased, and is its variance what is promised?
+"""The noisy degree of a neighbour list: its bias, and its promised variance.
 
 Inputs are neighbour lists by degree, generated, or taken from the real graphs of REDDIT-BINARY (folder given with
 ``--data``). The estimate is the number of ones in the noisy list.
@@ -15,7 +15,8 @@ CLASSES = ((1, 1), (2, 3), (4, 9), (10, 49), (50, 199), (200, 10_000))
 USERS_PER_CLASS = 4
 POINTS = 120
 KURTOSIS = 15
-"""Of noisy degrees. By quadrature it is at most 10.9 for the 500 nodes and 13.1 on the real graphs, for isolated users."""
+"""Bound on the kurtosis of noisy degrees. By quadrature it is at most 10.9 for the 500
+nodes and 13.1 on the real graphs, for isolated users."""
 
 CONSTANT = "an estimate that is the same in every run has variance 0"
 
@@ -220,7 +221,7 @@ def degree_figure(epsilon, largest, rng):
 
 
 def out_degrees(released):
-    """Return each user's number of ones in what was released, directed lists or an undirected graph."""
+    """Return each user's number of released ones, for directed lists or undirected graphs."""
     return (
         released.out_degrees
         if hasattr(released, "arcs") and hasattr(released, "out_degrees")

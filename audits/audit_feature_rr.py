@@ -1,4 +1,4 @@
-"""FeatureRR, local model: every privacy claim, as stated and as deployed, and what holds instead.
+"""FeatureRR, local model: every privacy claim, as stated and as deployed, and repairs.
 
 With public shares of the budget, privacy is certified over the whole box of records. Raw records, from which shares are
 computed, are answers on a scale of few points, so that all pairs can be enumerated.

@@ -1,4 +1,4 @@
-"""Encoders of features, local model: every privacy claim, as stated and as deployed, and what estimates promise.
+"""Encoders of features, local model: every privacy claim, and promises of estimates.
 
 Where a record is a vector of a box, privacy is certified over the whole box. Raw inputs of what happens before an encoder
 are answers on a scale of few points, so that all pairs can be enumerated.
@@ -70,7 +70,7 @@ def one_bit(epsilon=1.5, dimension=3):
 
 @dataclass(frozen=True)
 class Rescaled:
-    """Estimates of one feature from what an encoder sends, made with the rectifier of another: biased."""
+    """Estimates of one encoder's feature by the rectifier of another one: biased."""
 
     sent: MultiBit
     rectifier: MultiBit
@@ -90,7 +90,7 @@ class Rescaled:
 
 
 def first_feature(data):
-    """Return what the estimate is of."""
+    """Return the estimated number."""
     return float(data[0])
 
 

@@ -1,4 +1,4 @@
-"""GraphPub from the private graph to what is released: GCNs trained, A_s learned, L computed, neighbours selected.
+"""GraphPub as published: train GCNs, learn A_s, compute L, select neighbours.
 
 Features and labels are public, edges are private. Training is with a public seed, so that L is a function of the graph and
 laws are exact, or afresh in every run. The selection breaks the claim whatever L is, so the smallest counterexamples have
@@ -33,7 +33,7 @@ def gnn():
 
 
 def training(nodes, epochs, steps, encode="learned"):
-    """Return how L is trained on nodes whose features lie on a circle, one radian apart, in two classes by turns."""
+    """Return the training of L on nodes in a circle of features, in alternating classes."""
     angles, trainer = np.arange(nodes), gnn()
     features = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     reverse = trainer.ReverseLearning(steps=steps)

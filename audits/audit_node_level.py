@@ -29,7 +29,7 @@ SAGE_CODE = "code of Daigavane et al. 2021, google-research differentially_priva
 DPDGC_CODE = "DPDGC's code, thupchnsky/dp-gnn at 6ea28473"
 PRIVDPR_CODE = "PrivDPR's code, sunnerzs/PrivDPR at 5ee37165"
 SIGMA = math.sqrt(2)
-"""With this σ the noise on one number is Laplace noise of scale 1."""
+"""Scale at which the noise on one number is Laplace noise of scale 1."""
 
 
 @audit(

@@ -97,7 +97,7 @@ def numbers(values=NUMBERS):
 
 
 def unbiased(mechanism, margin=0.1):
-    """Audit that the mean is the number, up to a margin that 25,000 calls can tell."""
+    """Audit that the mean is the number, up to a margin that 25,000 calls can detect."""
     return Audit(
         mechanism=mechanism,
         claim=Unbiased(the_number, margin),

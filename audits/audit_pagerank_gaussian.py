@@ -18,7 +18,7 @@ PUBLISHED_SIGMA, PUBLISHED_CLIP, PUBLISHED_DELTA = 0.0067, 0.01, 1e-4
 PUBLISHED_EPSILON = (
     PUBLISHED_CLIP * math.sqrt(2 * math.log(1.25 / PUBLISHED_DELTA)) / PUBLISHED_SIGMA
 )
-"""What the published code says they are: 6.48."""
+"""The ε that the published code states: 6.48."""
 
 
 def seed_removed(nodes):

@@ -1,4 +1,4 @@
-"""Trainers by DP-SGD whose claim depends on how batches are made, and on what is done to the data before them.
+"""DP-SGD trainers whose claim depends on their batches and their preprocessing.
 
 The noised sum of every step is released, and nothing of the batches: what the accountants' claims are about, for a record
 that is there or not. The losses are linear, so that the gradients of all examples are those of the worst case: all against

@@ -34,7 +34,7 @@ def two_classes(width):
 
 
 def dpar_trained(epsilon, delta, nodes, k):
-    """Return DPAR with a linear model, in one step; a row has K entries, as many as nodes are drawn."""
+    """Return DPAR with a linear model, in one step, with K entries a row."""
     import torch
     from torch_geometric.data import Data
 

@@ -27,7 +27,7 @@ def pipelines():
 
 
 def hub(count, leaves):
-    """Return the pair of a hub of so many nodes that is there or not.
+    """Return the pair of a graph with and without a hub.
 
     Each of them has one more neighbour, which has leaves. Ids: the hub, its nodes, their neighbours, and the leaves.
     """
@@ -54,7 +54,7 @@ def aggregated(pair, basis):
 
 
 def edge(leaves):
-    """Return the pair of two nodes of so many leaves each with and without an edge between them."""
+    """Return the pair of two stars with and without an edge between their centres."""
     without = np.zeros((2 + 2 * leaves,) * 2, np.int8)
     without[0, 2 : 2 + leaves] = without[1, 2 + leaves :] = 1
     without |= without.T
@@ -358,7 +358,7 @@ def features_model(epsilon=0.5, delta=1e-2, width=16):
 
 
 def pagerank_trainer(rows, most_rows, reach, tau=1.0):
-    """Return DPAR's trainer, from weights of zero, and what makes a world of features: a row mixes node 0 and another."""
+    """Return DPAR's trainer, from weights of zero, and a function for its worlds."""
     import torch
 
     from gnn.pipelines.dpar.matrix import PageRankMatrix, capped, normalised

@@ -40,7 +40,7 @@ BESIDE = Pair(
     graph(4, (0, 3)),
     "two private edges beside the public ones | one",
 )
-"""Of the pairs with these public edges, the one on which 4 nodes lose most."""
+"""The pair, among those with these public edges, on which 4 nodes lose most."""
 SQUARE = Pair(
     graph(4, (0, 2), (0, 3), (1, 2), (1, 3)),
     graph(4, (0, 3), (1, 2), (1, 3)),

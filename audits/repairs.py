@@ -1,4 +1,4 @@
-"""What repaired accounting costs: accuracy at the printed ε, published and repaired.
+"""The cost of repaired accounting: accuracy at the printed ε, published and repaired.
 
 Run as ``python -m audits.repairs reports``: the numbers are those of recorded cells.
 """

@@ -1,4 +1,4 @@
-"""What audits of trainers share."""
+"""Common parts of the audits of trainers."""
 
 from auditdp import Skip
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Scored
@@ -32,7 +32,7 @@ SCALE = 1e7
 
 
 def graph_trainer(nodes, sigma, steps, kind="GCN"):
-    """Return what makes the released sums of a layer on public ids, of how many clipping norms they may change.
+    """Return a function for the released sums of a layer on public ids.
 
     Args:
         nodes: Public ids.

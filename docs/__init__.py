@@ -1,1 +1,1 @@
-"""The documentation site: what it is assembled from, its pictures, and how its code blocks are run."""
+"""The documentation site: assembly, pictures, and the execution of its code blocks."""

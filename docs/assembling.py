@@ -65,7 +65,7 @@ def linked(texts: Iterable[tuple[str, str]]) -> set[str]:
 
 
 def section(path: str, heading: str = "") -> str:
-    """Return what a document says under a heading of the second level, or before the first one if none is given.
+    """Return the text of a document under a heading of the second level.
 
     Raises:
         ConfigurationError: If the document has no such heading.
@@ -84,7 +84,7 @@ def section(path: str, heading: str = "") -> str:
 
 
 def filled(page: str) -> str:
-    """Return a page with what it takes in from elsewhere."""
+    """Return a page after the insertion of text from other files."""
     rows = [
         f"| `{verdict.value}` | {meaning} |" for verdict, meaning in MEANINGS.items()
     ]
@@ -107,7 +107,7 @@ def deeper(text: str) -> str:
 
 
 def assemble(folder: Path) -> None:
-    """Write everything that the site is made of into a folder, in place of what is there."""
+    """Write all pages of the site into a folder, in place of its content."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(PAGES, folder)
     pages = [path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")]

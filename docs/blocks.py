@@ -29,7 +29,7 @@ TIMES = (
 )
 
 Runner = Callable[[list[str]], tuple[int, str]]
-"""Runs a command, given as words, in the page's folder, and returns its exit code and what it printed."""
+"""Runs a command in the page's folder, and returns its exit code and output."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a console block, what the page shows of its output, and what it printed."""
+    """A command of a console block, the printed part on the page, and its output."""
 
     line: str
     shown: str
@@ -52,7 +52,7 @@ class Command:
 
     @property
     def agrees(self) -> bool:
-        """Whether the page shows what was printed, times aside."""
+        """True if the page has the output, except for durations."""
         shown, printed = untimed(self.shown), untimed(self.printed)
         return (
             printed.startswith(shown[: -len(REST)])
@@ -70,14 +70,14 @@ def blocks(text: str) -> list[Block]:
 
 
 def untimed(text: str) -> str:
-    """Return what was printed without how long things took."""
+    """Return an output without durations."""
     for pattern, replacement in TIMES:
         text = pattern.sub(replacement, text)
     return text.rstrip()
 
 
 def commands(block: str) -> list[tuple[str, str]]:
-    """Return the commands of a console block, each with what is shown after it."""
+    """Return the commands of a console block, each with its output on the page."""
     parts = re.split(r"^\$ (.*)\n", block, flags=re.M)
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -119,7 +119,7 @@ def play(text: str, folder: Path, run: Runner) -> Iterator[Command]:
 
 
 def rewritten(text: str, played: list[Command]) -> str:
-    """Return a page with what its commands printed: where a part is shown, up to the summary of a run, or as many lines."""
+    """Return a page with the present output of its commands."""
     results = iter(played)
 
     def replace(found: re.Match[str]) -> str:
@@ -142,7 +142,7 @@ def rewritten(text: str, played: list[Command]) -> str:
 
 
 def as_process(folder: Path) -> Runner:
-    """Return what runs commands as processes in a folder."""
+    """Return a function that runs commands as processes in a folder."""
     known = {
         "auditdp": [sys.executable, "-m", "auditdp"],
         "python": [sys.executable],

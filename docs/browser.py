@@ -45,7 +45,7 @@ for (const page of %s) {
 
 
 class Look(NamedTuple):
-    """How a page looks.
+    """Measurements of a page in a browser.
 
     Attributes:
         beyond: By how many pixels it is wider than its window; what scrolls in itself is not.
@@ -91,7 +91,7 @@ def take_picture(
 def looks(
     folder: Path, pages: Sequence[str], *, width: int, dark: bool = False
 ) -> dict[str, Look]:
-    """Return how each page of a folder looks in a window of a width.
+    """Return the measurements of each page of a folder in a window of a width.
 
     Args:
         folder: A file is written there and removed.

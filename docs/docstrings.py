@@ -1,4 +1,4 @@
-"""For the reference: what plain docstrings and Markdown read differently."""
+"""Differences between plain docstrings and Markdown, for the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of the comparison with other tools, from what the benchmark has of them."""
+"""The table of the comparison with other tools, from the benchmark's records."""
 
 from __future__ import annotations
 

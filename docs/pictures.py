@@ -31,7 +31,7 @@ SEED = 20240229
 CALLS = 2_000
 GAMES_SHOWN = 3
 GAMES = 4_000
-"""Of a true claim, in the picture of Ville's inequality."""
+"""Number of games of a true claim in the picture of Ville's inequality."""
 CALLS_OF_EACH = 400
 STYLE = {
     "font.family": "sans-serif",
@@ -57,7 +57,7 @@ def all_pictures() -> dict[str, str]:
 
 
 def svg(draw: Callable[[Any], None]) -> str:
-    """Return what a function draws on axes, the same text every time."""
+    """Return a drawing as SVG text, the same every time."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(6.4, 3.4), layout="constrained")
         draw(figure.add_subplot())
@@ -98,7 +98,7 @@ class _Sampler:
 
 
 def wealth(axes: Any) -> None:
-    """Draw the wealth of a few games against a false claim, and of as many against a true one."""
+    """Draw the wealth of a few games against a false claim and against a true one."""
     for scale, colour, label in (
         (0.5, FALSE, "the claim is false: half of the noise"),
         (1.0, TRUE, "the claim is true"),

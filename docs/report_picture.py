@@ -22,7 +22,7 @@ RUN = ("run", "--seed", "1")
 
 
 def example() -> tuple[str, str]:
-    """Return the audit file of README's first example, and what a run of it is shown to print."""
+    """Return the audit file of README's first example, and the output of its run."""
     first, shown = blocks((ROOT / "README.md").read_text(encoding="utf-8"))[:2]
     return first.text, shown.text
 

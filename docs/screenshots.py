@@ -1,4 +1,4 @@
-"""Pictures of the built site and of a report, to be looked at: ``make screenshots`` writes them to build/screenshots."""
+"""Pictures of the built site and of a report, in build/screenshots (``make screenshots``)."""
 
 from __future__ import annotations
 

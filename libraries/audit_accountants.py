@@ -1,4 +1,4 @@
-"""Accountants of libraries: the ε that each gives for the same noise, against what is proved of that noise.
+"""Accountants of libraries: each one's ε for the same noise, against proved bounds.
 
 The claim is the library's number; it is CERTIFIED where a proved upper bound is no larger, VIOLATED where a proved lower
 bound is larger, and NOT_REFUTED between the two. There is no mechanism, and nothing is drawn.
@@ -19,7 +19,7 @@ from libraries.stated import of
 DP_SGD = {"usual": (1.0, 0.01, 1000, 1e-5), "few steps": (0.8, 0.05, 20, 1e-6)}
 """Noise multiplier, rate, steps and δ."""
 CLOSELY = 1e-6
-"""What is added to an ε, relatively, that is a root found to some digits."""
+"""Relative tolerance of an ε that is a root with a limited number of digits."""
 
 
 def dp_sgd(ask, usual):
@@ -36,7 +36,7 @@ def dp_sgd(ask, usual):
 
 
 def of_opacus(mechanism):
-    """Return how to ask one of Opacus' accountants."""
+    """Return a function that queries one of Opacus' accountants."""
 
     def ask(noise, rate, steps, delta):
         from opacus.accountants import create_accountant
@@ -49,7 +49,7 @@ def of_opacus(mechanism):
 
 
 def of_dp_accounting(kind):
-    """Return how to ask one of Google's accountants."""
+    """Return a function that queries one of Google's accountants."""
 
     def ask(noise, rate, steps, delta):
         import dp_accounting as dp

@@ -1,4 +1,4 @@
-"""IBM's diffprivlib: its models, at the ε that they are made with; what is released are the attributes that predict.
+"""IBM's diffprivlib: its models; the release is the attributes for predictions.
 
 The docstrings of 0.6.6 do not say what neighbours are. Where the code settles it (n enters a sensitivity, so it is
 public), one record is replaced; where a sensitivity of 1 is that of counts, one is added or removed; where a claim fails

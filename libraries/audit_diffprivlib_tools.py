@@ -1,4 +1,4 @@
-"""IBM's diffprivlib: its statistics of arrays, at the ε that they are asked for.
+"""IBM's diffprivlib: its statistics of arrays.
 
 The docstrings of 0.6.6 do not say what neighbours are; the sensitivities do. A mean, a variance and a sum are calibrated
 to (upper − lower)/n and the like, which holds where one entry is replaced and n is public; a histogram to 1, which holds
@@ -124,7 +124,7 @@ class Histogram(Statistic):
         return np.array(made).reshape(size, -1)
 
     def read(self, data):
-        """Return what the function is called with."""
+        """Return the arguments of the function."""
         return [data]
 
 

@@ -1,4 +1,4 @@
-"""Continuous noise of all libraries, looked at bit by bit: does the floating-point representation betray the input?
+"""Continuous noise of all libraries, bit by bit: does the representation leak the input?
 
 Only the support is played here; how large the noise is, is for the other audits. Mironov (2012, "On Significance of the
 Least Significant Bits for Differential Privacy", CCS) broke textbook Laplace noise; diffprivlib draws four uniform numbers

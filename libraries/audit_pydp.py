@@ -146,7 +146,7 @@ def tree(epsilon=1.0):
 
 
 def selection(strategy, epsilon=1.0, delta=0.05):
-    """Return the audit of whether a partition of so many users is kept; one user more or less."""
+    """Return the audit of the selection of a partition, with one user more or less."""
     made = create_partition_strategy(strategy, epsilon, delta, 1)
     return Audit(each(made.should_keep), ApproxDP(epsilon, delta), COUNTS)
 

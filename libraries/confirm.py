@@ -27,7 +27,7 @@ def drawn(record):
 
 
 def confirm(path, result, alpha, seed):
-    """Return whether a finding of a record is found again at a level, on the randomness of a seed."""
+    """Return True if a recorded finding is found again, with another seed."""
     command = [
         sys.executable,
         "-m",

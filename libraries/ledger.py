@@ -25,14 +25,14 @@ SHOWN = (
     Verdict.ERROR,
 )
 LISTED = "pairs as given"
-"""What the adjacency of listed pairs is called."""
+"""Name of the adjacency of listed pairs."""
 SHORT = 40
-"""Characters of a pair that is shown."""
+"""Number of characters of a printed pair."""
 COLUMNS = ("mechanism", "claim", "neighbours", "verdict", "ε\\_L/ε", "calls", "CPU s")
 
 
 def kind(result):
-    """Return which table a result belongs to: that of accountants, of old versions, or of a library."""
+    """Return the table of a result: accountants, old versions, or a library."""
     if result.id.startswith("libraries/old/"):
         return "old"
     return (
@@ -68,7 +68,7 @@ def name(result):
 
 
 def neighbours(result):
-    """Return the neighbours in few words: of listed pairs, what the audit's description says, or else the first pair."""
+    """Return a short phrase for the neighbours."""
     adjacency = result.claim.adjacency if result.claim else "–"
     if not adjacency.startswith(LISTED):
         return markdown(re.sub(r" \(.*\)$", "", adjacency))
@@ -116,7 +116,7 @@ def row(result, confirmed):
 
 
 def accountant_row(result, confirmed):
-    """Return the cells of an accountant: its claim, and what is proved of the truth."""
+    """Return the cells of an accountant: its claim, and the proved bounds."""
     del confirmed
     proved = f"{bound(result.epsilon_lower, up=False)} ≤ ε ≤ {bound(result.epsilon_upper, up=True)}"
     findings = "; ".join(
@@ -137,7 +137,7 @@ def accountant_row(result, confirmed):
 
 
 def tally(results):
-    """Return how many results ended how, in a few words."""
+    """Return the number of results by outcome, as a short phrase."""
     ended = Counter(result.verdict for result in results)
     return ", ".join(f"{ended[one]} {one}" for one in SHOWN if ended[one])
 

@@ -1,4 +1,4 @@
-"""What audits of libraries share: how they name the library and its version, and how they call it."""
+"""Common parts of the audits of libraries: names with versions, and calls."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +20,7 @@ def of(distribution: str) -> Callable[..., Any]:
 
 
 def each(function: Callable[[Any], Any]) -> Any:
-    """Return a mechanism that calls a function of numeric outputs as often as it is asked, with its own randomness."""
+    """Return a mechanism that calls a function with randomness of its own."""
 
     def released(data: Any, size: int) -> np.ndarray:
         return np.array([function(data) for _ in range(size)])

@@ -1,4 +1,4 @@
-"""Which page of reports/libraries/ has the write-up of which violation, and which libraries are left out, and why."""
+"""The page in reports/libraries/ for each violation, and the libraries left out."""
 
 WRITTEN = {
     "mean_without_missing": "diffprivlib_nan",

@@ -1,1 +1,1 @@
-"""The ledger of published claims: statements of papers beside what a run found."""
+"""The ledger of published claims: statements of papers with the findings of a run."""

@@ -47,7 +47,7 @@ def answer(entry: Entry, paper: Paper) -> Iterator[str]:
 
 
 def shown(entry: Entry) -> Line | None:
-    """Return the audit that is shown of a false statement: of those that decide it, one about inputs and not formulas."""
+    """Return the audit that represents a false statement: one about inputs, not formulas."""
     deciding = [
         line for line in entry.checks if line.verdict.value == entry.verdict.value
     ]

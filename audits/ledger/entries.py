@@ -1,4 +1,4 @@
-"""Statements of papers beside what a run found: one entry per statement, with the verdict apart from the sentence."""
+"""Statements of papers with the findings of a run, one entry per statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from audits.ledger.statements import Fault, Kind, Paper, Statement, check
 
 
 class Outcome(StrEnum):
-    """What is known of a statement; in the order in which the worst of several audits decides."""
+    """The outcome of a statement, from the worst to the best."""
 
     VIOLATED = "VIOLATED"
     MISCALIBRATED = "MISCALIBRATED"
@@ -50,7 +50,7 @@ MEANINGS: dict[Outcome, str] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A statement and what a record has on it.
+    """A statement with its audits in a record.
 
     Attributes:
         paper: Key of the paper.
@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def outcome(self) -> Outcome:
-        """What is known, a false statement by what it is worth."""
+        """The outcome; for a false statement, the kind of its fault."""
         return (
             _WORTH.get(self.statement.fault, self.verdict)
             if self.verdict in BEARING
@@ -139,7 +139,7 @@ def without_statement(record: RunRecord, papers: Sequence[Paper]) -> list[Line]:
 
 
 def tally(found: Iterable[Entry]) -> dict[Kind, Counter[Outcome]]:
-    """Return how many statements of each kind ended how; kinds that do not occur are left out."""
+    """Return the number of statements of each kind and outcome, without zeros."""
     counts: dict[Kind, Counter[Outcome]] = {kind: Counter() for kind in Kind}
     for entry in found:
         counts[entry.statement.kind][entry.outcome] += 1

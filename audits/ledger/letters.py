@@ -1,4 +1,4 @@
-"""A letter a paper: what of it is false, the worst first, each with inputs that show it and a command."""
+"""A letter for each paper: its false statements, the worst first, with counterexamples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from audits.ledger.statements import Kind, Paper
 
 
 def letter(record: RunRecord, paper: Paper) -> str:
-    """Return a letter to the authors of a paper: what is false, the worst first, and last what is out of range or a slip."""
+    """Return a letter to the authors of a paper, the worst fault first."""
     found = [
         e
         for e in entries(record, paper)
@@ -57,7 +57,7 @@ def letter(record: RunRecord, paper: Paper) -> str:
 
 
 def _item(entry: Entry) -> Iterator[str]:
-    """Yield the sentences on one statement: place, claim (not of a slip), what was found, inputs, command and repair."""
+    """Yield the sentences about one statement."""
     statement, line = entry.statement, shown(entry)
     yield f"**{markdown(statement.title)}** ({markdown(statement.place)})."
     if entry.outcome is not Outcome.SLIP:

@@ -41,7 +41,7 @@ def overview(
     folder: str = "claims",
     suffix: str = ".md",
 ) -> str:
-    """Return the overview: what is counted, then one table a paper, with links to the pages in ``folder``."""
+    """Return the overview: counts, then a table for each paper with links to its page."""
     found = {paper.key: entries(record, paper) for paper in papers}
     everything = [entry for listed in found.values() for entry in listed]
     alpha = sum(entry.alpha for entry in record.alpha_ledger)
@@ -105,7 +105,7 @@ def overview(
 
 
 def _stated(found: Sequence[Entry]) -> str:
-    """Return how many statements of the papers are refuted, and what these are worth."""
+    """Return the number of refuted statements of the papers, by the kind of fault."""
     counts = tally(found).get(Kind.PUBLISHED, Counter())
     bearing = sum(counts[outcome] for outcome in BEARING)
     return (
@@ -149,7 +149,7 @@ def verdict_of(entry: Entry) -> str:
 
 
 def headline(entry: Entry) -> str:
-    """Return what is claimed and what was found, in one line."""
+    """Return the claim and the finding in one line."""
     if entry.statement.settled is not None:
         return entry.statement.settled.found
     line = shown(entry) if entry.outcome in FALSE else entry.worst
@@ -157,7 +157,7 @@ def headline(entry: Entry) -> str:
 
 
 def found_of(line: Line) -> str:
-    """Return what one audit found: bounds beside the claim, or what an estimate is off by."""
+    """Return the finding of one audit: bounds, or the error of an estimate."""
     if line.found != "–":
         return f"{line.claim} → {line.found}"
     if not line.explanation:
@@ -172,11 +172,12 @@ def found_of(line: Line) -> str:
 
 
 Draw = Callable[[str, str], Sequence[str]]
-"""From a recorded pair and output to the lines of a drawing, none where it cannot be drawn."""
+"""Maps a recorded pair and output to the lines of a drawing, none if it cannot be drawn.
+"""
 
 
 def page(record: RunRecord, paper: Paper, *, drawn: Draw = graphs) -> str:
-    """Return the page of a paper: what was read, a card per statement, and what is not audited."""
+    """Return the page of a paper: its reading, a card per statement, and the rest."""
     found = entries(record, paper)
     cards = [entry for entry in found if entry.outcome is not Outcome.UNAUDITED]
     rest = [entry for entry in found if entry.outcome is Outcome.UNAUDITED]
@@ -318,7 +319,7 @@ def _parameters(entry: Entry, line: Line, paper: Paper) -> Iterator[str]:
 
 
 def two_inputs(pair: str) -> tuple[str, str, str]:
-    """Return the name and the two inputs of a rendered pair; '', the whole text and '' where they cannot be told apart.
+    """Return the name and the two inputs of a rendered pair.
 
     >>> two_inputs("degree 1 | 0: [1] | [0]")
     ('degree 1 | 0', '[1]', '[0]')

@@ -1,4 +1,4 @@
-"""What a paper states: typed records that audits are set beside, so that a ledger says whose claim a line is about."""
+"""Typed records of the statements of a paper, which audits refer to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Kind(StrEnum):
     AMBIGUOUS = "ambiguous reading"
     """The paper can be read so, and otherwise."""
     CODE = "published code"
-    """What the published code does differs from the paper."""
+    """The published code differs from the paper."""
     LIBRARY = "library"
     """A statement of another paper or of a library that the paper or its comparison rests on."""
     DERIVED = "derived here"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 class Fault(StrEnum):
-    """What a false statement of a paper is worth; the reason stands in its ``setting``, ``instead`` or ``cost``."""
+    """The kind of fault of a false statement."""
 
     RESULT = ""
     """A guarantee or a result of the paper rests on it."""
@@ -72,7 +72,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a paper, and how it is looked at.
+    """One statement of a paper, and the audits of it.
 
     Attributes:
         key: Short name, unique among all papers; the anchor of its card.
@@ -150,7 +150,7 @@ class Paper:
     answers: bool = True
 
     def meaning(self, statement: Statement, name: str) -> Parameter | None:
-        """Return what a parameter of an audit means; None where nothing says it."""
+        """Return the meaning of a parameter of an audit; None if it is unknown."""
         return statement.parameters.get(name) or self.parameters.get(name)
 
 

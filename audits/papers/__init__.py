@@ -1,4 +1,4 @@
-"""What papers state, a module a paper: each statement with its place, and its audits or why there are none."""
+"""The statements of papers, a module for each: place, and audits or the reason for none."""
 
 from audits.papers.baselines import PAPER as BASELINES
 from audits.papers.blink import PAPER as BLINK

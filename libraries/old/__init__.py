@@ -1,1 +1,1 @@
-"""Old versions of libraries with defects that are known: does the tool find them? Each file imports one version."""
+"""Old versions of libraries with known defects; each file imports one version."""

@@ -22,7 +22,7 @@ enable_features("contrib", "floating-point")
 
 @dataclass(frozen=True)
 class Converted(GaussianNoise):
-    """What OpenDP 0.6.1 says of Gaussian noise at some δ, whatever it is."""
+    """The ε that OpenDP 0.6.1 states for Gaussian noise at some δ."""
 
     soundness: ClassVar[Soundness] = Soundness.UNPROVED
     source: ClassVar[str] = "OpenDP 0.6.1, make_zCDP_to_approxDP"
@@ -36,7 +36,7 @@ class Converted(GaussianNoise):
         )
 
     def delta_at(self, epsilon):
-        """Return 1: only ε is asked for."""
+        """Return 1: only ε is queried."""
         return 1.0
 
 

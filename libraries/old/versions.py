@@ -1,4 +1,4 @@
-"""Where old versions of libraries lie: one folder each, beside those that are installed (`make libraries`)."""
+"""Folders of old versions of libraries, one each (`make libraries`)."""
 
 import sys
 from pathlib import Path
