@@ -11,13 +11,15 @@ middle of what it spends; tests go through the budgets, numbers of rows and δ b
 """
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import OptimalComposition, corollary_budget
-from auditdp.accountants.selection import (
+from auditdp.accountants import (
+    ClassicGaussian,
+    GaussianCurve,
+    OptimalComposition,
     TopKAdvanced,
     TopKNonAdaptive,
     TopKZCDP,
     bounded_range,
+    corollary_budget,
 )
 from mechanisms.pagerank import entry_epsilon, row_epsilon
 

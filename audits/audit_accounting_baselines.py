@@ -9,14 +9,17 @@ reading that its paper does not make.
 import math
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.dp_sgd_batches import FixedSizeUpper, shuffled_accountants
-from auditdp.accountants.dp_sgd_node_level import (
+from auditdp.accountants import (
+    RDP,
+    FixedSizeUpper,
+    GaussianCurve,
     NodeLevelRDP,
+    PLDLower,
+    PLDUpper,
     node_level_accountants,
     reached_nodes,
+    shuffled_accountants,
 )
-from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
 
 SAGE = "Daigavane et al. 2021, arXiv:2111.15521"
 GAP = "Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949"

@@ -14,14 +14,17 @@ of B = 60, so 720 of them in 200 epochs; δ_sgd = .001. ε_pr is for ``audit_acc
 import math
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.dp_sgd_batches import shuffled_accountants
-from auditdp.accountants.dp_sgd_node_level import NodeLevelRDP, node_level_accountants
-from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.subsampling import (
+from auditdp.accountants import (
+    RDP,
     FixedSizeSubsampled,
+    GaussianCurve,
+    NodeLevelRDP,
+    PLDLower,
+    PLDUpper,
     PoissonSubsampled,
     amplified,
+    node_level_accountants,
+    shuffled_accountants,
     unamplified,
 )
 

@@ -7,9 +7,9 @@ and ``privdpr``). Lines of accounting are about any clipped gradients; each viol
 import math
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, audit
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.dp_sgd_batches import FixedSizeUpper
-from auditdp.accountants.dp_sgd_node_level import (
+from auditdp.accountants import (
+    FixedSizeUpper,
+    GaussianCurve,
     NodeLevelLower,
     NodeLevelRDP,
     NodeLevelUpper,

@@ -8,7 +8,7 @@ that steps share show as well. For graphs, a record is a node with its edges, wh
 import math
 
 from auditdp import AccountedDP, Audit, GaussianDP, Nodes, audit
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import PLDUpper
 from audits.trainers import ABADI, ensembles, forecasters, graph_trainer
 
 CANARY = 10.0

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from auditdp import AccountedDP, Audit, GaussianDP, audit
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import PLDUpper
 from auditdp.betting.forecasters.forecaster import Scored
 from audits.trainers import ABADI, ensembles, forecasters
 

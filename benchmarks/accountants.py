@@ -21,7 +21,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from auditdp.accountants.dp_sgd_poisson import OpacusPRV, PLDLower, PLDUpper
+from auditdp.accountants import OpacusPRV, PLDLower, PLDUpper
 from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View
 
 SETS = 500

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.accountants.dp_sgd_poisson import PLDLower, PLDUpper
+from auditdp.accountants import PLDLower, PLDUpper
 from auditdp.adjacency import as_adjacency
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio

@@ -16,27 +16,29 @@ from itertools import product
 import numpy as np
 from flint import arb
 
-from auditdp.accountants.accountant import Accountant
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import (
+from auditdp.accountants import (
+    RDP,
+    ZCDP,
+    Accountant,
     AdvancedComposition,
     BasicComposition,
+    ClassicGaussian,
+    Description,
+    GaussianCurve,
+    HeterogeneousComposition,
     KairouzCorollary,
     OptimalComposition,
-)
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.description import Description, within
-from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.selection import (
+    PLDLower,
+    PLDUpper,
+    PoissonSubsampled,
     TopKBoundedRange,
     TopKDurfeeRogers,
     TopKNonAdaptive,
     TopKPure,
     TopKZCDP,
+    cross_check,
+    within,
 )
-from auditdp.accountants.subsampling import PoissonSubsampled
-from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.laws import precision
 from auditdp.record.results import Verdict

@@ -21,7 +21,7 @@ from auditdp import (
     PureDP,
     ZeroConcentratedDP,
 )
-from auditdp.accountants.dp_sgd_poisson import PLDLower
+from auditdp.accountants import PLDLower
 from auditdp.claims.claim import Claim
 from auditdp.claims.dominating import DominatingPair
 from auditdp.evidence.one_run_evidence import one_run_evidence

@@ -18,7 +18,7 @@ from auditdp import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from auditdp.accountants.dp_sgd_poisson import PLDLower
+from auditdp.accountants import PLDLower
 from auditdp.claims.statements import Claim
 from auditdp.mechanism.protocol import Array
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import GaussianCurve, PLDUpper
 
 RECORDS, STEPS, NOISE, RATE, NORM = 20, 4, 4.0, 0.05, 1.0
 MU = STEPS**0.5 / NOISE

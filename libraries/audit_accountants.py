@@ -11,9 +11,7 @@ import numpy as np
 from diffprivlib import BudgetAccountant
 
 from auditdp import ApproxDP, Audit
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.dp_sgd_poisson import PLDLower, PLDUpper
+from auditdp.accountants import GaussianCurve, OptimalComposition, PLDLower, PLDUpper
 from libraries.stated import of
 
 DP_SGD = {"usual": (1.0, 0.01, 1000, 1e-5), "few steps": (0.8, 0.05, 20, 1e-6)}

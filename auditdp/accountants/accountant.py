@@ -1,60 +1,72 @@
-"""What every accountant answers, and what it says of its own answers.
+"""The interface of accountants, and the classes of mechanisms that they describe.
 
-An accountant is a frozen dataclass of a mechanism's parameters that *is* a privacy curve: it turns ε into δ and back.
-It never sees the mechanism itself. ``delta_at`` computes and rounds up; ``epsilon_at`` inverts it and returns an ε at which
-``delta_at`` was seen to be at most δ, so that an inverse is never less sound than the curve that it inverts.
+An accountant is a frozen dataclass of a mechanism's parameters that *is* a privacy curve: it
+converts ε to δ and back. It never receives the mechanism itself. ``delta_at`` computes and
+rounds up; ``epsilon_at`` inverts it and returns an ε at which ``delta_at`` was evaluated and
+is at most δ, so that an inverse is never less sound than the curve that it inverts.
+
+The parameters describe a *class* of mechanisms: all k-fold compositions of (ε, δ)-DP
+mechanisms, for example, or all queries with a sensitivity and Gaussian noise. The true curve
+of a class is that of its worst mechanism, data and neighbours. So a bound from above for a
+class bounds every class within it, and a bound from below bounds every class around it.
+Nothing else follows: the worst composition of (ε, δ)-DP parts is no Gaussian noise, and its
+loss refutes no claim about Gaussian noise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import cache
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from flint import arb
 
-from auditdp.errors import AuditError, MissingExtraError
+from auditdp.accountants.parameter_checks import (
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_positive,
+    check_rate,
+)
+from auditdp.accountants.root_finding import epsilon_from
+from auditdp.errors import MissingExtraError
 from auditdp.mechanism.laws import precision
-
-if TYPE_CHECKING:
-    from auditdp.accountants.description import Description
+from auditdp.numerics.balls import above, ball
 
 ROUNDED_UP = 1e-12
-"""How far, relative to ε and to δ, an exact or upper accountant may lie above its closed form because it rounds up."""
-
-
-class AccountantError(AuditError, ValueError):
-    """Parameters that describe no mechanism, or that a theorem does not cover."""
+"""Relative error in ε and in δ by which rounding up may raise an exact curve."""
 
 
 class Soundness(StrEnum):
-    """What the curve of an accountant is to the true one: that of the worst mechanism and data that it describes.
+    """The relation of an accountant's curve to the true curve of the class it describes.
 
-    The first three are proofs, of numbers that were rounded in their own direction: in ball arithmetic, or with a bound on
-    what floating point can have done that is derived and not measured.
+    The first three are proofs, of numbers that were rounded in their own direction: in ball
+    arithmetic, or in floating point with a bound on its error that is derived and not
+    measured.
     """
 
     EXACT = "exact"
-    """Both a proof and attained: all that is described is (ε, δ)-DP, and no smaller δ holds for all of it."""
+    """A proof that is attained: the class is (ε, δ)-DP, and no smaller δ holds for it."""
     UPPER = "upper bound"
-    """A proof: all that is described is (ε, δ)-DP. A smaller δ may hold as well."""
+    """A proof: the class is (ε, δ)-DP. A smaller δ may hold as well."""
     LOWER = "lower bound"
-    """A proof that something that is described loses so much: no analysis of it can promise less."""
+    """A proof that the class contains this loss: no analysis of it can promise less."""
     UNPROVED = "unproved upper bound"
-    """An upper bound in real numbers, whose error in floating point nobody has bounded: it proves nothing."""
+    """A bound in real numbers whose floating-point error is not bounded: no proof."""
     APPROXIMATION = "approximation"
-    """Neither: it may lie on either side of the truth, and proves nothing."""
+    """A number on either side of the truth: no proof."""
 
     @property
     def is_proof(self) -> bool:
-        """Whether all that is described is proved to be (ε, δ)-DP where the curve says so: exact, or an upper bound."""
+        """Whether the curve is a proof that the whole class is (ε, δ)-DP."""
         return self in (Soundness.EXACT, Soundness.UPPER)
 
     @property
     def is_attained(self) -> bool:
-        """Whether something that is described is proved to lose what the curve says: exact, or a lower bound."""
+        """Whether the curve is a proof that something in the class loses this much."""
         return self in (Soundness.EXACT, Soundness.LOWER)
 
 
@@ -64,249 +76,218 @@ class Accountant(Protocol):
 
     @property
     def name(self) -> str:
-        """The analysis and its parameters, as one would call it."""
+        """The analysis and its parameters, written as a call."""
 
     @property
     def soundness(self) -> Soundness:
-        """What the numbers are to the true curve."""
+        """The relation of the numbers to the true curve."""
 
     @property
     def describes(self) -> Description:
-        """The class of mechanisms of whose worst one the curve speaks."""
+        """The class of mechanisms that the curve is about."""
 
     @property
     def adjacency(self) -> str:
-        """For which neighbours the curve holds."""
+        """The neighbours for which the curve holds."""
 
     @property
     def sampling(self) -> str:
-        """How records are drawn for each use of the data, ``"none"`` where all are used."""
+        """The sampling scheme of each use of the data, ``"none"`` if all are used."""
 
     @property
     def source(self) -> str:
-        """The paper, theorem and version, or the library and version, that it is taken from."""
+        """The paper, theorem and version, or the library and version, of the analysis."""
 
     def delta_at(self, epsilon: float) -> float:
-        """Return δ at ``epsilon`` >= 0 nats, in [0, 1]; it never rises with ``epsilon``."""
+        """Return δ in [0, 1] at ``epsilon`` >= 0 nats; δ never rises with ``epsilon``."""
 
     def epsilon_at(self, delta: float) -> float:
-        """Return ε in nats at ``delta`` in [0, 1], ``inf`` where there is none; it never rises with ``delta``."""
+        """Return ε in nats at ``delta`` in [0, 1], or ``inf`` if no ε suffices.
+
+        ε never rises with ``delta``.
+        """
 
 
-def least(
-    function: Callable[[float], float],
-    target: float,
-    *,
-    low: float = 0.0,
-    high: float = math.inf,
-    near: tuple[float, float] | None = None,
-) -> float:
-    """Return the smallest x in [low, high] with ``function(x) <= target``: the inverse of a decreasing function.
+@dataclass(frozen=True)
+class CompositionPart:
+    """The equal parts of an adaptive composition."""
 
-    The x that is returned satisfies the inequality as computed, and lies at most 1e-13 (relative) above the smallest; only
-    signs are trusted, so a function that is not quite monotone still gives an x that satisfies it.
-
-    The function decreases and is >= 0, the target is > 0, and ``low`` is >= 0. Without ``high`` the search doubles;
-    ``near`` are two numbers between which x lies most likely. It is ``inf`` where no x up to ``high``, or up to 1e300,
-    satisfies the inequality.
-    """
-    function = cache(function)
-    if near is not None and function(near[0]) > target >= function(near[1]):
-        a, b = near
-    elif function(low) <= target:
-        return low
-    else:
-        b = min(max(2 * low, 1.0), high)
-        while b / 16 > low and function(b / 16) <= target:
-            b /= 16
-        a = max(low, b / 16)
-        while function(b) > target:
-            if b >= min(high, 1e300):
-                return math.inf
-            a, b = b, min(2 * b, high)
-
-    def gap(x: float) -> float:
-        value = function(x)
-        logs = math.log(max(value, 5e-324)) - math.log(target)
-        return (
-            max(logs, 5e-324) if value > target else min(logs, 0.0)
-        )  # the sign is that of the inequality itself
-
-    return crossing(gap, a, b)
+    count: int
+    """The number of parts."""
+    curve: Accountant
+    """A curve that holds for each part."""
 
 
-def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
-    """Return the x in (a, b] just beyond which a decreasing function changes its sign, from > 0 at a to <= 0, to 2e-15·b.
-
-    Interpolate, truncate and project (Oliveira & Takahashi 2020, "An Enhancement of the Bisection Method Average
-    Performance Preserving Minmax Optimality"): secants that are kept near enough to the middle that no function takes a
-    step more than bisection. Loading a library's root finders takes longer than all else that a calculator does.
-    """
-    left, right, width, apart = gap(a), gap(b), b - a, 2e-15 * max(abs(a), abs(b))
-    slack = apart * 2.0 ** math.ceil(math.log2(max(width / apart, 1.0)))
-    while b - a > apart:
-        middle, secant = (a + b) / 2, (a * right - b * left) / (right - left)
-        towards = math.copysign(1.0, middle - secant)
-        x = secant + towards * min(0.2 * (b - a) ** 2 / width, abs(middle - secant))
-        radius = max(0.0, slack - (b - a) / 2)
-        x = x if abs(x - middle) <= radius else middle - towards * radius
-        slack /= 2
-        x = x if a < x < b else middle  # rounding may have put it on an end
-        at = gap(x)
-        a, left, b, right = (x, at, b, right) if at > 0 else (a, left, x, at)
-    return b
-
-
-def greatest(function: Callable[[float], float], target: float) -> float:
-    """Return the largest x > 0 with ``function(x) <= target``: the inverse of an increasing function.
-
-    As for ``least``, the x that is returned satisfies the inequality as computed.
-
-    The function increases and is >= 0, and the target is > 0. It is 0.0 where no x down to 1e-300 satisfies the inequality.
-    """
-    x = 1.0
-    while function(x) <= target:
-        if x >= 1e300:
-            return x
-        x *= 2
-    while function(x) > target:
-        x /= 2
-        if x < 1e-300:
-            return 0.0
-    # function(x) <= target, and twice that x is too large: as a function of 1/x it falls.
-    return 1 / least(
-        lambda inverse: function(1 / inverse), target, low=0.5 / x, high=1 / x
-    )
-
-
-def epsilon_from(
-    delta_at: Callable[[float], float],
-    delta: float,
-    *,
-    pure: float = math.inf,
-    near: tuple[float, float] | None = None,
-) -> float:
-    """Return the smallest ε with ``delta_at(ε) <= delta``, rounded up: what every ``epsilon_at`` is made of.
-
-    ``pure`` is the largest privacy loss, beyond which the curve is constant; the answer where δ = 0 is exact. ``near`` are
-    two numbers > 0 between which the answer lies most likely.
+class Description:
+    """A class of mechanisms; every subclass is a frozen dataclass of the parameters.
 
     Raises:
-        AccountantError: If ``delta`` is not in [0, 1].
+        AccountantError: If a parameter is outside its range. Whole numbers are counts and
+            >= 1, a ``delta`` is in [0, 1], a ``rate`` in (0, 1], and other numbers are
+            finite and > 0; a subclass with other parameters has its own ``__post_init__``.
     """
-    check_delta("epsilon_at", delta)
-    delta_at = cache(delta_at)
-    if delta > 0 and near is not None:
-        return least(delta_at, delta, high=pure, near=near)
-    if delta_at(0.0) <= delta:
-        return 0.0
-    if delta == 0:
-        return pure if pure == math.inf or delta_at(pure) == 0 else math.inf
-    return least(delta_at, delta, high=pure)
+
+    adjacency: ClassVar[str]
+    """The neighbours, in words."""
+    sampling: ClassVar[str] = "none"
+    """The sampling scheme of each use of the data, ``"none"`` if all are used."""
+    words: ClassVar[str] = "{self.name}"
+    """The format of ``text``."""
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        for name, of_type in self._types.items():
+            value = getattr(self, name)
+            if of_type == "int":
+                check_count(kind, **{name: value})
+            elif name == "delta":
+                check_delta(kind, value)
+            elif name == "rate":
+                check_rate(kind, value)
+            elif of_type == "float":
+                check_positive(kind, **{name: value})
+
+    @property
+    def _types(self) -> dict[str, Any]:
+        """The parameters with the names of their types."""
+        own = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {each.name: getattr(each.type, "__name__", each.type) for each in own}
+
+    @property
+    def name(self) -> str:
+        """The class or the analysis, and its parameters, floats to six digits."""
+        arguments = []
+        for name, of_type in self._types.items():
+            digits = "" if of_type == "int" else "g"
+            arguments.append(f"{name}={getattr(self, name):{digits}}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
+    @property
+    def describes(self) -> Description:
+        """The class of mechanisms: the parameters without an analysis of them."""
+        # Analyses derive from the dataclass that declares the parameters of their family.
+        kinds = type(self).__mro__
+        family: Any = [k for k in kinds if "__dataclass_fields__" in vars(k)][-1]
+        if type(self) is family:
+            return self
+        described: Description = family(
+            *(getattr(self, each.name) for each in fields(family))
+        )
+        return described
+
+    @property
+    def text(self) -> str:
+        """The class in a few words, which can follow 'of'."""
+        return self.words.format(self=self)
+
+    @property
+    def zcdp(self) -> Fraction | None:
+        """A ρ for which the class is ρ-zCDP, or None if the parameters give none."""
+        return None
+
+    @property
+    def gaussian(self) -> Fraction | None:
+        """The square of a μ for which the class is μ-Gaussian DP, or None."""
+        return None
+
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return bounds on the largest D_α/α, a Rényi divergence over its order.
+
+        The first is a proof that something in the class has this D_α/α (its supremum counts
+        as attained), the second that nothing has more. The default is derived from ``zcdp``.
+
+        Args:
+            order: α > 1; None for the supremum over all α > 1, which is the least ρ of
+                zero-concentrated DP.
+        """
+        del order
+        return arb(0), arb.pos_inf() if self.zcdp is None else ball(self.zcdp)
+
+    @property
+    def part(self) -> CompositionPart | None:
+        """The parts whose adaptive composition the class is, or None."""
+        return None
+
+    def includes(self, other: Description) -> bool:
+        """Return whether the parameters prove that another class lies within this one."""
+        del other
+        return False
+
+    def wider(self) -> Sequence[Description]:
+        """Return classes of other descriptions that contain this one."""
+        return ()
 
 
-class Inverted:
-    """An accountant whose ε at a δ is the inverse of its curve."""
+class Analysis(Description):
+    """A curve in closed form, and its inverse.
 
-    if TYPE_CHECKING:
-
-        def delta_at(self, epsilon: float) -> float:
-            """Return δ at ``epsilon``."""
+    A subclass defines ``enclosed_delta``, or overrides ``delta_at``.
+    """
 
     @property
     def largest_loss(self) -> float:
         """The ε from which on the curve is constant."""
         return math.inf
 
+    @property
+    def own_delta(self) -> float:
+        """δ from ``largest_loss`` on, below which no ε suffices."""
+        return 0.0
+
+    def enclosed_delta(self, epsilon: float) -> arb:
+        """Return an enclosure of δ at an ε below ``largest_loss``."""
+        raise NotImplementedError
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up, at most 1."""
+        check_epsilon(self.name, epsilon)
+        if epsilon >= self.largest_loss:
+            return self.own_delta
+        return self._rounded_up(epsilon)
+
+    def _rounded_up(self, epsilon: float) -> float:
+        with precision():
+            return min(1.0, above(self.enclosed_delta(epsilon)))
+
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up; ``inf`` where there is none."""
+        """Return the smallest ε for δ, rounded up, or ``inf`` if no ε suffices."""
         return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
 
 
-def epsilon_below(
-    delta_at: Callable[[float], float],
-    delta: float,
-    *,
-    pure: float = math.inf,
-    near: tuple[float, float] | None = None,
-) -> float:
-    """Return an ε at which ``delta_at`` was seen to exceed ``delta``, just below the crossing: for lower bounds.
+def within(narrow: Description, wide: Description) -> bool:
+    """Return whether one class is proved to lie within another.
 
-    Returns:
-        That ε; 0.0 where the curve starts at or below ``delta``, which bounds nothing, and ``inf`` where it stays above.
+    The classes are equal, or a chain of inclusions leads from one to the other.
+
+    >>> from auditdp.accountants import GaussianNoise, ZCDP
+    >>> within(GaussianNoise(1.0), ZCDP(0.5)), within(GaussianNoise(1.0), ZCDP(0.4))
+    (True, False)
     """
-    found, step = epsilon_from(delta_at, delta, pure=pure, near=near), 2.0**-50
-    while 0 < found < math.inf and delta_at(found) <= delta:
-        found, step = max(found * (1 - step), 0.0), 2 * step
-    return found
+    return any(each == wide or wide.includes(each) for each in around(narrow))
 
 
-def settle(value: Callable[[], arb], *, bits: int = 60) -> arb:
-    """Return an enclosure with ``bits`` correct bits, by evaluating it with ever more precision until it has them.
+def around(description: Description) -> Iterator[Description]:
+    """Yield a class and the classes of other descriptions that contain it."""
+    yield description
+    for wide in description.wider():
+        yield from around(wide)
 
-    Raises:
-        AccountantError: If 6144 bits of working precision do not do: the value is zero, or a difference of huge numbers.
-    """
-    for doublings in range(7):
-        with precision(96 << doublings):
-            found = value()
-        if found.is_exact() or (
-            found.is_finite() and found.rel_accuracy_bits() >= bits
-        ):
-            return found
-    raise AccountantError(
-        f"expected a number that {96 << doublings:,} bits tell from zero, got {found}; use parameters nearer to 1"
-    )
+
+def narrowest(descriptions: Sequence[Description]) -> Description | None:
+    """Return the class that lies within all the others, or None if no class does."""
+    for narrow in descriptions:
+        if all(within(narrow, wide) for wide in descriptions):
+            return narrow
+    return None
 
 
 def failure(error: Exception) -> str:
-    """Say that an accountant gave no answer, and what to do."""
+    """Return a sentence for an accountant that raised, with a remedy."""
     if isinstance(error, MissingExtraError):
         return str(error)
+    reason = f"raised {type(error).__name__}: {error}"
+    remedy = "use another accountant or other parameters"
     if isinstance(error, MemoryError):
-        reason, remedy = (
-            "ran out of memory",
-            "use fewer uses of the data, more noise, or a machine with more memory",
-        )
-    else:
-        reason, remedy = (
-            f"raised {type(error).__name__}: {error}",
-            "use another accountant or other parameters",
-        )
+        reason = "ran out of memory"
+        remedy = "use fewer uses of the data, more noise, or a machine with more memory"
     return f"{reason}; it gave no answer: {remedy}"
-
-
-def check_positive(kind: str, **values: float) -> None:
-    """Raise unless every value is finite and > 0."""
-    for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
-            raise AccountantError(
-                f"{kind}: expected finite {name} > 0, got {name}={value!r}"
-            )
-
-
-def check_delta(kind: str, delta: float) -> None:
-    """Raise unless ``delta`` is in [0, 1]."""
-    if not 0 <= delta <= 1:
-        raise AccountantError(f"{kind}: expected delta in [0, 1], got delta={delta!r}")
-
-
-def check_rate(kind: str, rate: float) -> None:
-    """Raise unless ``rate`` is in (0, 1]."""
-    if not 0 < rate <= 1:
-        raise AccountantError(f"{kind}: expected rate in (0, 1], got rate={rate!r}")
-
-
-def check_epsilon(kind: str, epsilon: float) -> None:
-    """Raise unless ``epsilon`` is >= 0; ``inf`` is allowed."""
-    if not epsilon >= 0:
-        raise AccountantError(f"{kind}: expected epsilon >= 0, got epsilon={epsilon!r}")
-
-
-def check_count(kind: str, **counts: int) -> None:
-    """Raise unless every count is an integer >= 1."""
-    for name, count in counts.items():
-        if isinstance(count, bool) or not float(count).is_integer() or count < 1:
-            raise AccountantError(
-                f"{kind}: expected an integer {name} >= 1, got {name}={count!r}"
-            )

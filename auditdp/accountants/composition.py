@@ -1,14 +1,12 @@
-"""Composition of equal mechanisms: the optimum, and the theorems that are quoted in its place.
+"""Composition of equal mechanisms: the optimum, and the theorems that are quoted instead.
 
-All of them are about the k-fold adaptive composition of mechanisms each of which is (ε, δ)-DP, whatever else it is. In all
-closed forms a double stands for the exact rational that it is; they are evaluated in ball arithmetic and rounded up.
-The ends of a curve, kε and the parts' own δ, are compared with what somebody wrote, and so are those of decimals
-(``double_above``).
+All of them are about the k-fold adaptive composition of mechanisms each of which is (ε, δ)-DP,
+whatever else it is. In all closed forms a double stands for the exact rational that it is; they
+are evaluated in ball arithmetic and rounded up. At the ends of a curve, kε and the parts' own
+δ, a double stands for the decimal that people write (``double_above``).
 
-The composition theorems that papers quote, as the curves that they state, and the budget that is derived from them.
-
-Each is sound and none is tight: ``OptimalComposition`` is what they bound. Their statements are about k adaptive
-(ε, δ)-DP mechanisms and a δ̃ that the analyst chooses.
+The quoted theorems are sound and none is tight: ``OptimalComposition`` is the curve that they
+bound. Their statements have a δ̃ that the analyst chooses.
 """
 
 from __future__ import annotations
@@ -17,76 +15,73 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
-from typing import ClassVar
 
 from flint import arb
 
 from auditdp.accountants.accountant import (
-    AccountantError,
-    Inverted,
+    Analysis,
+    CompositionPart,
+    Description,
     Soundness,
+)
+from auditdp.accountants.parameter_checks import (
+    AccountantError,
     check_count,
     check_delta,
-    check_epsilon,
     check_positive,
-    greatest,
-    settle,
 )
-from auditdp.accountants.description import CompositionPart, Description
+from auditdp.accountants.root_finding import greatest, settle
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.balls import above, double_above
 
-MOST_FACTORS = 64
-"""How many equal factors are multiplied as fractions."""
+KAIROUZ = "Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4"
 
 
 @dataclass(frozen=True)
 class Composition(Description):
-    """The parameters of every k-fold composition of equal mechanisms.
+    """Every k-fold adaptive composition of (ε, δ)-DP mechanisms.
 
     Args:
         epsilon: ε of each mechanism in nats, finite and > 0.
         delta: δ of each mechanism, in [0, 1].
-        count: k, how many there are.
+        count: k, the number of mechanisms.
     """
 
     epsilon: float
     delta: float
     count: int
-    adjacency: ClassVar[str] = "as for the parts"
-    words: ClassVar[str] = (
-        "any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
+    adjacency = "as for the parts"
+    words = (
+        "any {self.count:,} adaptive mechanisms of "
+        "({self.epsilon:.6g}, {self.delta:.6g})-DP"
     )
 
     @property
     def zcdp(self) -> Fraction | None:
-        """ρ = kε²/2 of parts with δ = 0 (Bun & Steinke 2016, arXiv:1605.02065, Proposition 1.4 and Lemma 1.7)."""
+        """ρ = kε²/2 of parts with δ = 0, or None.
+
+        Source: Bun & Steinke (2016), arXiv:1605.02065, Proposition 1.4 and Lemma 1.7.
+        """
         return None if self.delta else self.count * Fraction(self.epsilon) ** 2 / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return what k randomised responses have; ∞ where a part may reveal its input."""
-        return (
-            responses([(self.epsilon, self.count)], order)
-            if not self.delta
-            else (arb.pos_inf(), arb.pos_inf())
-        )
+        """Return D_α/α of k randomised responses; ∞ if a part may reveal its input."""
+        if self.delta:
+            return arb.pos_inf(), arb.pos_inf()
+        return responses([(self.epsilon, self.count)], order)
 
     @property
     def part(self) -> CompositionPart:
         """One of the parts."""
-        return CompositionPart(
-            self.count, OptimalComposition(self.epsilon, self.delta, 1)
-        )
+        curve = OptimalComposition(self.epsilon, self.delta, 1)
+        return CompositionPart(self.count, curve)
 
     def includes(self, other: Description) -> bool:
-        """Return whether the other class is a composition of no more parts, each of which is (ε, δ)-DP."""
+        """Return whether the other class has at most k parts, each of them (ε, δ)-DP."""
         part = other.part
-        return (
-            part is not None
-            and part.count <= self.count
-            and part.curve.delta_at(self.epsilon) <= self.delta
-        )
+        if part is None or part.count > self.count:
+            return False
+        return part.curve.delta_at(self.epsilon) <= self.delta
 
     @property
     def largest_loss(self) -> float:
@@ -96,132 +91,135 @@ class Composition(Description):
     @property
     def own_delta(self) -> float:
         """1 − (1−δ)^k, rounded up, below which no ε suffices."""
-        if self.count > MOST_FACTORS:
+        # The power of a fraction has k times its digits, which take long for large k.
+        if self.count > 64:
             return min(1.0, above(settle(self.any_failure)))
         return double_above(lambda read: 1 - (1 - read(self.delta)) ** self.count)
 
     def any_failure(self) -> arb:
-        """Return 1 − (1−δ)^k: how likely any of the parts reveals its input."""
-        return (
-            -(self.count * (-arb(self.delta)).log1p()).expm1()
-            if self.delta < 1
-            else arb(1)
-        )
+        """Return 1 − (1−δ)^k, the probability that any part reveals its input."""
+        if self.delta == 1:
+            return arb(1)
+        return -(self.count * (-arb(self.delta)).log1p()).expm1()
 
 
-@dataclass(frozen=True)
-class OptimalComposition(Composition, Inverted):
-    """The exact curve of k adaptive (ε, δ)-DP mechanisms, the worst that there are.
+class OptimalComposition(Composition, Analysis):
+    """The exact curve of k adaptive (ε, δ)-DP mechanisms in the worst case.
 
-    Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input with probability δ and is randomised
-    response with ε otherwise. If nothing is revealed, l of the k answers speak against the input with probability
-    C(k,l) E^(k−l)/(1+E)^k, E = e^ε, with privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 − D), with L the largest l of
-    a loss above ε_g and
+    Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input with
+    probability δ and is randomised response with ε otherwise. If nothing is revealed, l of the
+    k answers speak against the input with probability C(k,l) E^(k−l)/(1+E)^k, E = e^ε, with
+    privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 − D), with L the largest l of a loss
+    above ε_g and
 
-        D = Σ_{l<=L} C(k,l) (E^(k−l) − e^(ε_g) E^l)/(1+E)^k = P(Bin(k, 1/(1+E)) <= L) − e^(ε_g) P(Bin(k, E/(1+E)) <= L),
+        D = Σ_{l<=L} C(k,l) (E^(k−l) − e^(ε_g) E^l)/(1+E)^k
+          = P(Bin(k, 1/(1+E)) <= L) − e^(ε_g) P(Bin(k, E/(1+E)) <= L),
 
-    two incomplete beta functions, computed with as many bits as their difference needs.
+    two incomplete beta functions, computed with enough bits for their difference.
 
-    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy", arXiv:1311.0776v4,
-    Theorem 3.3.
+    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy",
+    arXiv:1311.0776v4, Theorem 3.3.
 
     Note:
-        The theorem states the curve at ε_g = (k−2i)ε; between them it follows from the same extreme pair.
+        The theorem states the curve at ε_g = (k−2i)ε; between these points it follows from
+        the same extreme pair.
 
     >>> round(OptimalComposition(0.1, 0.0, 20).epsilon_at(1e-6), 2)
     1.79
     """
 
-    soundness: ClassVar[Soundness] = Soundness.EXACT
-    source: ClassVar[str] = (
-        "Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.3"
-    )
+    soundness = Soundness.EXACT
+    source = f"{KAIROUZ}, Theorem 3.3"
 
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up."""
-        check_epsilon(self.name, epsilon)
-        if epsilon >= self.largest_loss:
-            return self.own_delta
-        return min(1.0, above(settle(lambda: self._delta(epsilon))))
+    def enclosed_delta(self, epsilon: float) -> arb:
+        """Return 1 − (1−δ)^k (1 − D), in terms that are >= 0."""
+        # Fractions, since rounding must not change L.
+        ratio = Fraction(epsilon) / Fraction(self.epsilon)
+        most_against = math.ceil((self.count - ratio) / 2) - 1
 
-    def _delta(self, epsilon: float) -> arb:
-        """1 − (1−δ)^k (1 − D) below kε, in terms that are >= 0."""
-        own = self.any_failure()
-        most_against = (
-            ceil((self.count - Fraction(epsilon) / Fraction(self.epsilon)) / 2) - 1
-        )
-        return own + (1 - own) * self._excess(arb(epsilon), most_against)
+        def curve() -> arb:
+            own = self.any_failure()
+            return own + (1 - own) * self._excess(arb(epsilon), most_against)
+
+        return settle(curve)
 
     def _excess(self, epsilon: arb, most_against: int) -> arb:
-        """D, given L; 0 for L < 0."""
+        """D, given L."""
         if most_against < 0:
             return arb(0)
         against = 1 / (1 + arb(self.epsilon).exp())
-        likely, unlikely = (
-            at_most(self.count, most_against, p) for p in (against, 1 - against)
-        )
+        likely = binomial_cdf(self.count, most_against, against)
+        unlikely = binomial_cdf(self.count, most_against, 1 - against)
         return likely - epsilon.exp() * unlikely
 
     @classmethod
     def largest_epsilon(
         cls, epsilon: float, delta: float, count: int, *, delta_each: float = 0.0
     ) -> float:
-        """Return the largest ε per mechanism with which k of them, each with ``delta_each``, are (epsilon, delta)-DP.
+        """Return the largest ε per mechanism that meets a target.
+
+        With it, ``count`` mechanisms of ``delta_each`` are (epsilon, delta)-DP together.
 
         Raises:
             AccountantError: If the parts' own δ exceed ``delta`` already.
         """
         check_positive("largest_epsilon", epsilon=epsilon, delta=delta)
-        found = greatest(
+        largest = greatest(
             lambda each: cls(each, delta_each, count).delta_at(epsilon), delta
         )
-        if not found:
+        if not largest:
             raise AccountantError(
-                f"largest_epsilon: {count} mechanisms with delta={delta_each!r} each exceed delta={delta!r} whatever "
-                "their epsilon; use a smaller delta_each"
+                f"largest_epsilon: {count} mechanisms with delta={delta_each!r} each exceed "
+                f"delta={delta!r} whatever their epsilon; use a smaller delta_each"
             )
-        return found
+        return largest
 
 
-@dataclass(frozen=True)
-class BasicComposition(Composition, Inverted):
-    """(kε, kδ)-DP, and the curve of the worst pair that is: δ(ε_g) = kδ + (1 − kδ)(e^{kε} − e^{ε_g})₊/(1 + e^{kε}).
+class BasicComposition(Composition, Analysis):
+    """(kε, kδ)-DP, and the curve of the worst pair that is (kε, kδ)-DP.
 
-    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem 3.16; the curve below
-    kε is that of the (kε, kδ)-DP pair that every other one is a post-processing of (Kairouz, Oh & Viswanath 2015).
+    That is δ(ε_g) = kδ + (1 − kδ)(e^{kε} − e^{ε_g})₊/(1 + e^{kε}).
+
+    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem
+    3.16; the curve below kε is that of the (kε, kδ)-DP pair that every other one is a
+    post-processing of (Kairouz, Oh & Viswanath 2015).
     """
 
-    soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = "Dwork & Roth (2014), Theorem 3.16"
+    soundness = Soundness.UPPER
+    source = "Dwork & Roth (2014), Theorem 3.16"
 
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up, at most 1."""
-        check_epsilon(self.name, epsilon)
-        if epsilon >= self.largest_loss:
-            return min(1.0, double_above(lambda read: self.count * read(self.delta)))
-        with precision():
-            own = (arb(self.delta) * self.count).min(arb(1))
-            revealed = randomised_response(arb(self.epsilon) * self.count, arb(epsilon))
-            return min(1.0, above(own + (1 - own) * revealed))
+    @property
+    def own_delta(self) -> float:
+        """kδ, rounded up, at most 1."""
+        return min(1.0, double_above(lambda read: self.count * read(self.delta)))
 
-
-def randomised_response(most: arb, epsilon: arb) -> arb:
-    """Return (e^a − e^ε)/(1 + e^a), the curve of randomised response with loss a, for ε <= a."""
-    return (1 - (epsilon - most).exp()) / (1 + (-most).exp())
+    def enclosed_delta(self, epsilon: float) -> arb:
+        """Return δ(ε_g) below kε."""
+        own = (arb(self.delta) * self.count).min(arb(1))
+        largest = arb(self.epsilon) * self.count
+        # The curve of randomised response with loss kε, without overflow.
+        revealed = (1 - (arb(epsilon) - largest).exp()) / (1 + (-largest).exp())
+        return own + (1 - own) * revealed
 
 
 def responses(
     parts: Iterable[tuple[float, int]], order: float | None
 ) -> tuple[arb, arb]:
-    """Return the largest D_α/α of adaptive ε-DP mechanisms, each ε so many times: that of randomised responses.
+    """Return the largest D_α/α of adaptive ε-DP mechanisms, that of randomised responses.
 
-    A Rényi divergence falls under post-processing and adds up over independent parts, and no adaptive composition has more
-    than the sum of the parts' largest. For one response it is ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most
-    αε·tanh(ε/2), the divergence of order 1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns & Saul (1998, "Large
-    Deviation Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises
-    with α, and so the supremum of D_α/α is D_1.
+    A Rényi divergence falls under post-processing and adds up over independent parts, and no
+    adaptive composition has more than the sum of the parts' largest. For one response it is
+    ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most αε·tanh(ε/2), the divergence of order
+    1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns & Saul (1998, "Large Deviation
+    Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by
+    λ(1 + λ)ε·tanh(ε/2). D_α rises with α, and so the supremum of D_α/α is D_1.
 
-    ``parts`` are ε, and how many parts have it; the order is α > 1, or None for the supremum.
+    Args:
+        parts: Each ε and the number of parts that have it.
+        order: α > 1, or None for the supremum.
+
+    Returns:
+        A lower and an upper bound, which are the same.
     """
     with precision():
         total = arb(0)
@@ -229,109 +227,101 @@ def responses(
             epsilon = arb(each)
             if order is None:
                 total += count * epsilon * (epsilon / 2).tanh()
-            else:
-                alpha = arb(order)
-                moment = ((alpha * epsilon).exp() + ((1 - alpha) * epsilon).exp()) / (
-                    1 + epsilon.exp()
-                )
-                total += count * moment.log() / ((alpha - 1) * alpha)
+                continue
+            alpha = arb(order)
+            moment = (alpha * epsilon).exp() + ((1 - alpha) * epsilon).exp()
+            log_moment = (moment / (1 + epsilon.exp())).log()
+            total += count * log_moment / ((alpha - 1) * alpha)
         return total, total
 
 
-def at_most(count: int, most: int, probability: arb) -> arb:
-    """Return P(Bin(count, probability) <= most) for 0 <= most < count, from whichever tail is the shorter one."""
+def binomial_cdf(count: int, most: int, probability: arb) -> arb:
+    """Return P(Bin(count, probability) <= most) for 0 <= most < count."""
+    # The shorter tail is computed, so that small probabilities keep their digits.
     more, fewer = arb(most + 1), arb(count - most)
     if most + 1 > count * probability:
         return 1 - probability.beta_lower(more, fewer, regularized=True)
     return (1 - probability).beta_lower(fewer, more, regularized=True)
 
 
-@dataclass(frozen=True)
-class AdvancedComposition(Inverted, Composition):
+class AdvancedComposition(Composition, Analysis):
     """(kε(e^ε − 1) + ε√(2k ln(1/δ̃)), kδ + δ̃)-DP for every δ̃ in (0, 1).
 
-    Source: Dwork, Rothblum & Vadhan (2010), "Boosting and Differential Privacy", FOCS, Theorem III.3.
+    Source: Dwork, Rothblum & Vadhan (2010), "Boosting and Differential Privacy", FOCS, Theorem
+    III.3.
     """
 
-    soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = "Dwork, Rothblum & Vadhan (2010), Theorem III.3"
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up; 1 below kε(e^ε − 1), about which the theorem is silent."""
-        check_epsilon(self.name, epsilon)
-        with precision():
-            each = arb(self.epsilon)
-            beyond = arb(epsilon) - self.count * each * each.expm1()
-            if not beyond > 0:
-                return 1.0
-            return min(
-                1.0,
-                above(
-                    self.count * arb(self.delta)
-                    + (-((beyond / each) ** 2) / (2 * self.count)).exp()
-                ),
-            )
+    soundness = Soundness.UPPER
+    source = "Dwork, Rothblum & Vadhan (2010), Theorem III.3"
 
     @property
     def largest_loss(self) -> float:
-        """None: the theorem does not say that no loss is above kε."""
+        """Infinity: the theorem does not imply that no loss is above kε."""
         return math.inf
 
+    @property
+    def own_delta(self) -> float:
+        """kδ, rounded up, at most 1."""
+        return self._rounded_up(math.inf)
 
-@dataclass(frozen=True)
-class KairouzCorollary(Composition, Inverted):
+    def enclosed_delta(self, epsilon: float) -> arb:
+        """Return δ(ε_g); 1 up to kε(e^ε − 1), about which the theorem is silent."""
+        each = arb(self.epsilon)
+        beyond = arb(epsilon) - self.count * each * each.expm1()
+        if not beyond > 0:
+            return arb(1)
+        extra = (-((beyond / each) ** 2) / (2 * self.count)).exp()
+        return self.count * arb(self.delta) + extra
+
+
+class KairouzCorollary(Composition, Analysis):
     """(ε̃, 1 − (1−δ)^k (1−δ̃))-DP for every δ̃ in [0, 1].
 
     With m = kε(e^ε − 1)/(e^ε + 1),
 
         ε̃ = min{ kε, m + ε√(2k ln(e + √k ε/δ̃)), m + ε√(2k ln(1/δ̃)) }.
 
-    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy", arXiv:1311.0776v4,
-    Theorem 3.4.
+    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy",
+    arXiv:1311.0776v4, Theorem 3.4.
     """
 
-    soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = (
-        "Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.4"
-    )
+    soundness = Soundness.UPPER
+    source = f"{KAIROUZ}, Theorem 3.4"
 
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up; 1 below m, about which the theorem is silent.
+    def enclosed_delta(self, epsilon: float) -> arb:
+        """Return δ(ε̃); 1 up to m, about which the theorem is silent.
 
-        Solved for δ̃ with x = (ε̃ − m)²/(2kε²), the last two bounds are √k ε/(e^x − e) for x > 1, and e^−x.
+        Solved for δ̃ with x = (ε̃ − m)²/(2kε²), the last two bounds are √k ε/(e^x − e) for
+        x > 1, and e^−x.
         """
-        check_epsilon(self.name, epsilon)
-        if epsilon >= self.largest_loss:
-            return self.own_delta
-        with precision():
-            each, root = arb(self.epsilon), arb(self.count).sqrt()
-            beyond = arb(epsilon) - self.count * each * (each / 2).tanh()
-            if not beyond > 0:
-                return 1.0
-            x = (beyond / (each * root)) ** 2 / 2
-            extra = (-x).exp()
-            if x > 1:
-                extra = extra.min(root * each / (x.exp() - arb(1).exp()))
-            own = self.any_failure()
-            return min(1.0, above(own + (1 - own) * extra))
+        each, root = arb(self.epsilon), arb(self.count).sqrt()
+        beyond = arb(epsilon) - self.count * each * (each / 2).tanh()
+        if not beyond > 0:
+            return arb(1)
+        x = (beyond / (each * root)) ** 2 / 2
+        extra = (-x).exp()
+        if x > 1:
+            extra = extra.min(root * each / (x.exp() - arb(1).exp()))
+        own = self.any_failure()
+        return own + (1 - own) * extra
 
 
 def corollary_budget(epsilon: float, delta: float, count: int) -> tuple[float, float]:
-    """Return (ε₀, δ₀) = (ε/(2√(k ln(e + ε/δ))), δ/(2k)) per mechanism, which is said to make k of them (ε, δ)-DP.
+    """Return (ε₀, δ₀) per mechanism that is claimed to make k of them (ε, δ)-DP.
 
-    Stated for ε in (0, .9] and δ in (0, 1]; nothing is stated beyond. There it can be judged by ``OptimalComposition`` at
-    (ε₀, δ₀), which says what k such mechanisms cost. The numbers are those of the formula in floating point.
+    ε₀ = ε/(2√(k ln(e + ε/δ))) and δ₀ = δ/(2k), as the formulas give them in floating point.
+    The corollary is stated for ε in (0, .9] and δ in (0, 1]. For larger ε the budget can be
+    judged by ``OptimalComposition`` at (ε₀, δ₀), the true cost of k such mechanisms.
 
     Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Corollary 4.1.
 
     Args:
         epsilon: The whole ε in nats, finite and > 0.
         delta: The whole δ, in (0, 1].
-        count: k, how many mechanisms share them.
+        count: k, the number of mechanisms.
     """
     check_positive("corollary_budget", epsilon=epsilon, delta=delta)
     check_delta("corollary_budget", delta)
     check_count("corollary_budget", count=count)
-    return epsilon / (
-        2 * math.sqrt(count * math.log(math.e + epsilon / delta))
-    ), delta / (2 * count)
+    divisor = 2 * math.sqrt(count * math.log(math.e + epsilon / delta))
+    return epsilon / divisor, delta / (2 * count)

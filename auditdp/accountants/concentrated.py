@@ -1,6 +1,6 @@
-"""Curves from Rényi divergences of many orders.
+"""Curves from Rényi divergences, of many orders or of zero-concentrated privacy.
 
-Zero-concentrated differential privacy: it adds up under composition, and is turned into a curve once, at the end.
+Both add up under composition, and are turned into a curve once, at the end.
 """
 
 from __future__ import annotations
@@ -10,32 +10,28 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from flint import arb
 
-from auditdp.accountants.accountant import (
-    Inverted,
-    Soundness,
-    check_delta,
-    check_epsilon,
-    crossing,
-)
-from auditdp.accountants.description import Description, Repeated
+from auditdp.accountants.accountant import Analysis, Description, Soundness
+from auditdp.accountants.parameter_checks import check_delta, check_epsilon
+from auditdp.accountants.root_finding import crossing
 from auditdp.errors import MissingExtraError
-from auditdp.mechanism.laws import precision
 from auditdp.mechanism.protocol import Array
-from auditdp.numerics.balls import above
 
 LOG_MOMENT_ERROR = 1e-12
-"""What is added to (α−1) times the divergence of each use; dp-accounting ends its series at terms of e^−30 = 9e-14, and
-rounding can make it zero or negative, of which it makes ε = 0. That this is enough was measured and is not derived, so these
-curves prove nothing; those of loss distributions are tighter, and do."""
+"""Error added to (α−1) times the divergence of each use.
+
+dp-accounting ends its series at terms of e^−30 = 9e-14, and rounding can make a divergence zero
+or negative, for which it returns ε = 0. That this is enough was measured and is not derived, so
+these curves prove nothing; those of loss distributions are tighter, and do.
+"""
 
 
 def dp_accounting() -> Any:
-    """Return dp-accounting, which is imported when a number is asked for.
+    """Return the module dp-accounting, which is imported only when a number is needed.
 
     Raises:
         MissingExtraError: If it is not installed.
@@ -47,81 +43,77 @@ def dp_accounting() -> Any:
     return dp_accounting
 
 
-@dataclass(frozen=True)
-class RenyiCurve(Repeated):
-    """The curve of T equal uses from the Rényi divergences of one: for each δ, the least ε over all orders.
+class RenyiCurve(Analysis):
+    """The curve of T equal uses from the Rényi divergences of one.
 
-    Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy", arXiv:2004.00010v4,
-    Proposition 12, as implemented in dp-accounting.
+    For each δ it is the least ε over all orders.
+
+    Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy",
+    arXiv:2004.00010v4, Proposition 12, as implemented in dp-accounting.
     """
 
-    soundness: ClassVar[Soundness] = Soundness.UNPROVED
+    soundness = Soundness.UNPROVED
+    steps: int
+    """T, the number of uses."""
 
     def divergences(self) -> tuple[Array, Array]:
-        """Return orders α > 1 and an upper bound on the divergence of one use for each."""
+        """Return orders α > 1, and for each an upper bound on the divergence of a use."""
         raise NotImplementedError
 
     @cached_property
     def _composed(self) -> tuple[Any, Any]:
+        # dp-accounting logs the name of every order that it leaves out.
         absl = logging.getLogger("absl")
-        disabled, absl.disabled = (
-            absl.disabled,
-            True,
-        )  # dp-accounting names every order that it leaves out
+        disabled, absl.disabled = absl.disabled, True
         try:
             orders, each = self.divergences()
         finally:
             absl.disabled = disabled
-        return orders, self.uses * (
-            np.maximum(each, 0.0) + LOG_MOMENT_ERROR / (orders - 1)
-        )
+        largest = np.maximum(each, 0.0) + LOG_MOMENT_ERROR / (orders - 1)
+        return orders, self.steps * largest
 
     def delta_at(self, epsilon: float) -> float:
         """Return the least δ over the orders."""
         check_epsilon(type(self).__name__, epsilon)
         if epsilon == math.inf:
             return 0.0
-        return float(
-            dp_accounting().rdp.rdp_privacy_accountant.compute_delta(
-                *self._composed, epsilon
-            )[0]
-        )
+        library = dp_accounting().rdp.rdp_privacy_accountant
+        return float(library.compute_delta(*self._composed, epsilon)[0])
 
     def epsilon_at(self, delta: float) -> float:
         """Return the least ε over the orders; ``inf`` for δ = 0."""
         check_delta(type(self).__name__, delta)
         if delta == 0:
             return math.inf
-        return float(
-            dp_accounting().rdp.rdp_privacy_accountant.compute_epsilon(
-                *self._composed, delta
-            )[0]
-        )
+        library = dp_accounting().rdp.rdp_privacy_accountant
+        return float(library.compute_epsilon(*self._composed, delta)[0])
 
 
 @dataclass(frozen=True)
-class ZCDP(Description, Inverted):
-    """The curve that ρ-zCDP implies: δ(ε) = inf over α > 1 of e^{(α−1)(αρ−ε)}/(α−1) · (1 − 1/α)^α.
+class ZCDP(Analysis):
+    """The curve that ρ-zCDP implies.
 
-    Every α gives a valid δ. Its logarithm is convex in α with derivative (2α−1)ρ − ε + ln(1 − 1/α), whose root
-    is found in floating point; the δ of that α is then evaluated in ball arithmetic and rounded up, so that an error of
-    the root costs nothing but tightness.
+    It is δ(ε) = inf over α > 1 of e^{(α−1)(αρ−ε)}/(α−1) · (1 − 1/α)^α.
 
-    Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy", arXiv:2004.00010v3,
-    Proposition 12, for the Rényi curve αρ; composition, ρ = Σ ρ_i: Bun & Steinke (2016), arXiv:1605.02065, Lemma 1.7.
-    A Gaussian release has ρ = Δ²/(2σ²), an ε-DP mechanism ρ = ε²/2 (ibid., Propositions 1.6 and 1.4).
+    Every α gives a valid δ. Its logarithm is convex in α with derivative
+    (2α−1)ρ − ε + ln(1 − 1/α), whose root is computed in floating point; the δ of that α is then
+    evaluated in ball arithmetic and rounded up, so that an error of the root costs nothing but
+    tightness.
+
+    Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy",
+    arXiv:2004.00010v3, Proposition 12, for the Rényi curve αρ; composition, ρ = Σ ρ_i: Bun &
+    Steinke (2016), arXiv:1605.02065, Lemma 1.7. A Gaussian release has ρ = Δ²/(2σ²), an ε-DP
+    mechanism ρ = ε²/2 (ibid., Propositions 1.6 and 1.4).
 
     Args:
         rho: ρ of the whole, finite and > 0.
     """
 
     rho: float
-    soundness: ClassVar[Soundness] = Soundness.UPPER
-    adjacency: ClassVar[str] = "any with that rho"
-    source: ClassVar[str] = (
-        "Canonne, Kamath & Steinke (2020), arXiv:2004.00010v3, Proposition 12"
-    )
-    words: ClassVar[str] = "any mechanism of {self.rho:.6g}-zCDP"
+    soundness = Soundness.UPPER
+    adjacency = "any with that rho"
+    source = "Canonne, Kamath & Steinke (2020), arXiv:2004.00010v3, Proposition 12"
+    words = "any mechanism of {self.rho:.6g}-zCDP"
 
     @property
     def zcdp(self) -> Fraction:
@@ -137,22 +129,19 @@ class ZCDP(Description, Inverted):
         """Return whether the other class is ρ-zCDP."""
         return other.zcdp is not None and other.zcdp <= Fraction(self.rho)
 
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up, at most 1."""
-        check_epsilon(self.name, epsilon)
-        if math.isinf(epsilon):
-            return 0.0
-        with precision():
-            less = arb(math.exp(self._log_order(epsilon)))  # α − 1
-            exponent = (
-                less * ((less + 1) * arb(self.rho) - arb(epsilon))
-                + less * less.log()
-                - (less + 1) * less.log1p()
-            )
-            return min(1.0, above(exponent.exp()))
+    def enclosed_delta(self, epsilon: float) -> arb:
+        """Return δ(ε) of a nearly optimal order."""
+        less = arb(math.exp(self._log_order(epsilon)))  # α − 1
+        exponent = (
+            less * ((less + 1) * arb(self.rho) - arb(epsilon))
+            + less * less.log()
+            - (less + 1) * less.log1p()
+        )
+        return exponent.exp()
 
     def _log_order(self, epsilon: float) -> float:
         """ln(α − 1) of the best order α, to double precision, between -700 and 700."""
+        largest = 700.0  # Doubles overflow beyond e^709.
 
         def falling(u: float) -> float:
             return (
@@ -161,6 +150,6 @@ class ZCDP(Description, Inverted):
                 - math.log1p(2 * math.exp(u))
             )
 
-        if falling(-700.0) <= 0 or falling(700.0) >= 0:
-            return math.copysign(700.0, falling(0.0))
-        return crossing(falling, -700.0, 700.0)
+        if falling(-largest) <= 0 or falling(largest) >= 0:
+            return math.copysign(largest, falling(0.0))
+        return crossing(falling, -largest, largest)

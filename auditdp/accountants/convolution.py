@@ -1,209 +1,211 @@
-"""How often independent uses make each sum: a power of one discrete Fourier transform, with a bound on what it loses.
+"""The law of a sum of independent uses: a power of one discrete Fourier transform.
 
-*Tilt.* What a transform loses is relative to all of the mass, and δ is a small part of it. So the masses x_j >= 0 are first
-multiplied by e^(aj), divided by about their sum. Multiplying by a power of the index commutes with adding indices: with
-y_j = x_j e^(a(j−c) − L) the T-fold sums are
+The error of every mass is bounded.
+
+*Tilt.* The error of a transform is relative to all of the mass, and δ is a small part of it. So the
+masses x_j >= 0 are first multiplied by e^(aj), divided by about their sum. Multiplying by a power
+of the index commutes with adding indices: with y_j = x_j e^(a(j−c) − L) the T-fold sums are
 
     (x∗…∗x)_s = (y∗…∗y)_s e^(E(s)),   E(s) = TL − a(s − Tc),
 
-and where the tilted sums have their mean near s, e^E(s) is Chernoff's bound of the mass beyond s: what is lost there is
-relative to that. In doubles (v = 2^−53; a and L are doubles, so that nothing is rounded but what follows) y_j is off by
-v(|a(j−c)| + |a(j−c) − L| + 9) relatively: an exponent by its parts, an exponential function by 4 units in the last place.
-Masses whose exponent is below −690 are dropped, which is less than e^−690 each and far below what is charged next.
+and for tilted sums with their mean near s, e^E(s) is Chernoff's bound of the mass beyond s: the
+error there is relative to that bound. In doubles (v = 2^−53; a and L are doubles, so that nothing
+is rounded but what follows) y_j is off by v(|a(j−c)| + |a(j−c) − L| + 9) relatively: an exponent by
+its parts, an exponential function by 4 units in the last place. Masses whose exponent is below −690
+are dropped, which is less than e^−690 each and far below the errors that are charged next.
 
-Write X for the transform of y of length n, and u for the unit of its arithmetic: 2^−53, or 2^−64 where what doubles lose
-matters and the platform has extended precision.
+Write X for the transform of y of length n, and u for the unit of its arithmetic: 2^−53, or 2^−64
+where the error of doubles matters and the platform has extended precision.
 
-- *Transform.* A fast transform of length n = 2^t sends every y_j to every X_k along one path, which in each of t halvings
-  meets one multiplication by a root of unity and one addition. A complex product is off by √5 u relatively (Brent, Percival
-  & Zimmermann 2007, "Error Bounds on Complex Floating-Point Multiplication", Math. Comp. 76), a root by as much and 6u, as
-  pocketfft multiplies it of two, each off by a unit of its angle and two of its sine and cosine, a sum by u; 12u covers
-  them. Twice that is charged: a library may make one transform of n reals of a complex one of n/2, where each X_k is half
-  a sum and half a difference of two numbers. So X_k is off by e = ((1 + 24u)^t − 1) Σ y_j at most. (Passes over four or
-  eight at a time do the work of two or three halvings with fewer products. What is longer than n is first folded; each
-  fold is one more addition.)
-- *Power.* By repeated squaring, off by (1 + √5 u)^(T−1) − 1 relatively. With |X_k| <= a_k, the power is off by
-  T e a_k^(T−1) + 3Tu·a_k^T at most, if 3Tu is small.
-- *Inverse.* Each mass is a mean over the n frequencies, so it is off by the mean of that, and by ((1 + 24u)^t − 1) times the
-  mean of |X_k|^T.
+- *Transform.* A fast transform of length n = 2^t sends every y_j to every X_k along one path, which
+  in each of t halvings meets one multiplication by a root of unity and one addition. A complex
+  product is off by √5 u relatively (Brent, Percival & Zimmermann 2007, "Error Bounds on Complex
+  Floating-Point Multiplication", Math. Comp. 76), a root by as much and 6u, as pocketfft multiplies
+  it of two, each off by a unit of its angle and two of its sine and cosine, a sum by u; 12u covers
+  them. Twice that is charged: a library may make one transform of n reals of a complex one of n/2,
+  where each X_k is half a sum and half a difference of two numbers. So X_k is off by
+  e = ((1 + 24u)^t − 1) Σ y_j at most. (Passes over four or eight at a time do the work of two or
+  three halvings with fewer products. Masses longer than n are first folded; each fold is one more
+  addition.)
+- *Power.* By repeated squaring, off by (1 + √5 u)^(T−1) − 1 relatively. With |X_k| <= a_k, the power
+  is off by T e a_k^(T−1) + 3Tu·a_k^T at most, if 3Tu is small.
+- *Inverse.* Each mass is a mean over the n frequencies, so it is off by the mean of that, and by
+  ((1 + 24u)^t − 1) times the mean of |X_k|^T.
 
-For the grids of accountants most a_k^T vanish, are taken to be 0, and are charged in full. The whole is of the order of
-100 Tu times the largest tilted mass.
+For the grids of accountants most a_k^T vanish, are taken to be 0, and are charged in full. The whole
+is of the order of 100 Tu times the largest tilted mass.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
-from auditdp.accountants.accountant import AccountantError
 from auditdp.accountants.normal_quantiles import sum_above
-from auditdp.mechanism.protocol import Array
+from auditdp.accountants.parameter_checks import AccountantError
+from auditdp.numerics.arrays import Floats
 
-EXTENDED: type[np.floating] = (
-    np.longdouble if np.finfo(np.longdouble).nmant in (63, 112) else np.float64
-)
-"""The widest arithmetic that rounds to nearest: x87's or IEEE's, but no pair of doubles."""
+EXTENDED: type[np.floating[Any]] = np.float64
+"""The widest arithmetic that rounds to nearest."""
+if np.finfo(np.longdouble).nmant in (63, 112):
+    # That of x87 or of IEEE, and not a pair of doubles.
+    EXTENDED = np.longdouble
+
+MAX_USES = 10**9
 LOG_OUTSIDE = -42.0
-"""Logarithm of how much tilted mass may lie below the window, and above it, where nothing else is asked for: 6e-19."""
-MOST_USES = 10**9
-MOST_STEPS = 80
-"""Steps of √2 that the order of Chernoff's bound is moved at most, from that of Gaussian noise."""
-LOG_UNTILTED = -5.0
-"""Logarithm of a probability of which a transform without a tilt keeps enough digits."""
-EXPONENTS = -690.0, 600.0
-"""Between which what is tilted is kept: far from where doubles end."""
-NEGLIGIBLE = 1e-40
-"""Powers of a transform that are not computed."""
-PARTS = 1.0, 0.5, 0.25, 0.1, 0.03, 0.0
-"""The parts of Chernoff's order that are tried."""
-FEW_DEVIATIONS = 40
-"""A window of no more standard deviations is as short as any: Gaussian noise has one of 20 to 30."""
-SLOWER = 5
-"""How many times longer a transform takes in extended precision."""
-LOST = 1e-4
-"""The part of the sought probability that a transform may lose, about."""
+"""Default logarithm of the tilted mass that may lie on each side of a window: 6e-19."""
+MIN_EXPONENT = -690.0
+"""Tilted masses with smaller exponents are dropped; doubles end at −745."""
+MAX_EXPONENT = 600.0
+"""The largest exponent of a tilt; doubles end at 709."""
+ERROR_SHARE = 1e-4
+"""Approximate share of the wanted probability that the error of a transform may have."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sum:
-    """The tilted masses of sums, where nearly all of them lie; the mass of s is that of s here times e^``exponent(s)``."""
+class Sum(NamedTuple):
+    """The tilted masses of sums in a window that has nearly all of them.
+
+    The mass of s is its tilted mass times e^``exponent(s)``.
+    """
 
     first: int
     """The sum that has the first mass."""
-    masses: NDArray[np.float64]
-    """Tilted mass of each sum from there on, >= 0."""
-    each: float
-    """By how much any of them may be off, but for what has wrapped around."""
-    outside: float
-    """How much tilted mass lies elsewhere at most, some of which may have wrapped around."""
-    tilt: float
+    masses: Floats
+    """Tilted mass of each sum from ``first`` on, >= 0."""
+    each: float = 0.0
+    """Bound on the error of each mass, except for mass that has wrapped around."""
+    outside: float = 0.0
+    """Bound on the tilted mass elsewhere, some of which may have wrapped around."""
+    tilt: float = 0.0
     """a, >= 0, for a step of one."""
-    origin: int
+    origin: int = 0
     """Tc."""
-    log_total: float
+    log_total: float = 0.0
     """TL."""
-    relative: float
-    """By how much the tilt may have put masses off, relatively."""
+    relative: float = 0.0
+    """Bound on the relative error of the masses by the tilt."""
 
-    def exponent(self, sums: Array) -> NDArray[np.float64]:
-        """Return E(s), cut off at 700: beyond that masses are taken to be smaller than they are, and errors infinite."""
-        return np.asarray(
-            np.minimum(self.log_total - self.tilt * (sums - self.origin), 700.0)
-        )
+    def exponent(self, sums: Floats) -> Floats:
+        """Return E(s), at most 700.
+
+        Beyond that masses are taken to be smaller than they are, and errors infinite.
+        """
+        exponents = self.log_total - self.tilt * (sums - self.origin)
+        return np.minimum(exponents, 700.0)
 
 
 class Tilt(NamedTuple):
-    """How masses are tilted and transformed, and what may lie outside the window: only how near bounds are depends on it."""
+    """The tilt and the transform of masses: only the tightness of bounds depends on it."""
 
     slope: float = 0.0
     """a, >= 0, for a step of one."""
     log_outside: float = LOG_OUTSIDE
-    """Logarithm of how much tilted mass may lie below the window, and above it."""
+    """Logarithm of the tilted mass that may lie below the window, and above it."""
     orders: tuple[float, float] | None = None
-    """At which Chernoff's bound is looked at below and above the window; without them the best ones are sought."""
+    """Orders of Chernoff's bound below and above the window; None for the best ones."""
     length: int = 0
-    """About how many sums the window has."""
+    """Approximate number of sums in the window."""
     extended: bool = False
     """Whether the transform is in extended precision."""
 
     def on(self, finer: float) -> Tilt:
-        """Return the tilt for a grid whose steps are so many times as long."""
-        orders = (
-            None
-            if self.orders is None
-            else (self.orders[0] * finer, self.orders[1] * finer)
-        )
-        return self._replace(slope=self.slope * finer, orders=orders)
+        """Return the tilt for a grid whose steps are ``finer`` times as long."""
+        tilt = self._replace(slope=self.slope * finer)
+        if self.orders is None:
+            return tilt
+        below, above = self.orders
+        return tilt._replace(orders=(below * finer, above * finer))
+
+    @property
+    def number_type(self) -> type[np.floating[Any]]:
+        """The arithmetic of the transform."""
+        return EXTENDED if self.extended else np.float64
 
     @property
     def unit(self) -> float:
         """The unit u of the transform."""
-        return float(np.finfo(EXTENDED if self.extended else np.float64).eps) / 2
+        return float(np.finfo(self.number_type).eps) / 2
 
     @classmethod
-    def of(cls, masses: Array, times: int, log_tail: float) -> Tilt:
+    def of(cls, masses: Floats, times: int, log_tail: float) -> Tilt:
         """Return the slope that is the order of Chernoff's bound on sums of a probability.
 
-        It is no more than half as large again as that of Gaussian noise with sums as far out, so that smaller sums are not
-        lost, where a few losses have all of the mass and Chernoff's bound has no best order.
+        It is no more than half as large again as that of Gaussian noise with sums as far out, so
+        that smaller sums are not lost if a few losses have all of the mass and Chernoff's bound has
+        no best order.
         """
-        if log_tail > LOG_UNTILTED:
+        # A transform without a tilt keeps enough digits of such a probability.
+        if log_tail > -5:
             return cls()
-        index, mass, mean, deviation = _moments(masses, times)
-        reach, order = _least_reach(index - mean, mass, times, log_tail, deviation)
-        return cls(
-            min(
-                order,
-                -3 * log_tail / max(reach, 1e-9),
-                EXPONENTS[1] / max(float(index[-1]) - mean, 1.0),
-            )
-        )
+        law = Moments(masses, times)
+        reach, order = law.reach(1, log_tail)
+        largest = float(law.index[-1]) - law.mean
+        gaussian = -3 * log_tail / max(reach, 1e-9)
+        return cls(min(order, gaussian, MAX_EXPONENT / max(largest, 1.0)))
 
     def towards(
-        self, masses: Array, times: int, log_tail: float, threshold: float
+        self, masses: Floats, times: int, log_tail: float, threshold: float
     ) -> Tilt:
-        """Return a tilt for the sums beyond a threshold, which have about a given probability.
+        """Return a tilt for the sums beyond a threshold.
 
-        This one, or a part of it: where single uses may be as large as the sum, an index that is rare and large has most of
-        the mass when it is tilted, and the window would have to have many of them. The cheapest transform is taken of which
-        the losses remain small.
+        The result is this tilt or a part of it: if single uses may be as large as the sum, an index
+        that is rare and large has most of the mass when it is tilted, and the window would have to
+        contain many of them. The cheapest transform whose errors remain small is taken.
+
+        Args:
+            masses: The law of one use.
+            times: The number of uses.
+            log_tail: About the logarithm of the probability of the sums beyond the threshold.
+            threshold: The threshold.
         """
-        few = FEW_DEVIATIONS * _moments(masses, times)[3]
+        # The window of Gaussian noise has 20 to 30 standard deviations: 40 are as few as any.
+        cheap = 40 * Moments(masses, times).deviation
         best = math.inf, self
-        for part in PARTS:
-            best = min(
-                best,
-                self._cheapest(masses, times, log_tail, threshold, self.slope * part),
-                key=itemgetter(0),
-            )
-            if best[0] <= few or self.slope == 0:
+        for part in (1.0, 0.5, 0.25, 0.1, 0.03, 0.0):
+            slope = self.slope * part
+            other = self._cheapest(masses, times, log_tail, threshold, slope)
+            best = min(best, other, key=itemgetter(0))
+            if best[0] <= cheap or self.slope == 0:
                 break
         return best[1]
 
     def _cheapest(
-        self, masses: Array, times: int, log_tail: float, threshold: float, slope: float
+        self,
+        masses: Floats,
+        times: int,
+        log_tail: float,
+        threshold: float,
+        slope: float,
     ) -> tuple[float, Tilt]:
-        """A transform in either precision, and about what it costs."""
+        """Return the approximate cost of the cheaper precision, and the tilt with it."""
         centre = _centre(masses)
         tilted, log_sum, _ = _tilted(masses, slope, centre)
         exponent = times * log_sum - slope * (threshold - times * centre)
         log_outside = min(max(log_tail - exponent - 20, -100.0), -20.0)
-        first, end, _, orders = _window(masses, tilted, times, log_outside, None)
-        tilt = Tilt(slope, log_outside, orders, end - first + 1)
-        # What ``Sum.each`` is, about, for each of the sums that are as likely as the threshold or less by a factor e.
-        largest = np.abs(_transform(tilted, tilt)[0])
-        each = (
-            500
-            * times
-            * float(np.mean(np.exp(times * np.log(np.maximum(largest, 1e-300)))))
-        )
-        lost = (
-            each
-            * min(tilt.length, 1 / max(slope, 1e-300))
-            * math.exp(min(exponent - log_tail, 600.0))
-        )
-        # By its root, since windows that are ten times longer cost more of ε on a grid of so many points at most.
-        return min(
-            (
-                (
-                    tilt.length * time * max(1.0, lost * precise.unit / LOST) ** 0.5,
-                    precise,
-                )
-                for precise, time in ((tilt, 1), (tilt._replace(extended=True), SLOWER))
-            ),
-            key=itemgetter(0),
-        )
+        window = _window(masses, tilted, times, log_outside, None)
+        length = window.end - window.first + 1
+        tilt = Tilt(slope, log_outside, window.orders, length)
+        # About ``Sum.each``, for the sums that are at most e times as likely as the threshold.
+        largest = np.maximum(np.abs(_transform(tilted, tilt)[0]), 1e-300)
+        each = 500 * times * float(np.mean(np.exp(times * np.log(largest))))
+        sums = min(length, 1 / max(slope, 1e-300))
+        lost = each * sums * math.exp(min(exponent - log_tail, 600.0))
+        costs = []
+        # A transform in extended precision takes five times longer.
+        for precise, time in ((tilt, 1), (tilt._replace(extended=True), 5)):
+            # By the root of the error, since windows that are ten times longer cost more of ε
+            # on a grid with a limited number of points.
+            penalty = max(1.0, lost * precise.unit / ERROR_SHARE) ** 0.5
+            costs.append((length * time * penalty, precise))
+        return min(costs, key=itemgetter(0))
 
 
-def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
-    """Return the masses of sums of ``times`` independent indices, each of which has the given masses.
+def repeated(masses: Floats, times: int, tilt: Tilt) -> Sum:
+    """Return the masses of sums of ``times`` independent indices.
 
     The masses are >= 0, of the indices 0, 1, .., and need not add up to 1.
 
@@ -211,24 +213,27 @@ def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
         AccountantError: If there are more uses than floating point can take.
     """
     if times == 1 or not masses.any():
-        return Sum(0, masses, 0.0, 0.0, 0.0, 0, 0.0, 0.0)
-    if times > MOST_USES:
-        raise AccountantError(f"expected at most {MOST_USES:,} uses, got {times:,}")
+        return Sum(0, masses)
+    if times > MAX_USES:
+        raise AccountantError(f"expected at most {MAX_USES:,} uses, got {times:,}")
     centre = _centre(masses)
     tilted, log_sum, off = _tilted(masses, tilt.slope, centre)
-    first, end, cut, _ = _window(masses, tilted, times, tilt.log_outside, tilt.orders)
-    outside = cut * math.exp(tilt.log_outside) * (1 + 1e-15)
-    found, each = _sums(tilted, times, tilt._replace(length=end - first + 1))
-    found = np.maximum(np.roll(found, -first)[: end - first + 1], 0.0)
-    # E is off by 2^−53 of its parts, below |TL| + 745 where masses are neither cut off nor vanish; sums become doubles.
+    window = _window(masses, tilted, times, tilt.log_outside, tilt.orders)
+    length = window.end - window.first + 1
+    outside = window.open_sides * math.exp(tilt.log_outside) * (1 + 1e-15)
+    wrapped, each = _sums(tilted, times, tilt._replace(length=length))
+    unwrapped = np.maximum(np.roll(wrapped, -window.first)[:length], 0.0)
+    # E is off by 2^−53 of its parts, below |TL| + 745 where masses are neither cut off nor
+    # vanish; sums become doubles.
     relative = 1.02 * times * off + 2.0**-53 * (6 * times * abs(log_sum) + 4000)
     if relative > 1e-3:
         raise AccountantError(
-            f"expected uses that floating point can take, got {times:,} of them; use fewer, or more noise"
+            f"expected uses that floating point can take, got {times:,} of them; use fewer, "
+            "or more noise"
         )
     return Sum(
-        first,
-        found,
+        window.first,
+        unwrapped,
         each,
         outside,
         tilt.slope,
@@ -238,49 +243,49 @@ def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
     )
 
 
-def _centre(masses: Array) -> int:
+def _centre(masses: Floats) -> int:
     """The index that is nearest to the mean."""
     return round(float(np.dot(np.arange(len(masses)), masses) / masses.sum()))
 
 
-def _tilted(
-    masses: Array, tilt: float, centre: int
-) -> tuple[NDArray[np.float64], float, float]:
-    """The tilted masses, the logarithm L, and by how much they are off relatively."""
+def _tilted(masses: Floats, tilt: float, centre: int) -> tuple[Floats, float, float]:
+    """Return the tilted masses, the logarithm L, and a bound on their relative error."""
     exponents = tilt * (np.arange(len(masses)) - float(centre))
     largest = float(exponents[np.flatnonzero(masses)].max())
-    log_sum = largest + math.log(
-        float((masses * np.exp(np.minimum(exponents - largest, 0.0))).sum())
-    )
+    total = (masses * np.exp(np.minimum(exponents - largest, 0.0))).sum()
+    log_sum = largest + math.log(float(total))
     scaled = exponents - log_sum
-    kept = (masses > 0) & (scaled > EXPONENTS[0])
+    kept = (masses > 0) & (scaled > MIN_EXPONENT)
     tilted = np.zeros(len(masses))
     tilted[kept] = masses[kept] * np.exp(scaled[kept])
-    off = 2.0**-53 * (float((np.abs(exponents[kept]) + np.abs(scaled[kept])).max()) + 9)
-    return tilted, log_sum, off
+    parts = float((np.abs(exponents[kept]) + np.abs(scaled[kept])).max())
+    return tilted, log_sum, 2.0**-53 * (parts + 9)
 
 
-def _transform(
-    masses: Array, tilt: Tilt
-) -> tuple[NDArray[np.complexfloating], int, int]:
-    """The transform of masses that are folded to a power of two, that length, and how often they are folded."""
+def _transform(masses: Floats, tilt: Tilt) -> tuple[Any, int, int]:
+    """Return the transform of folded masses, its length and the number of folds.
+
+    The length is a power of two.
+    """
     n = 2 ** math.ceil(math.log2(max(tilt.length, 2)))
     folds = -(-len(masses) // n)
-    folded = np.zeros(folds * n, EXTENDED if tilt.extended else np.float64)
+    folded = np.zeros(folds * n, tilt.number_type)
     folded[: len(masses)] = masses
     return fft.rfft(folded.reshape(folds, n).sum(axis=0)), n, folds
 
 
-def _sums(masses: Array, times: int, tilt: Tilt) -> tuple[NDArray[np.float64], float]:
-    """The masses of all sums that are equal modulo a power of two, and by how much each may be off."""
+def _sums(masses: Floats, times: int, tilt: Tilt) -> tuple[Floats, float]:
+    """Return the masses of sums modulo a power of two, and a bound on the error of each."""
     transform, n, folds = _transform(masses, tilt)
     off = math.expm1(24.2 * tilt.unit * (math.log2(n) + folds))
     total = sum_above(masses)
-    most = np.abs(transform).astype(np.float64) * (1 + 2.0**-50) + off * total
-    relative = 3.1 * times * tilt.unit + off + times * off * total / most
-    # What is rounded here is no more than a relative 1e-3: T ln a is off by less than T·8·2^−53 (1 + |ln a|).
-    powers = 1.001 * np.exp(times * np.log(most))
-    kept = powers > NEGLIGIBLE
+    largest = np.abs(transform).astype(np.float64) * (1 + 2.0**-50) + off * total
+    relative = 3.1 * times * tilt.unit + off + times * off * total / largest
+    # The powers are rounded by no more than a relative 1e-3: T ln a is off by less than
+    # T·8·2^−53 (1 + |ln a|).
+    powers = 1.001 * np.exp(times * np.log(largest))
+    # Smaller powers are not computed.
+    kept = powers > 1e-40
     lost = np.where(kept, powers * relative, powers)
     mean = float(lost[0] + 2 * lost[1:-1].sum() + lost[-1]) / n
     product = np.zeros_like(transform)
@@ -288,106 +293,108 @@ def _sums(masses: Array, times: int, tilt: Tilt) -> tuple[NDArray[np.float64], f
     return np.asarray(fft.irfft(product, n), np.float64), 1.001 * mean
 
 
-def _power(
-    values: NDArray[np.complexfloating], times: int
-) -> NDArray[np.complexfloating]:
-    """values**times by repeated squaring, of which the error is known."""
-    found = None
-    while times:
+def _power(values: Any, times: int) -> Any:
+    """Return ``values**times`` for times >= 1, by repeated squaring, whose error is known."""
+    product: Any = 1
+    while times > 1:
         if times & 1:
-            found = values if found is None else found * values
+            product = product * values
         times >>= 1
-        if times:
-            values = values * values
-    assert found is not None  # times >= 1
-    return found
+        values = values * values
+    return product * values
+
+
+class Window(NamedTuple):
+    """The sums between which nearly all of the tilted mass lies."""
+
+    first: int
+    end: int
+    open_sides: int
+    """The number of sides on which any sums lie outside."""
+    orders: tuple[float, float]
+    """The orders of Chernoff's bound below and above."""
 
 
 def _window(
-    masses: Array,
-    tilted: Array,
+    masses: Floats,
+    tilted: Floats,
     times: int,
     log_outside: float,
     orders: tuple[float, float] | None,
-) -> tuple[int, int, int, tuple[float, float]]:
-    """The sums between which all but so much to either side lies when tilted, and at how many sides there is any such.
+) -> Window:
+    """Return the window, by Chernoff's bound at the given or at the best orders.
 
-    By Chernoff's bound at the given or at the best orders, which come along; no sum is below the smallest or above the
-    largest.
+    No sum is below the smallest or above the largest.
     """
-    index, mass, mean, deviation = _moments(tilted, times)
-    (below, under), (above, over) = (
-        _least_reach(
-            s * (index - mean),
-            mass,
-            times,
-            log_outside,
-            deviation,
-            order=None if orders is None else orders[k],
-        )
-        for k, s in enumerate((-1.0, 1.0))
-    )
-    middle, (smallest, largest) = (
-        times * mean,
-        (times * int(k) for k in np.flatnonzero(masses)[[0, -1]]),
-    )
+    law = Moments(tilted, times)
+    order_below, order_above = orders or (None, None)
+    below, order_below = law.reach(-1, log_outside, order_below)
+    above, order_above = law.reach(1, log_outside, order_above)
+    possible = np.flatnonzero(masses)
+    smallest, largest = times * int(possible[0]), times * int(possible[-1])
+    middle = times * law.mean
     first = max(smallest, math.floor(middle - below - 1 - 1e-12 * middle))
     end = min(largest, math.ceil(middle + above + 1 + 1e-12 * middle))
-    return first, end, (first > smallest) + (end < largest), (under, over)
+    open_sides = (first > smallest) + (end < largest)
+    return Window(first, end, open_sides, (order_below, order_above))
 
 
-def _moments(
-    masses: Array, times: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
-    """The indices that have a mass, their masses, the mean, and the standard deviation of the sum."""
-    kept = np.flatnonzero(masses)
-    index, mass = kept.astype(np.float64), masses[kept]
-    mean = float(np.dot(index, mass) / mass.sum())
-    return (
-        index,
-        mass,
-        mean,
-        math.sqrt(
-            max(float(np.dot((index - mean) ** 2, mass) / mass.sum()), 1e-12) * times
-        ),
-    )
+class Moments:
+    """A law of one use, and the mean and standard deviation of its sum.
 
-
-def _least_reach(
-    beyond: Array,
-    mass: Array,
-    times: int,
-    log_tail: float,
-    deviation: float,
-    *,
-    order: float | None = None,
-) -> tuple[float, float]:
-    """How far beyond its mean a sum lies with a probability of e^``log_tail`` at most, and the order that shows it.
-
-    P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the sum is off by less than 1e-9 + 8v·λj. As a
-    function of λ the b that this needs falls, rises and is flat in the end, so steps of √2 from the best λ of Gaussian noise
-    go down until it rises, far down where a few sums of little probability are very large, or up while it falls.
+    Attributes:
+        index: The indices that have a mass.
+        mass: Their masses.
+        mean: The mean of one use.
+        deviation: The standard deviation of the sum.
     """
-    farthest, nearest = float(beyond.max()), float(beyond.min())
-    largest = max(farthest, -nearest)
 
-    def reach(order: float) -> float:
-        log_moment = order * farthest + math.log(
-            float(np.dot(mass, np.exp(order * (beyond - farthest))))
-        )
-        return (
-            times * (log_moment + 1e-9 + 1e-15 * order * largest) - log_tail
-        ) / order
+    def __init__(self, masses: Floats, times: int) -> None:
+        support = np.flatnonzero(masses)
+        self.times = times
+        self.index, self.mass = support.astype(np.float64), masses[support]
+        total = self.mass.sum()
+        self.mean = float(np.dot(self.index, self.mass) / total)
+        variance = float(np.dot((self.index - self.mean) ** 2, self.mass) / total)
+        self.deviation = math.sqrt(max(variance, 1e-12) * times)
 
-    if order is not None:
-        return reach(order), order
-    start = max(math.sqrt(-2 * log_tail), 1.0) / deviation
-    best = start, reach(start)
-    for step, slack in ((2**-0.5, 1e-3), (2**0.5, -1e-3)):
-        for k in range(1, MOST_STEPS):
-            other = start * step**k
-            found = reach(other)
-            if found > best[1] + slack * abs(best[1]):
-                break
-            best = min(best, (other, found), key=itemgetter(1))
-    return best[1], best[0]
+    def reach(
+        self, side: int, log_tail: float, order: float | None = None
+    ) -> tuple[float, float]:
+        """Return a distance b that the sum exceeds with probability at most e^``log_tail``.
+
+        P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the sum is off by
+        less than 1e-9 + 8v·λj. As a function of λ the b that this needs falls, rises and is flat in
+        the end, so steps of √2 from the best λ of Gaussian noise go down until it rises, far down
+        where a few sums of little probability are very large, or up while it falls.
+
+        Args:
+            side: 1 for sums above the mean, −1 for sums below it.
+            log_tail: The logarithm of the probability.
+            order: λ; None to search for the best one.
+
+        Returns:
+            b, beyond the mean, and λ.
+        """
+        beyond = float(side) * (self.index - self.mean)
+        farthest, nearest = float(beyond.max()), float(beyond.min())
+        largest = max(farthest, -nearest)
+
+        def reach(order: float) -> float:
+            moment = np.dot(self.mass, np.exp(order * (beyond - farthest)))
+            log_moment = order * farthest + math.log(float(moment))
+            log_moment = log_moment + 1e-9 + 1e-15 * order * largest
+            return (self.times * log_moment - log_tail) / order
+
+        if order is not None:
+            return reach(order), order
+        start = max(math.sqrt(-2 * log_tail), 1.0) / self.deviation
+        best = reach(start), start
+        for step, slack in ((2**-0.5, 1e-3), (2**0.5, -1e-3)):
+            for k in range(1, 80):
+                other = start * step**k
+                distance = reach(other)
+                if distance > best[0] + slack * abs(best[0]):
+                    break
+                best = min(best, (distance, other), key=itemgetter(0))
+        return best

@@ -1,101 +1,111 @@
-"""Privacy losses on a grid that bound the true ones from either side, and the curve of what they compose to.
+"""Privacy losses on a grid that bound the true ones from either side, composed.
 
-Everything here is in doubles, and every rounding is bounded: of probabilities in ``normal``, of the convolution in
-``convolution``, of losses by a shift, of what is left by ``SUMMING``. u = 2^−53 below.
+Everything here is in doubles, and every rounding is bounded: of probabilities in
+``normal_quantiles``, of the convolution in ``convolution``, of losses by a shift, and of sums by
+``SUMMING``. u = 2^−53 below.
 
-**From above** (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, "Connect the Dots", arXiv:2207.04380v2): join the
-outputs whose loss lies between two points a < b of the grid, P(cell) = p and Q(cell) = q, and give p to two outputs of loss
-a and b such that q stays what it is: p_b = (p − q e^a)/(1 − e^(a−b)) and p_a = p − p_b. δ is a convex function of e^ε, and
-this is the polygon through its values at the points, so it lies above it. A pair of laws whose curve lies above another's
-everywhere still does so after adaptive composition (Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy via
-Characteristic Function", arXiv:2106.08567v3, Theorem 10). The curve rises with p and falls with q at every ε, so bounds
-p' >= p and q' <= q give one that lies above. An error of p_b moves mass by one step of the grid and makes none: it shifts
-the mean loss by its own size times b − a, so that fine grids stay exact, where differences of δ would not. Where losses lie
-up to ξ outside their cell, because its ends are rounded, put them on its ends and keep P: the curve moves by ξ a use, and
-Q(cell) falls by a factor e^−ξ at most.
+**From above** (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, "Connect the Dots",
+arXiv:2207.04380v2): join the outputs whose loss lies between two points a < b of the grid,
+P(cell) = p and Q(cell) = q, and give p to two outputs of loss a and b such that q does not change:
+p_b = (p − q e^a)/(1 − e^(a−b)) and p_a = p − p_b. δ is a convex function of e^ε, and this is the
+polygon through its values at the points, so it lies above it. A pair of laws whose curve lies above
+another's everywhere still does so after adaptive composition (Zhu, Dong & Wang 2022, "Optimal
+Accounting of Differential Privacy via Characteristic Function", arXiv:2106.08567v3, Theorem 10).
+The curve rises with p and falls with q at every ε, so bounds p' >= p and q' <= q give one that lies
+above. An error of p_b moves mass by one step of the grid and makes none: it shifts the mean loss by
+its own size times b − a, so that fine grids stay exact, where differences of δ would not. If losses
+lie up to ξ outside their cell, because its ends are rounded, put them on its ends and keep P: the
+curve moves by ξ a use, and Q(cell) falls by a factor e^−ξ at most.
 
-**From below**: join outputs into cells, which is post-processing, so that δ can only fall. Keep p_j <= P(cell j) and
-q_j >= Q(cell j), rounded outwards, and put the loss ln(p_j/q_j) down to the largest k_j·w − s that does not exceed it, for
-any s >= 0. Then, after T uses,
+**From below**: join outputs into cells, which is post-processing, so that δ can only fall. Keep
+p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and put the loss ln(p_j/q_j) down to the
+largest k_j·w − s that does not exceed it, for any s >= 0. Then, after T uses,
 
-    δ_T(ε) >= Σ_{j₁…j_T} (∏ p_j − e^ε ∏ q_j)₊ >= E[(1 − e^{ε + Ts − Σ k_j w})₊] = δ of the loss {k_j w: p_j} at ε + Ts.
+    δ_T(ε) >= Σ_{j₁…j_T} (∏ p_j − e^ε ∏ q_j)₊ >= E[(1 − e^{ε + Ts − Σ k_j w})₊],
 
-Where cells end half-way between the points of the grid their losses differ from its points by O(w²). A share of a neighbour
-puts them onto the points (to give away shares of an output, left to chance, is post-processing as well), so that a tiny s
-spares nearly all of them the step down; what is lost is the spread of losses within a cell.
+which is δ of the loss {k_j w: p_j} at ε + Ts. If cells end half-way between the points of the grid,
+their losses differ from its points by O(w²). A share of a neighbour puts them onto the points (to
+give away shares of an output, left to chance, is post-processing as well), so that a tiny s spares
+nearly all of them the step down; the remaining cost is the spread of losses within a cell.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from functools import cache, cached_property, lru_cache
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditdp.accountants.accountant import (
-    Soundness,
-    check_delta,
-    check_epsilon,
-    epsilon_below,
-    epsilon_from,
-)
+from auditdp.accountants.accountant import Analysis, Soundness
 from auditdp.accountants.convolution import Sum, Tilt, repeated
-from auditdp.accountants.description import Repeated
+from auditdp.accountants.normal_quantiles import Enclosed
+from auditdp.accountants.parameter_checks import check_delta, check_epsilon
+from auditdp.accountants.root_finding import epsilon_below, epsilon_from
 from auditdp.mechanism.protocol import Array
 
 SUMMING = 1e-12
-"""What sums of terms >= 0 lose, relatively: numpy adds in pairs above blocks of 128, so less than 200u for 2^60 terms; and
-4 units in the last place for the terms' own elementary function."""
+"""Relative error of a sum of terms >= 0, and of an elementary function in the terms.
 
+numpy adds in pairs above blocks of 128, so the sum is off by less than 200u for 2^60 terms, and the
+function by 4 units in the last place.
+"""
 DECADES = 3
+"""There is one grid for δ down to 1e-3, the next for δ down to 1e-6, and so on."""
 LEVELS = 10
-"""One grid for δ down to 1e-3, 1e-6, ..., 1e-30."""
+"""The number of grids."""
 NEGLIGIBLE = 1e-5
 """The part of δ that may lie beyond a grid."""
 MOVED = 2e-5
-"""The part of ε that the distance of the points of a grid may make, about."""
-PROBED = 2**10
-"""How many points, up to the largest loss, the grid has on which the deviation of a use is seen."""
-ROUGH = 2**13
-"""How many points, up to the largest loss, the grid has at most on which is seen what a finer one has to be like."""
-ROUGH_PER_DEVIATION = 64
-"""How many of its points a standard deviation of the sum has, where that is fewer; and one of a use has four."""
-REFINED = 4
-"""How many rough grids are tried."""
-FEWEST_POINTS = 2**13
-"""A grid of fewer takes no less time."""
-MOST_POINTS = 2**19
-"""How many points that may have at most, for all uses."""
-MOST_LOSSES = 2**21
-"""How many points, up to the largest loss, it may have at most for one use: 16 MB for each array."""
-MOST_ROUNDS = 60
-"""How often shares of cells are corrected for what the cells that take them give away, at most."""
-NEAR = 0.02
-"""How far from its estimate ε is sought first."""
+"""The approximate part of ε that the distance of the points of a grid may make."""
+BRACKET_RTOL = 0.02
+"""Relative half-width of the first bracket around an estimated ε."""
+
+
+@dataclass(frozen=True)
+class GridLimits:
+    """Sizes of grids, in points; those of one use are counted up to its largest loss."""
+
+    probed: int = 2**10
+    """Points for one use on which its deviation is estimated."""
+    coarse: int = 2**13
+    """At most, for one use on the grid from which the fine grid's size is chosen."""
+    coarse_per_deviation: int = 64
+    """Points of the coarse grid for a standard deviation of the sum."""
+    fewest: int = 2**13
+    """Points for all uses below which a grid takes no less time."""
+    most: int = 2**19
+    """At most, for all uses."""
+    most_of_one_use: int = 2**21
+    """At most, for one use: 16 MB for each array."""
+    refinements: int = 4
+    """Grids that are tried, each finer than the one before."""
+
+
+LIMITS = GridLimits()
 
 
 class OnGrid(NamedTuple):
-    """A privacy loss on a grid; the true one is bounded by the grid's minus ``shift`` per use."""
+    """A privacy loss on a grid; the true one is the grid's minus at least ``shift`` per use."""
 
-    masses: NDArray[np.float64]
-    """How likely P makes the losses ``lowest``·w, (``lowest`` + 1)·w, ..."""
+    masses: Array
+    """The masses under P of the losses ``lowest``·w, (``lowest`` + 1)·w, ..."""
     lowest: int
     """Number of the first point."""
     interval: float
     """w, in nats."""
     unbounded: float
-    """How likely the loss has no bound."""
+    """The mass of an unbounded loss."""
     shift: float
-    """In nats; negative where the grid's losses are too small."""
+    """In nats; negative if the grid's losses are too small."""
     lost: float = 0.0
-    """By how much less the mean loss is than it was, about, with the shift."""
+    """The approximate decrease of the mean loss, with the shift."""
 
     @property
     def right(self) -> float:
-        """The shift with which the mean loss is right, about."""
+        """The shift with which the mean loss is approximately right."""
         return self.shift - self.lost
 
     @property
@@ -103,9 +113,8 @@ class OnGrid(NamedTuple):
         """The standard deviation of the loss, in nats."""
         numbers, total = np.arange(len(self.masses)), float(self.masses.sum())
         mean = float(np.dot(numbers, self.masses)) / total
-        return self.interval * math.sqrt(
-            float(np.dot((numbers - mean) ** 2, self.masses)) / total
-        )
+        variance = float(np.dot((numbers - mean) ** 2, self.masses)) / total
+        return self.interval * math.sqrt(variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,136 +122,127 @@ class Composed:
     """A composed loss."""
 
     sums: Sum
-    """Numbers of the points of the grid, and what is known of their masses."""
+    """Numbers of the points of the grid, and bounds on their masses."""
     lowest: int
     """Number of the point, in all uses, that the sum 0 is."""
     interval: float
     """w, in nats."""
     rest: float
-    """How likely the loss has no bound."""
+    """The mass of an unbounded loss."""
     shift: float
-    """What to add to ε."""
+    """Number to add to ε."""
     sign: int
-    """1 for an upper bound, −1 for a lower one, 0 for neither."""
+    """1 for an upper bound, −1 for a lower one, 0 for an estimate."""
 
     def delta_at(self, epsilon: float) -> float:
-        """Return a bound on the δ(ε) of the loss; a lower one may be that of a larger ε, where that is larger."""
+        """Return a bound on δ(ε).
+
+        A lower bound may be that of a larger ε, if that is larger.
+        """
+        rest = self.rest + 1e-300 if self.sign > 0 else 0.0
         if math.isinf(epsilon):
             return self.rest if self.sign > 0 else 0.0
         at = epsilon + self.shift - self.sign * (self._rounding + 2.0**-50 * epsilon)
-        at = max(at, self._best) if self.sign < 0 else at
-        first = int(np.searchsorted(self._losses, at))
-        mass, beyond, loss = self._from(first)
-        found = mass * -math.expm1(at - loss) + beyond * math.exp(at - loss)
-        found *= 1 + self.sign * (self.sums.relative + SUMMING)
-        return (
-            found
-            + self.sign * float(self._outside(at))
-            + (self.rest + 1e-300 if self.sign > 0 else 0.0)
-        )
+        if self.sign < 0:
+            at = max(at, self._best)
+        mass, beyond, loss = self._from(int(np.searchsorted(self._losses, at)))
+        delta = mass * -math.expm1(at - loss) + beyond * math.exp(at - loss)
+        delta *= 1 + self.sign * (self.sums.relative + SUMMING)
+        return delta + self.sign * float(self._outside(np.array(at))) + rest
 
-    def _from(self, first: int) -> tuple[float, float, float]:
-        """The mass from a point on, δ at that point, and its loss l: δ at l − x is (1 − e^−x) mass + e^−x δ."""
-        if first not in self._known:
+    @cached_property
+    def _from(self) -> Callable[[int], tuple[float, float, float]]:
+        """For a point, the mass from it on, δ at it, and its loss l.
+
+        δ at l − x is then (1 − e^−x) mass + e^−x δ. An inversion of the curve ends with many
+        evaluations between the same two points, so the sums are kept.
+        """
+
+        @cache
+        def from_point(first: int) -> tuple[float, float, float]:
             masses, losses = self._masses[first:], self._losses[first:]
             loss = float(losses[0]) if len(losses) else math.inf
-            self._known[first] = (
-                float(masses.sum()),
-                float((masses * -np.expm1(loss - losses)).sum()),
-                loss,
-            )
-        return self._known[first]
+            beyond = (masses * -np.expm1(loss - losses)).sum()
+            return float(masses.sum()), float(beyond), loss
+
+        return from_point
 
     @cached_property
-    def _known(self) -> dict[int, tuple[float, float, float]]:
-        return {}
+    def _numbers(self) -> Array:
+        return self.sums.first + np.arange(len(self.sums.masses))
 
     @cached_property
-    def _losses(self) -> NDArray[np.float64]:
-        return np.asarray(
-            (self.lowest + self.sums.first + np.arange(len(self.sums.masses)))
-            * self.interval
-        )
+    def _losses(self) -> Array:
+        return (self.lowest + self._numbers) * self.interval
 
     @cached_property
     def _rounding(self) -> float:
         """Losses and ε are off by a unit or two in the last place."""
-        return 2.0**-51 * (
-            max(abs(float(self._losses[0])), abs(float(self._losses[-1])))
-            + abs(self.shift)
-        )
+        largest = max(abs(float(self._losses[0])), abs(float(self._losses[-1])))
+        return 2.0**-51 * (largest + abs(self.shift))
 
     @cached_property
-    def _masses(self) -> NDArray[np.float64]:
-        """Masses without the tilt, off to the side that the bound may be off to."""
-        numbers = self.sums.first + np.arange(len(self.sums.masses))
+    def _masses(self) -> Array:
+        """Bounds on the masses without the tilt, in the direction of the bound on δ."""
         tilted = np.maximum(self.sums.masses + self.sign * self.sums.each, 0.0)
-        return np.asarray(tilted * np.exp(self.sums.exponent(numbers)))
+        return tilted * np.exp(self.sums.exponent(self._numbers))
 
-    def _outside(self, at: Any) -> Any:
-        """What lies outside, or has wrapped around and lies inside: no likelier than the first sum beyond would be."""
-        return (
-            1.01
-            * self.sums.outside
-            * np.exp(self.sums.exponent(np.floor(at / self.interval) - self.lowest))
-        )
+    def _outside(self, at: Array) -> Array:
+        """Bound the mass that lies outside, or has wrapped around and lies inside.
+
+        It is no likelier than the first sum beyond would be.
+        """
+        sums = np.floor(at / self.interval) - self.lowest
+        return 1.01 * self.sums.outside * np.exp(self.sums.exponent(sums))
 
     @cached_property
     def _best(self) -> float:
-        """The loss at which a lower bound is the largest, about: what lies outside costs more before it."""
-        masses, lowered = (
-            self._masses,
-            np.exp(np.maximum(self._losses[0] - self._losses, -700.0)),
-        )
-        above, weighted = (
-            np.cumsum(each[::-1])[::-1] for each in (masses, masses * lowered)
-        )
+        """About the loss at which a lower bound is the largest.
+
+        Before it the mass that lies outside costs more.
+        """
+        lowered = np.exp(np.maximum(self._losses[0] - self._losses, -700.0))
+        above = np.cumsum(self._masses[::-1])[::-1]
+        weighted = np.cumsum((self._masses * lowered)[::-1])[::-1]
         outside, slope = self._outside(self._losses), self.sums.tilt / self.interval
         best = int(np.argmax(above - weighted / lowered - outside))
         if best > 0:
             return float(self._losses[best])
-        # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the distance from it.
+        # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the distance
+        # from it.
         if slope * outside[0] == 0 or weighted[0] == 0:
             return -math.inf
-        return float(self._losses[0]) + min(
-            0.0, math.log(slope * outside[0] / weighted[0]) / (1 + slope)
-        )
+        distance = math.log(slope * outside[0] / weighted[0]) / (1 + slope)
+        return float(self._losses[0]) + min(0.0, distance)
 
 
 def from_above(
-    first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0.0
+    first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0
 ) -> OnGrid:
     """Return a loss on the grid whose curve, shifted, lies above that of two laws.
 
     Args:
-        first: Upper bounds on the probabilities under P of the cells between the points ``lowest``·w, (``lowest`` + 1)·w, ..
-            of the grid, shape (points + 1,). The first cell has all losses below the points, which are put up to the first
-            one; the last has all above them, where the loss is taken to be unbounded.
+        first: Upper bounds on the probabilities under P of the cells between the points
+            ``lowest``·w, (``lowest`` + 1)·w, .. of the grid, shape (points + 1,). The first cell has
+            all losses below the points, which are put up to the first one; the last has all above
+            them, where the loss is taken to be unbounded.
         second: Lower bounds on them under Q.
         lowest: Number of the first point.
         interval: Distance w of the points of the grid, in nats.
-        rounding: ξ, how far beyond the points losses of their cells may lie, in nats.
+        rounding: ξ, the largest distance of losses from their cells, in nats.
     """
-    p, at = first[1:-1], (lowest + np.arange(len(first) - 2)) * interval
+    p, q = first[1:-1], second[1:-1]
+    at = (lowest + np.arange(len(p))) * interval
     with np.errstate(divide="ignore"):
-        log_second = np.log(second[1:-1])
-    excess = p - np.exp(at + log_second - rounding)
-    # The exponent is off by 3u of its parts, what it is the exponent of is below p.
-    excess += (
-        np.where(
-            second[1:-1] > 0,
-            2.0**-50 * (8 + np.abs(at) + np.abs(np.maximum(log_second, -750.0))),
-            0.0,
-        )
-        * p
-    )
+        log_q = np.log(q)
+    excess = p - np.exp(at + log_q - rounding)
+    # The exponent is off by 3u of its parts, and its exponential is below p.
+    parts = 8 + np.abs(at) + np.abs(np.maximum(log_q, -750.0))
+    excess += np.where(q > 0, 2.0**-50 * parts, 0.0) * p
     up = np.clip(excess / -math.expm1(-interval) * (1 + 2.0**-50), 0.0, p)
-    masses = (np.concatenate([first[:1], up]) + np.concatenate([p - up, [0.0]])) * (
-        1 + 2.0**-50
-    )
-    return OnGrid(
-        np.asarray(masses, np.float64), lowest, interval, float(first[-1]), -rounding
-    )
+    masses = np.concatenate([first[:1], up]) + np.concatenate([p - up, [0.0]])
+    masses = masses * (1 + 2.0**-50)
+    return OnGrid(masses, lowest, interval, float(first[-1]), -rounding)
 
 
 def from_below(
@@ -251,103 +251,105 @@ def from_below(
     """Return a loss on the grid whose curve, shifted, lies below that of two laws.
 
     Args:
-        first: Lower bounds on the probabilities of cells under P, shape (cells,); cells may be left out.
+        first: Lower bounds on the probabilities of cells under P, shape (cells,); cells may be left
+            out.
         second: Upper bounds on them under Q.
         interval: Distance w of the points of the grid, in nats.
-        offset: The points that cells are meant for are multiples of w minus this, >= 0.
+        offset: The points for which cells are meant are multiples of w minus this, >= 0.
     """
     kept = (first > 1e-300) & (second > 1e-300)
-    nearest = np.rint((np.log(first[kept] / second[kept]) + offset) / interval).astype(
-        np.int64
-    )
-    # Cells that are nearest to the same point are joined, so that their mean loss is nearer still. N terms lose Nu.
+    p, q = first[kept], second[kept]
+    nearest = np.rint((np.log(p / q) + offset) / interval).astype(np.int64)
+    # Cells that are nearest to the same point are joined, so that their mean loss is nearer
+    # still. N terms lose Nu.
     index = nearest - nearest.min()
     lost = 2.0**-52 * float(np.bincount(index).max())
-    one, two = (
-        np.bincount(index, weights=masses[kept]) * (1 + way * lost)
-        for masses, way in ((first, -1), (second, 1))
-    )
-    joined = centred(
-        one, two, (nearest.min() + np.arange(len(one))) * interval - offset
-    )
-    positive = one > 0
-    mean = float(np.dot(one[positive], np.log(one[positive] / two[positive])))
-    mass, other = (masses[joined[0] > 0] for masses in joined)
+    p = np.bincount(index, weights=p) * (1 - lost)
+    q = np.bincount(index, weights=q) * (1 + lost)
+    points = (nearest.min() + np.arange(len(p))) * interval - offset
+    positive = p > 0
+    mean = float(np.dot(p[positive], np.log(p[positive] / q[positive])))
+    p, q = centred(p, q, points)
+    mass, other = p[p > 0], q[p > 0]
     loss = np.log(mass / other) + offset
     above_it = np.rint(loss / interval) * interval - loss
     order = np.argsort(above_it)
     stepping_down = mass.sum() - np.cumsum(mass[order])
     shifts = np.maximum(above_it[order], 0.0)
-    # The mean loss falls by s, and by w for each cell whose nearest point lies higher than s above it.
-    shift = (
-        float(shifts[np.argmin(shifts + interval * stepping_down)]) + 1e-6 * interval
-    )  # so that ties stay in place
-    points = np.floor((loss + shift) / interval).astype(np.int64)
-    lowest = int(points.min())
-    # Joined again, off by as little; losses and points are off by a few units in the last place.
-    index = points - lowest
-    masses = np.bincount(index, weights=mass) * (
-        1 - 2.0**-52 * float(np.bincount(index).max())
-    )
+    # The mean loss falls by s, and by w for each cell whose nearest point lies higher than s
+    # above it. A little is added, so that ties stay in place.
+    best = np.argmin(shifts + interval * stepping_down)
+    shift = float(shifts[best]) + 1e-6 * interval
+    numbers = np.floor((loss + shift) / interval).astype(np.int64)
+    lowest = int(numbers.min())
+    # Joined again, with the same error; losses and points are off by a few units in the last
+    # place.
+    index = numbers - lowest
+    lost = 2.0**-52 * float(np.bincount(index).max())
+    masses = np.bincount(index, weights=mass) * (1 - lost)
     shift += offset + 2.0**-48 * (1 + float(np.abs(loss).max()) + shift)
-    remains = float(
-        np.dot(lowest + np.arange(len(masses)), masses)
-    ) * interval - shift * float(masses.sum())
-    return OnGrid(
-        np.asarray(masses, np.float64), lowest, interval, 0.0, shift, mean - remains
-    )
+    grid_mean = float(np.dot(lowest + np.arange(len(masses)), masses)) * interval
+    lost_mean = mean - (grid_mean - shift * float(masses.sum()))
+    return OnGrid(masses, lowest, interval, 0.0, shift, lost_mean)
 
 
-def centred(first: Array, second: Array, points: Array) -> list[NDArray[np.float64]]:
-    """Move shares of cells to neighbours, so that the loss of nearly every cell becomes that of its point.
+def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
+    """Move shares of cells to neighbours, so that nearly every cell has the loss of its point.
 
-    A cell whose loss lies above its point needs a share of the cell below, and the other way round. With t the share that a
-    whole cell needs, the part r that a cell keeps is 1 minus the sum of t·r of those that it gives to; as t is far below 1
-    that converges quickly when it is repeated. Where it is not, the cell takes nothing.
+    A cell whose loss lies above its point needs a share of the cell below, and the other way round.
+    With t the share that a whole cell needs, the part r that a cell keeps is 1 minus the sum of t·r
+    of those that it gives to; as t is far below 1 that converges quickly when it is repeated. If t
+    is not, the cell takes nothing.
     """
     size, cells = len(points), np.arange(len(points))
+    kept: Array
     excess = first - np.exp(np.log(np.maximum(second, 1e-300)) + points)
     giver = np.clip(np.where(excess > 0, cells - 1, cells + 1), 0, size - 1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = -excess / (first[giver] - np.exp(np.log(second[giver]) + points))
     # A cell gives to two others at most, so that it gives away less than it has.
     share = np.where((share > 0) & (share < 0.4) & (first > 0), share, 0.0)
-    taken = share
-    for _ in range(MOST_ROUNDS):
-        before, taken = (
-            taken,
-            share * (1 - np.bincount(giver, weights=taken, minlength=size)),
-        )
-        if np.abs(taken - before).max() < 1e-12:
+    taken: Array = share
+    for _ in range(60):
+        kept = 1 - np.bincount(giver, weights=taken, minlength=size)
+        change = np.abs(share * kept - taken).max()
+        taken = share * kept
+        if change < 1e-12:
             break
-    left = (1 - np.bincount(giver, weights=taken, minlength=size)) * (1 - 2.0**-50)
-    return [
-        (left * masses + taken * masses[giver]) * (1 + way * 2.0**-51)
-        for masses, way in ((first, -1), (second, 1))
-    ]
+    kept = 1 - np.bincount(giver, weights=taken, minlength=size)
+    kept = kept * (1 - 2.0**-50)
+    p = (kept * first + taken * first[giver]) * (1 - 2.0**-51)
+    return p, (kept * second + taken * second[giver]) * (1 + 2.0**-51)
 
 
-@dataclass(frozen=True)
-class GridCurve(Repeated):
-    """The curve of T equal uses whose loss is bounded on a grid: what the accountants of batches share.
+class GridCurve(Analysis):
+    """The curve of T equal uses whose loss is bounded on a grid.
 
-    ``delta_at`` adds what the arithmetic may have lost where the curve is an upper bound, and takes it away where it is a
-    lower bound, as ``convolution`` derives. How far the grid reaches, how fine it is and how its masses are tilted depends
-    on the size of δ: there is one grid for each three decades. From ε on at which δ on one grid is below its decades,
-    the next one is asked, so that the curve falls. Below 1e-30 there is no finer one, and no ε for much smaller δ.
+    ``delta_at`` adds the error of the arithmetic for an upper bound, and subtracts it for a lower
+    bound, as ``convolution`` derives. The range of the grid, its step and the tilt of its masses
+    depend on the size of δ: there is one grid for each three decades. From the ε on at which δ on
+    one grid is below its decades, the next one is used, so that the curve falls. Below 1e-30 there
+    is no finer one, and no ε for much smaller δ.
     """
 
     soundness: ClassVar[Soundness]
+    steps: int
+    """The number of uses, unless ``uses`` is overridden."""
 
-    def largest_loss(self, negligible: float) -> float:
-        """Return a loss, in nats, beyond which one use has only about the probability ``negligible``."""
+    @property
+    def uses(self) -> int:
+        """T, the number of uses that add up."""
+        return self.steps
+
+    def loss_quantile(self, negligible: float) -> float:
+        """Return a loss in nats that one use exceeds with about this probability."""
         raise NotImplementedError
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of one use for each of the pairs of data that are looked at.
+        """Return the loss of one use for each of the pairs of data that are considered.
 
         Args:
-            negligible: What probability of one use does not matter.
+            negligible: A probability of one use that does not matter.
             interval: Distance of the points of the grid, in nats.
         """
         raise NotImplementedError
@@ -359,64 +361,88 @@ class GridCurve(Repeated):
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), the largest over the pairs."""
         check_epsilon(type(self).__name__, epsilon)
-        # The estimates are good to much less than a factor of ten.
-        start = next(
-            (
-                k
-                for k, level in enumerate(self._levels)
-                if level.rough(epsilon) >= level.least / 10
-            ),
-            LEVELS - 1,
-        )
-        most, found = 1.0, 0.0
-        for level in self._levels[start:]:
-            found = min(most, level.fine(epsilon))
-            if found >= level.least:
+        levels = self._levels
+        # Estimates are good to much less than a factor of ten.
+        while len(levels) > 1 and levels[0].estimate(epsilon) < levels[0].least / 10:
+            levels = levels[1:]
+        most = 1.0
+        for level in levels:
+            delta = min(most, level.bound(epsilon))
+            if delta >= level.least:
                 break
             most = level.least
-        return found
+        return delta
 
     def epsilon_at(self, delta: float) -> float:
         """Return ε(δ), the largest over the pairs."""
         check_delta(type(self).__name__, delta)
-        level = next(
-            (level for level in self._levels if level.least <= delta), self._levels[-1]
-        )
+        level = self._levels[-1]
+        for finer in reversed(self._levels):
+            if finer.least <= delta:
+                level = finer
         near = level.near(delta)
         if self.soundness is Soundness.LOWER:
-            return epsilon_below(
-                level.fine, max(delta, 1e-300), near=near
-            )  # all that the curve has beyond is zero
-        return (
-            math.inf
-            if level.fine(math.inf) > delta
-            else epsilon_from(level.fine, delta, near=near)
-        )
+            # Beyond this δ the curve is zero.
+            return epsilon_below(level.bound, max(delta, 1e-300), near=near)
+        if level.bound(math.inf) > delta:
+            return math.inf
+        return epsilon_from(level.bound, delta, near=near)
+
+
+class AttainedPair(GridCurve):
+    """A lower bound from the outputs of one pair of data, in cells, in both orders."""
+
+    soundness = Soundness.LOWER
+
+    def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
+        """Return bounds on the probabilities of cells of outputs on either input."""
+        raise NotImplementedError
+
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
+        """Return the loss of one use in both orders."""
+        return in_both_orders(*_cells_of(self, negligible), interval)
+
+
+@lru_cache(maxsize=1)
+def _cells_of(pair: AttainedPair, negligible: float) -> tuple[Enclosed, Enclosed]:
+    return pair.cells(negligible)
+
+
+def in_both_orders(
+    first: Enclosed, second: Enclosed, interval: float, offset: float = 0.0
+) -> list[OnGrid]:
+    """Return lower bounds on the loss of two laws on cells in both orders.
+
+    ``offset`` is that of ``from_below``, of the first order; it has the other sign in the second.
+    """
+    return [
+        from_below(first[0], second[1], interval, offset % interval),
+        from_below(second[0], first[1], interval, -offset % interval),
+    ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """A curve where δ is of one size."""
+    """The part of a curve in which δ has one size."""
 
     curve: GridCurve
     least: float
+    """The smallest δ of this size."""
 
-    def rough(self, epsilon: float) -> float:
-        """Return an estimate of δ(ε) that takes little time, and bounds nothing."""
-        return self._largest(self._seen[1], epsilon)
+    def estimate(self, epsilon: float) -> float:
+        """Return an estimate of δ(ε) that takes little time and is no bound."""
+        return self._largest(self._coarse[1], epsilon)
 
-    def fine(self, epsilon: float) -> float:
+    def bound(self, epsilon: float) -> float:
         """Return a bound on δ(ε)."""
         return self._largest(self._fine, epsilon)
 
     def near(self, delta: float) -> tuple[float, float] | None:
-        """Return between which two ε(δ) lies most likely."""
-        estimate = epsilon_from(self.rough, delta) if delta > 0 else 0.0
-        return (
-            (estimate * (1 - NEAR), estimate * (1 + NEAR))
-            if 0 < estimate < math.inf
-            else None
-        )
+        """Return two numbers between which ε(δ) lies most likely, or None."""
+        estimate = epsilon_from(self.estimate, delta) if delta > 0 else 0.0
+        if not 0 < estimate < math.inf:
+            return None
+        return estimate * (1 - BRACKET_RTOL), estimate * (1 + BRACKET_RTOL)
 
     def _largest(self, composed: list[Composed], epsilon: float) -> float:
         return min(1.0, max(0.0, *(loss.delta_at(epsilon) for loss in composed)))
@@ -429,110 +455,89 @@ class _Level:
     def _negligible(self) -> float:
         return NEGLIGIBLE * self.least / self.curve.uses
 
+    def _losses(self, interval: float) -> list[OnGrid]:
+        return self.curve.losses(self._negligible, interval)
+
     @cached_property
-    def _seen(self) -> tuple[list[OnGrid], list[Composed], list[Tilt]]:
-        """The losses on a rough grid, which is refined as long as it shows nothing of such a size, and composed."""
-        uses, largest = self.curve.uses, self.curve.largest_loss(self._negligible)
-        deviation = max(
-            loss.deviation
-            for loss in self.curve.losses(self._negligible, largest / PROBED)
-        )
-        interval = max(
-            largest / ROUGH,
-            deviation * min(0.25, math.sqrt(uses) / ROUGH_PER_DEVIATION),
-        )
-        before = 0.0
-        for _ in range(REFINED):
-            losses = self.curve.losses(self._negligible, interval)
-            tilts = [
-                Tilt.of(loss.masses, uses, math.log(self._typical)) for loss in losses
-            ]
-            composed = [
-                self._composed(*each, sign=0)
-                for each in zip(losses, tilts, strict=True)
-            ]
-            longest = max(
-                *(len(loss.masses) for loss in losses),
-                *(len(loss.sums.masses) for loss in composed),
-            )
-            shown = self._largest(composed, 0.0)
-            if (
-                shown >= self.least
-                or 0 < shown <= 2 * before
-                or longest > MOST_POINTS / 8
-            ):
+    def _coarse(self) -> tuple[list[OnGrid], list[Composed], list[Tilt]]:
+        """The losses on a coarse grid, composed, and their tilts.
+
+        The grid is refined as long as no δ of this size appears on it.
+        """
+        uses, largest = self.curve.uses, self.curve.loss_quantile(self._negligible)
+        probed = self._losses(largest / LIMITS.probed)
+        deviation = max(loss.deviation for loss in probed)
+        # A quarter of a use's deviation, if that is less than its part of the sum's.
+        part = min(0.25, math.sqrt(uses) / LIMITS.coarse_per_deviation)
+        interval = max(largest / LIMITS.coarse, deviation * part)
+        previous = 0.0
+        for _ in range(LIMITS.refinements):
+            losses = self._losses(interval)
+            log_delta = math.log(self._typical)
+            tilts = [Tilt.of(loss.masses, uses, log_delta) for loss in losses]
+            composed = self._composed(losses, tilts, sign=0)
+            longest = max(len(loss.masses) for loss in losses)
+            longest = max(longest, *(len(loss.sums.masses) for loss in composed))
+            delta = self._largest(composed, 0.0)
+            unchanged = 0 < delta <= 2 * previous
+            if delta >= self.least or unchanged or longest > LIMITS.most / 8:
                 break
-            interval, before = interval / 8, shown
+            interval, previous = interval / 8, delta
         return losses, composed, tilts
 
     @cached_property
     def _fine(self) -> list[Composed]:
-        """On a grid of which the points move ε by a small part of it.
+        """The composed losses on a grid whose points move ε by a small part of it.
 
-        Points w apart add at most w²/4 to the variance of a use, or take as much away. Where ln δ falls by λ per nat that
-        moves ln δ by λ²Tw²/8, and ε by λTw²/8.
+        Points w apart add at most w²/4 to the variance of a use, or take as much away. If ln δ
+        falls by λ per nat, that moves ln δ by λ²Tw²/8, and ε by λTw²/8.
         """
-        uses, log_tail, (rough, _, steepest) = (
-            self.curve.uses,
-            math.log(self._typical),
-            self._seen,
-        )
-        epsilon = min(
-            max(
-                epsilon_from(self.rough, self._typical),
-                epsilon_from(self.rough, self.least) / 2,
-            ),
-            1e300,
-        )
-        interval, sign = (
-            rough[0].interval,
-            1 if self.curve.soundness is Soundness.UPPER else -1,
-        )
-        tilts = [
-            tilt.towards(
-                loss.masses,
-                uses,
-                log_tail,
-                (epsilon + uses * loss.right) / interval - loss.lowest * uses,
-            )
-            for loss, tilt in zip(rough, steepest, strict=True)
-        ]
-        longest = max(
-            *(len(loss.masses) for loss in rough), *(tilt.length for tilt in tilts)
-        )
-        before, after = (
-            max(self.rough(epsilon * factor), 1e-300) for factor in (1 - NEAR, 1 + NEAR)
-        )
-        epsilon = epsilon or math.inf  # where there is nothing to see, any grid does
-        slope = max(math.log(before / after) / (2 * NEAR * epsilon), 1e-300)
-        # Losses of negligible probability take room while they are computed, and are left out of a lower bound later.
-        computed = self.curve.largest_loss(self._negligible) / interval
-        finest = min(max(longest / MOST_POINTS, computed / MOST_LOSSES), 1.0)
+        uses, (losses, _, steepest) = self.curve.uses, self._coarse
+        epsilon = epsilon_from(self.estimate, self._typical)
+        epsilon = max(epsilon, epsilon_from(self.estimate, self.least) / 2)
+        epsilon = min(epsilon, 1e300)
+        interval = losses[0].interval
+        tilts = []
+        for loss, tilt in zip(losses, steepest, strict=True):
+            threshold = (epsilon + uses * loss.right) / interval - loss.lowest * uses
+            log_tail = math.log(self._typical)
+            tilts.append(tilt.towards(loss.masses, uses, log_tail, threshold))
+        longest = max(len(loss.masses) for loss in losses)
+        longest = max(longest, *(tilt.length for tilt in tilts))
+        before = max(self.estimate(epsilon * (1 - BRACKET_RTOL)), 1e-300)
+        after = max(self.estimate(epsilon * (1 + BRACKET_RTOL)), 1e-300)
+        # If the curve is 0 from the start, any grid will do.
+        epsilon = epsilon or math.inf
+        slope = max(math.log(before / after) / (2 * BRACKET_RTOL * epsilon), 1e-300)
+        # Losses of negligible probability take memory while they are computed, and are left
+        # out of a lower bound later.
+        computed = self.curve.loss_quantile(self._negligible) / interval
+        finest = max(longest / LIMITS.most, computed / LIMITS.most_of_one_use)
+        finest = min(finest, 1.0)
         finer = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval
-        finer = max(min(finer, longest / FEWEST_POINTS, 1.0), finest)
-        losses = self.curve.losses(self._negligible, interval * finer)
-        for _ in range(REFINED):
-            if (
-                finer == finest
-                or uses * max(loss.lost for loss in losses) <= 2 * MOVED * epsilon
-            ):
+        finer = max(min(finer, longest / LIMITS.fewest, 1.0), finest)
+        losses = self._losses(interval * finer)
+        for _ in range(LIMITS.refinements):
+            lost = uses * max(loss.lost for loss in losses)
+            if finer == finest or lost <= 2 * MOVED * epsilon:
                 break
             finer = max(finer / 2, finest)
-            losses = self.curve.losses(self._negligible, interval * finer)
-        return [
-            self._composed(loss, tilt.on(finer), sign=sign)
-            for loss, tilt in zip(losses, tilts, strict=True)
-        ]
+            losses = self._losses(interval * finer)
+        sign = 1 if self.curve.soundness is Soundness.UPPER else -1
+        return self._composed(losses, [tilt.on(finer) for tilt in tilts], sign=sign)
 
-    def _composed(self, loss: OnGrid, tilt: Tilt, *, sign: int) -> Composed:
-        uses = self.curve.uses
-        rest = (
-            -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING)
-            if loss.unbounded < 1
-            else 1.0
-        )
-        sums = repeated(loss.masses, uses, tilt)
-        shift = loss.shift if sign else loss.right
-        return Composed(
-            sums, loss.lowest * uses, loss.interval, rest, uses * shift, sign
-        )
+    def _composed(
+        self, losses: list[OnGrid], tilts: list[Tilt], *, sign: int
+    ) -> list[Composed]:
+        uses, composed = self.curve.uses, []
+        for loss, tilt in zip(losses, tilts, strict=True):
+            rest = 1.0
+            if loss.unbounded < 1:
+                rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING)
+            sums = repeated(loss.masses, uses, tilt)
+            shift = loss.shift if sign else loss.right
+            lowest = loss.lowest * uses
+            composed.append(
+                Composed(sums, lowest, loss.interval, rest, uses * shift, sign)
+            )
+        return composed

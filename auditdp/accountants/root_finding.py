@@ -1,127 +1,197 @@
-"""The inverse problem: the least noise, or the largest part, for which a proof of a target (ε, δ) exists."""
+"""Inverses of monotone functions, and numbers that are evaluated until they are exact enough.
+
+Every inverse is evaluated: the argument that is returned satisfies the inequality as it was
+computed. So an ε that is the inverse of a curve is never less sound than the curve.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from functools import cache
 
-from auditdp.accountants.accountant import (
-    Accountant,
-    AccountantError,
-    check_epsilon,
-    failure,
-)
-from auditdp.errors import StoppedError
+from flint import arb
 
-DIGITS = 5
-"""How many significant digits a solution has."""
-DECADES = 6
-"""Solutions are looked for between 1e-6 and 1e6."""
-_DECADE = 9 * 10 ** (DIGITS - 1)
+from auditdp.accountants.parameter_checks import AccountantError, check_delta
+from auditdp.mechanism.laws import precision
+
+SMALLEST_DOUBLE = 5e-324
+HUGE = 1e300
+"""Searches without an upper end stop here, and downward searches at its inverse."""
 
 
-@dataclass(frozen=True)
-class Solution:
-    """A parameter with which the target is met."""
-
-    value: float
-    """A decimal of ``DIGITS`` significant digits."""
-    accountant: Accountant
-    """The accountant that proves the target at that value."""
-
-
-def solve(
-    model: Callable[[float], Iterable[Accountant]],
-    epsilon: float,
-    delta: float,
+def least(
+    function: Callable[[float], float],
+    target: float,
     *,
-    larger_is_safer: bool,
-) -> Solution:
-    """Return the least private decimal of a parameter for which some proof says (epsilon, delta)-DP.
+    low: float = 0.0,
+    high: float = math.inf,
+    near: tuple[float, float] | None = None,
+) -> float:
+    """Return the smallest x in [low, high] with ``function(x) <= target``.
 
-    Bisection over decimals of ``DIGITS`` significant digits between 1e-6 and 1e6, so that rounding is part of the search:
-    the returned value was itself seen to meet the target, and the next less private decimal was seen to miss it. That no
-    value beyond that meets it rests on δ being monotone in the parameter; that the returned value meets it does not.
+    This is the inverse of a decreasing function. The returned x satisfies the inequality
+    as computed, and lies at most 1e-13 (relative) above the smallest such x. Only signs are
+    trusted, so a function that is not quite monotone still gives an x that satisfies the
+    inequality.
 
     Args:
-        model: The accountants for a value of the parameter; only upper bounds and exact curves are asked.
-        epsilon: The target, >= 0.
-        delta: The target, in (0, 1).
-        larger_is_safer: Whether δ falls with the parameter (noise) or rises with it (ε of a part).
+        function: Decreasing and >= 0.
+        target: The value to reach, > 0.
+        low: Smallest argument, >= 0.
+        high: Largest argument; without it the search doubles.
+        near: Two arguments between which x lies most likely.
+
+    Returns:
+        x, or ``inf`` if no x up to ``high``, or up to 1e300, satisfies the inequality.
+    """
+    function = cache(function)
+    if near is not None and function(near[0]) > target >= function(near[1]):
+        left, right = near
+    elif function(low) <= target:
+        return low
+    else:
+        right = min(max(2 * low, 1.0), high)
+        while right / 16 > low and function(right / 16) <= target:
+            right /= 16
+        left = max(low, right / 16)
+        while function(right) > target:
+            if right >= min(high, HUGE):
+                return math.inf
+            left, right = right, min(2 * right, high)
+
+    def gap(x: float) -> float:
+        value = function(x)
+        log_ratio = math.log(max(value, SMALLEST_DOUBLE)) - math.log(target)
+        # Logarithms are rounded, and the sign has to be that of the inequality itself.
+        if value > target:
+            return max(log_ratio, SMALLEST_DOUBLE)
+        return min(log_ratio, 0.0)
+
+    return crossing(gap, left, right)
+
+
+def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
+    """Return the x in (a, b] just beyond which a decreasing function changes its sign.
+
+    ``gap`` is > 0 at a and <= 0 at b and at x, and x is exact to 2e-15·b.
+
+    Interpolate, truncate and project (Oliveira & Takahashi 2020, "An Enhancement of the
+    Bisection Method Average Performance Preserving Minmax Optimality"): secants that are
+    kept near enough to the middle that no function takes a step more than bisection. The
+    root finders of SciPy take longer to load than all else that a calculator does.
+    """
+    left, right, width = gap(a), gap(b), b - a
+    resolution = 2e-15 * max(abs(a), abs(b))
+    slack = resolution * 2.0 ** math.ceil(math.log2(max(width / resolution, 1.0)))
+    while b - a > resolution:
+        middle, secant = (a + b) / 2, (a * right - b * left) / (right - left)
+        towards = math.copysign(1.0, middle - secant)
+        x = secant + towards * min(0.2 * (b - a) ** 2 / width, abs(middle - secant))
+        radius = max(0.0, slack - (b - a) / 2)
+        # An infinite gap makes x no number, which is treated as too far away.
+        if not abs(x - middle) <= radius:
+            x = middle - towards * radius
+        slack /= 2
+        # Rounding may have put x on an end of the interval.
+        if not a < x < b:
+            x = middle
+        at = gap(x)
+        if at > 0:
+            a, left = x, at
+        else:
+            b, right = x, at
+    return b
+
+
+def greatest(function: Callable[[float], float], target: float) -> float:
+    """Return the largest x > 0 with ``function(x) <= target``.
+
+    This is the inverse of an increasing function that is >= 0, for a target > 0. The
+    returned x satisfies the inequality as computed; it is 0.0 if no x down to 1e-300 does.
+    """
+    x = 1.0
+    while function(x) <= target:
+        if x >= HUGE:
+            return x
+        x *= 2
+    while function(x) > target:
+        x /= 2
+        if x < 1 / HUGE:
+            return 0.0
+    # The crossing lies between x and 2x; as a function of 1/x the function decreases.
+    return 1 / least(
+        lambda inverse: function(1 / inverse), target, low=0.5 / x, high=1 / x
+    )
+
+
+def epsilon_from(
+    delta_at: Callable[[float], float],
+    delta: float,
+    *,
+    pure: float = math.inf,
+    near: tuple[float, float] | None = None,
+) -> float:
+    """Return the smallest ε with ``delta_at(ε) <= delta``, rounded up.
+
+    Args:
+        delta_at: A privacy curve.
+        delta: δ in [0, 1]; the answer for δ = 0 is exact.
+        pure: The largest privacy loss, beyond which the curve is constant.
+        near: Two numbers > 0 between which ε lies most likely.
 
     Raises:
-        AccountantError: If no value in the range meets the target, or all do, or the target is none.
-        StoppedError: If an accountant fails at a value, and no other one proves the target there.
+        AccountantError: If ``delta`` is not in [0, 1].
     """
-    check_epsilon("solve", epsilon)
-    if not 0 < delta < 1:
-        raise AccountantError(
-            f"solve: expected a target delta in (0, 1), got delta={delta!r}"
-        )
-    sign = 1 if larger_is_safer else -1
+    check_delta("epsilon_at", delta)
+    if delta > 0:
+        return least(delta_at, delta, high=pure, near=near)
+    if delta_at(0.0) == 0:
+        return 0.0
+    if pure < math.inf and delta_at(pure) > 0:
+        return math.inf
+    return pure
 
-    def proof(place: int) -> Accountant | None:
-        """The accountant that proves the target at a decimal; the larger its place, the more private it is."""
-        failures = []
-        for accountant in model(_decimal(sign * place)):
-            try:
-                if (
-                    accountant.soundness.is_proof
-                    and accountant.delta_at(epsilon) <= delta
-                ):
-                    return accountant
-            except AccountantError:
-                raise
-            except (
-                Exception
-            ) as error:  # an accountant may run out of memory where others do not
-                failures.append(f"{accountant.name}: {failure(error)}")
-        if failures:
-            raise StoppedError(
-                f"solve: whether a value meets the target is not known: {'; '.join(failures)}"
+
+def epsilon_below(
+    delta_at: Callable[[float], float],
+    delta: float,
+    *,
+    pure: float = math.inf,
+    near: tuple[float, float] | None = None,
+) -> float:
+    """Return an ε just below the crossing, for lower bounds; see ``epsilon_from``.
+
+    Returns:
+        An ε at which ``delta_at`` was evaluated and exceeds ``delta``; 0.0 if the curve
+        starts at or below ``delta``, which bounds nothing; ``inf`` if it stays above.
+    """
+    epsilon, step = epsilon_from(delta_at, delta, pure=pure, near=near), 2.0**-50
+    while 0 < epsilon < math.inf and delta_at(epsilon) <= delta:
+        epsilon = max(epsilon * (1 - step), 0.0)
+        step *= 2
+    return epsilon
+
+
+def settle(value: Callable[[], arb], *, bits: int = 60) -> arb:
+    """Return an enclosure with ``bits`` correct bits.
+
+    ``value`` is evaluated with ever more precision until its enclosure has these bits.
+
+    Raises:
+        AccountantError: If 6144 bits of working precision are not enough: the value is
+            zero, or a difference of huge numbers.
+    """
+    working = 96
+    while True:
+        with precision(working):
+            enclosure = value()
+        accurate = enclosure.is_finite() and enclosure.rel_accuracy_bits() >= bits
+        if enclosure.is_exact() or accurate:
+            return enclosure
+        if working >= 6144:
+            raise AccountantError(
+                f"expected a number that {working:,} bits tell from zero, got "
+                f"{enclosure}; use parameters nearer to 1"
             )
-        return None
-
-    misses, meets = _bracket(
-        lambda place: proof(place) is not None, epsilon, delta, sign
-    )
-    while meets - misses > 1:
-        middle = (misses + meets) // 2
-        misses, meets = (misses, middle) if proof(middle) else (middle, meets)
-    found = proof(meets)
-    assert found is not None  # accountants are functions of their parameters
-    return Solution(_decimal(sign * meets), found)
-
-
-def _bracket(
-    meets: Callable[[int], bool], epsilon: float, delta: float, sign: int
-) -> tuple[int, int]:
-    """Return two places, of which the first misses the target and the second meets it, a third of a decade apart.
-
-    Begins at 1, since accountants of extreme parameters may be slow.
-    """
-    end, stride, place = DECADES * _DECADE, _DECADE // 3, 0
-    step = -stride if meets(place) else stride
-    while abs(place + step) <= end:
-        place += step
-        if meets(place) is (step > 0):
-            return (place - stride, place) if step > 0 else (place, place + stride)
-    last = _decimal(sign * place)
-    if step < 0:
-        raise AccountantError(
-            f"solve: ({epsilon:g}, {delta:g})-DP is met by every value from 1 to {last:g}; use a smaller target"
-        )
-    raise AccountantError(
-        f"solve: ({epsilon:g}, {delta:g})-DP is proved for no value from 1 to {last:g}; use a larger target epsilon or "
-        "delta, or change the other parameters"
-    )
-
-
-def _decimal(place: int) -> float:
-    """Return the decimal that is so many places after 1, counted in decimals of ``DIGITS`` significant digits.
-
-    >>> _decimal(0), _decimal(1), _decimal(-1)
-    (1.0, 1.0001, 0.99999)
-    """
-    exponent, rest = divmod(place, _DECADE)
-    return float(f"{10 ** (DIGITS - 1) + rest}e{exponent - DIGITS + 1}")
+        working *= 2

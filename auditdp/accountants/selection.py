@@ -1,14 +1,16 @@
-"""Selecting the k largest of n scores by Gumbel noise: what each analysis makes of it.
+"""Analyses of the selection of the k largest of n scores by Gumbel noise.
 
-Adding independent Gumbel(β) noise to every score q_i and taking the k largest, in order, is the same as k selections
-without replacement, each with probability proportional to e^{q_i/β} among those that are left (Durfee & Rogers 2019,
-Lemma 4.2). Let a neighbour change every score by at most Δ. In one selection all log weights change by at most Δ/β either
-way, so that the losses ln P(i)/P′(i) = (q_i − q′_i)/β − ln(W/W′) of one pair lie in an interval of length
+Adding independent Gumbel(β) noise to every score q_i and taking the k largest, in order, is the
+same as k selections without replacement, each with probability proportional to e^{q_i/β} among the
+remaining candidates (Durfee & Rogers 2019, Lemma 4.2). Let a neighbour change every score by at
+most Δ. In one selection all log weights change by at most Δ/β in either direction, so that the
+losses ln P(i)/P′(i) = (q_i − q′_i)/β − ln(W/W′) of one pair lie in an interval of length
 
     η = 2Δ/β, or η = Δ/β where all scores move the same way (monotone),
 
-that contains 0: the selection has *bounded range* η, and is η-DP. Each analysis here is about k adaptive selections of
-bounded range η, whatever the scores and however many. The set of the chosen is a post-processing of their order.
+that contains 0: the selection has *bounded range* η, and is η-DP. Each analysis here is about k
+adaptive selections of bounded range η, for any scores and any number of them. The set of the
+selected candidates is a post-processing of their order.
 """
 
 from __future__ import annotations
@@ -16,74 +18,64 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
-from typing import ClassVar
 
 import numpy as np
 from flint import arb
 from scipy.special import bdtr
 
-from auditdp.accountants.accountant import (
-    Inverted,
-    Soundness,
-    check_epsilon,
-    check_positive,
-    epsilon_below,
-    settle,
-)
+from auditdp.accountants.accountant import Analysis, Description, Soundness
 from auditdp.accountants.composition import (
     BasicComposition,
     Composition,
     OptimalComposition,
-    at_most,
+    binomial_cdf,
 )
 from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.description import Description
+from auditdp.accountants.parameter_checks import check_epsilon, check_positive
+from auditdp.accountants.root_finding import epsilon_below, settle
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.balls import above, below, double_above
-
-MOST_TRIED = 512
-"""How many t the lower bound tries: all that may be optimal for k up to so many, evenly spread ones of them above."""
 
 
 def bounded_range(
     scale: float, *, sensitivity: float = 1.0, monotone: bool = False
 ) -> float:
-    """Return η of one selection with Gumbel(scale) noise, rounded up: 2Δ/scale, or Δ/scale where scores are monotone.
+    """Return η of one selection with Gumbel(scale) noise, rounded up.
+
+    It is 2Δ/scale, or Δ/scale if scores are monotone.
 
     Args:
         scale: The scale β of the noise, finite and > 0.
-        sensitivity: Δ, by how much a neighbour changes any score at most, finite and > 0.
-        monotone: Whether a neighbour moves all scores the same way, as adding a record to counts does.
+        sensitivity: Δ, the largest change of a score between neighbours, finite and > 0.
+        monotone: Whether a neighbour moves all scores in the same direction, as adding a record
+            to counts does.
     """
     check_positive("bounded_range", scale=scale, sensitivity=sensitivity)
-    both = 1 if monotone else 2
-    return double_above(lambda read: both * read(sensitivity) / read(scale))
+    directions = 1 if monotone else 2
+    return double_above(lambda read: directions * read(sensitivity) / read(scale))
 
 
 @dataclass(frozen=True)
 class TopK(Description):
-    """The parameters that every analysis of k selections takes.
+    """k selections of bounded range.
 
     Args:
-        count: k, how many are selected.
+        count: k, the number of selections.
         eta: Bounded range of each selection in nats, finite and > 0; see ``bounded_range``.
     """
 
     count: int
     eta: float
-    adjacency: ClassVar[str] = "any with that sensitivity of the scores"
-    words: ClassVar[str] = (
-        "any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
-    )
+    adjacency = "any with that sensitivity of the scores"
+    words = "any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
 
     @property
     def zcdp(self) -> Fraction:
-        """ρ = kη²/8, as ``TopKZCDP`` shows."""
+        """ρ = kη²/8; ``TopKZCDP`` has the proof."""
         return self.count * Fraction(self.eta) ** 2 / 8
 
     def wider(self) -> tuple[Composition]:
-        """Return the compositions of η-DP mechanisms, which selections of range η are."""
+        """Return the compositions of η-DP mechanisms, since a selection of range η is one."""
         return (Composition(self.eta, 0.0, self.count),)
 
     @property
@@ -92,51 +84,55 @@ class TopK(Description):
         return double_above(lambda read: self.count * read(self.eta))
 
 
-@dataclass(frozen=True)
-class TopKPure(TopK, Inverted):
-    """kη-DP, which is attained in the limit: raise k scores that are hopelessly small and lower all the others.
+class TopKPure(TopK, Analysis):
+    """kη-DP, which is attained in the limit.
 
-    Below kη it is the curve of the worst pair that is kη-DP, far above that of any selection.
+    Raise k scores that are hopelessly small and lower all the others. Below kη it is the curve of
+    the worst pair that is kη-DP, far above that of any selection.
 
-    Source: McSherry & Talwar (2007), "Mechanism Design via Differential Privacy", FOCS, Theorem 6; basic composition.
+    Source: McSherry & Talwar (2007), "Mechanism Design via Differential Privacy", FOCS, Theorem 6;
+    basic composition.
     """
 
-    soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = "McSherry & Talwar (2007), Theorem 6, and basic composition"
+    soundness = Soundness.UPPER
+    source = "McSherry & Talwar (2007), Theorem 6, and basic composition"
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
         return BasicComposition(self.eta, 0.0, self.count).delta_at(epsilon)
 
 
-@dataclass(frozen=True)
-class TopKOptimalComposition(TopK, Inverted):
-    """k adaptive η-DP mechanisms, the worst that there are: what is lost by forgetting that the range is bounded.
+class TopKOptimalComposition(TopK, Analysis):
+    """The curve of k adaptive η-DP mechanisms in the worst case.
+
+    It forgets that the range of a selection is bounded.
 
     Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.3.
     """
 
-    soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = OptimalComposition.source
+    soundness = Soundness.UPPER
+    source = OptimalComposition.source
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
         return OptimalComposition(self.eta, 0.0, self.count).delta_at(epsilon)
 
 
-@dataclass(frozen=True)
-class TopKZCDP(TopK, Inverted):
-    """Bounded range η implies η²/8-zCDP, and ρ adds up: the smallest sound bound here for small δ.
+class TopKZCDP(TopK, Analysis):
+    """Bounded range η implies η²/8-zCDP, and ρ adds up: the smallest sound bound for small δ.
 
-    By Hoeffding's lemma ln E_P[e^{λZ}] <= λ E_P[Z] + λ²η²/8 for the loss Z; λ = −1, where E_P[e^{−Z}] = 1, bounds
-    E_P[Z] by η²/8, so that ln E_P[e^{λZ}] <= λ(λ+1)η²/8, which is ρ-zCDP with ρ = η²/8.
+    By Hoeffding's lemma ln E_P[e^{λZ}] <= λ E_P[Z] + λ²η²/8 for the loss Z; λ = −1, where
+    E_P[e^{−Z}] = 1, bounds E_P[Z] by η²/8, so that ln E_P[e^{λZ}] <= λ(λ+1)η²/8, which is ρ-zCDP
+    with ρ = η²/8.
 
-    Source: Cesar & Rogers (2021), "Bounding, Concentrating, and Truncating", ALT, arXiv:2004.07223.
+    Source: Cesar & Rogers (2021), "Bounding, Concentrating, and Truncating", ALT,
+    arXiv:2004.07223.
     """
 
-    soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = (
-        "Cesar & Rogers (2021), arXiv:2004.07223; Canonne, Kamath & Steinke (2020), Proposition 12"
+    soundness = Soundness.UPPER
+    source = (
+        "Cesar & Rogers (2021), arXiv:2004.07223; Canonne, Kamath & Steinke (2020), "
+        "Proposition 12"
     )
 
     @property
@@ -145,153 +141,144 @@ class TopKZCDP(TopK, Inverted):
         with precision():
             return above(self.count * arb(self.eta) ** 2 / 8)
 
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up; 0 from kη on, since no loss is larger."""
-        check_epsilon(self.name, epsilon)
-        return 0.0 if epsilon >= self.largest_loss else ZCDP(self.rho).delta_at(epsilon)
+    def enclosed_delta(self, epsilon: float) -> arb:
+        """Return δ(ε) of ρ-zCDP; from kη on it is 0, since no loss is larger."""
+        return arb(ZCDP(self.rho).delta_at(epsilon))
 
 
-@dataclass(frozen=True)
-class _Azuma(TopK, Inverted):
-    """P(total loss > ε) <= e^{−x} for ε = k·mean + spread·√(2kx): a martingale with bounded mean and range 2·spread.
+class _Azuma(TopK, Analysis):
+    """P(total loss > ε) <= e^{−x} for ε = k·mean + spread·√(2kx).
 
-    That is Azuma's and Hoeffding's inequality for the losses of adaptive mechanisms, given what came before; a loss that
-    exceeds ε with probability at most δ implies (ε, δ)-DP. No loss exceeds kη.
+    That is Azuma's and Hoeffding's inequality for a martingale with a bounded mean and range
+    2·spread, here the losses of adaptive mechanisms given the earlier outputs. A loss that exceeds
+    ε with probability at most δ implies (ε, δ)-DP. No loss exceeds kη.
     """
 
-    soundness: ClassVar[Soundness] = Soundness.UPPER
+    soundness = Soundness.UPPER
 
     def _mean(self) -> arb:
-        raise NotImplementedError
+        """The mean loss of an η-DP mechanism in the worst case, η(e^η − 1)/(e^η + 1)."""
+        return arb(self.eta) * (arb(self.eta) / 2).tanh()
 
     def _spread(self) -> arb:
         return arb(self.eta) / 2
 
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up; 1 up to k times the mean loss, about which the inequality is silent."""
-        check_epsilon(self.name, epsilon)
-        if epsilon >= self.largest_loss:
-            return 0.0
-        with precision():
-            beyond = arb(epsilon) - self.count * self._mean()
-            exponent = (beyond / self._spread()) ** 2 / (2 * self.count)
-            return min(1.0, above((-exponent).exp())) if beyond > 0 else 1.0
+    def enclosed_delta(self, epsilon: float) -> arb:
+        """Return δ(ε); 1 up to k·mean, about which the inequality is silent."""
+        beyond = arb(epsilon) - self.count * self._mean()
+        if not beyond > 0:
+            return arb(1)
+        return (-((beyond / self._spread()) ** 2 / (2 * self.count))).exp()
 
 
-@dataclass(frozen=True)
 class TopKAdvanced(_Azuma):
     """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(2k ln(1/δ))}: each selection is η-DP, its range 2η.
 
-    With η = 2ε it is Corollary 1 of DPAR, 2 min{kε, kε(e^{2ε} − 1)/(e^{2ε} + 1) + ε√(2k ln(1/δ))}, for Gumbel(Δ/ε).
-    True, but twice the deviation that bounded range allows (``TopKDurfeeRogers``).
+    With η = 2ε it is Corollary 1 of DPAR, 2 min{kε, kε(e^{2ε} − 1)/(e^{2ε} + 1) + ε√(2k ln(1/δ))},
+    for Gumbel(Δ/ε). True, but twice the deviation that bounded range allows
+    (``TopKDurfeeRogers``).
 
-    Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.4; Zhang et al. (2024), "DPAR", WWW,
-    arXiv:2210.04442v3, Corollary 1.
+    Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.4; Zhang et al. (2024),
+    "DPAR", WWW, arXiv:2210.04442v3, Corollary 1.
     """
 
-    source: ClassVar[str] = "Zhang et al. (2024), arXiv:2210.04442v3, Corollary 1"
-
-    def _mean(self) -> arb:
-        return arb(self.eta) * (arb(self.eta) / 2).tanh()
+    source = "Zhang et al. (2024), arXiv:2210.04442v3, Corollary 1"
 
     def _spread(self) -> arb:
         return arb(self.eta)
 
 
-@dataclass(frozen=True)
 class TopKDurfeeRogers(_Azuma):
-    """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(k ln(1/δ)/2)}: as above, with the range η that the losses really have.
+    """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(k ln(1/δ)/2)}: as above, with the true range η.
 
-    Source: Durfee & Rogers (2019), "Practical Differentially Private Top-k Selection with Pay-what-you-get
-    Composition", NeurIPS, arXiv:1905.04273, the composition of bounded range.
+    Source: Durfee & Rogers (2019), "Practical Differentially Private Top-k Selection with
+    Pay-what-you-get Composition", NeurIPS, arXiv:1905.04273, the composition of bounded range.
     """
 
-    source: ClassVar[str] = "Durfee & Rogers (2019), arXiv:1905.04273"
-
-    def _mean(self) -> arb:
-        return arb(self.eta) * (arb(self.eta) / 2).tanh()
+    source = "Durfee & Rogers (2019), arXiv:1905.04273"
 
 
-@dataclass(frozen=True)
 class TopKBoundedRange(_Azuma):
-    """ε = min{kη, k(a − 1 − ln a) + η√(k ln(1/δ)/2)} with a = η/(1 − e^−η): the largest mean loss of bounded range η.
+    """ε = min{kη, k(a − 1 − ln a) + η√(k ln(1/δ)/2)} with a = η/(1 − e^−η).
 
-    The loss Z of a pair lies in some [t − η, t], and r = e^Z has mean 1 under Q. As r ln r is convex, E_P[Z] = E_Q[r ln r]
-    is largest with r at the two ends: E_P[Z] <= t − η(e^t − 1)/(e^η − 1), largest at e^t = (e^η − 1)/η = e^η/a.
+    a − 1 − ln a is the largest mean loss of bounded range η. The loss Z of a pair lies in some
+    [t − η, t], and r = e^Z has mean 1 under Q. As r ln r is convex, E_P[Z] = E_Q[r ln r] is largest
+    with r at the two ends: E_P[Z] <= t − η(e^t − 1)/(e^η − 1), largest at
+    e^t = (e^η − 1)/η = e^η/a.
 
-    Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for Exponential Mechanisms", ICML,
-    arXiv:1909.13830, Proposition 4.
+    Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for Exponential
+    Mechanisms", ICML, arXiv:1909.13830, Proposition 4.
     """
 
-    source: ClassVar[str] = "Dong, Durfee & Rogers (2020), ICML, Proposition 4"
+    source = "Dong, Durfee & Rogers (2020), ICML, Proposition 4"
 
     def _mean(self) -> arb:
         a = arb(self.eta) / -(-arb(self.eta)).expm1()
         return a - 1 - a.log()
 
 
-@dataclass(frozen=True)
-class TopKNonAdaptive(TopK):
-    """What k independent selections of bounded range η lose at worst, each between scores chosen beforehand.
+class TopKNonAdaptive(TopK, Analysis):
+    """The worst loss of k independent selections of bounded range η between scores fixed before.
 
-    A lower bound of the worst top-k selection with η over all scores and numbers of candidates, hence of every analysis of
-    the kind above. A share of the candidates is raised and the rest lowered, so that the loss of a draw is t with
-    probability p = (e^−t − e^−η)/(1 − e^−η) under Q, and t − η otherwise. With ever more candidates of equal score, the
-    shares no longer change while k of them are taken away, and the k draws become independent: for every t
+    A lower bound of the worst top-k selection with η over all scores and numbers of candidates,
+    hence of every analysis of the kind above. A share of the candidates is raised and the rest
+    lowered, so that the loss of a draw is t with probability p = (e^−t − e^−η)/(1 − e^−η) under Q,
+    and t − η otherwise. With ever more candidates of equal score, the shares no longer change while
+    k of them are taken away, and the k draws become independent: for every t
 
-        δ(ε) >= Σ_i C(k,i) p^{k−i} (1−p)^i (e^{kt − iη} − e^ε)₊ = P(Bin(k, 1−p e^t) <= I) − e^ε P(Bin(k, 1−p) <= I)
+        δ(ε) >= Σ_i C(k,i) p^{k−i} (1−p)^i (e^{kt − iη} − e^ε)₊
+              = P(Bin(k, 1−p e^t) <= I) − e^ε P(Bin(k, 1−p) <= I)
 
-    with I the largest i of a loss kt − iη above ε. The optimum over t is one of t = (ε + (l+1)η)/(k+1), l = 0..k−1; it is
-    chosen in floating point, which costs nothing but tightness, and evaluated in ball arithmetic, rounded down.
+    with I the largest i of a loss kt − iη above ε. The optimum over t is one of
+    t = (ε + (l+1)η)/(k+1), l = 0..k−1; it is chosen in floating point, which costs nothing but
+    tightness, and evaluated in ball arithmetic, rounded down.
 
-    Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for Exponential Mechanisms", ICML,
-    arXiv:1909.13830, Theorem 3.
+    Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for Exponential
+    Mechanisms", ICML, arXiv:1909.13830, Theorem 3.
 
     Note:
         With few candidates a release may lose less than this.
     """
 
-    soundness: ClassVar[Soundness] = Soundness.LOWER
-    source: ClassVar[str] = "Dong, Durfee & Rogers (2020), ICML, Theorem 3"
+    soundness = Soundness.LOWER
+    source = "Dong, Durfee & Rogers (2020), ICML, Theorem 3"
 
     def delta_at(self, epsilon: float) -> float:
         """Return the largest δ of the family at ε, rounded down."""
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
             return 0.0
-        which = np.unique(
-            np.linspace(1, self.count, num=MOST_TRIED, dtype=int)
-        )  # l + 1; any of them gives a bound
-        t = (epsilon + which * self.eta) / (self.count + 1)
+        # Every l gives a bound; above 512 of them, evenly spread ones are tried, to save time.
+        numbers = np.unique(np.linspace(1, self.count, num=512, dtype=int))
+        t = (epsilon + numbers * self.eta) / (self.count + 1)
         t = t[(t > 0) & (t < self.eta)]
-        kept = np.expm1(t - self.eta) / math.expm1(-self.eta)  # p e^t
         most = np.ceil((self.count * t - epsilon) / self.eta) - 1
-        t, kept, most = (values[most >= 0] for values in (t, kept, most))
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # e^ε may overflow, times a chance of 0
-            unlikely = np.exp(epsilon) * bdtr(most, self.count, 1 - kept * np.exp(-t))
-        curves = bdtr(most, self.count, 1 - kept) - np.nan_to_num(unlikely)
-        return self._delta(float(t[np.argmax(curves)]), epsilon) if len(t) else 0.0
+        t, most = t[most >= 0], most[most >= 0]
+        if not len(t):
+            return 0.0
+        p_times_exp_t = np.expm1(t - self.eta) / math.expm1(-self.eta)
+        # e^ε may overflow where it is multiplied by a probability of 0.
+        with np.errstate(over="ignore", invalid="ignore"):
+            p = p_times_exp_t * np.exp(-t)
+            unlikely = np.exp(epsilon) * bdtr(most, self.count, 1 - p)
+        curves = bdtr(most, self.count, 1 - p_times_exp_t) - np.nan_to_num(unlikely)
+        return self._delta(float(t[np.argmax(curves)]), epsilon)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the largest ε for which more than δ is lost, rounded down."""
+        """Return the largest ε at which the bound exceeds δ, rounded down."""
         return epsilon_below(self.delta_at, delta, pure=self.largest_loss)
 
     def _delta(self, t: float, epsilon: float) -> float:
         """The δ of one t, rounded down."""
-        most = (
-            ceil((self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta))
-            - 1
-        )
+        ratio = (self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta)
+        most = math.ceil(ratio) - 1
         if most < 0:
             return 0.0
 
         def curve() -> arb:
-            kept = (arb(t) - arb(self.eta)).expm1() / (-arb(self.eta)).expm1()
-            p = kept * (-arb(t)).exp()
-            return at_most(self.count, most, 1 - kept) - arb(epsilon).exp() * at_most(
-                self.count, most, 1 - p
-            )
+            p_times_exp_t = (arb(t) - arb(self.eta)).expm1() / (-arb(self.eta)).expm1()
+            p = p_times_exp_t * (-arb(t)).exp()
+            likely = binomial_cdf(self.count, most, 1 - p_times_exp_t)
+            return likely - arb(epsilon).exp() * binomial_cdf(self.count, most, 1 - p)
 
         return max(0.0, below(settle(curve)))

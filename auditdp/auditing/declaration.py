@@ -22,8 +22,7 @@ from auditdp.mechanism.protocol import brief
 from auditdp.record.budget import Fault
 
 if TYPE_CHECKING:
-    from auditdp.accountants.accountant import Accountant
-    from auditdp.accountants.description import Description
+    from auditdp.accountants import Accountant, Description
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from auditdp.accountants.description import Description, narrowest
+from auditdp.accountants import Description, narrowest
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import Settings, gather, kept_if_refuted
 from auditdp.auditing.remote_audit import AuditElsewhere

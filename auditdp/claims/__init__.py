@@ -1,1 +1,1 @@
-"""What is claimed: notions of differential privacy, curves, the pairs that dominate them, and promises about estimates."""
+"""Claims: notions of differential privacy, curves, dominating pairs, and promises about estimates."""

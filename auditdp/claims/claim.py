@@ -1,11 +1,12 @@
-"""What every claim of privacy answers, so that no auditor needs to know which notion it is auditing.
+"""The interface of claims of privacy, so that no auditor depends on the notion it audits.
 
-- ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian DP), and ``at(level)``, the same
-  claim with another number;
-- ``statements()``, the (epsilon, delta) statements that it consists of, which the game is played against, and
-  ``tangents()``, a few of them, for evidence that looks at one at a time;
+- ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian DP), and
+  ``at(level)``, the same claim with another number;
+- ``statements()``, the (epsilon, delta) statements of the claim, which the game is played against,
+  and ``tangents()``, at most six of them, for evidence that tests one at a time;
 - ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at that epsilon;
-- ``posterior_cap()``, how sure anybody may be of a fair coin that chose between two neighbours.
+- ``posterior_cap()``, the largest posterior probability of a fair coin that chose between two
+  neighbours.
 
 A new claim is a subclass, in a file of its own, and a line in ``CLAIMS`` of ``statements.py``.
 """
@@ -19,44 +20,44 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.claims.dominating import DominatingPair
 from auditdp.errors import ClaimError
+from auditdp.numerics.arrays import Floats
 
 
 class Claim:
-    """A claim of privacy: whoever derives is a frozen dataclass of its parameters, which states what it consists of."""
+    """A claim of privacy; every subclass is a frozen dataclass of its parameters."""
 
     parameter: ClassVar[str] = "epsilon"
-    """The name of the parameter that its level is; of records, too."""
+    """The name of the parameter that its level is, also in records."""
     alternative: ClassVar[str]
-    """Which mechanism is the easiest to refute it by."""
+    """The mechanism by which it is the easiest to refute, in words."""
     bounds: ClassVar[str] = "loss"
-    """What its level bounds."""
+    """The quantity that its level bounds."""
     recorded_by: ClassVar[tuple[str, ...]] = ()
-    """The parameters by which a record gives it back, in the order of its fields; none where they do not."""
+    """The parameters from which a record restores it, in order; empty if none suffice."""
     is_point: ClassVar[bool] = False
     """Whether it consists of one (epsilon, delta)."""
     of_curve: ClassVar[bool] = True
-    """Whether it is about a whole curve, of which one number says too little to be compared exactly."""
+    """Whether it is about a whole curve, too much for exact comparison by one number."""
     levels: Sequence[float] | None = None
-    """The only levels that there are, ascending; None where any number is one."""
+    """The only possible levels, ascending; None if any number is one."""
 
     if TYPE_CHECKING:
 
         @property
         def source(self) -> str:
-            """Where it is stated: paper, theorem, version."""
+            """The paper, theorem and version that states the claim."""
 
         @property
         def delta(self) -> float | None:
-            """Its delta; None where it has many."""
+            """Its delta; None if it has many."""
 
     @property
     def is_its_points(self) -> bool:
-        """Whether it promises no more than its ``statements`` do, so that a proof of these proves it."""
-        return False
+        """Whether a proof of its ``statements`` proves it, as it promises no more."""
+        return self.is_point
 
     @property
     def level(self) -> float:
@@ -66,10 +67,10 @@ class Claim:
     def at(self, level: float) -> Self:
         """Return the same claim with another number."""
         changed: dict[str, Any] = {self.parameter: level}
-        return replace(self, **changed)  # type: ignore[type-var]  # whoever derives is a dataclass
+        return replace(self, **changed)  # type: ignore[type-var]  # it is a dataclass
 
-    def statements(self) -> NDArray[np.float64]:
-        """Return the (epsilon, delta) statements that it consists of, shape (statements, 2)."""
+    def statements(self) -> Floats:
+        """Return the (epsilon, delta) statements of the claim, shape (statements, 2)."""
         raise NotImplementedError
 
     @cached_property
@@ -85,40 +86,38 @@ class Claim:
         return 1.0
 
     def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return six of the statements, spread over the curve, or all where they are fewer."""
+        """Return six of the statements, spread over the curve, or all if they are fewer."""
         points = self.statements()
         spread = np.unique(np.linspace(0, len(points) - 1, 6).astype(int))
-        return tuple((float(e), float(d)) for e, d in points[spread])
+        return tuple((epsilon, delta) for epsilon, delta in points[spread].tolist())
 
 
 class PointClaim(Claim):
     """A claim that consists of one (epsilon, delta)."""
 
-    is_point: ClassVar[bool] = True
-    of_curve: ClassVar[bool] = False
+    is_point = True
+    of_curve = False
 
-    @property
-    def is_its_points(self) -> bool:
-        """Whether it promises no more than its ``statements``: it is the only one."""
-        return True
+    def statements(self) -> Floats:
+        """Return the claim itself as its only statement, shape (1, 2)."""
+        return np.array([[self.level, self.delta]], dtype=np.float64)
 
-    def statements(self) -> NDArray[np.float64]:
-        """Return the claim itself as its only (epsilon, delta) statement, shape (1, 2)."""
-        return np.array([[self.level, self.delta]])
 
-    def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return the claim itself as its only (epsilon, delta) statement."""
-        return ((self.level, float(self.delta or 0.0)),)
+def is_number(value: object) -> bool:
+    """Return whether a value is a real number, of Python or of NumPy."""
+    return isinstance(value, int | float | np.floating | np.integer)
 
 
 def check_positive(
     kind: str, name: str, value: float, *, or_zero: bool = False
 ) -> None:
-    """Raise a ``ClaimError`` unless a parameter of a claim is a finite positive number, or 0 where that is one."""
-    number = isinstance(
-        value, int | float | np.floating | np.integer
-    ) and math.isfinite(value)
-    if not (number and (value > 0 or (or_zero and value == 0))):
+    """Raise a ``ClaimError`` unless a parameter of a claim is finite and positive.
+
+    With ``or_zero``, 0 is allowed as well.
+    """
+    finite = is_number(value) and math.isfinite(value)
+    if not finite or value < 0 or (value == 0 and not or_zero):
         raise ClaimError(
-            f"{kind}: expected finite {name} {'>=' if or_zero else '>'} 0, got {name}={value!r}"
+            f"{kind}: expected finite {name} {'>=' if or_zero else '>'} 0, got "
+            f"{name}={value!r}"
         )

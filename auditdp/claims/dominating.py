@@ -1,4 +1,4 @@
-"""Dominating pairs: the two laws that are as hard to tell apart as a claim allows, and no pair of neighbours is easier.
+"""Dominating pairs: two laws that are at most as hard to distinguish as any pair a claim allows.
 
 A claim is a list of statements (ε, δ), each meant in both orders of the neighbours. A pair of laws (P, Q) satisfies all of
 them exactly if for every event A
@@ -8,12 +8,12 @@ them exactly if for every event A
 where the second line is the first one for the complement and the other order. T is concave and piecewise linear, and equal
 to its own mirror image in the line a + b = 1. Its segments, from the steepest to the flattest, are a pair of laws on
 finitely many atoms: an atom has the width of its segment under p₀ and the height under q₀ (what T(0) leaves at a = 0 is an
-atom of q₀ alone). By construction the event "the k steepest atoms" attains T, so that (p₀, q₀) is the pair that the claim
-allows and that dominates all others: by Blackwell's theorem (for privacy: Dong, Roth & Su 2022, arXiv:1905.02383v3,
+atom of q₀ alone). By construction the event "the k steepest atoms" attains T, so that (p₀, q₀) is allowed by the claim
+and dominates all others: by Blackwell's theorem (for privacy: Dong, Roth & Su 2022, arXiv:1905.02383v3,
 Theorem 2.10; Zhu, Dong & Wang 2022, arXiv:2106.08567v3) every pair that satisfies the claim is (p₀, q₀) sent
 through one channel. For one statement (ε, 0) the atoms are randomised response, for (ε, δ) the four outputs of Kairouz, Oh
-& Viswanath (2015, arXiv:1311.0776v4, Theorem 3.3). A curve that is given by some of its points is replaced by what these
-points alone promise, which is less: whoever refutes that has refuted the curve.
+& Viswanath (2015, arXiv:1311.0776v4, Theorem 3.3). A curve that is given by some of its points is replaced by the promises
+of these points alone, which are weaker: a refutation of them refutes the curve.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from auditdp.errors import ClaimError
 from auditdp.numerics.arrays import Floats
 
 LARGEST_EPSILON = 700.0
-"""Statements at a larger epsilon are left out, which promises less: e^ε would overflow."""
+"""Statements at a larger epsilon are left out, which promises less: e^ε overflows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class DominatingPair:
 
     @classmethod
     def of(cls, statements: Floats) -> DominatingPair:
-        """Return the pair that dominates all pairs for which some statements hold in both orders.
+        """Return the pair that dominates all pairs for which statements hold in both orders.
 
         Args:
             statements: Their epsilon and delta, shape (statements, 2), with epsilon >= 0 and 0 <= delta <= 1.
@@ -55,35 +55,35 @@ class DominatingPair:
         points = _corners(statements)
         slope, height = np.exp(points[:, 0])[::-1], points[:, 1][::-1]  # steepest first
         crossing = np.diff(height) / -np.diff(slope)
-        axis = (1 - height) / (
-            1 + slope
-        )  # where each line meets a + b = 1; from there on T is the mirror image
-        start, end = (
-            np.append(0.0, crossing),
-            np.minimum(np.append(crossing, np.inf), axis),
-        )
-        p = np.maximum(end - start, 0.0)
+        # Each line meets a + b = 1 here; from there on T is the mirror image.
+        axis = (1 - height) / (1 + slope)
+        start, end = np.append(0.0, crossing), np.append(crossing, np.inf)
+        p = np.maximum(np.minimum(end, axis) - start, 0.0)
         half_p, half_q = np.append(0.0, p), np.append(height[0], slope * p)
         kept = (half_p > 0) | (half_q > 0)
         half_p, half_q = half_p[kept], half_q[kept]
         return cls(np.append(half_p, half_q[::-1]), np.append(half_q, half_p[::-1]))
 
     def hockey_stick(self, epsilon: float) -> float:
-        """Return the δ of the pair at an epsilon: the sum of what q₀ exceeds e^ε p₀ by."""
+        """Return the δ of the pair at an epsilon, the sum of (q₀ − e^ε p₀)₊."""
         return float(np.maximum(self.q - np.exp(epsilon) * self.p, 0.0).sum())
 
     @cached_property
     def log_odds(self) -> Floats:
-        """The log-odds ln q₀/p₀ of every atom, infinite where one of the laws excludes it."""
+        """The log-odds ln q₀/p₀ of every atom, infinite if one of the laws excludes it."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.q) - np.log(self.p))
 
 
 def lines(statements: Floats) -> Floats:
-    """Return T as linear bounds (u, v, w), which stand for u b <= v a + w, sorted by slope; shape (2 statements, 3)."""
-    epsilon, delta = statements[:, 0], statements[:, 1]
-    from scipy.special import expit  # slow to load: only where it is needed
+    """Return T as linear bounds (u, v, w), which stand for u b <= v a + w.
 
+    They are sorted by slope, shape (2 statements, 3).
+    """
+    # SciPy is slow to load.
+    from scipy.special import expit
+
+    epsilon, delta = statements[:, 0], statements[:, 1]
     share, rest = expit(-epsilon), expit(epsilon)
     above = np.stack([share, rest, delta * share], axis=1)
     below = np.stack([rest, share, rest + (delta - 1) * share], axis=1)
@@ -91,44 +91,36 @@ def lines(statements: Floats) -> Floats:
 
 
 def _corners(statements: Floats) -> Floats:
-    """Return the statements that no two others imply, by increasing epsilon: a convex chain in (e^ε, δ)."""
+    """Return the statements that no two others imply, by increasing epsilon.
+
+    They are a convex chain in (e^ε, δ).
+    """
     points = np.asarray(statements, dtype=np.float64)
-    if (
-        points.ndim != 2
-        or not len(points)
-        or not (
-            np.isfinite(points).all()
-            and (points[:, 0] >= 0).all()
-            and ((points[:, 1] >= 0) & (points[:, 1] <= 1)).all()
-        )
-    ):
+    valid = points.ndim == 2 and len(points) > 0 and np.isfinite(points).all()
+    if valid:
+        epsilons, deltas = points[:, 0], points[:, 1]
+        valid = (epsilons >= 0).all() and ((deltas >= 0) & (deltas <= 1)).all()
+    if not valid:
         raise ClaimError(
-            "a curve: expected statements (epsilon, delta) with finite epsilon >= 0 and 0 <= delta <= 1, got "
-            f"{points.tolist()!r:.200}"
+            "a curve: expected statements (epsilon, delta) with finite epsilon >= 0 and "
+            f"0 <= delta <= 1, got {points.tolist()!r:.200}"
         )
-    points = np.append(
-        points[points[:, 0] <= LARGEST_EPSILON], [[LARGEST_EPSILON, 1.0]], axis=0
-    )
+    points = points[points[:, 0] <= LARGEST_EPSILON]
+    points = np.append(points, [[LARGEST_EPSILON, 1.0]], axis=0)
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
-    falls, runs = np.diff(points[:-1, 1]), np.diff(np.exp(points[:-1, 0]))
-    if (
-        len(points) > 1
-        and (falls < 0).all()
-        and (runs > 0).all()
-        and (np.diff(falls / runs) > 0).all()
-    ):
-        return np.asarray(points[:-1])  # convex as it is, as points of a curve are
     chain: list[tuple[float, float, float]] = []
-    for epsilon, delta in points:
+    for epsilon, delta in points.tolist():
         slope = float(np.exp(epsilon))
+        # A smaller epsilon promises a delta that is no larger.
         if chain and delta >= chain[-1][2]:
-            continue  # a smaller epsilon promises as small a delta
+            continue
+        # Equal but for rounding.
         if chain and slope == chain[-1][1]:
-            chain.pop()  # equal but for rounding
+            chain.pop()
         while len(chain) > 1:
             (_, s0, d0), (_, s1, d1) = chain[-2:]
             if (d1 - d0) * (slope - s0) < (delta - d0) * (s1 - s0):
                 break
             chain.pop()
-        chain.append((float(epsilon), slope, float(delta)))
+        chain.append((epsilon, slope, delta))
     return np.array([(epsilon, delta) for epsilon, _, delta in chain])

@@ -1,11 +1,11 @@
-"""What an estimate may promise: that it is unbiased, or that its variance is at most a bound."""
+"""Promises about an estimate: that it is unbiased, or that its variance is bounded."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from auditdp.errors import ClaimError
 
@@ -19,11 +19,13 @@ class Unbiased:
 
     Args:
         truth: The quantity that is estimated, as a function of the input.
-        margin: How far an expectation may be off and still count as equivalent, in the units of the estimate.
-        almost: Whether the promise itself is only "almost unbiased": then a bias within the margin refutes nothing.
-        range: (low, high) between which every estimate lies, or a function of the input that returns it; not needed where
-            the mechanism has a method ``output_range(data)``. Without either, the tests are asymptotic.
-        source: Where it is promised.
+        margin: The largest bias that counts as equivalent to none, in the units of the estimate.
+        almost: Whether the promise itself is only "almost unbiased": then a bias within the margin
+            refutes nothing.
+        range: (low, high) between which every estimate lies, or a function of the input that returns
+            it; not needed if the mechanism has a method ``output_range(data)``. Without either, the
+            tests are asymptotic.
+        source: The paper, theorem and version that states the promise.
 
     Raises:
         ClaimError: If the margin is not positive, or the range is empty or infinite.
@@ -34,15 +36,11 @@ class Unbiased:
     almost: bool = False
     range: Range | None = field(default=None, kw_only=True)
     source: str = field(default="", kw_only=True)
-    kind: ClassVar[str] = "Unbiased"
-    kurtosis: ClassVar[None] = None
+    kind = "Unbiased"
+    kurtosis = None
 
     def __post_init__(self) -> None:
-        if not (self.margin > 0 and math.isfinite(self.margin)):
-            raise ClaimError(
-                f"Unbiased: expected a finite margin > 0, got margin={self.margin!r}"
-            )
-        _check_range(self)
+        _check(self, margin=self.margin)
 
     def __str__(self) -> str:
         return f"{'almost ' if self.almost else ''}unbiased (margin {self.margin:.4g})"
@@ -55,12 +53,12 @@ class VarianceAtMost:
     Args:
         bound: The bound, in squared units of the estimate.
         truth: The quantity that is estimated, as a function of the input (for the report).
-        range: (low, high) between which every estimate lies, or a function of the input that returns it; not needed where
-            the mechanism has a method ``output_range(data)``.
-        kurtosis: The most that E[(X − μ)⁴]/σ⁴ can be, for any input (3 for normal noise, 6 for Laplace noise). It takes the
-            place of the range when the bound is shown to hold, which it does better where the range is many standard
-            deviations wide. Without either, that test is asymptotic.
-        source: Where it is promised.
+        range: (low, high) between which every estimate lies, or a function of the input that returns
+            it; not needed if the mechanism has a method ``output_range(data)``.
+        kurtosis: The largest E[(X − μ)⁴]/σ⁴ of any input (3 for normal noise, 6 for Laplace noise).
+            It replaces the range in the proof that the bound holds, and is better if the range is
+            many standard deviations wide. Without either, that test is asymptotic.
+        source: The paper, theorem and version that states the promise.
 
     Raises:
         ClaimError: If the bound is not positive, the kurtosis is below 1, or the range is empty or infinite.
@@ -71,19 +69,16 @@ class VarianceAtMost:
     range: Range | None = field(default=None, kw_only=True)
     kurtosis: float | None = field(default=None, kw_only=True)
     source: str = field(default="", kw_only=True)
-    kind: ClassVar[str] = "VarianceAtMost"
-    margin: ClassVar[None] = None
+    kind = "VarianceAtMost"
+    margin = None
 
     def __post_init__(self) -> None:
-        if not (self.bound > 0 and math.isfinite(self.bound)):
-            raise ClaimError(
-                f"VarianceAtMost: expected a finite bound > 0, got bound={self.bound!r}"
-            )
+        _check(self, bound=self.bound)
         if self.kurtosis is not None and not 1 <= self.kurtosis < math.inf:
             raise ClaimError(
-                f"VarianceAtMost: expected a finite kurtosis >= 1, got kurtosis={self.kurtosis!r}"
+                "VarianceAtMost: expected a finite kurtosis >= 1, got "
+                f"kurtosis={self.kurtosis!r}"
             )
-        _check_range(self)
 
     def __str__(self) -> str:
         return f"variance ≤ {self.bound:.6g}"
@@ -92,19 +87,30 @@ class VarianceAtMost:
 Promise = Unbiased | VarianceAtMost
 
 
-def _check_range(promise: Promise) -> None:
+def _check(promise: Promise, **positive: float) -> None:
+    """Raise unless a parameter is finite and > 0 and the range is one."""
+    for name, value in positive.items():
+        if not (value > 0 and math.isfinite(value)):
+            raise ClaimError(
+                f"{promise.kind}: expected a finite {name} > 0, got {name}={value!r}"
+            )
     if promise.range is not None and not callable(promise.range):
         checked_range(promise.range, promise.kind, ClaimError)
 
 
 def checked_range(given: Any, owner: str, error: type[Exception]) -> Limits:
-    """Return a declared range as two numbers, or raise ``error`` if it is none."""
+    """Return a declared range as two numbers.
+
+    Raises:
+        error: If it is no range.
+    """
     try:
         low, high = (float(end) for end in given)
     except (TypeError, ValueError):
         low, high = math.nan, math.nan
     if not (math.isfinite(high - low) and low < high):
         raise error(
-            f"{owner}: expected a range (low, high) of finite numbers with low < high, got {given!r}"
+            f"{owner}: expected a range (low, high) of finite numbers with low < high, got "
+            f"{given!r}"
         )
     return low, high

@@ -1,29 +1,28 @@
-"""What is promised: pure, approximate and Gaussian differential privacy, and the list of all claims."""
+"""Pure, approximate and Gaussian differential privacy, and the list of all claims."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditdp.claims.claim import Claim, PointClaim, check_positive
+from auditdp.claims.claim import Claim, PointClaim, check_positive, is_number
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.errors import ClaimError
-
-STEP = 0.05
-"""Standard deviations of the privacy loss between two statements of a Gaussian curve."""
+from auditdp.numerics.arrays import Floats
 
 
 @dataclass(frozen=True)
 class PureDP(PointClaim):
-    """Pure epsilon-differential privacy: P(A) <= e^epsilon Q(A) for every event A and both orders of the neighbours.
+    """Pure epsilon-differential privacy: P(A) <= e^epsilon Q(A) for every event A.
+
+    It holds in both orders of the neighbours.
 
     Args:
-        epsilon: The claimed epsilon, in nats; finite and not negative. 0 is the claim that outputs say nothing of the input.
-        source: Where the claim is stated: paper, theorem, version.
+        epsilon: The claimed epsilon, in nats; finite and not negative. 0 is the claim that outputs do
+            not depend on the input.
+        source: The paper, theorem and version that states the claim.
 
     Raises:
         ClaimError: If epsilon is not a finite number >= 0.
@@ -34,25 +33,28 @@ class PureDP(PointClaim):
 
     epsilon: float
     source: str = field(default="", kw_only=True)
-    delta: ClassVar[float] = 0.0
-    recorded_by: ClassVar[tuple[str, ...]] = ("epsilon",)
-    alternative: ClassVar[str] = "randomised response, where every output leaks as much"
+    delta = 0.0
+    recorded_by = ("epsilon",)
+    alternative = "randomised response, where every output leaks as much"
 
     def __post_init__(self) -> None:
         check_positive("PureDP", "epsilon", self.epsilon, or_zero=True)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return (e^eps0 - e^epsilon)₊/(1 + e^eps0): the curve of randomised response, which no eps0-DP pair exceeds.
+        """Return the curve of randomised response, (e^eps0 - e^epsilon)₊/(1 + e^eps0).
 
-        Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy", proof of Theorem 3.3:
-        every eps0-DP pair is a post-processing of randomised response with eps0.
+        No eps0-DP pair exceeds it.
+
+        Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy",
+        proof of Theorem 3.3: every eps0-DP pair is a post-processing of randomised response with
+        eps0.
         """
         if epsilon >= self.epsilon:
             return 0.0
         return -math.expm1(epsilon - self.epsilon) / (1 + math.exp(-self.epsilon))
 
     def posterior_cap(self) -> float:
-        """Return e^epsilon/(1 + e^epsilon), the largest posterior probability of either side of a fair coin."""
+        """Return e^epsilon/(1 + e^epsilon), the largest posterior of a side of a fair coin."""
         return 1 / (1 + math.exp(-self.epsilon))
 
     def __str__(self) -> str:
@@ -61,12 +63,15 @@ class PureDP(PointClaim):
 
 @dataclass(frozen=True)
 class ApproxDP(PointClaim):
-    """(epsilon, delta)-differential privacy: P(A) <= e^epsilon Q(A) + delta for every event A, in both orders.
+    """(epsilon, delta)-differential privacy: P(A) <= e^epsilon Q(A) + delta for every event A.
+
+    It holds in both orders of the neighbours.
 
     Args:
-        epsilon: The claimed epsilon, in nats; finite and not negative. With 0, delta bounds the total variation distance.
+        epsilon: The claimed epsilon, in nats; finite and not negative. With 0, delta bounds the total
+            variation distance.
         delta: The claimed delta, in [0, 1). With delta = 0 this is ``PureDP``.
-        source: Where the claim is stated: paper, theorem, version.
+        source: The paper, theorem and version that states the claim.
 
     Raises:
         ClaimError: If epsilon is not a finite number >= 0 or delta is not in [0, 1).
@@ -75,35 +80,33 @@ class ApproxDP(PointClaim):
     epsilon: float
     delta: float
     source: str = field(default="", kw_only=True)
-    recorded_by: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
-    alternative: ClassVar[str] = "the leakiest mechanism with this δ"
+    recorded_by = ("epsilon", "delta")
+    alternative = "the leakiest mechanism with this δ"
 
     def __post_init__(self) -> None:
         check_positive("ApproxDP", "epsilon", self.epsilon, or_zero=True)
-        if (
-            not isinstance(self.delta, int | float | np.floating | np.integer)
-            or not 0 <= self.delta <= 1
-        ):
+        if not (is_number(self.delta) and 0 <= self.delta <= 1):
             raise ClaimError(
                 f"ApproxDP: expected delta in [0, 1], got delta={self.delta!r}"
             )
         if self.delta == 1:
             raise ClaimError(
-                "ApproxDP: every mechanism is (epsilon, 1)-DP, so there is nothing to audit; state delta < 1"
+                "ApproxDP: every mechanism is (epsilon, 1)-DP, so there is nothing to audit; "
+                "state delta < 1"
             )
 
     def delta_at(self, epsilon: float) -> float:
         """Return the largest delta that an (eps0, delta0)-DP pair can have at epsilon.
 
-        The extreme pair reveals the input with probability delta0 and is randomised response with eps0 otherwise
-        (Kairouz, Oh & Viswanath 2015, proof of Theorem 3.3), so its curve is delta0 + (1 - delta0) times that of ``PureDP``.
+        The extreme pair reveals the input with probability delta0 and is randomised response with eps0
+        otherwise (Kairouz, Oh & Viswanath 2015, proof of Theorem 3.3), so its curve is
+        delta0 + (1 - delta0) times that of ``PureDP``.
         """
-        return float(
-            self.delta + (1 - self.delta) * PureDP(self.epsilon).delta_at(epsilon)
-        )
+        pure = PureDP(self.epsilon).delta_at(epsilon)
+        return float(self.delta + (1 - self.delta) * pure)
 
     def posterior_cap(self) -> float:
-        """Return the cap on the posterior: 1 as soon as delta > 0, since the input may then be revealed."""
+        """Return the cap on the posterior: 1 if delta > 0, since the input may be revealed."""
         return PureDP(self.epsilon).posterior_cap() if self.delta == 0 else 1.0
 
     def __str__(self) -> str:
@@ -112,13 +115,15 @@ class ApproxDP(PointClaim):
 
 @dataclass(frozen=True)
 class GaussianDP(Claim):
-    """mu-Gaussian differential privacy: telling neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
+    """mu-Gaussian differential privacy.
 
-    A refutation refutes the whole curve, not any single (epsilon, delta) statement derived from it.
+    Neighbours are at least as hard to distinguish as N(0, 1) and N(mu, 1). A refutation refutes the
+    whole curve, not any single (epsilon, delta) statement derived from it.
 
     Args:
-        mu: The claimed mu (sensitivity over noise standard deviation for one Gaussian release); finite and positive.
-        source: Where the claim is stated: paper, theorem, version.
+        mu: The claimed mu (sensitivity over noise standard deviation for one Gaussian release); finite
+            and positive.
+        source: The paper, theorem and version that states the claim.
 
     Raises:
         ClaimError: If mu is not a positive finite number.
@@ -126,11 +131,11 @@ class GaussianDP(Claim):
 
     mu: float
     source: str = field(default="", kw_only=True)
-    delta: ClassVar[float | None] = None
-    parameter: ClassVar[str] = "mu"
-    recorded_by: ClassVar[tuple[str, ...]] = ("mu",)
-    of_curve: ClassVar[bool] = False
-    alternative: ClassVar[str] = "the Gaussian mechanism"
+    delta = None
+    parameter = "mu"
+    recorded_by = ("mu",)
+    of_curve = False
+    alternative = "the Gaussian mechanism"
 
     def __post_init__(self) -> None:
         check_positive("GaussianDP", "mu", self.mu)
@@ -142,54 +147,40 @@ class GaussianDP(Claim):
         """
         return float(self._delta(np.array(epsilon)))
 
-    def statements(self) -> NDArray[np.float64]:
-        """Return statements (epsilon, delta) so close to each other that next to nothing of the curve is lost.
+    def statements(self) -> Floats:
+        """Return dense statements (epsilon, delta) of the curve.
 
-        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); from 0 up to six standard deviations beyond its mean, steps of a
-        twentieth of one (``STEP``) cost less than .1 % of mu.
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²). The statements are a twentieth of a standard
+        deviation apart, and a fifth beyond three of them above the mean, up to six: that costs less
+        than .1 % of mu.
         """
-        mu = self.mu
-        epsilons = (
-            np.append(
-                np.arange(0, mu / 2 + 3, STEP),
-                np.arange(mu / 2 + 3, mu / 2 + 6.01, 4 * STEP),
-            )
-            * mu
-        )
+        far = self.mu / 2 + 3
+        near_part, far_part = np.arange(0, far, 0.05), np.arange(far, far + 3.01, 0.2)
+        epsilons = np.append(near_part, far_part) * self.mu
         return np.stack([epsilons, self._delta(epsilons)], axis=1)
 
-    def _delta(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the curve at some epsilons."""
-        from scipy.special import log_ndtr  # slow to load: only where it is needed
+    def _delta(self, epsilons: Floats) -> Floats:
+        # SciPy is slow to load.
+        from scipy.special import log_ndtr
 
         upper = log_ndtr(-epsilons / self.mu + self.mu / 2)
         lower = epsilons + log_ndtr(-epsilons / self.mu - self.mu / 2)
         return np.asarray(np.exp(upper) * -np.expm1(np.fmin(0.0, lower - upper)))
 
     def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return a few of the statements (epsilon, delta_at(epsilon)), for evidence that looks at one at a time.
+        """Return six statements, for evidence that tests one at a time.
 
-        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements sit where that loss lies, from its mean up to
-        three standard deviations, and at epsilon = 0 (total variation).
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements are at the likely losses, from
+        their mean up to three standard deviations, and at epsilon = 0 (total variation).
         """
-        epsilons = [0.0] + [
-            self.mu**2 / 2 + k * self.mu for k in (0.0, 0.5, 1.0, 2.0, 3.0)
-        ]
+        deviations = (0.0, 0.5, 1.0, 2.0, 3.0)
+        epsilons = [0.0, *(self.mu**2 / 2 + k * self.mu for k in deviations)]
         return tuple((epsilon, self.delta_at(epsilon)) for epsilon in epsilons)
 
     def __str__(self) -> str:
         return f"{self.mu:.6g}-GDP"
 
 
-CLAIMS: dict[str, type[Claim]] = {
-    claim.__name__: claim
-    for claim in (
-        PureDP,
-        ApproxDP,
-        GaussianDP,
-        AccountedDP,
-        ZeroConcentratedDP,
-        RenyiDP,
-    )
-}
+KINDS = (PureDP, ApproxDP, GaussianDP, AccountedDP, ZeroConcentratedDP, RenyiDP)
+CLAIMS: dict[str, type[Claim]] = {kind.__name__: kind for kind in KINDS}
 """Every claim of privacy by its kind, as records name it."""

@@ -14,7 +14,7 @@ from auditdp.cli.account_answers import FreeParameter, Model, family
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from auditdp.accountants.accountant import Accountant
+    from auditdp.accountants import Accountant
 
 Noise = Annotated[
     float | None,
@@ -74,7 +74,7 @@ def compose(
     )
 
     def accountants(epsilon: float) -> Sequence[Accountant]:
-        from auditdp.accountants.composition import (
+        from auditdp.accountants import (
             AdvancedComposition,
             BasicComposition,
             KairouzCorollary,
@@ -117,7 +117,7 @@ def top_k(
 
     That is k selections by the exponential mechanism.
     """
-    from auditdp.accountants import selection as analyses
+    from auditdp import accountants as analyses
 
     parameters: dict[str, object] = {"count": count}
     if scale is not None:
@@ -163,8 +163,7 @@ def gaussian(
     """
 
     def accountants(sigma: float) -> Sequence[Accountant]:
-        from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-        from auditdp.accountants.concentrated import ZCDP
+        from auditdp.accountants import ZCDP, ClassicGaussian, GaussianCurve
         from auditdp.numerics.balls import above, ball
 
         curve = GaussianCurve(sigma, sensitivity, count)
@@ -196,8 +195,7 @@ def laplace(
     """
 
     def accountants(scale: float) -> Sequence[Accountant]:
-        from auditdp.accountants.additive_noise import LaplaceLower, LaplaceUpper
-        from auditdp.accountants.composition import OptimalComposition
+        from auditdp.accountants import LaplaceLower, LaplaceUpper, OptimalComposition
 
         curve = LaplaceUpper(scale, sensitivity, count)
         return [
@@ -223,8 +221,8 @@ def zcdp(
     """Composition of ρ-zCDP mechanisms."""
 
     def accountants(rho: float) -> Sequence[Accountant]:
-        from auditdp.accountants.accountant import check_count, check_positive
-        from auditdp.accountants.concentrated import ZCDP
+        from auditdp.accountants import ZCDP
+        from auditdp.accountants.parameter_checks import check_count, check_positive
         from auditdp.numerics.balls import double_above
 
         check_count("zcdp", count=count)
@@ -248,7 +246,7 @@ def subsample(
     batch: Batch = None,
 ) -> Model:
     """Any (ε, δ)-DP mechanism on a sample of the data."""
-    from auditdp.accountants.subsampling import (
+    from auditdp.accountants import (
         FixedSizeSubsampled,
         PoissonSubsampled,
         WithReplacementSubsampled,
@@ -307,7 +305,7 @@ def dp_sgd(
     rate = _rate(sampling_rate, records, batch)
     per_epoch = math.ceil(1 / rate)
     if sampling is Sampling.shuffled:
-        from auditdp.accountants.dp_sgd_batches import shuffled_accountants
+        from auditdp.accountants import shuffled_accountants
 
         if epochs is None:
             epochs, rest = divmod(_needed("steps", steps, ""), per_epoch)
@@ -325,7 +323,7 @@ def dp_sgd(
     # An epoch of sampled batches is as many as cover the data on average, rounded up for the whole training.
     total = math.ceil((epochs or 0) / rate) if steps is None else steps
     if sampling is Sampling.fixed:
-        from auditdp.accountants.dp_sgd_batches import fixed_size_accountants
+        from auditdp.accountants import fixed_size_accountants
 
         if sampling_rate is not None:
             raise ConfigurationError(
@@ -339,7 +337,7 @@ def dp_sgd(
         return Model(
             parameters, lambda noise: fixed_size_accountants(noise, n, m, total), free
         )
-    from auditdp.accountants.dp_sgd_poisson import Opacus, poisson_accountants
+    from auditdp.accountants import Opacus, poisson_accountants
 
     def own(noise: float) -> list[Accountant]:
         return [
@@ -380,10 +378,7 @@ def node_level(
 
     Neighbours differ in one node of a graph of bounded out-degree.
     """
-    from auditdp.accountants.dp_sgd_node_level import (
-        node_level_accountants,
-        reached_nodes,
-    )
+    from auditdp.accountants import node_level_accountants, reached_nodes
 
     if reached is None:
         reached = reached_nodes(
@@ -404,7 +399,7 @@ def node_level(
 
 
 def _unequal(parts: list[str]) -> Model:
-    from auditdp.accountants.unequal_composition import HeterogeneousComposition
+    from auditdp.accountants import HeterogeneousComposition
 
     each: list[tuple[float, float]] = []
     for part in parts:

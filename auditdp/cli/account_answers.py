@@ -20,16 +20,18 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from auditdp.accountants.accountant import Accountant, Soundness, failure
-from auditdp.accountants.cross_check import (
+from auditdp.accountants import (
+    Accountant,
     AccountantReply,
     CrossCheck,
+    Opacus,
+    Solution,
+    Soundness,
     cross_check,
-    reply,
 )
-from auditdp.accountants.dp_sgd_poisson import Opacus
-from auditdp.accountants.root_finding import DIGITS as DIGITS_SOLVED
-from auditdp.accountants.root_finding import Solution
+from auditdp.accountants.accountant import failure
+from auditdp.accountants.calibration import DIGITS as DIGITS_SOLVED
+from auditdp.accountants.cross_checks import reply
 from auditdp.claims.statements import ApproxDP
 from auditdp.cli.common import AnswerFormat, ExitCode, app, columns, tell
 from auditdp.errors import ConfigurationError
@@ -461,7 +463,7 @@ def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | Non
         raise ConfigurationError(
             f"--target-epsilon {target:g}: nothing is missing; {remedy}"
         )
-    from auditdp.accountants.root_finding import solve
+    from auditdp.accountants import solve
 
     solvers = model.solvers or model.accountants
     solution = solve(

@@ -4,16 +4,20 @@ Nothing is run. The claim is about a *model*: noise of the stated size on sums o
 are drawn as stated. Whether the code does that is for the game and for evidence of sensitivity. CERTIFIED is said where a
 proof covers the claim, VIOLATED where something that is described loses more than is claimed of all of it. Beside a
 mechanism that is only if the audit says what the mechanism is (``Audit(about=...)``). What is found about the accountants
-themselves is in the details and decides nothing (`auditdp.accountants.cross_check`).
+themselves is in the details and decides nothing (`auditdp.accountants.cross_checks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from auditdp.accountants.accountant import Accountant, AccountantError
-from auditdp.accountants.cross_check import CrossCheck, cross_check
-from auditdp.accountants.description import Description
+from auditdp.accountants import (
+    Accountant,
+    AccountantError,
+    CrossCheck,
+    Description,
+    cross_check,
+)
 from auditdp.claims.claim import Claim
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.numerics.rounding import at_least

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from flint import arb
 
-from auditdp.accountants.accountant import least
+from auditdp.accountants.root_finding import least
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact_losses import ROUNDING_TOLERANCE, PairLoss, verified_epsilon
 from auditdp.evidence.query_differences import EXACT_INTEGERS, ROUNDING_UNITS

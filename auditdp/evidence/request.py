@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from auditdp.accountants.accountant import Accountant
-from auditdp.accountants.description import Description
+from auditdp.accountants import Accountant, Description
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.claims.claim import Claim
 from auditdp.claims.estimates import Promise

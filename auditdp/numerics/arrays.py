@@ -1,4 +1,4 @@
-"""Arrays of numbers, as annotations name them."""
+"""Names of types of arrays, for annotations."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
-"""1 for in, or the first input; 0 for out, or the second."""
+"""1 for a member, or the first input; 0 for a non-member, or the second."""

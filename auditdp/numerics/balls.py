@@ -2,11 +2,13 @@
 
 Probabilities are exact (``fractions.Fraction``, int) or rigorous enclosures (``flint.arb`` balls), or floats.
 
-A float p is taken for some number between p - r and p + r, where r = 1e-9 p + 1e-12. The first term is what logarithms of
-large numbers lose (the scores of a softmax, ``gammaln``); the second is what is lost where large numbers cancel (differences
-of a distribution function), are summed up (convolutions) or underflow. A float of 0.0 is therefore not the number 0. So
-floats can show a violation that weighs more than that, and certify a claim that is neither tight nor about outputs that
-weigh less. Numbers of fewer bits than a double (``numpy.float32``) are off by 1,000 units of their last place at least.
+A float p is taken for some number between p - r and p + r, where r = 1e-9 p + 1e-12. The first
+term is the error of logarithms of large numbers (the scores of a softmax, ``gammaln``); the second is
+the error of large numbers that cancel (differences of a distribution function), are summed up
+(convolutions) or underflow. A float of 0.0 is therefore not the number 0. So floats can prove a
+violation of more probability than that, and certify a claim that is neither tight nor about outputs of
+less probability. Numbers of fewer bits than a double (``numpy.float32``) are taken to be off by 1,000
+units of their last place.
 """
 
 from __future__ import annotations
@@ -24,8 +26,6 @@ from flint import arb, ctx, fmpq
 PRECISION_BITS = 256
 FLOAT_RELATIVE_ERROR = 1e-9
 FLOAT_ABSOLUTE_ERROR = 1e-12
-FLOAT_UNITS = 1_000
-"""Units in the last place that any float is off by."""
 
 
 @contextmanager
@@ -40,9 +40,10 @@ def precision(bits: int = PRECISION_BITS) -> Iterator[None]:
 
 
 def ball(value: Any, unit: float = 1.0) -> arb:
-    """Return a ball that contains ``value``: tight for int and Fraction, and what a float is off by for a float.
+    """Return a ball that contains ``value``: tight for int and Fraction, wide for a float.
 
-    An arb ball is returned as it is. An absolute error is relative to ``unit``: 1 for a probability.
+    An arb ball is returned as it is. The absolute error of a float is multiplied by ``unit``, which is
+    1 for a probability.
     """
     if isinstance(value, arb):
         return value
@@ -51,13 +52,12 @@ def ball(value: Any, unit: float = 1.0) -> arb:
     if isinstance(value, int | np.integer):
         return arb(int(value))
     double = float(value)
-    coarse = FLOAT_UNITS * float(
-        np.finfo(type(value) if isinstance(value, np.floating) else float).eps
-    )
-    relative, absolute = (
-        max(FLOAT_RELATIVE_ERROR, coarse),
-        max(FLOAT_ABSOLUTE_ERROR, coarse),
-    )
+    # For a double that would be 2.2e-13, which is below both errors.
+    coarse = 0.0
+    if isinstance(value, np.floating):
+        coarse = 1000 * float(np.finfo(type(value)).eps)
+    relative = max(FLOAT_RELATIVE_ERROR, coarse)
+    absolute = max(FLOAT_ABSOLUTE_ERROR, coarse)
     return arb(double, abs(double) * relative + unit * absolute)
 
 
@@ -66,11 +66,9 @@ def above(value: arb) -> float:
     with precision():
         upper = value.upper()
         nearest = float(upper)
-        return (
-            nearest
-            if bool(arb(nearest) >= upper)
-            else math.nextafter(nearest, math.inf)
-        )
+        if arb(nearest) >= upper:
+            return nearest
+        return math.nextafter(nearest, math.inf)
 
 
 def below(value: arb) -> float:
@@ -80,22 +78,25 @@ def below(value: arb) -> float:
 
 
 def as_written(value: float) -> Fraction:
-    """Return the shortest decimal that is read as this double, which is what somebody wrote.
+    """Return the shortest decimal that is read as this double, the one that people write.
 
-    >>> as_written(0.1) * as_written(1e-6) == as_written(1e-7), Fraction(0.1) * Fraction(1e-6) == Fraction(1e-7)
-    (True, False)
+    >>> as_written(0.1) * as_written(1e-6) == as_written(1e-7)
+    True
+    >>> Fraction(0.1) * Fraction(1e-6) == Fraction(1e-7)
+    False
     """
     return Fraction(repr(float(value)))
 
 
 def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> float:
-    """Return a double that is at least a number that is computed from doubles: as decimals, else as they are.
+    """Return a double that is at least a number that is computed from doubles.
 
-    Doubles of few digits stand for decimals. Where the same number computed from these is a decimal of at most 15
-    digits, one double alone stands for it; rounding up the rational would refuse that double for the place where it
-    was cut off.
+    Doubles of few digits stand for decimals. If the number computed from these is a decimal of at most
+    15 digits, one double alone stands for it, and it is returned: rounding up the rational would refuse
+    that double for the place where it was cut off. Otherwise doubles are the rationals that they are.
 
-    ``compute`` is that number, from a function that reads each double as a rational.
+    Args:
+        compute: The number, given a function that converts each double to a rational.
     """
     written = compute(as_written)
     nearest = float(written)
@@ -107,7 +108,7 @@ def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> 
 
 
 def middle(value: Any) -> float:
-    """Return a probability as a float: the middle of a ball; 0 for a float that rounding left below it."""
+    """Return a probability as a float: the middle of a ball, or a float that is at least 0."""
     return max(0.0, float(value.mid() if isinstance(value, arb) else value))
 
 
@@ -116,21 +117,21 @@ class LeftOut:
     """The probability that a list of probabilities leaves out."""
 
     most: arb
-    """The largest probability that may be left out, 1 less the smallest sum; an exact number, 0 for Fractions."""
+    """The largest possible one, 1 minus the smallest sum; an exact number, 0 for Fractions."""
     floats: bool = False
-    """Whether a probability is a float. Then outputs may be missing from the list: code drops what underflows."""
+    """Whether any is a float, so that outputs may be missing: code drops underflows."""
     lacks: bool = False
-    """Whether some certainly are: the floats sum to less than 1 by more than their rounding."""
+    """Whether outputs certainly are missing: floats sum to less than 1, beyond rounding."""
 
 
 def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
-    """Return what probabilities leave out, or None if they are no probabilities of one law.
+    """Return the probability that is left out, or None if they are no law.
 
-    Fractions have to sum to 1 exactly, and balls, which is what floats are, to contain 1; none may certainly be negative.
+    Fractions have to sum to 1 exactly, and balls, which floats are taken for, to contain 1; no
+    probability may certainly be negative.
     """
-    if all(
-        isinstance(p, Fraction | int | np.integer) for p in probabilities
-    ):  # a ball of 256 bits would hide 1e-80
+    # A ball of 256 bits would hide 1e-80.
+    if all(isinstance(p, Fraction | int | np.integer) for p in probabilities):
         exact = [Fraction(p) for p in probabilities]
         return LeftOut(arb(0)) if sum(exact) == 1 and min(exact) >= 0 else None
     with precision():
@@ -152,5 +153,5 @@ def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
 
 
 def is_float(value: Any) -> bool:
-    """Return whether a probability is a plain float, whose error is assumed and not known."""
+    """Return whether a probability is a plain float, whose error is only assumed."""
     return not isinstance(value, arb | Fraction | int | np.integer)

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from auditdp.accountants.accountant import epsilon_from
 from auditdp.accountants.additive_noise import GaussianCurve
 from auditdp.accountants.concentrated import ZCDP
+from auditdp.accountants.root_finding import epsilon_from
 from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.claims.claim import Claim
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP

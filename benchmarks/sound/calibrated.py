@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from auditdp.accountants.additive_noise import LaplaceUpper
+from auditdp.accountants import LaplaceUpper
 from auditdp.claims.claim import Claim
 from benchmarks.sound.case import APART, UP, Known
 from benchmarks.sound.laws import (

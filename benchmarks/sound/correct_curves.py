@@ -8,8 +8,7 @@ import numpy as np
 import scipy.stats
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, ZeroConcentratedDP
-from auditdp.accountants.additive_noise import LaplaceUpper
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import LaplaceUpper, PLDUpper
 from benchmarks.sound.case import UP, KnownCases
 from benchmarks.sound.laws import (
     TRUE,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import PLDUpper
 from benchmarks.sound.case import KnownCases
 from benchmarks.sound.laws import rdp
 

@@ -17,30 +17,29 @@ from flint import arb
 from scipy.special import comb
 
 from auditdp import AccountedDP, Audit
-from auditdp.accountants.accountant import Accountant
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import (
+from auditdp.accountants import (
+    RDP,
+    ZCDP,
+    Accountant,
     AdvancedComposition,
     BasicComposition,
-    KairouzCorollary,
-    OptimalComposition,
-)
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.description import within
-from auditdp.accountants.dp_sgd_batches import (
+    ClassicGaussian,
     FixedSizeLower,
     FixedSizeRDP,
+    FixedSizeSubsampled,
     FixedSizeUpper,
-    ShuffledLower,
-    ShuffledUpper,
-)
-from auditdp.accountants.dp_sgd_node_level import (
+    GaussianCurve,
+    HeterogeneousComposition,
+    KairouzCorollary,
     NodeLevelLower,
     NodeLevelRDP,
     NodeLevelUpper,
-)
-from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.selection import (
+    OptimalComposition,
+    PLDLower,
+    PLDUpper,
+    PoissonSubsampled,
+    ShuffledLower,
+    ShuffledUpper,
     TopKAdvanced,
     TopKBoundedRange,
     TopKDurfeeRogers,
@@ -48,13 +47,9 @@ from auditdp.accountants.selection import (
     TopKOptimalComposition,
     TopKPure,
     TopKZCDP,
-)
-from auditdp.accountants.subsampling import (
-    FixedSizeSubsampled,
-    PoissonSubsampled,
     WithReplacementSubsampled,
+    within,
 )
-from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.mechanism.laws import precision
 from benchmarks.verdicts.case import Case, claim_near
 from benchmarks.verdicts.quadrature import (

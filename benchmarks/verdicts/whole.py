@@ -25,7 +25,7 @@ from auditdp import (
     Verdict,
     ZeroConcentratedDP,
 )
-from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants import GaussianCurve
 from auditdp.mechanism.laws import precision
 from auditdp.training import audit_training
 from benchmarks.verdicts.case import Case, Rng, claim_near

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants import GaussianCurve
 from gnn.datasets.splits import Split
 from gnn.models import MLP
 from gnn.pipelines.degrees import bounded_out_degree

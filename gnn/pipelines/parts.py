@@ -14,8 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
-from auditdp.accountants.dp_sgd_node_level import NodeLevelUpper
-from auditdp.accountants.root_finding import solve
+from auditdp.accountants import NodeLevelUpper, solve
 from gnn.sparse import is_sparse, rows
 from gnn.training import PrivateSettings, Record, noise_for
 from gnn.validation import DataError, check_count, check_positive

@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from auditdp.accountants.dp_sgd_node_level import reached_nodes
+from auditdp.accountants import reached_nodes
 from gnn.models import GraphSAGE
 from gnn.pipelines.degrees import bounded_out_degree
 from gnn.pipelines.parts import (

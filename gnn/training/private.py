@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
-from auditdp.accountants.root_finding import Solution, solve
+from auditdp.accountants import PLDUpper, Solution, solve
 from auditdp.errors import ConfigurationError
 from gnn.randomness import deterministic, device_of, seeded
 from gnn.training.examples import Examples

@@ -6,8 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.accountant import Soundness
-from auditdp.accountants.additive_noise import GaussianCurve, GaussianNoise
+from auditdp.accountants import GaussianCurve, GaussianNoise, Soundness
 from libraries.old.versions import old
 
 old("opendp", "0.6.1")

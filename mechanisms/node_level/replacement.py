@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import binom
 
-from auditdp.accountants.dp_sgd_node_level import NodeLevel, NodeLevelLower
+from auditdp.accountants import NodeLevel, NodeLevelLower
 from auditdp.mechanism.protocol import Array
 
 

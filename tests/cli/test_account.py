@@ -11,24 +11,23 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from auditdp.accountants.accountant import Soundness
-from auditdp.accountants.additive_noise import GaussianCurve, LaplaceUpper
-from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.dp_sgd_batches import (
+from auditdp.accountants import (
+    ZCDP,
+    FixedSizeSubsampled,
     FixedSizeUpper,
+    GaussianCurve,
+    HeterogeneousComposition,
+    LaplaceUpper,
+    NodeLevelUpper,
+    OptimalComposition,
+    PLDUpper,
+    PoissonSubsampled,
     ShuffledLower,
     ShuffledUpper,
-)
-from auditdp.accountants.dp_sgd_node_level import NodeLevelUpper
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
-from auditdp.accountants.selection import TopKZCDP
-from auditdp.accountants.subsampling import (
-    FixedSizeSubsampled,
-    PoissonSubsampled,
+    Soundness,
+    TopKZCDP,
     WithReplacementSubsampled,
 )
-from auditdp.accountants.unequal_composition import HeterogeneousComposition
 from auditdp.cli import _carried_out
 from auditdp.cli.account import Sampling, dp_sgd
 from tests.cli.conftest import ForkServer

@@ -8,17 +8,16 @@ from flint import arb
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from auditdp.accountants.accountant import ROUNDED_UP, Soundness
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import (
+from auditdp.accountants import (
+    ZCDP,
     AdvancedComposition,
     BasicComposition,
+    ClassicGaussian,
+    GaussianCurve,
+    HeterogeneousComposition,
     KairouzCorollary,
     OptimalComposition,
-    corollary_budget,
-)
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.selection import (
+    Soundness,
     TopKAdvanced,
     TopKBoundedRange,
     TopKDurfeeRogers,
@@ -26,8 +25,9 @@ from auditdp.accountants.selection import (
     TopKOptimalComposition,
     TopKPure,
     TopKZCDP,
+    corollary_budget,
 )
-from auditdp.accountants.unequal_composition import HeterogeneousComposition
+from auditdp.accountants.accountant import ROUNDED_UP
 from auditdp.mechanism.laws import precision
 from mechanisms.top_k_law import plackett_luce, unordered_top_k
 

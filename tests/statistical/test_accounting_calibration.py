@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.accountants import cross_check
+from auditdp.accountants import cross_checks
 from benchmarks.false_alarms_accounting import FALSE_ALARMS
 
 LISTS = {
@@ -30,5 +30,5 @@ def test_the_oracle_sees_a_cross_check_that_takes_any_class_for_the_mechanism(
     name, monkeypatch
 ):
     """Were the worst of a wider class taken for the mechanism's, as if it were attained, many verdicts would be wrong."""
-    monkeypatch.setattr(cross_check, "within", lambda narrow, wide: True)
+    monkeypatch.setattr(cross_checks, "within", lambda narrow, wide: True)
     assert FALSE_ALARMS[name](40, np.random.default_rng(20240229)) >= 3

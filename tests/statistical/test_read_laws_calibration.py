@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from auditdp import AccountedDP, GaussianDP, Pair
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import PLDUpper
 from auditdp.betting.forecasters.traced import FEW_WAYS, ReplayedRatio
 from auditdp.betting.game import Game
 from auditdp.mechanism.calls import Calls

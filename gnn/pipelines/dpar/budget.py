@@ -24,11 +24,13 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from auditdp.accountants.accountant import Accountant
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.root_finding import solve
-from auditdp.accountants.subsampling import FixedSizeSubsampled
+from auditdp.accountants import (
+    ZCDP,
+    Accountant,
+    FixedSizeSubsampled,
+    GaussianCurve,
+    solve,
+)
 from auditdp.errors import ConfigurationError
 from gnn.pipelines.dpar.parameters import DPARParameters
 from gnn.pipelines.parts import node_noise, record_noise

@@ -1,6 +1,8 @@
 """The inverses that every accountant is made of, and what they refuse."""
 
 import math
+import subprocess
+import sys
 from dataclasses import fields, replace
 from fractions import Fraction
 from importlib import import_module
@@ -13,37 +15,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import accountants as room
-from auditdp.accountants.accountant import (
+from auditdp.accountants import (
+    RDP,
+    ZCDP,
     Accountant,
     AccountantError,
-    Soundness,
-    epsilon_below,
-    epsilon_from,
-    greatest,
-    least,
-    settle,
-)
-from auditdp.accountants.additive_noise import (
-    ClassicGaussian,
-    GaussianCurve,
-    LaplaceLower,
-    LaplaceUpper,
-)
-from auditdp.accountants.composition import (
     AdvancedComposition,
     BasicComposition,
+    ClassicGaussian,
+    FixedSizeSubsampled,
+    GaussianCurve,
+    HeterogeneousComposition,
     KairouzCorollary,
+    LaplaceLower,
+    LaplaceUpper,
+    Opacus,
     OptimalComposition,
-)
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.dp_sgd_batches import (
-    fixed_size_accountants,
-    shuffled_accountants,
-)
-from auditdp.accountants.dp_sgd_node_level import node_level_accountants
-from auditdp.accountants.dp_sgd_poisson import RDP, Opacus, PLDLower, PLDUpper
-from auditdp.accountants.selection import (
+    PLDLower,
+    PLDUpper,
+    PoissonSubsampled,
+    Soundness,
     TopKAdvanced,
     TopKBoundedRange,
     TopKDurfeeRogers,
@@ -51,14 +42,20 @@ from auditdp.accountants.selection import (
     TopKOptimalComposition,
     TopKPure,
     TopKZCDP,
-    bounded_range,
-)
-from auditdp.accountants.subsampling import (
-    FixedSizeSubsampled,
-    PoissonSubsampled,
     WithReplacementSubsampled,
+    bounded_range,
+    cross_check,
+    fixed_size_accountants,
+    node_level_accountants,
+    shuffled_accountants,
 )
-from auditdp.accountants.unequal_composition import HeterogeneousComposition
+from auditdp.accountants.root_finding import (
+    epsilon_below,
+    epsilon_from,
+    greatest,
+    least,
+    settle,
+)
 from auditdp.claims.statements import ApproxDP
 from auditdp.errors import AuditError
 from auditdp.numerics.balls import as_written, double_above
@@ -124,6 +121,34 @@ def test_every_accountant_of_the_room_is_listed_here_and_in_the_reference():
         for each in accountants()
         if f"::: {each.__module__}\n" not in page
     } == set()
+
+
+def test_every_accountant_and_its_description_have_the_short_address():
+    for each in accountants():
+        for kind in {each, *(base for base in each.__mro__ if is_family(base))}:
+            assert getattr(room, kind.__name__) is kind
+
+
+def is_family(kind):
+    return "__dataclass_fields__" in vars(kind)
+
+
+def test_every_public_name_of_the_room_is_found_and_is_no_file():
+    for name in room.__all__:
+        assert getattr(room, name).__module__.startswith(f"{room.__name__}.")
+        assert not (Path(room.__file__).parent / f"{name}.py").exists()
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = room.Nothing
+
+
+def test_the_room_loads_none_of_its_files_before_they_are_used():
+    code = f"import sys, {room.__name__}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    loaded = done.stdout.split()
+    assert [name for name in loaded if name.startswith(f"{room.__name__}.")] == []
+    assert not {"flint", "numpy", "scipy"} & set(loaded)
 
 
 @pytest.mark.parametrize("accountant", ALL, ids=lambda accountant: accountant.name)

@@ -9,20 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.accountant import AccountantError, Soundness
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.composition import (
+from auditdp.accountants import (
+    ZCDP,
+    AccountantError,
     BasicComposition,
     Composition,
+    Description,
+    FixedSize,
+    FixedSizeUpper,
+    GaussianCurve,
     OptimalComposition,
+    PLDUpper,
+    Poisson,
+    Soundness,
+    TopK,
+    TopKNonAdaptive,
+    TopKZCDP,
+    cross_check,
+    poisson_accountants,
 )
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.description import Description
-from auditdp.accountants.dp_sgd_batches import FixedSize, FixedSizeUpper
-from auditdp.accountants.dp_sgd_parameters import Poisson
-from auditdp.accountants.dp_sgd_poisson import PLDUpper, poisson_accountants
-from auditdp.accountants.selection import TopK, TopKNonAdaptive, TopKZCDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.record.results import Verdict
 

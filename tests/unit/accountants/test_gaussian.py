@@ -9,9 +9,13 @@ from dp_accounting import gaussian_mechanism
 from dp_accounting.rdp import rdp_privacy_accountant
 from scipy.integrate import quad
 
-from auditdp.accountants.accountant import AccountantError, Soundness
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.concentrated import ZCDP
+from auditdp.accountants import (
+    ZCDP,
+    AccountantError,
+    ClassicGaussian,
+    GaussianCurve,
+    Soundness,
+)
 from auditdp.claims.statements import GaussianDP
 
 

@@ -8,11 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from auditdp.accountants.accountant import AccountantError
-from auditdp.accountants.additive_noise import LaplaceLower, LaplaceNoise, LaplaceUpper
-from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.description import narrowest
+from auditdp.accountants import (
+    AccountantError,
+    LaplaceLower,
+    LaplaceNoise,
+    LaplaceUpper,
+    OptimalComposition,
+    cross_check,
+    narrowest,
+)
 from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.record.results import Verdict
 

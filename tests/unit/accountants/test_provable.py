@@ -6,31 +6,32 @@ import mpmath as mp
 import pytest
 
 from auditdp import Audit
-from auditdp.accountants.accountant import Soundness
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import (
+from auditdp.accountants import (
+    RDP,
+    ZCDP,
     BasicComposition,
+    ClassicGaussian,
     Composition,
-    OptimalComposition,
-)
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.dp_sgd_batches import (
     FixedSizeLower,
     FixedSizeUpper,
+    GaussianCurve,
+    HeterogeneousComposition,
+    NodeLevelLower,
+    NodeLevelUpper,
+    OptimalComposition,
+    PLDLower,
+    PLDUpper,
+    PoissonSubsampled,
     ShuffledLower,
     ShuffledUpper,
-)
-from auditdp.accountants.dp_sgd_node_level import NodeLevelLower, NodeLevelUpper
-from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.provable import bounds
-from auditdp.accountants.selection import (
+    Soundness,
     TopKNonAdaptive,
     TopKOptimalComposition,
     TopKZCDP,
+    WithReplacementSubsampled,
+    cross_check,
 )
-from auditdp.accountants.subsampling import PoissonSubsampled, WithReplacementSubsampled
-from auditdp.accountants.unequal_composition import HeterogeneousComposition
+from auditdp.accountants.provable import bounds
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.claims.statements import (

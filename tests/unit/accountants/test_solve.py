@@ -10,11 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.accountants.accountant import AccountantError, Soundness
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import BasicComposition, OptimalComposition
-from auditdp.accountants.concentrated import ZCDP
-from auditdp.accountants.root_finding import _DECADE, _decimal, solve
+from auditdp.accountants import (
+    ZCDP,
+    AccountantError,
+    BasicComposition,
+    ClassicGaussian,
+    GaussianCurve,
+    OptimalComposition,
+    Soundness,
+    solve,
+)
+from auditdp.accountants.calibration import _DECADE, _decimal
 
 targets = st.tuples(st.floats(0.01, 20), st.floats(1e-12, 0.1))
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.accountant import Accountant
-from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.subsampling import (
+from auditdp.accountants import (
+    Accountant,
     FixedSizeSubsampled,
     PoissonSubsampled,
     WithReplacementSubsampled,
     amplified,
+    cross_check,
     unamplified,
 )
 from auditdp.claims.statements import ApproxDP

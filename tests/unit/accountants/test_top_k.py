@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from flint import arb
 
-from auditdp.accountants.accountant import AccountantError, Soundness
-from auditdp.accountants.composition import KairouzCorollary
-from auditdp.accountants.selection import (
+from auditdp.accountants import (
+    AccountantError,
+    KairouzCorollary,
+    Soundness,
     TopKAdvanced,
     TopKBoundedRange,
     TopKDurfeeRogers,

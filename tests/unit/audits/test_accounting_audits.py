@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.accountants.additive_noise import ClassicGaussian, GaussianCurve
-from auditdp.accountants.composition import OptimalComposition, corollary_budget
-from auditdp.accountants.selection import TopKZCDP, bounded_range
+from auditdp.accountants import (
+    ClassicGaussian,
+    GaussianCurve,
+    OptimalComposition,
+    TopKZCDP,
+    bounded_range,
+    corollary_budget,
+)
 from auditdp.auditing.decorator import collect
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.record.results import Verdict

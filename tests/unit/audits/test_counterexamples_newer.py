@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import dblquad, quad
 from scipy.stats import binom, norm
 
-from auditdp.accountants.dp_sgd_node_level import NodeLevelRDP
+from auditdp.accountants import NodeLevelRDP
 from mechanisms.link_ldp.blink import posterior
 from mechanisms.message_passing import counted_hops
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, nct, norm, ttest_ind
 
-from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants import GaussianCurve
 from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
 from auditdp.bounds.result import Question
 from auditdp.bounds.stated_assumptions import FREEDOM, assuming_gaussian

@@ -18,7 +18,7 @@ from auditdp import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from auditdp.accountants.dp_sgd_poisson import PLDLower, PLDUpper
+from auditdp.accountants import PLDLower, PLDUpper
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio

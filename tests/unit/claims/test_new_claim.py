@@ -12,8 +12,7 @@ import pytest
 
 import auditdp
 from auditdp import claims
-from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.cross_check import cross_check
+from auditdp.accountants import OptimalComposition, cross_check
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, ApproxDP, Audit, PureDP
-from auditdp.accountants.composition import OptimalComposition
+from auditdp.accountants import OptimalComposition
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.bounds import from_counts, from_guesses, from_outputs

@@ -6,14 +6,18 @@ import pytest
 from pydantic import TypeAdapter
 
 from auditdp import Audit
-from auditdp.accountants.accountant import AccountantError
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.dp_sgd_batches import ShuffledLower
-from auditdp.accountants.dp_sgd_parameters import Poisson
-from auditdp.accountants.dp_sgd_poisson import RDP, PLDLower, PLDUpper
-from auditdp.accountants.selection import TopK
-from auditdp.accountants.subsampling import PoissonSubsampled
+from auditdp.accountants import (
+    RDP,
+    AccountantError,
+    GaussianCurve,
+    OptimalComposition,
+    PLDLower,
+    PLDUpper,
+    Poisson,
+    PoissonSubsampled,
+    ShuffledLower,
+    TopK,
+)
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.claims.statements import (

@@ -9,7 +9,7 @@ from flint import arb
 from scipy import stats
 from scipy.integrate import quad
 
-from auditdp.accountants.selection import TopKPure
+from auditdp.accountants import TopKPure
 from auditdp.errors import MechanismError
 from auditdp.evidence.loss_of_laws import pair_loss
 from auditdp.mechanism.laws import precision

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from auditdp.accountants.additive_noise import GaussianCurve
+from auditdp.accountants import GaussianCurve
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.tracing import Trace, compare, in_full

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from auditdp import AccountedDP, GaussianDP, PureDP
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import PLDUpper
 from auditdp.evidence.trace_records import findings_of
 from auditdp.tracing import Trace, compare
 from auditdp.tracing.training_steps import as_run, is_suspect

@@ -9,15 +9,17 @@ import pytest
 from dp_accounting.pld import common, privacy_loss_distribution
 from flint import arb
 
-from auditdp.accountants.accountant import AccountantError, Soundness
-from auditdp.accountants.composition import (
+from auditdp.accountants import (
+    AccountantError,
     AdvancedComposition,
     BasicComposition,
+    HeterogeneousComposition,
     KairouzCorollary,
     OptimalComposition,
+    Soundness,
     corollary_budget,
 )
-from auditdp.accountants.unequal_composition import HeterogeneousComposition, _Grid
+from auditdp.accountants.unequal_composition import _Grid
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.laws import precision
 
@@ -105,7 +107,7 @@ def test_a_million_mechanisms_take_less_than_a_second(each, delta, target):
 
 def test_the_limit_of_many_is_gaussian():
     """√k ε = μ fixed: randomised response composes to μ-GDP (Dong, Roth & Su 2022, Theorem 3.5), with an error O(1/k)."""
-    from auditdp.accountants.additive_noise import GaussianCurve
+    from auditdp.accountants import GaussianCurve
 
     ours = OptimalComposition(1e-3, 0.0, 10**6).delta_at(1.0)
     assert ours == pytest.approx(GaussianCurve(1.0).delta_at(1.0), rel=1e-3)

@@ -8,9 +8,8 @@ from flint import arb, arb_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.accountant import AccountantError
+from auditdp.accountants import AccountantError, PLDUpper
 from auditdp.accountants.convolution import Tilt, repeated
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.mechanism.laws import precision
 
 
@@ -113,7 +112,7 @@ def test_a_few_large_sums_of_little_probability_do_not_widen_the_window(
 ):
     """At orders of 10/deviation·2^−5 and more they had up to 120,536,938 sums for the record that is added."""
     curve = PLDUpper(noise, rate, steps)
-    for loss in curve.losses(1e-15, curve.largest_loss(1e-15) / 1e4):
+    for loss in curve.losses(1e-15, curve.loss_quantile(1e-15) / 1e4):
         threshold, log_tail = 1e-3 / loss.interval - loss.lowest * steps, math.log(1e-9)
         tilt = Tilt.of(loss.masses, steps, log_tail).towards(
             loss.masses, steps, log_tail, threshold

@@ -9,14 +9,14 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.accountants.accountant import AccountantError
-from auditdp.accountants.dp_sgd_batches import (
+from auditdp.accountants import (
+    AccountantError,
     FixedSizeLower,
     FixedSizeRDP,
     FixedSizeUpper,
+    PLDUpper,
     fixed_size_accountants,
 )
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.claims.statements import GaussianDP
 
 SETTINGS = st.tuples(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.accountants.accountant import AccountantError, Soundness
+from auditdp.accountants import AccountantError, Soundness
 from auditdp.accountants.loss_grid import GridCurve, centred, from_above, from_below
 from auditdp.accountants.normal_quantiles import gaussian_cells
 from auditdp.claims.statements import GaussianDP
@@ -31,7 +31,7 @@ class Lower(GridCurve):
     def uses(self):
         return self.count
 
-    def largest_loss(self, negligible):
+    def loss_quantile(self, negligible):
         return 1.0
 
     def losses(self, negligible, interval):

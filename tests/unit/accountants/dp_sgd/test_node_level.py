@@ -8,16 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
-from auditdp.accountants.accountant import AccountantError
-from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.dp_sgd_node_level import (
+from auditdp.accountants import (
+    AccountantError,
     NodeLevelLower,
     NodeLevelRDP,
     NodeLevelUpper,
+    PLDLower,
+    PLDUpper,
+    cross_check,
     node_level_accountants,
     reached_nodes,
 )
-from auditdp.accountants.dp_sgd_poisson import PLDLower, PLDUpper
 from auditdp.claims.statements import ApproxDP, GaussianDP
 from auditdp.record.results import Verdict
 

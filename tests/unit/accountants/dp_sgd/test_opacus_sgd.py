@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from auditdp.accountants.dp_sgd_poisson import OpacusGDP, OpacusPRV, OpacusRDP, PLDLower
+from auditdp.accountants import OpacusGDP, OpacusPRV, OpacusRDP, PLDLower
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import StoppedError
 

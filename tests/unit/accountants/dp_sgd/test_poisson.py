@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from auditdp.accountants import dp_sgd_poisson
-from auditdp.accountants.accountant import Accountant, Soundness
-from auditdp.accountants.dp_sgd_poisson import (
+from auditdp.accountants import (
     RDP,
+    Accountant,
     PLDLower,
     PLDUpper,
+    Soundness,
     poisson_accountants,
 )
+from auditdp.accountants.dp_sgd_poisson import SampledPair
 from auditdp.claims.statements import GaussianDP
 
 KNOWN = {"noise_multiplier": 1.0, "rate": 0.01, "steps": 1000}
@@ -44,7 +45,7 @@ def test_it_is_dp_accountings_own_bound_where_that_is_exact(noise, rate, steps):
     own = privacy_loss_distribution.from_gaussian_mechanism(
         noise,
         sampling_prob=rate,
-        value_discretization_interval=dp_sgd_poisson.largest_loss(noise, rate, 1e-20)
+        value_discretization_interval=SampledPair(noise, rate).loss_quantile(1e-20)
         / 1e4,
     ).self_compose(steps)
     upper = PLDUpper(noise, rate, steps)
@@ -97,7 +98,7 @@ def test_one_step_is_the_integral_of_the_positive_part(noise, rate):
         return (1 - rate) * without + rate * norm.pdf(x, 1, noise), without
 
     for epsilon in (0.0, 0.1, 1.0):
-        crossing = float(dp_sgd_poisson.output_of(np.array([epsilon]), noise, rate)[0])
+        crossing = float(SampledPair(noise, rate).output_of(np.array([epsilon]))[0])
 
         def excess(x, epsilon=epsilon):
             with_it, without = densities(x)
@@ -120,10 +121,9 @@ def test_loss_and_output_are_inverse(losses, noise, rate):
         if losses >= 0
         else losses * min(30.0, -math.log1p(-rate) if rate < 1 else 30.0)
     )
-    output = dp_sgd_poisson.output_of(np.array([loss]), noise, rate)
-    assert dp_sgd_poisson.loss(output, noise, rate)[0] == pytest.approx(
-        loss, rel=1e-6, abs=1e-9
-    )
+    pair = SampledPair(noise, rate)
+    output = pair.output_of(np.array([loss]))
+    assert pair.loss(output)[0] == pytest.approx(loss, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize(("noise", "steps"), [(1.0, 10), (3.0, 1), (20.0, 1000)])
@@ -253,13 +253,13 @@ def test_hardly_any_noise_takes_a_grid_of_bounded_size(monkeypatch):
     """σ = 1e-5: most losses are too unlikely for a lower bound, and are computed all the same; they were 4 billion."""
     made = []
 
-    def recorded(noise, rate, negligible, interval):
-        made.append(dp_sgd_poisson.largest_loss(noise, rate, negligible) / interval)
+    def recorded(pair, negligible, interval):
+        made.append(pair.loss_quantile(negligible) / interval)
         assert made[-1] <= 2**22
-        return half_way(noise, rate, negligible, interval)
+        return half_way(pair, negligible, interval)
 
-    half_way = dp_sgd_poisson.half_way
-    monkeypatch.setattr(dp_sgd_poisson, "half_way", recorded)
+    half_way = SampledPair.half_way
+    monkeypatch.setattr(SampledPair, "half_way", recorded)
     assert (
         0
         < PLDLower(1e-5, 0.01, 1000).epsilon_at(1e-5)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from auditdp.accountants.dp_sgd_batches import (
+from auditdp.accountants import (
+    PLDUpper,
     ShuffledLower,
     ShuffledUpper,
     shuffled_accountants,
 )
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
 from auditdp.claims.statements import GaussianDP
 
 

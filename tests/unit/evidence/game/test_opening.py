@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import PLDUpper
 from auditdp.adjacency import Neighbours, Pair
 from auditdp.betting.pairs.traced_search import looked_by_trace
 from auditdp.claims.curves import AccountedDP

@@ -15,7 +15,7 @@ from auditdp import (
     PureDP,
     ZeroConcentratedDP,
 )
-from auditdp.accountants.additive_noise import LaplaceUpper
+from auditdp.accountants import LaplaceUpper
 from auditdp.auditing.gathering import Settings
 from auditdp.auditing.judging import run_audit
 from auditdp.record.budget import Budget

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from torch.nn import functional
 
 from auditdp import AccountedDP, GaussianDP, Nodes, Pair
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import PLDUpper
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.forecaster import LikelihoodRatio, Scored
 from auditdp.betting.game import Game

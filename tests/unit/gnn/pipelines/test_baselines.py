@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.dp_sgd_node_level import NodeLevelUpper
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import GaussianCurve, NodeLevelUpper, PLDUpper
 from auditdp.errors import ConfigurationError
 from gnn.models import GraphSAGE
 from gnn.pipelines.degrees import bounded_out_degree

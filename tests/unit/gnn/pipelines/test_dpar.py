@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from auditdp.accountants.additive_noise import GaussianCurve
-from auditdp.accountants.dp_sgd_node_level import NodeLevelUpper
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
-from auditdp.accountants.subsampling import FixedSizeSubsampled, amplified
+from auditdp.accountants import (
+    FixedSizeSubsampled,
+    GaussianCurve,
+    NodeLevelUpper,
+    PLDUpper,
+    amplified,
+)
 from auditdp.errors import ConfigurationError, MechanismError
 from gnn.pipelines.dpar import (
     Budget,

@@ -9,8 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from auditdp.accountants.accountant import AccountantError
-from auditdp.accountants.dp_sgd_poisson import PLDUpper
+from auditdp.accountants import AccountantError, PLDUpper
 from auditdp.errors import ConfigurationError
 from gnn.datasets.generated import stochastic_block_model
 from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE

@@ -1,0 +1,135 @@
+"""The inverse problem: the smallest noise, or the largest part, that meets a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from auditdp.accountants.accountant import Accountant, failure
+from auditdp.accountants.parameter_checks import AccountantError, check_epsilon
+from auditdp.errors import StoppedError
+
+DIGITS = 5
+"""Significant digits of a solution."""
+_DECADE = 9 * 10 ** (DIGITS - 1)
+"""Decimals of ``DIGITS`` digits from one power of ten up to the next."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A parameter with which the target is met."""
+
+    value: float
+    """A decimal of ``DIGITS`` significant digits."""
+    accountant: Accountant
+    """The accountant that proves the target at that value."""
+
+
+def solve(
+    model: Callable[[float], Iterable[Accountant]],
+    epsilon: float,
+    delta: float,
+    *,
+    larger_is_safer: bool,
+) -> Solution:
+    """Return the least private decimal for which some proof gives (epsilon, delta)-DP.
+
+    The search is a bisection over decimals of ``DIGITS`` significant digits between 1e-6 and
+    1e6, so that rounding is part of it: the returned value itself was evaluated and meets
+    the target, and the next less private decimal was evaluated and misses it. That no value
+    beyond that one meets the target rests on δ being monotone in the parameter; that the
+    returned value meets it does not.
+
+    Args:
+        model: The accountants for a value of the parameter; only upper bounds and exact
+            curves are evaluated.
+        epsilon: The target, >= 0.
+        delta: The target, in (0, 1).
+        larger_is_safer: Whether δ falls with the parameter (noise) or rises with it (ε of a
+            part).
+
+    Raises:
+        AccountantError: If no value in the range meets the target, or all do, or the target
+            is outside its range.
+        StoppedError: If an accountant fails at a value, and no other one proves the target
+            there.
+    """
+    check_epsilon("solve", epsilon)
+    if not 0 < delta < 1:
+        raise AccountantError(
+            f"solve: expected a target delta in (0, 1), got delta={delta!r}"
+        )
+    sign = 1 if larger_is_safer else -1
+
+    def proof(place: int) -> Accountant | None:
+        """Return the accountant that proves the target at a decimal, or None.
+
+        The larger the place of the decimal, the more private it is.
+        """
+        failures = []
+        for accountant in model(_decimal(sign * place)):
+            if not accountant.soundness.is_proof:
+                continue
+            try:
+                if accountant.delta_at(epsilon) <= delta:
+                    return accountant
+            except AccountantError:
+                raise
+            # An accountant may run out of memory at a value at which others do not.
+            except Exception as error:
+                failures.append(f"{accountant.name}: {failure(error)}")
+        if failures:
+            raise StoppedError(
+                "solve: whether a value meets the target is not known: "
+                + "; ".join(failures)
+            )
+        return None
+
+    misses, meets = _bracket(
+        lambda place: proof(place) is not None, epsilon, delta, sign
+    )
+    while meets - misses > 1:
+        middle = (misses + meets) // 2
+        if proof(middle):
+            meets = middle
+        else:
+            misses = middle
+    proves = proof(meets)
+    assert proves is not None  # accountants are functions of their parameters
+    return Solution(_decimal(sign * meets), proves)
+
+
+def _bracket(
+    meets: Callable[[int], bool], epsilon: float, delta: float, sign: int
+) -> tuple[int, int]:
+    """Return a place that misses the target and one, a third of a decade on, that meets it.
+
+    The search begins at 1, since accountants of extreme parameters may be slow.
+    """
+    end, stride, place = 6 * _DECADE, _DECADE // 3, 0
+    step = -stride if meets(place) else stride
+    while abs(place + step) <= end:
+        place += step
+        if meets(place) is (step > 0):
+            lower = min(place, place - step)
+            return lower, lower + stride
+    last = _decimal(sign * place)
+    if step < 0:
+        raise AccountantError(
+            f"solve: ({epsilon:g}, {delta:g})-DP is met by every value from 1 to {last:g}; "
+            "use a smaller target"
+        )
+    raise AccountantError(
+        f"solve: ({epsilon:g}, {delta:g})-DP is proved for no value from 1 to {last:g}; "
+        "use a larger target epsilon or delta, or change the other parameters"
+    )
+
+
+def _decimal(place: int) -> float:
+    """Return the decimal ``place`` steps after 1 among those of ``DIGITS`` digits.
+
+    >>> _decimal(0), _decimal(1), _decimal(-1)
+    (1.0, 1.0001, 0.99999)
+    """
+    exponent, rest = divmod(place, _DECADE)
+    return float(f"{10 ** (DIGITS - 1) + rest}e{exponent - DIGITS + 1}")
