@@ -257,31 +257,63 @@ def _choice(
     **options: Any,
 ) -> Any:
     """Choose from a table of probabilities, or some of the items at random."""
-    count = int(a) if ndim(a) == 0 else len(a)
+    is_count = ndim(a) == 0
+    count = int(a) if is_count else len(a)
     shape = () if size is None else _shape(size)
-    release = functools.partial(drawn_release, run, "choice", shape=shape)
+    draw = functools.partial(perform, count, size, replace, p, **options)
+    items: dict[str, Any] = {}
     if p is None:
-        family = "choice of items" if replace or not shape else "sample of items"
-        law = NoiseLaw(family, 1.0, count)
-        draw = functools.partial(perform, count, size, replace, **options)
-        place = release(draw, ALONE, law, origin=origin)
-    elif not replace and shape:
+        law = items_law(count, replace=replace or not shape)
+    elif replace or not shape:
+        law = NoiseLaw("choice")
+        names = None if is_count else tuple(map(repr, np.asarray(a).tolist()))
+        items = {"table": np.asarray(p, float), "names": names}
+    else:
         chances = repr(np.asarray(p, float).tolist())
         law = NoiseLaw("a choice by a table without replacement", 1.0, chances)
-        draw = functools.partial(perform, count, size, replace, p, **options)
-        place = release(draw, ALONE, law, why="is drawn")
-    else:
-        names = None if ndim(a) == 0 else tuple(map(repr, np.asarray(a).tolist()))
-        draw = functools.partial(perform, count, size, replace, p)
-        table, law = np.asarray(p, float), NoiseLaw("choice")
-        place = release(draw, CHOICE, law, table, names=names, origin=origin)
-    # A replay may be forced to a place that its own items do not have.
-    is_array = isinstance(place, np.ndarray)
-    place = np.minimum(place, count - 1) if is_array else min(place, count - 1)
-    if ndim(a) == 0:
+        items = {"why": "is drawn"}
+        origin = None
+    place = drawn_places(
+        run, "choice", draw, law, count, shape=shape, origin=origin, **items
+    )
+    if is_count:
         return place
     axis = options.get("axis")
     return np.take(np.asarray(a), place, axis=axis) if axis else np.asarray(a)[place]
+
+
+def items_law(count: int, *, replace: bool) -> NoiseLaw:
+    """Return the law of places that are drawn uniformly among a number of items."""
+    family = "choice of items" if replace else "sample of items"
+    return NoiseLaw(family, 1.0, count)
+
+
+def drawn_places(
+    run: WatchedRun,
+    method: str,
+    draw: Perform,
+    law: NoiseLaw,
+    count: int,
+    *,
+    table: Any = None,
+    **options: Any,
+) -> Any:
+    """Draw places of items, by a table of probabilities or uniformly.
+
+    Args:
+        run: The run that records the draw and the release.
+        method: The sampler.
+        draw: Draws.
+        law: The law.
+        count: The number of items.
+        table: The probabilities, or None.
+        options: See `drawn_release`.
+    """
+    kind = ALONE if table is None else CHOICE
+    place = drawn_release(run, method, draw, kind, law, table, **options)
+    # A replay may be forced to a place that its own items do not have.
+    is_array = isinstance(place, np.ndarray)
+    return np.minimum(place, count - 1) if is_array else min(place, count - 1)
 
 
 def _permuted(

@@ -513,9 +513,10 @@ def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> 
             part = number(value)
             # Code may add noise to an array in place.
             part = np.copy(part) if isinstance(part, np.ndarray) else part
-        if part is not None:
-            part = part if factor > 0 else -part
-            offset = part if offset is None else offset + part
+        if part is not None and offset is None:
+            offset = part if factor > 0 else -part
+        elif part is not None:
+            offset = offset + factor * part
     return noisy[0].made(total, terms, offset, held) if noisy else total
 
 

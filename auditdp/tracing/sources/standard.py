@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import ALONE, CHOICE
-from auditdp.tracing.generators import as_order
+from auditdp.tracing.draws import ALONE
+from auditdp.tracing.generators import as_order, drawn_places, items_law
 from auditdp.tracing.linear_forms import number
 from auditdp.tracing.noise import Noise, apply, drawn_noise, drawn_release, settled
 from auditdp.tracing.noise_families import NoiseLaw
@@ -133,7 +133,6 @@ def _items(
 ) -> Any:
     """Choose items by their places, so that a replay chooses from its own."""
     count = len(items)
-    release = partial(drawn_release, run, name)
 
     def draw() -> Any:
         if name != "shuffle":
@@ -143,24 +142,23 @@ def _items(
         return np.array(order, int)
 
     if name == "shuffle":
-        law = NoiseLaw("permutation", 1.0, count)
-        place = release(draw, ALONE, law, shape=(count,))
+        law, shape = NoiseLaw("permutation", 1.0, count), (count,)
+        place = drawn_release(run, name, draw, ALONE, law, shape=shape)
         items[:] = [items[k] for k in as_order(place, count)]
         return None
+    law, names = items_law(count, replace=name != "sample"), None
     table = _table(*rest, **keywords) if name == "choices" else None
-    if table is None:
-        family = "sample of items" if name == "sample" else "choice of items"
-        place = release(draw, ALONE, NoiseLaw(family, 1.0, count))
-    else:
-        names, chances = tuple(map(repr, items)), table / table.sum()
-        place = release(draw, CHOICE, NoiseLaw("choice"), chances, names=names)
-    # A replay may be forced to a place that its own items do not have.
-    found = [items[min(k, count - 1)] for k in np.atleast_1d(place).tolist()]
-    return found[0] if name == "choice" else found
+    if table is not None:
+        law, names = NoiseLaw("choice"), tuple(map(repr, items))
+    place = drawn_places(run, name, draw, law, count, table=table, names=names)
+    return items[place] if name == "choice" else [items[k] for k in place.tolist()]
 
 
 def _table(weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> Any:
-    """Return the weights of the items, or None if all are the same."""
+    """Return the probabilities of the items, or None if all are the same."""
     if cum_weights is not None:
         weights = np.diff(np.asarray(cum_weights), prepend=0)
-    return None if weights is None else np.asarray(weights, float)
+    if weights is None:
+        return None
+    table = np.asarray(weights, float)
+    return table / table.sum()
