@@ -1,358 +1,358 @@
-"""numpy's functions on noise: those that keep it noise or make a release of it; for all others it is an ordinary array.
+"""The rules by which functions of numpy and of torch are applied to noise, by the name of the function.
 
-Calls of ``int`` and ``float`` in the caller's code, which must leave noise what it is.
-
-``int(x)`` returns an exact ``int`` whatever ``x`` is, so ``int(rng.geometric(p)) - int(rng.geometric(p))`` would lose its
-draws. While code is watched its functions have a code object in which a *call* of these two names finds another function;
-every other use of the names, as in ``isinstance(x, int)``, is untouched. In CPython's bytecode the two differ by a
-bit: a name that is loaded to be called is pushed together with a null.
+A function without a rule, or a rule that does not follow the noise, gets ordinary numbers, and the trace states so.
+Functions of one name do the same in both libraries, up to the names of their options, which the rules pass on.
 """
 
 from __future__ import annotations
 
-import builtins
-import dis
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from types import CodeType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.alignment import COMPARISONS, compare, searched
-from auditdp.tracing.linear_forms import clipped, logarithm, rounded, sign_of
+from auditdp.tracing.alignment import COMPARISONS as COMPARED
+from auditdp.tracing.alignment import compare, largest, searched
+from auditdp.tracing.linear_forms import (
+    clipped,
+    folded,
+    logarithm,
+    rounded,
+    scaled,
+    sign_of,
+)
 from auditdp.tracing.mixed_values import gathered, linear
-from auditdp.tracing.noise import ARITHMETIC, WRITTEN, Noise, operated
+from auditdp.tracing.noise import (
+    RULES,
+    Call,
+    Noise,
+    Rule,
+    added,
+    divided,
+    multiplied,
+    plain,
+    subtracted,
+    value_of,
+)
+from auditdp.tracing.plain_values import any_of, for_arrays, ndim, placed, shape_of
 
-ROUNDINGS = ("rint", "round", "around", "round_")
-LOGARITHMS = {"log": 0.0, "log1p": 1.0}
-"""Logarithms, and what they add before."""
+MAX_TERMS = 64
+"""Largest number of entries whose sum has one term for each of them."""
+ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": added,
+    **dict.fromkeys(("subtract", "sub"), subtracted),
+    "rsub": lambda first, second: subtracted(second, first),
+    **dict.fromkeys(("multiply", "mul"), multiplied),
+    **dict.fromkeys(("divide", "true_divide", "div"), divided),
+}
+COMPARISONS = dict(zip(("lt", "le", "gt", "ge"), COMPARED, strict=True))
+COMPARISONS |= {name: name for name in COMPARED}
+"""The name in numpy of each comparison of numpy or torch."""
+LAYING = frozenset(
+    (
+        "array_split",
+        "broadcast_to",
+        "chunk",
+        "expand",
+        "expand_as",
+        "expand_dims",
+        "flatten",
+        "flip",
+        "getitem",
+        "movedim",
+        "narrow",
+        "permute",
+        "ravel",
+        "repeat",
+        "reshape",
+        "reshape_as",
+        "roll",
+        "select",
+        "split",
+        "squeeze",
+        "t",
+        "take",
+        "tile",
+        "transpose",
+        "unbind",
+        "unsqueeze",
+        "view",
+        "view_as",
+    )
+)
+"""Functions that lay entries out in another way, in one array or several."""
+COPYING = frozenset(
+    (
+        "bfloat16",
+        "clone",
+        "contiguous",
+        "copy",
+        "cpu",
+        "cuda",
+        "detach",
+        "double",
+        "float",
+        "half",
+        "numpy",
+        "to",
+        "type",
+        "type_as",
+    )
+)
+"""Functions that return the same entries, up to rounding."""
+LINEAR = frozenset(
+    (
+        "addbmm",
+        "addmm",
+        "addmv",
+        "addr",
+        "baddbmm",
+        "bmm",
+        "convolve",
+        "cumsum",
+        "diff",
+        "dot",
+        "einsum",
+        "inner",
+        "kron",
+        "linear",
+        "matmul",
+        "mean",
+        "mm",
+        "mv",
+        "outer",
+        "sum",
+        "tensordot",
+        "trace",
+        "vdot",
+    )
+)
+"""Functions that are linear in each array, but for a constant."""
 GATHERING: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(("concatenate", "stack", "vstack", "hstack", "column_stack"), ()),
+    **dict.fromkeys(
+        ["cat", "column_stack", "concat", "concatenate", "hstack", "stack", "vstack"],
+        (),
+    ),
     "append": (0, 1),
     "insert": (0, 2),
     "where": (1, 2),
 }
-"""Functions that put entries of several arrays into one: which arguments these are; none where it is the first, a list."""
-LINEAR = (
-    *(
-        "matmul",
-        "dot",
-        "inner",
-        "vdot",
-        "einsum",
-        "tensordot",
-        "convolve",
-        "sum",
-        "mean",
-        "cumsum",
-        "diff",
-        "trace",
-    ),
-    *("outer", "kron"),
-)
-"""Functions that are linear in each array."""
-LAYING = (
-    *(
-        "reshape",
-        "ravel",
-        "transpose",
-        "squeeze",
-        "split",
-        "array_split",
-        "expand_dims",
-        "broadcast_to",
-        "tile",
-    ),
-    *("flip", "roll", "repeat", "take"),
-)
-"""Functions that lay entries out in another way, in one array or several."""
+"""Functions that put entries of several arrays into one: the places of these arrays among
+the arguments, or () if the first argument is the list of them."""
 
 
-def ufunc(
-    function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]
-) -> Any:
-    """Apply a ufunc of numpy: what ``Noise.__array_ufunc__`` does."""
-    name, out = function.__name__, keywords.get("out")
-    plain_call = method == "__call__" and set(keywords) <= {"out"}
-    if plain_call and Noise not in map(type, inputs):
-        return _into(out, function(*inputs))
-    if plain_call and name in ARITHMETIC:
-        return _into(out, operated(ARITHMETIC[name], *inputs))
-    if plain_call and name in COMPARISONS and len(inputs) == 2:
-        return _into(out, compare(inputs[0], inputs[1], name))
-    if plain_call and name == "rint" and out is None:
-        return rounded(inputs[0], np.rint(inputs[0].value)) or np.rint(
-            inputs[0].settle("is rounded")
-        )
-    log = plain_call and name in LOGARITHMS and out is None
-    if log and (found := logarithm(inputs[0], function, LOGARITHMS[name])) is not None:
-        return found
-    is_linear = (name == "matmul" and plain_call and out is None) or (
-        name == "add" and method == "reduce"
-    )
-    if (
-        is_linear
-        and (found := through(getattr(function, method), inputs, keywords)) is not None
-    ):
-        return found
-    if plain_call and name == "absolute" and out is None:
-        return abs(inputs[0])
-    if (
-        plain_call
-        and name == "sign"
-        and out is None
-        and (found := sign_of(inputs[0])) is not None
-    ):
-        return found
-    return plainly(getattr(function, method), inputs, keywords, name)
+Unary = Callable[[Noise, Call], Any]
 
 
-def _into(out: Any, result: Any) -> Any:
-    """Return a result, written into the array that ``out`` names, where it names one."""
-    if out is None:
-        return result
-    (target,) = out if isinstance(out, tuple) else (out,)
-    if isinstance(target, Noise):
-        return target.become(result)
-    if isinstance(result, Noise) and result.site in result.run.traced.constants:
-        target[...] = result.value
-        return result  # what ``x += noise`` makes of x
-    target[...] = result.settle(WRITTEN) if isinstance(result, Noise) else result
-    return target
+def _unary(*names: str) -> Callable[[Unary], Unary]:
+    """Add a rule, under several names, of functions whose first argument is the noise."""
+
+    def add(rule: Unary) -> Unary:
+        def of_noise(call: Call) -> Any:
+            return None if call.noise is None else rule(call.noise, call)
+
+        RULES.update(dict.fromkeys(names, of_noise))
+        return rule
+
+    return add
 
 
-def array_function(
-    function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> Any:
-    """Apply a function of numpy: what ``Noise.__array_function__`` does."""
-    name = function.__name__
-    first: Any = arguments[0] if arguments else None
-    if isinstance(first, Noise):
-        is_array = isinstance(first.value, np.ndarray)
-        if is_array and name in ("sum", "argmax"):
-            return getattr(first, name)(*arguments[1:], **keywords)
-        if is_array and name in LAYING:
-            return first.laid(lambda array: function(array, *arguments[1:], **keywords))
-        if (
-            name in ROUNDINGS
-            and len(arguments) == 1
-            and not keywords
-            and first.settled is None
-        ):
-            found = rounded(first, np.round(first.value))
-            if found is not None:
-                return found
-    if (
-        name in LINEAR
-        and "out" not in keywords
-        and (made := through(function, arguments, keywords)) is not None
-    ):
-        return made
-    if (
-        name in GATHERING
-        and (made := gathering(function, arguments, keywords, GATHERING[name]))
-        is not None
-    ):
-        return made
-    if (
-        name == "clip"
-        and isinstance(first, Noise)
-        and first.settled is None
-        and len(arguments) == 3
-        and not keywords
-    ):
-        _, low, high = arguments
-        if (
-            found := clipped(first, low, high, np.clip(first.value, low, high))
-        ) is not None:
-            return found
-    if (
-        name == "searchsorted"
-        and len(arguments) > 1
-        and isinstance(arguments[1], Noise)
-        and "sorter" not in keywords
-    ):
-        side = keywords.get("side", arguments[2] if len(arguments) > 2 else "left")
-        found = searched(arguments[1], plain((first,), "is a table")[0], side)
-        if found is not None:
-            return found
-    return plainly(function, arguments, keywords, name)
+def _operator(compute: Callable[..., Any]) -> Rule:
+    return lambda call: None if call.options else compute(*call.given)
 
 
-def through(
-    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> Any:
-    """Return what a function makes of noise, in which it is linear but for a constant; None where it is not followed."""
-    places = [k for k, argument in enumerate(arguments) if type(argument) is Noise]
-    if len(places) != 1 or arguments[places[0]].settled is not None:
+def _comparison(name: str) -> Rule:
+    def rule(call: Call) -> Any:
+        if call.options or len(call.given) != 2 or Noise not in map(type, call.given):
+            return None
+        first, second = call.given
+        return compare(first, second, name)
+
+    return rule
+
+
+RULES.update({name: _operator(compute) for name, compute in ARITHMETIC.items()})
+RULES.update({name: _comparison(of_numpy) for name, of_numpy in COMPARISONS.items()})
+RULES["positive"] = _operator(lambda noise: noise)
+
+
+@_unary("negative", "neg")
+def _negative(noise: Noise, call: Call) -> Any:
+    offset = None if noise.offset is None else -noise.offset
+    terms = scaled(noise.terms, -1.0)
+    return Noise(noise.run, call.of(noise.value), terms, offset, noise.site)
+
+
+@_unary(*LAYING)
+def _laid(noise: Noise, call: Call) -> Any:
+    return noise.laid(call.of) if hasattr(noise.value, "reshape") else None
+
+
+@_unary(*COPYING)
+def _copied(noise: Noise, call: Call) -> Any:
+    return noise.copied(call.of(noise.value))
+
+
+def _linear(call: Call) -> Any:
+    places = [k for k, argument in enumerate(call.given) if type(argument) is Noise]
+    if len(places) != 1 or "out" in call.options:
         return None
 
-    noise, given = arguments[places[0]], [*arguments]
+    def of_entries(entries: Any) -> Any:
+        arguments = [*call.given]
+        arguments[places[0]] = entries
+        return call.function(*arguments, **call.options)
 
-    def of(array: Any) -> Any:
-        if not hasattr(noise.value, "detach"):
-            given[places[0]] = array
-            return function(*given, **keywords)
-        double = {key: _double(value) for key, value in keywords.items()}
-        others = [
-            _double(value)
-            for value in (*given[: places[0]], array, *given[places[0] + 1 :])
-        ]
-        return function(*others, **double).numpy()
-
-    def compute() -> Any:
-        return function(
-            *(noise.value if type(value) is Noise else value for value in arguments),
-            **keywords,
-        )
-
-    return linear(noise, compute, of)
+    return linear(call.given[places[0]], of_entries)
 
 
-def _double(value: Any) -> Any:
-    """Return a tensor of double precision in place of a tensor, or an array, of numbers with fractions."""
-    if isinstance(value, list | tuple):
-        return type(value)(map(_double, value))
-    tensor = (
-        sys.modules["torch"].from_numpy(value)
-        if isinstance(value, np.ndarray)
-        else value
-    )
-    if not hasattr(tensor, "is_floating_point"):
-        return value
-    return (
-        tensor.detach().cpu().double() if tensor.is_floating_point() else tensor.cpu()
-    )
+RULES.update(dict.fromkeys(LINEAR, _linear))
 
 
-def gathering(
-    function: Callable[..., Any],
-    arguments: Sequence[Any],
-    keywords: Mapping[str, Any],
-    which: tuple[int, ...],
+@_unary("sum")
+def _sum(noise: Noise, call: Call) -> Any:
+    is_short = ndim(noise.value) == 1 and len(noise.value) <= MAX_TERMS
+    if is_short and call.is_of_one:
+        terms = tuple(term for entry in noise for term in entry.terms)
+        offset = noise.offset
+        if offset is not None:
+            offset = np.broadcast_to(offset, shape_of(noise.value)).sum()
+        return Noise(noise.run, call.of(noise.value), terms, offset)
+    found = _linear(call)
+    return call.of(noise.settle("is summed")) if found is None else found
+
+
+def _gathering(places: tuple[int, ...]) -> Rule:
+    """Return the rule of a function that puts entries of several arrays into one.
+
+    Args:
+        places: See `GATHERING`.
+    """
+
+    def rule(call: Call) -> Any:
+        if len(call.given) <= max(places, default=0):
+            return None
+        if not places and not isinstance(call.given[0], list | tuple):
+            return None
+
+        def gather(parts: list[Any]) -> Any:
+            if not places:
+                return call.of(parts)
+            arguments = [*call.given]
+            for place, part in zip(places, parts, strict=True):
+                arguments[place] = part
+            return call.function(*arguments, **call.options)
+
+        parts = [call.given[k] for k in places] if places else call.given[0]
+        return gathered(parts, gather)
+
+    return rule
+
+
+RULES.update({name: _gathering(places) for name, places in GATHERING.items()})
+
+
+@_unary("rint", "round", "around", "round_")
+def _rounded(noise: Noise, call: Call) -> Any:
+    found = rounded(noise, call.of(noise.value)) if call.is_of_one else None
+    return call.of(noise.settle("is rounded")) if found is None else found
+
+
+@_unary("abs", "absolute")
+def _folded(noise: Noise, call: Call) -> Any:
+    return folded(noise, call.function)
+
+
+@_unary("sign")
+def _sign(noise: Noise, call: Call) -> Any:
+    return sign_of(noise, call.function) if call.is_of_one else None
+
+
+@_unary("log")
+def _logarithm(noise: Noise, call: Call) -> Any:
+    return logarithm(noise, call.function) if call.is_of_one else None
+
+
+@_unary("log1p")
+def _logarithm_plus_one(noise: Noise, call: Call) -> Any:
+    return logarithm(noise, call.function, 1.0) if call.is_of_one else None
+
+
+def _with_sign(call: Call) -> Any:
+    """The size of one number with the sign of another one."""
+    size, noise = call.given
+    sign = None
+    if type(noise) is Noise and type(size) in (int, float):
+        sign = sign_of(noise)
+    return None if sign is None else abs(size) * sign
+
+
+RULES["copysign"] = _with_sign
+
+
+@_unary("clip")
+def _clipped(noise: Noise, call: Call) -> Any:
+    if len(call.given) != 3 or call.options:
+        return None
+    _, low, high = call.given
+    return clipped(noise, low, high, call.of(noise.value))
+
+
+@_unary("argmax")
+def _largest(noise: Noise, call: Call) -> Any:
+    is_array = isinstance(noise.value, np.ndarray)
+    return largest(*call.given, **call.options) if is_array else None
+
+
+def _searched(call: Call) -> Any:
+    table, noise, *rest = call.given
+    side = call.options.get("side", rest[0] if rest else "left")
+    if type(noise) is not Noise or hasattr(noise.value, "detach"):
+        return None
+    if "sorter" in call.options:
+        return None
+    return searched(noise, plain(table, "is a table"), side)
+
+
+RULES["searchsorted"] = _searched
+
+
+@_unary("setitem")
+def _written(noise: Noise, call: Call) -> Any:
+    """Write numbers or noise into the entries of noise."""
+    key, content = call.given[1:]
+    made = overwritten(noise, content, key) if noise.settled is None else None
+    if made is not None:
+        return noise.become(made if any_of(made.law.scale) else made.value)
+    why = "is changed in place"
+    target = noise.settle(why)
+    target[placed(key, target)] = plain(content, why)
+    return noise
+
+
+def overwritten(
+    before: Any,
+    content: Any,
+    key: Any = ...,
+    view: Callable[[Any], Any] = lambda array: array,
 ) -> Noise | None:
-    """Return noise that a function puts together; None where it is not followed.
+    """Return an array or tensor once something was written into it, one of both being noise.
 
     Args:
-        function: Of any arrays.
-        arguments: Its positional arguments.
-        keywords: Its keyword arguments.
-        which: The arguments that are arrays; none where it is the first, a list of them.
+        before: The array, or noise.
+        content: The numbers, or the noise, that are written.
+        key: The entries that they are written into.
+        view: A function of the array: the key is one of the view that it returns.
+
+    Returns:
+        The noise, or None if it is not followed.
     """
-    if len(arguments) <= max(which, default=0) or (
-        not which and not isinstance(arguments[0], list | tuple)
-    ):
-        return None
 
-    def gather(parts: list[Any]) -> Any:
-        given = [*arguments]
-        for place, part in zip(which, parts, strict=True) if which else [(0, parts)]:
-            given[place] = part
-        return function(*given, **keywords)
+    def put(parts: list[Any]) -> Any:
+        array, part = parts
+        array = array.clone() if hasattr(array, "detach") else np.array(array)
+        view(array)[placed(key, array)] = part
+        return array
 
-    return gathered([arguments[k] for k in which] if which else arguments[0], gather)
-
-
-def plain(values: Sequence[Any], why: str) -> list[Any]:
-    """Return arguments with ordinary numbers in place of noise."""
-    return [_plain(value, why) for value in values]
-
-
-def _plain(value: Any, why: str) -> Any:
-    if isinstance(value, Noise):
-        return value.settle(why)
-    if type(value) is dict:
-        return {key: _plain(item, why) for key, item in value.items()}
-    if isinstance(value, list | tuple) and any(
-        isinstance(item, Noise) for item in value
-    ):
-        return type(value)(_plain(item, why) for item in value)
-    return value
-
-
-def plainly(
-    function: Callable[..., Any],
-    arguments: Sequence[Any],
-    keywords: Mapping[str, Any],
-    name: str,
-) -> Any:
-    """Call a function of a library with ordinary numbers in place of noise."""
-    why = f"is used by {name}"
-    return function(
-        *plain(arguments, why),
-        **{key: _plain(value, why) for key, value in keywords.items()},
-    )
-
-
-NAMES = {"int": "__watched_int__", "float": "__watched_float__"}
-LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
-EXTENDED_ARG = dis.opmap["EXTENDED_ARG"]
-LAST = 127
-"""The largest number of a name that fits into one byte beside the bit."""
-
-
-def watched_int(*arguments: Any, **keywords: Any) -> Any:
-    """Return ``int(...)``, noise of whole numbers as noise."""
-    if len(arguments) == 1 and not keywords and type(arguments[0]) is Noise:
-        return arguments[0].as_number(int)
-    return int(*arguments, **keywords)
-
-
-def watched_float(*arguments: Any) -> Any:
-    """Return ``float(...)``, noise as noise."""
-    if len(arguments) == 1 and type(arguments[0]) is Noise:
-        return arguments[0].as_number(float)
-    return float(*arguments)
-
-
-FUNCTIONS = {NAMES["int"]: watched_int, NAMES["float"]: watched_float}
-
-
-@lru_cache(maxsize=4096)
-def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
-    """Return code whose calls of ``int`` and ``float`` are watched; the same object where it has none.
-
-    Args:
-        code: The code of a function.
-        own: Names among these two that its module defines itself.
-    """
-    constants = tuple(
-        converted(part, own) if isinstance(part, CodeType) else part
-        for part in code.co_consts
-    )
-    nested = any(
-        new is not old for new, old in zip(constants, code.co_consts, strict=True)
-    )
-    body, names = bytearray(code.co_code), list(code.co_names)
-    changed = False
-    for name, watched in NAMES.items():
-        if name in own or name not in code.co_names:
-            continue
-        called = (code.co_names.index(name) << 1) | 1
-        places = [
-            at
-            for at in range(0, len(body), 2)
-            if body[at] == LOAD_GLOBAL
-            and body[at + 1] == called
-            and not (at and body[at - 2] == EXTENDED_ARG)
-        ]
-        if not places or len(names) > LAST:
-            continue
-        names.append(watched)
-        for at in places:
-            body[at + 1] = ((len(names) - 1) << 1) | 1
-        changed = True
-    if not changed and not nested:
-        return code
-    return code.replace(co_code=bytes(body), co_names=tuple(names), co_consts=constants)
-
-
-def own_names(namespace: dict[str, Any]) -> frozenset[str]:
-    """Return which of the two names a module has for something of its own."""
-    return frozenset(
-        name
-        for name in NAMES
-        if namespace.get(name, getattr(builtins, name)) is not getattr(builtins, name)
-    )
+    is_tensor = hasattr(value_of(before), "detach")
+    return gathered([before, content], for_arrays(put) if is_tensor else put)

@@ -100,49 +100,41 @@ class Term:
     factor: Any = 1.0
 
 
+DIFFERENCES = {
+    "geometric": "two-sided geometric",
+    "exponential": "Laplace",
+    "Gumbel": "logistic",
+}
+"""The family of the difference of two independent draws of one law."""
+
+
 def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
     """Return the law of a linear form of draws, by the sampler's name where it is not followed.
 
     One term has the family of its draw. The difference of two geometric draws of one p is two-sided geometric, that of two
     exponential ones of one scale Laplace, that of two Gumbel ones logistic; sums of Gaussian draws are Gaussian.
     """
-    if any(term.draw.is_lent for term in terms):
-        return NoiseLaw(f"{terms[0].draw.law.family}{LENT}")
-    if len(terms) == 1:
-        term, law = terms[0], terms[0].draw.law
-        if term.draw.limits and term.draw.compared(term.index):
-            return NoiseLaw(f"{law.family}{COMPARED}")
-        same_scale = isinstance(term.factor, float) and term.factor == 1.0
-        return (
-            law
-            if same_scale
-            else NoiseLaw(law.family, _times(term.factor, law.scale), law.parameter)
-        )
     laws = [term.draw.law for term in terms]
+    family = laws[0].family
+    if any(term.draw.is_lent for term in terms):
+        return NoiseLaw(f"{family}{LENT}")
     if any(term.draw.compared(term.index) for term in terms):
-        return NoiseLaw(f"{laws[0].family}{COMPARED}")
-    families = {law.family for law in laws}
+        return NoiseLaw(f"{family}{COMPARED}")
     scales = [
         _times(term.factor, law.scale) for term, law in zip(terms, laws, strict=True)
     ]
+    if len(terms) == 1:
+        return NoiseLaw(family, scales[0], laws[0].parameter)
+    families = {law.family for law in laws}
     if families == {"Gaussian"}:
         if all(ndim(scale) == 0 for scale in scales):
             return NoiseLaw("Gaussian", math.hypot(*map(float, scales)))
         return NoiseLaw("Gaussian", np.sqrt(sum(np.square(scale) for scale in scales)))
-    if (
-        len(terms) == 2
-        and len(families) == 1
-        and same(_times(-1.0, scales[0]), scales[1])
-        and not _is_one(*terms)
-    ):
-        pair = {
-            "geometric": "two-sided geometric",
-            "exponential": "Laplace",
-            "Gumbel": "logistic",
-        }
-        name = pair.get(next(iter(families)))
-        if name is not None and same(laws[0].parameter, laws[1].parameter):
-            return NoiseLaw(name, np.abs(scales[0]), laws[0].parameter)
+    is_pair = len(terms) == 2 and len(families) == 1 and family in DIFFERENCES
+    if is_pair and same(_times(-1.0, scales[0]), scales[1]):
+        parameter = laws[0].parameter
+        if same(parameter, laws[1].parameter) and not _is_one(*terms):
+            return NoiseLaw(DIFFERENCES[family], np.abs(scales[0]), parameter)
     return NoiseLaw(f"a sum of {len(terms)} draws ({', '.join(sorted(families))})")
 
 

@@ -9,47 +9,120 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
+from auditdp.tracing.draws import ALONE, CHOICE, COIN
 from auditdp.tracing.linear_forms import number
-from auditdp.tracing.mixed_values import MOST_MIXED, linear
-from auditdp.tracing.noise import WRITTEN, Noise, noise_of, settled, write
+from auditdp.tracing.mixed_values import LIMITS, linear
+from auditdp.tracing.noise import (
+    WRITTEN,
+    drawn_release,
+    noise_of,
+    plain,
+    settled,
+    write,
+)
 from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.plain_values import any_of, ndim, shape_of
 from auditdp.tracing.sites import here
 from auditdp.tracing.watched_run import Active, WatchedRun
 
 Perform = Callable[..., Any]
-SAMPLERS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
-    "laplace": ("Laplace", ("loc", "scale", "size"), (0.0, 1.0)),
-    "normal": ("Gaussian", ("loc", "scale", "size"), (0.0, 1.0)),
-    "multivariate_normal": ("Gaussian", ("mean", "cov", "size"), ()),
-    "gumbel": ("Gumbel", ("loc", "scale", "size"), (0.0, 1.0)),
-    "logistic": ("logistic", ("loc", "scale", "size"), (0.0, 1.0)),
-    "uniform": ("uniform", ("low", "high", "size"), (0.0, 1.0)),
-    "exponential": ("exponential", ("scale", "size"), (1.0,)),
-    "standard_normal": ("Gaussian", ("size", "dtype", "out"), ()),
-    "standard_exponential": ("exponential", ("size", "dtype", "method", "out"), ()),
-    "standard_laplace": ("Laplace", ("size",), ()),
-    "random": ("uniform", ("size", "dtype", "out"), ()),
-    "random_sample": ("uniform", ("size",), ()),
-    "sample": ("uniform", ("size",), ()),
-    "ranf": ("uniform", ("size",), ()),
-    "rand": ("uniform", (), ()),
-    "randn": ("Gaussian", (), ()),
-    "geometric": ("geometric", ("p", "size"), ()),
-    "integers": ("integer", ("low", "high", "size", "dtype", "endpoint"), ()),
-    "randint": ("integer", ("low", "high", "size", "dtype"), ()),
-    "poisson": ("Poisson", ("lam", "size"), (1.0,)),
-    "binomial": ("binomial", ("n", "p", "size"), ()),
+Sample = tuple[NoiseLaw | None, Any, Any]
+"""The law of a draw without its location, or None if it is not followed; the location; and the size argument."""
+DOUBLE = (None, np.float64, float, "float64", int, np.int64, "int64")
+"""Types of results whose law is that of the family; numbers of fewer bits have another one."""
+
+
+def _located(family: str) -> Callable[..., Sample]:
+    return lambda loc=0.0, scale=1.0, size=None: (
+        NoiseLaw(family, number(scale)),
+        number(loc),
+        size,
+    )
+
+
+def _standard(family: str) -> Callable[..., Sample]:
+    def sample(
+        size: Any = None, dtype: Any = None, method: str = "", out: Any = None
+    ) -> Sample:
+        return NoiseLaw(family) if dtype in DOUBLE else None, 0.0, size
+
+    return sample
+
+
+def _integer(
+    low: Any,
+    high: Any = None,
+    size: Any = None,
+    dtype: Any = None,
+    endpoint: bool = False,
+) -> Sample:
+    low, high = (0, low) if high is None else (low, high)
+    law = NoiseLaw("integer", 1.0, number(high) - number(low) + bool(endpoint))
+    return law if dtype in DOUBLE else None, number(low), size
+
+
+def _binomial(n: Any, p: Any, size: Any = None) -> Sample:
+    if ndim(n) == 0 and n == 1:
+        return NoiseLaw("coin"), np.asarray(p, float), size
+    is_one = ndim(n) == ndim(p) == 0
+    law = NoiseLaw("binomial", 1.0, (number(n), number(p))) if is_one else None
+    return law, 0.0, size
+
+
+def _normals(mean: Any, cov: Any, size: Any = None, *_: Any, **__: Any) -> Sample:
+    mean, covariance = np.asarray(mean, float), np.asarray(cov, float)
+    variances = np.diag(covariance)
+    is_diagonal = not np.any(covariance != np.diag(variances))
+    if size is not None:
+        size = (*_shape(size), len(mean))
+    return NoiseLaw("Gaussian", np.sqrt(variances)) if is_diagonal else None, mean, size
+
+
+SAMPLERS: dict[str, Callable[..., Sample]] = {
+    "laplace": _located("Laplace"),
+    "normal": _located("Gaussian"),
+    "gumbel": _located("Gumbel"),
+    "logistic": _located("logistic"),
+    "standard_normal": _standard("Gaussian"),
+    "standard_exponential": _standard("exponential"),
+    "standard_laplace": _standard("Laplace"),
+    **dict.fromkeys(
+        ("random", "random_sample", "sample", "ranf"), _standard("uniform")
+    ),
+    "rand": lambda *size: (NoiseLaw("uniform"), 0.0, size),
+    "randn": lambda *size: (NoiseLaw("Gaussian"), 0.0, size),
+    "uniform": lambda low=0.0, high=1.0, size=None: (
+        NoiseLaw("uniform", number(high) - number(low)),
+        number(low),
+        size,
+    ),
+    "exponential": lambda scale=1.0, size=None: (
+        NoiseLaw("exponential", number(scale)),
+        0.0,
+        size,
+    ),
+    "geometric": lambda p, size=None: (
+        NoiseLaw("geometric", 1.0, number(p)),
+        0.0,
+        size,
+    ),
+    "poisson": lambda lam=1.0, size=None: (
+        NoiseLaw("Poisson", 1.0, number(lam)),
+        0.0,
+        size,
+    ),
+    "integers": _integer,
+    "randint": _integer,
+    "binomial": _binomial,
+    "multivariate_normal": _normals,
 }
-"""For each sampler its family, and the names of its arguments with their defaults."""
-OTHERS = {
-    "negative_binomial": ("n", "p"),
-    "standard_t": ("df",),
-    "gamma": ("shape", "scale"),
+"""For each sampler the function that reads its arguments."""
+PARAMETERS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "negative_binomial": lambda n, p, size=None: (n, p),
+    "standard_t": lambda df, size=None: (df,),
+    "gamma": lambda shape, scale=1.0, size=None: (shape, scale),
 }
-"""Samplers whose law is a parameter of the release, and that are not followed further."""
-PERMUTING = ("permutation", "permuted", "shuffle")
+"""For samplers that are not followed, the function that reads which law of its family a draw has."""
 
 
 def watched_draw(
@@ -60,121 +133,79 @@ def watched_draw(
     keywords: dict[str, Any],
     origin: Any = None,
 ) -> Any:
-    """Draw by a method of numpy's generators, and return what the caller's code is to see in place of the number.
+    """Draw by a method of numpy's generators, and return the noise, or the release, in place of the number.
 
     Args:
-        run: Keeps the draw.
-        method: Its name.
+        run: The run that records the draw.
+        method: The name of the method.
         perform: Draws.
         arguments: Its positional arguments.
         keywords: Its keyword arguments.
-        origin: See ``WatchedRun.draw``.
+        origin: See `WatchedRun.draw`.
     """
-    arguments, keywords = (
-        settled(arguments),
-        dict(zip(keywords, settled([*keywords.values()]), strict=True)),
-    )
-    if method == "choice":
-        return _choice(run, perform, arguments, keywords, origin)
-    if method in PERMUTING:
-        return _permuted(run, method, perform, arguments, keywords, origin)
-    draw_it = functools.partial(perform, *arguments, **keywords)
-    if method == "binomial":
-        given = dict(zip(("n", "p", "size"), arguments, strict=False)) | keywords
-        if ndim(given["n"]) == 0 and given["n"] == 1:
-            return _events(run, draw_it, given, origin)
+    why = "is a parameter of a draw"
+    arguments = settled(arguments, why)
+    keywords = dict(zip(keywords, settled([*keywords.values()], why), strict=True))
+    if method in METHODS:
+        return METHODS[method](run, perform, *arguments, origin=origin, **keywords)
     if keywords.get("out") is not None and method in SAMPLERS:
         out = keywords.pop("out")
         given = {**keywords, "size": np.shape(out)}
         drawn = watched_draw(run, method, perform, (), given, origin)
-        return write(out, drawn.settle(WRITTEN) if type(drawn) is Noise else drawn)
-    if method not in SAMPLERS:
-        return _other(run, method, draw_it, arguments, keywords)
-    family, names, defaults = SAMPLERS[method]
-    given = dict(zip(names, arguments, strict=False)) | keywords
-    law, location = _law(family, method, names, defaults, given)
+        return write(out, plain(drawn, WRITTEN))
+    draw_it = functools.partial(perform, *arguments, **keywords)
+    law, location, size = None, 0.0, None
+    if method in SAMPLERS:
+        law, location, size = SAMPLERS[method](*arguments, **keywords)
+    if law is None and method == "multivariate_normal":
+        found = _correlated(run, draw_it, *arguments, origin=origin, **keywords)
+        if found is not None:
+            return found
     if law is None:
-        found = (
-            _correlated(run, draw_it, given, origin)
-            if method == "multivariate_normal"
-            else None
+        return _not_followed(run, method, draw_it, arguments, keywords)
+    options = {"origin": origin}
+    if law.family == "coin":
+        shape = _shape(size, location)
+        return drawn_release(
+            run, method, draw_it, COIN, law, location, shape=shape, **options
         )
-        return (
-            _other(run, method, draw_it, arguments, keywords)
-            if found is None
-            else found
-        )
+    is_several = law.parameter is None or isinstance(law.parameter, tuple)
+    shape = _shape(size, location, law.scale, 0.0 if is_several else law.parameter)
     site = here()
-    size = tuple(arguments) if method in ("rand", "randn") else given.get("size")
-    several = law.parameter is None or isinstance(law.parameter, tuple)
-    shape = _shape(size, location, law.scale, 0.0 if several else law.parameter)
-    if method == "multivariate_normal" and size is not None:
-        shape = (*shape, len(location))
     draw = run.draw(
-        method, draw_it, law, site, location=location, shape=shape, origin=origin
+        method, draw_it, law, site, location=location, shape=shape, **options
     )
     if any_of(location):
         run.located.add(site)
     return noise_of(run, draw, location if site in run.located else None)
 
 
-def _law(
-    family: str,
-    method: str,
-    names: Sequence[str],
-    defaults: Sequence[float],
-    given: dict[str, Any],
-) -> tuple[NoiseLaw | None, Any]:
-    """Return the law of a draw without its location, and the location."""
-    if given.get("dtype") not in (
-        None,
-        np.float64,
-        float,
-        "float64",
-        int,
-        np.int64,
-        "int64",
-    ):
-        return None, 0.0  # fewer bits: another law
-    values = dict(zip(names, defaults, strict=False)) | {
-        k: v for k, v in given.items() if v is not None
-    }
-    if method == "multivariate_normal":
-        covariance = np.asarray(values["cov"], float)
-        if np.any(covariance != np.diag(np.diag(covariance))):
-            return None, 0.0
-        return NoiseLaw(family, np.sqrt(np.diag(covariance))), np.asarray(
-            values["mean"], float
-        )
-    if family in ("geometric", "Poisson"):
-        return NoiseLaw(
-            family, 1.0, number(values["p" if family == "geometric" else "lam"])
-        ), 0.0
-    if family == "binomial":
-        trials, p = (number(values[name]) for name in ("n", "p"))
-        return (
-            NoiseLaw(family, 1.0, (trials, p)) if ndim(trials) == ndim(p) == 0 else None
-        ), 0.0
-    if family == "integer":
-        low, high = values["low"], values.get("high")
-        low, high = (0, low) if high is None else (low, high)
-        count = number(high) - number(low) + bool(values.get("endpoint"))
-        return NoiseLaw(family, 1.0, count), number(low)
-    if family == "uniform" and "low" in values:
-        return NoiseLaw(family, number(values["high"]) - number(values["low"])), number(
-            values["low"]
-        )
-    return NoiseLaw(family, number(values.get("scale", 1.0))), number(
-        values.get("loc", 0.0)
-    )
+def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
+    """Return the shape of a draw, which that of its parameters is without a size."""
+    if size is not None and size != ():
+        is_several = isinstance(size, tuple | list | np.ndarray)
+        return tuple(size) if is_several else (int(size),)
+    shapes = {shape_of(parameter) for parameter in parameters}
+    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
 
 def _correlated(
-    run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any
+    run: WatchedRun,
+    perform: Perform,
+    mean: Any,
+    cov: Any,
+    size: Any = None,
+    *_: Any,
+    origin: Any = None,
+    **__: Any,
 ) -> Any:
-    """Draw one vector with a covariance, a matrix times independent noise; None where it has no full rank or is too long."""
-    mean, covariance = (np.asarray(given[name], float) for name in ("mean", "cov"))
-    if given.get("size") is not None or len(mean) > MOST_MIXED:
+    """Draw one vector with a covariance, as a matrix times independent noise.
+
+    Returns:
+        The noise, or None if the matrix has no full rank or the vector is too long.
+    """
+    mean, covariance = np.asarray(mean, float), np.asarray(cov, float)
+    if size is not None or len(mean) > LIMITS.mixed:
         return None
     try:
         factor = np.linalg.cholesky(covariance)
@@ -186,175 +217,126 @@ def _correlated(
         drawn.append(perform())
         return np.linalg.solve(factor, drawn[0] - mean)
 
-    draw = run.draw(
-        "multivariate_normal",
-        standard,
-        NoiseLaw("Gaussian"),
-        here(),
-        shape=mean.shape,
-        origin=origin,
-    )
-    noise = noise_of(run, draw)
-    return linear(
-        noise,
-        lambda: drawn[0] if drawn else mean + factor @ draw.value,
-        lambda z: mean + factor @ z,
-    )
+    def moved(draws: Any) -> Any:
+        return mean + factor @ draws
+
+    method, law = "multivariate_normal", NoiseLaw("Gaussian")
+    draw = run.draw(method, standard, law, here(), shape=mean.shape, origin=origin)
+    # A replay has the recorded draws, and calls no sampler.
+    value = drawn[0] if drawn else moved(draw.value)
+    return linear(noise_of(run, draw), moved, value)
 
 
-def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
-    if size is not None and size != ():
-        return (
-            tuple(size) if isinstance(size, tuple | list | np.ndarray) else (int(size),)
-        )
-    shapes = {shape_of(parameter) for parameter in parameters}
-    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-
-
-def _other(
+def _not_followed(
     run: WatchedRun,
     method: str,
     perform: Perform,
     arguments: Sequence[Any],
     keywords: dict[str, Any],
 ) -> Any:
-    """Draw by a sampler that is not followed: a number whose law has a name alone."""
-    site = here()
-    names = OTHERS.get(method, ())
-    given = dict(zip(names, arguments, strict=False)) | keywords
-    parameter = (
-        tuple(repr(given[name]) for name in names if name in given) if names else None
-    )
-    draw = run.draw(method, perform, NoiseLaw(method, 1.0, parameter), site)
-    if not isinstance(draw.value, int | float | np.generic | np.ndarray):
-        return run.release(ALONE, draw.law, None, draw.value, site, why="is drawn")
-    return noise_of(run, draw)
-
-
-def _events(
-    run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any
-) -> Any:
-    """Draw events, numbers 0 and 1, of given probabilities."""
-    site, chances, law = here(), np.asarray(given["p"], float), NoiseLaw("coin")
-    draw = run.draw(
-        "binomial",
-        perform,
-        law,
-        site,
-        shape=_shape(given.get("size"), chances),
-        origin=origin,
-    )
-    location = (
-        float(chances)
-        if ndim(draw.value) == 0
-        else np.broadcast_to(chances, shape_of(draw.value))
-    )
-    return run.release(COIN, law, location, draw.value, site, (Term(draw, 0),))
+    """Draw by a sampler whose law has a name alone."""
+    parameter = None
+    if method in PARAMETERS:
+        parameter = tuple(map(repr, PARAMETERS[method](*arguments, **keywords)))
+    site, law = here(), NoiseLaw(method, 1.0, parameter)
+    draw = run.draw(method, perform, law, site)
+    if isinstance(draw.value, int | float | np.generic | np.ndarray):
+        return noise_of(run, draw)
+    return run.release(ALONE, law, None, draw.value, site, why="is drawn")
 
 
 def _choice(
     run: WatchedRun,
     perform: Perform,
-    arguments: Sequence[Any],
-    keywords: dict[str, Any],
-    origin: Any,
+    a: Any,
+    size: Any = None,
+    replace: bool = True,
+    p: Any = None,
+    *,
+    origin: Any = None,
+    **options: Any,
 ) -> Any:
     """Choose from a table of probabilities, or some of the items at random."""
-    given = dict(zip(("a", "size", "replace", "p"), arguments, strict=False)) | keywords
-    items, size, chances, replace = (
-        given["a"],
-        given.get("size"),
-        given.get("p"),
-        given.get("replace", True),
-    )
-    count = int(items) if ndim(items) == 0 else len(items)
-    rest = {key: value for key, value in given.items() if key in ("axis", "shuffle")}
-    site, shape = here(), () if size is None else _shape(size)
-    if chances is None:
-        law = NoiseLaw(
-            "choice of items" if replace or not shape else "sample of items", 1.0, count
-        )
-        draw = run.draw(
-            "choice",
-            lambda: perform(count, size, replace, **rest),
-            law,
-            site,
-            shape=shape,
-            origin=origin,
-        )
-        place = run.release(ALONE, law, None, draw.value, site)
-    elif not replace and shape:
-        law = NoiseLaw(
-            "a choice by a table without replacement",
-            1.0,
-            repr(np.asarray(chances, float).tolist()),
-        )
-        draw = run.draw(
-            "choice",
-            lambda: perform(count, size, replace, chances, **rest),
-            law,
-            site,
-            shape=shape,
-        )
-        place = run.release(ALONE, law, None, draw.value, site, why="is drawn")
+    is_count = ndim(a) == 0
+    count = int(a) if is_count else len(a)
+    shape = () if size is None else _shape(size)
+    draw = functools.partial(perform, count, size, replace, p, **options)
+    items: dict[str, Any] = {}
+    if p is None:
+        law = items_law(count, replace=replace or not shape)
+    elif replace or not shape:
+        law = NoiseLaw("choice")
+        names = None if is_count else tuple(map(repr, np.asarray(a).tolist()))
+        items = {"table": np.asarray(p, float), "names": names}
     else:
-        law, table = NoiseLaw("choice"), np.asarray(chances, float)
-        draw = run.draw(
-            "choice",
-            lambda: perform(count, size, replace, chances),
-            law,
-            site,
-            shape=shape,
-            origin=origin,
-        )
-        named = (
-            None if ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
-        )
-        place = run.release(
-            CHOICE, law, table, draw.value, site, (Term(draw, 0),), names=named
-        )
-    place = (
-        np.minimum(place, count - 1)
-        if isinstance(place, np.ndarray)
-        else min(place, count - 1)
+        chances = repr(np.asarray(p, float).tolist())
+        law = NoiseLaw("a choice by a table without replacement", 1.0, chances)
+        items = {"why": "is drawn"}
+        origin = None
+    place = drawn_places(
+        run, "choice", draw, law, count, shape=shape, origin=origin, **items
     )
-    if ndim(items) == 0:
+    if is_count:
         return place
-    found = np.asarray(items)
-    return (
-        found[place]
-        if not rest.get("axis")
-        else np.take(found, place, axis=rest["axis"])
-    )
+    axis = options.get("axis")
+    return np.take(np.asarray(a), place, axis=axis) if axis else np.asarray(a)[place]
+
+
+def items_law(count: int, *, replace: bool) -> NoiseLaw:
+    """Return the law of places that are drawn uniformly among a number of items."""
+    family = "choice of items" if replace else "sample of items"
+    return NoiseLaw(family, 1.0, count)
+
+
+def drawn_places(
+    run: WatchedRun,
+    method: str,
+    draw: Perform,
+    law: NoiseLaw,
+    count: int,
+    *,
+    table: Any = None,
+    **options: Any,
+) -> Any:
+    """Draw places of items, by a table of probabilities or uniformly.
+
+    Args:
+        run: The run that records the draw and the release.
+        method: The sampler.
+        draw: Draws.
+        law: The law.
+        count: The number of items.
+        table: The probabilities, or None.
+        options: See `drawn_release`.
+    """
+    kind = ALONE if table is None else CHOICE
+    place = drawn_release(run, method, draw, kind, law, table, **options)
+    # A replay may be forced to a place that its own items do not have.
+    is_array = isinstance(place, np.ndarray)
+    return np.minimum(place, count - 1) if is_array else min(place, count - 1)
 
 
 def _permuted(
-    run: WatchedRun,
     method: str,
+    run: WatchedRun,
     perform: Perform,
-    arguments: Sequence[Any],
-    keywords: dict[str, Any],
-    origin: Any,
+    x: Any,
+    axis: int | None = None,
+    out: Any = None,
+    *,
+    origin: Any = None,
 ) -> Any:
     """Permute by places, so that a replay puts its own items in the recorded order."""
-    items: Any = arguments[0] if arguments else keywords.get("x")
+    if out is not None:
+        draw = functools.partial(perform, x, axis=axis, out=out)
+        return _not_followed(run, method, draw, (), {})
+    is_count = ndim(x) == 0 and not hasattr(x, "__len__")
     each = method == "permuted"  # every line by itself
-    axis = keywords.get(
-        "axis", arguments[1] if len(arguments) > 1 else None if each else 0
-    )
-    if keywords.get("out") is not None:
-        return _other(
-            run,
-            method,
-            functools.partial(perform, *arguments, **keywords),
-            arguments,
-            keywords,
-        )
-    count = (
-        int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)
-    )
-    shape = shape_of(items) if each else (count if not axis else shape_of(items)[axis],)
-    site = here()
+    axis = axis if each else axis or 0
+    shape = shape_of(x)
+    if not each:
+        count = int(x) if is_count else len(x)
+        shape = (shape[axis] if axis else count,)
 
     def places() -> Any:
         order = np.arange(math.prod(shape)).reshape(shape)
@@ -363,53 +345,47 @@ def _permuted(
             return order
         return perform(order, axis=axis) if each else perform(len(order))
 
-    law = NoiseLaw(
-        "permutation" if len(shape) == 1 else "permutation along an axis",
-        1.0,
-        math.prod(shape),
-    )
-    draw = run.draw(method, places, law, site, shape=shape, origin=origin)
-    order = run.release(ALONE, law, None, draw.value, site)
+    family = "permutation" if len(shape) == 1 else "permutation along an axis"
+    law = NoiseLaw(family, 1.0, math.prod(shape))
+    order = drawn_release(run, method, places, ALONE, law, shape=shape, origin=origin)
     if each:
-        return np.ravel(items)[order]
-    if not np.array_equal(
-        np.sort(order), np.arange(shape[0])
-    ):  # forced to one of another length
-        kept = [k for k in dict.fromkeys(order.tolist()) if k < shape[0]]
-        order = np.array(kept + [k for k in range(shape[0]) if k not in set(kept)], int)
-    if method == "shuffle":
-        moved = (
-            [items[k] for k in order]
-            if not isinstance(items, np.ndarray)
-            else np.take(items, order, axis=axis)
-        )
-        items[:] = moved
-        return None
-    if ndim(items) == 0 and not hasattr(items, "__len__"):
-        return order
-    return np.take(np.asarray(items), order, axis=axis)
+        return np.ravel(x)[order]
+    order = as_order(order, shape[0])
+    if method != "shuffle":
+        return order if is_count else np.take(np.asarray(x), order, axis=axis)
+    is_array = isinstance(x, np.ndarray)
+    x[:] = np.take(x, order, axis=axis) if is_array else [x[k] for k in order]
+    return None
+
+
+def as_order(places: Any, count: int) -> Any:
+    """Return places as an order of a number of items: a replay may be forced to one of more items, or of fewer."""
+    kept = dict.fromkeys(place for place in places.tolist() if place < count)
+    return np.array([*kept, *(k for k in range(count) if k not in kept)], int)
+
+
+METHODS: dict[str, Callable[..., Any]] = {"choice": _choice}
+for _name in ("permutation", "permuted", "shuffle"):
+    METHODS[_name] = functools.partial(_permuted, _name)
+
+
+# -- generators --------------------------------------------------------------------------------------------------------
 
 
 def _unseen(run: WatchedRun | None, source: str) -> None:
-    """Note in the run under way that the code has a source of draws that the trace does not see."""
+    """Record in the run under way that the code has a source of draws that the trace does not observe."""
     if run is not None:
-        run.release(
-            ALONE,
-            NoiseLaw(source),
-            None,
-            0,
-            here(),
-            why="draws numbers that the trace does not see",
-        )
+        why = "draws numbers that the trace does not see"
+        run.release(ALONE, NoiseLaw(source), None, 0, here(), why=why)
 
 
 class WatchedGenerator(np.random.Generator):
-    """A generator on the stream of another one whose draws are watched.
+    """A generator on the stream of another one, whose draws are watched.
 
     Args:
         plain: The other one.
-        active: Returns the run under way; None where there is none, or in another thread.
-        seed: What generators share that have the same seed; None where it is not known.
+        active: Returns the run under way, or None if there is none, or in another thread.
+        seed: A value that generators share if they have the same seed; None if that is not known.
     """
 
     def __init__(
@@ -420,14 +396,12 @@ class WatchedGenerator(np.random.Generator):
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
         """Return children that are watched as well."""
-        return [
-            WatchedGenerator(child, self._active)
-            for child in self._plain.spawn(n_children)
-        ]
+        children = self._plain.spawn(n_children)
+        return [WatchedGenerator(child, self._active) for child in children]
 
     @property
     def bit_generator(self) -> Any:
-        """The source of its bits, whose draws no trace sees."""
+        """The source of its bits, whose draws no trace observes."""
         _unseen(self._active(), "the bit generator")
         return self._plain.bit_generator
 
@@ -455,40 +429,24 @@ class WatchedState(np.random.RandomState):
         super().__init__(plain._bit_generator)
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
 
-    def __reduce__(self) -> Any:
-        _unseen(self._active(), "a copy of the generator")
-        return self._plain.__reduce__()
-
+    __reduce__ = WatchedGenerator.__reduce__
     _draw = WatchedGenerator._draw
 
 
-UNWATCHED = ("spawn", "seed", "get_state", "set_state")
+UNWATCHED = ("seed", "get_state", "set_state")
+"""Methods that draw nothing."""
 
 
-def _watch(method: str) -> Callable[..., Any]:
-    def draw(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        return self._draw(method, arguments, keywords)
-
-    return draw
-
-
-def _plainly(method: str) -> Callable[..., Any]:
+def _method(name: str) -> Callable[..., Any]:
     def call(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        return getattr(self._plain, method)(*arguments, **keywords)
+        if name in UNWATCHED:
+            return getattr(self._plain, name)(*arguments, **keywords)
+        return self._draw(name, arguments, keywords)
 
     return call
 
 
-for _kind, _base in (
-    (WatchedGenerator, np.random.Generator),
-    (WatchedState, np.random.RandomState),
-):
-    for _name in dir(_base):
-        if (
-            not _name.startswith("_")
-            and callable(getattr(_base, _name))
-            and _name != "spawn"
-        ):
-            setattr(
-                _kind, _name, _plainly(_name) if _name in UNWATCHED else _watch(_name)
-            )
+for _kind in (WatchedGenerator, WatchedState):
+    for _name, _value in vars(_kind.__base__).items():
+        if not _name.startswith("_") and callable(_value) and _name != "spawn":
+            setattr(_kind, _name, _method(_name))

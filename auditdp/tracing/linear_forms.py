@@ -1,6 +1,6 @@
-"""Linear forms of draws: what noise is, beside how it behaves.
+"""Linear forms of draws: the part of noise that is not its behaviour.
 
-Noise that is transformed and stays noise: rounded, and made of uniform draws by their logarithms.
+Noise that a function changes into noise of another law: rounded, clipped, and made of uniform draws by their logarithms.
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import ALONE, LENT, NOISY, Term, WatchedDraw
+from auditdp.tracing.draws import ALONE, LENT, NOISY, Term, WatchedDraw, law_of
 from auditdp.tracing.noise_families import FAMILIES, NoiseLaw, same
 from auditdp.tracing.plain_values import all_of, any_of, ndim, shape_of
 from auditdp.tracing.sites import CodeLine
 from auditdp.tracing.watched_run import WatchedRun, law_and_groups
 
-SEEN = ("is in the output", "is printed")
+SHOWING = ("is in the output", "is printed")
 """Uses that show a number as it is."""
-CHANGED = 0.01
-"""How far, relatively, rounding may take a number from the sum that it is."""
+ROUNDING_RTOL = 0.01
+"""Largest relative difference, by rounding, of a number from the sum that it is computed as."""
+WHOLE = ("geometric", "integer", "binomial", "rounded Laplace")
+"""Families of whole draws, of which sums stay whole."""
 LAZY = [name for name, family in FAMILIES.items() if family.is_part]
-"""Families of draws that are parts of noise, or are compared; a value that is added to one is released when it is used."""
+"""Families of draws that are parts of noise, or are compared. The sum of a value and such a draw is released when it is
+used."""
 
 
 class Form:
@@ -35,10 +38,10 @@ class Form:
         run: The run that it belongs to.
         value: The number or array that it is.
         terms: The draws.
-        offset: What was added to them; None where nothing was.
-        site: Where it was added; None where nothing was, or by the sampler itself.
-        weight: Of noise before a maximum: ln Σ e^score over all that it was seen to exceed, itself included.
-        is_held: Whether values are being added to it by ``+=``: what is released is their sum, at its first other use.
+        offset: The value that was added to them; None if none was.
+        site: The line that added the value; None if no value was added, or by the sampler itself.
+        weight: For noise before a maximum, ln Σ e^score over all scores that were found smaller, its own included.
+        is_held: Whether values are being added by ``+=``: the first other use releases their sum.
     """
 
     __slots__ = (
@@ -60,20 +63,15 @@ class Form:
         offset: Any = None,
         site: CodeLine | None = None,
     ) -> None:
-        self.run, self.value, self.terms, self.offset, self.site = (
-            run,
-            value,
-            terms,
-            offset,
-            site,
-        )
+        self.run, self.value, self.terms = run, value, terms
+        self.offset, self.site = offset, site
         self.weight: float | None = None
-        self._settled: tuple[Any] | None = None
         self.is_held = False
+        self._settled: tuple[Any] | None = None
 
     @property
     def settled(self) -> tuple[Any] | None:
-        """The ordinary number or array in a tuple, once it has ended as noise, as by this question where it is held."""
+        """The ordinary number or array in a tuple, once the noise has ended; reading it ends noise that is held."""
         if self.is_held:
             self.settle("")
         return self._settled
@@ -81,117 +79,107 @@ class Form:
     @property
     def law(self) -> NoiseLaw:
         """The law of the noise."""
-        return law_and_groups(self.terms, ())[0]
+        return law_of(self.terms)
 
     def settle(self, why: str) -> Any:
-        """Return the ordinary number or array, and note the release: of the value that was added, or of noise alone."""
+        """End the noise, and return the ordinary number or array.
+
+        The first call records the release: of the value that was added, or else of the noise alone.
+
+        Args:
+            why: The use that ends it, for the sentence that calls it opaque; empty if the use is understood.
+        """
         self.is_held = False
         if self._settled is None:
-            site = self.site or self.terms[0].draw.site
             kind = ALONE if self.offset is None else NOISY
             law, groups = self.law_and_groups()
+            # A value with noise is a release whatever follows, and so is a choice among integers.
             is_noisy = kind == NOISY and law.family not in LAZY and all_of(law.scale)
-            if law.family == "integer" or why in SEEN or is_noisy:
-                why = ""  # a choice among as many, what is shown as it is, or a value with noise, which is what is released
+            if law.family == "integer" or why in SHOWING or is_noisy:
+                why = ""
+            site = self.site or self.terms[0].draw.site
             with outside_of_transforms(self.value):
-                self._settled = (
-                    self.run.release(
-                        kind,
-                        law,
-                        self.offset,
-                        self.value,
-                        site,
-                        self.terms,
-                        groups=groups,
-                        why=why,
-                    ),
+                released = self.run.release(
+                    kind,
+                    law,
+                    self.offset,
+                    self.value,
+                    site,
+                    self.terms,
+                    groups=groups,
+                    why=why,
                 )
+            self._settled = (released,)
         return self._settled[0]
 
     def law_and_groups(self) -> tuple[NoiseLaw, Any]:
-        """Return the law of its entries, and which of them share a draw; another one where its numbers were changed."""
+        """Return the law of its entries, and which of them share a draw.
+
+        The law has another family if code changed the numbers in memory.
+        """
         law, groups = law_and_groups(self.terms, shape_of(self.value))
-        changed = (
-            not any(term.draw.is_lent for term in self.terms) and self.was_changed()
-        )
-        return (NoiseLaw(f"{law.family}{LENT}") if changed else law), groups
+        is_lent = any(term.draw.is_lent for term in self.terms)
+        if not is_lent and self.was_changed():
+            law = NoiseLaw(f"{law.family}{LENT}")
+        return law, groups
 
     def was_changed(self) -> bool:
-        """Return whether its numbers are not those of the draws, as where code changed them by a view of the same memory."""
-        made = 0.0 if self.offset is None else self.offset
-        size = np.abs(made)
+        """Return whether its numbers differ from those of the draws, because code changed them by a view of the memory."""
+        total = 0.0 if self.offset is None else self.offset
+        size = np.abs(total)
         for term in self.terms:
-            draw, index = term.draw, term.index
+            draw = term.draw
             if draw.drawn is None:
                 return False
-            drawn = number(draw.drawn.reshape(-1)[np.array(index)])
+            part = number(draw.drawn.reshape(-1)[np.array(term.index)])
             if any_of(draw.location):
-                drawn = (
-                    drawn
-                    - np.broadcast_to(draw.location, shape_of(draw.drawn)).reshape(-1)[
-                        index
-                    ]
-                )
-            part = term.factor * drawn
-            made, size = made + part, size + np.abs(part)
+                locations = np.broadcast_to(draw.location, shape_of(draw.drawn))
+                part = part - locations.reshape(-1)[term.index]
+            part = term.factor * part
+            total, size = total + part, size + np.abs(part)
         with np.errstate(all="ignore"):
-            return any_of(np.abs(number(self.value) - made) > CHANGED * size)
+            return any_of(np.abs(number(self.value) - total) > ROUNDING_RTOL * size)
 
     @property
     def is_whole(self) -> bool:
-        """Whether noise is whole by its family, and what was added and multiplied is."""
-        whole = all(
-            term.draw.law.family
-            in ("geometric", "integer", "binomial", "rounded Laplace")
-            and bool(np.all(np.asarray(term.factor) == np.rint(term.factor)))
-            for term in self.terms
-        )
-        return whole and (
-            self.offset is None or bool(np.all(self.offset == np.rint(self.offset)))
+        """Whether noise is whole by its family, with a whole offset and whole factors."""
+        numbers = [term.factor for term in self.terms]
+        numbers += [] if self.offset is None else [self.offset]
+        return all(term.draw.law.family in WHOLE for term in self.terms) and all(
+            bool(np.all(np.asarray(part) == np.rint(part))) for part in numbers
         )
 
 
 def outside_of_transforms(value: Any) -> AbstractContextManager[Any]:
-    """Return a context in which a tensor is what it is outside of transforms of ``torch.func`` that are under way."""
-    return (
-        sys.modules["torch"]._C._DisableFuncTorch()
-        if hasattr(value, "detach")
-        else nullcontext()
-    )
+    """Return a context in which no transform of ``torch.func`` that is under way applies to a tensor."""
+    context: AbstractContextManager[Any] = nullcontext()
+    if hasattr(value, "detach"):
+        context = sys.modules["torch"]._C._DisableFuncTorch()
+    return context
 
 
-def derived(draw: WatchedDraw, law: NoiseLaw, value: Any = None) -> WatchedDraw:
-    """Return a draw of another law that was made of one; what uses either uses both."""
-    made = copy(draw)
-    made.law, made.value = law, draw.value if value is None else value
-    made.location, made.limits, made.drawn = 0.0, {}, None
-    return made
+# -- numbers and terms -------------------------------------------------------------------------------------------------
 
 
 def number(value: Any) -> Any:
-    """Return a value as numpy computes with it: Decimal and Fraction as floats, of complex numbers the real part."""
+    """Return a value as numpy computes with it: Decimal and Fraction as floats, and the real part of complex numbers."""
     if isinstance(value, int | float):
         return value
     if isinstance(value, complex):
         return value.real
     if isinstance(value, np.ndarray | np.generic):
-        array = value.real if value.dtype.kind == "c" else value
-        return (
-            array.astype(np.float64)
-            if array.dtype.kind in "bu" or array.dtype == object
-            else array
-        )
+        if value.dtype.kind == "c":
+            return value.real
+        is_other = value.dtype.kind in "buO"
+        return value.astype(np.float64) if is_other else value
     if isinstance(value, list | tuple):
         return np.asarray(value, float)
     if hasattr(value, "to_numpy"):
         return value.to_numpy()
     if hasattr(value, "detach"):
         return value.detach().cpu().double().numpy()[()]
-    return (
-        np.asarray(value, np.float64)[()]
-        if hasattr(value, "__array__")
-        else float(value)
-    )
+    is_array = hasattr(value, "__array__")
+    return np.asarray(value, np.float64)[()] if is_array else float(value)
 
 
 def is_numeric(value: Any) -> bool:
@@ -202,10 +190,9 @@ def is_numeric(value: Any) -> bool:
         return value.dtype.kind in "biufc"
     if isinstance(value, list | tuple):
         return False
-    known = type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame")
-    return (
-        known or hasattr(value, "detach") or hasattr(value, "aval")
-    )  # an array of torch or jax
+    is_known = type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame")
+    # Arrays of torch have the one attribute, and those of jax the other.
+    return is_known or hasattr(value, "detach") or hasattr(value, "aval")
 
 
 def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
@@ -216,7 +203,7 @@ def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
 
 
 def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
-    """Return terms for noise of a shape; those of the same entries of one draw as one, and none that cancel."""
+    """Return terms with those of the same entries of one draw as one term, without terms that cancel."""
     if len(terms) < 2:
         return terms
     found: list[Term] = []
@@ -233,160 +220,156 @@ def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
 def with_law(
     draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]
 ) -> WatchedDraw:
-    """Return a draw whose scale, where it is an array, follows a change of shape."""
+    """Return a draw whose scale and parameter, if they are arrays, follow a change of shape."""
     law = draw.law
-    if law.known is None or (
-        ndim(law.scale) == 0
-        and (isinstance(law.parameter, tuple) or ndim(law.parameter) == 0)
-    ):
+    parts = [law.scale, law.parameter]
+    is_scalar = isinstance(law.parameter, tuple) or ndim(law.parameter) == 0
+    if law.known is None or (ndim(law.scale) == 0 and is_scalar):
         return draw
-    scale, parameter = (
-        part if ndim(part) == 0 else change(np.broadcast_to(part, shape))
-        for part in (law.scale, law.parameter)
-    )
+    for k, part in enumerate(parts):
+        if ndim(part):
+            parts[k] = change(np.broadcast_to(part, shape))
     made = copy(draw)
-    made.law = NoiseLaw(law.family, scale, parameter)
+    made.law = NoiseLaw(law.family, *parts)
     return made
 
 
-def rounded(noise: Form, plain: Any) -> Any:
-    """Return it rounded to whole numbers: whole noise as it is, Laplace noise as that of another family."""
-    if noise.settled is not None:
-        return None
-    if noise.is_whole:
+# -- noise of another law ----------------------------------------------------------------------------------------------
+
+
+def _is_one_draw(noise: Form, *, offset: bool = False) -> bool:
+    """Return whether noise is a multiple of one draw that nothing has used.
+
+    Args:
+        noise: The noise.
+        offset: Whether a value may be added to it.
+    """
+    is_alone = len(noise.terms) == 1 and (offset or noise.offset is None)
+    return is_alone and noise.settled is None and not noise.terms[0].draw.used
+
+
+def _of_draw(noise: Form, law: NoiseLaw, value: Any, *, keep: bool = False) -> Form:
+    """Return noise of another law that is made of the draw of this one.
+
+    Args:
+        noise: Noise of one draw.
+        law: The other law.
+        value: The number or array that it is.
+        keep: Whether replays compute with these numbers in place of those of the draw.
+    """
+    term = noise.terms[0]
+    made = copy(term.draw)
+    # The copy shares the record of uses: whatever uses one of the draws uses both.
+    made.law, made.location, made.limits, made.drawn = law, 0.0, {}, None
+    made.value = value if keep else made.value
+    return type(noise)(noise.run, value, (Term(made, term.index),))
+
+
+def rounded(noise: Form, plain: Any) -> Form | None:
+    """Return noise rounded to whole numbers: whole noise is the same, and Laplace noise has another family.
+
+    Args:
+        noise: The noise.
+        plain: The rounded number or array.
+
+    Returns:
+        The noise, or None if it is not followed.
+    """
+    if noise.settled is None and noise.is_whole:
         return type(noise)(noise.run, plain, noise.terms, noise.offset, noise.site)
     law = noise.law
-    if (
-        law.family == "Laplace"
-        and len(noise.terms) == 1
-        and noise.offset is None
-        and not noise.terms[0].draw.used
-    ):
-        return _of_draw(
-            noise, NoiseLaw("rounded Laplace", 1.0, np.abs(law.scale)), plain, plain
-        )
-    return None
+    if law.family != "Laplace" or not _is_one_draw(noise):
+        return None
+    cells = NoiseLaw("rounded Laplace", 1.0, np.abs(law.scale))
+    return _of_draw(noise, cells, plain, keep=True)
 
 
 def clipped(noise: Form, low: Any, high: Any, plain: Any) -> Form | None:
-    """Return noise clipped to an interval around 0; None of other noise than Laplace and Gaussian.
+    """Return Laplace or Gaussian noise clipped to an interval.
 
     Args:
-        noise: Noise to which nothing was added.
-        low: The lower end, a number; None for none.
-        high: The upper end.
+        noise: Noise.
+        low: The lower end; None for no end.
+        high: The upper end; None for no end.
         plain: The clipped number or array.
+
+    Returns:
+        The noise, or None if it is not followed.
     """
-    law, draw = noise.law, noise.terms[0].draw
-    alone = (
-        len(noise.terms) == 1
-        and noise.offset is None
-        and noise.settled is None
-        and not (draw.used or draw.limits)
-    )
-    if (
-        law.family not in ("Laplace", "Gaussian")
-        or not alone
-        or ndim(law.scale)
-        or ndim(low)
-        or ndim(high)
-    ):
+    law = noise.law
+    is_known = law.family in ("Laplace", "Gaussian") and _is_one_draw(noise)
+    if not is_known or ndim(law.scale) or ndim(low) or ndim(high):
         return None
     scale = float(np.abs(law.scale))
-    bounds = (
-        -math.inf if low is None else float(low) / scale,
-        math.inf if high is None else float(high) / scale,
-    )
+    low = -math.inf if low is None else float(low)
+    high = math.inf if high is None else float(high)
+    ends = (low / scale, high / scale)
     return _of_draw(
-        noise, NoiseLaw(f"clipped {law.family}", scale, bounds), plain, plain
-    )
-
-
-def _of_draw(noise: Form, law: NoiseLaw, value: Any, drawn: Any = None) -> Form:
-    """Return noise of another law that is made of the draw of this one."""
-    term = noise.terms[0]
-    return type(noise)(
-        noise.run, value, (Term(derived(term.draw, law, drawn), term.index),)
+        noise, NoiseLaw(f"clipped {law.family}", scale, ends), plain, keep=True
     )
 
 
 def _is_around_zero(noise: Form) -> bool:
-    """Return whether it is one uniform draw around 0 that nothing has used."""
-    known = (
-        noise.settled is None
-        and noise.offset is not None
-        and not noise.terms[0].draw.used
-    )
-    return (
-        known
-        and noise.law.family == "uniform"
-        and same(2 * noise.offset, -noise.law.scale)
-    )
+    """Return whether noise is a uniform draw on an interval around 0."""
+    if noise.law.family != "uniform" or noise.offset is None:
+        return False
+    is_centred = same(2 * noise.offset, -noise.law.scale)
+    return is_centred and _is_one_draw(noise, offset=True)
 
 
-def folded(noise: Form) -> Any:
-    """Return |noise|: of a uniform draw around 0 a uniform one of half the width."""
+def folded(noise: Form, absolute: Callable[[Any], Any] = abs) -> Form | None:
+    """Return |noise|, or None if it is no uniform draw around 0, which becomes one of half the width."""
     if not _is_around_zero(noise):
-        return abs(noise.settle("is used by abs"))
-    return _of_draw(
-        noise, NoiseLaw("uniform", np.abs(noise.law.scale) / 2), abs(noise.value)
-    )
+        return None
+    law = NoiseLaw("uniform", np.abs(noise.law.scale) / 2)
+    return _of_draw(noise, law, absolute(noise.value))
 
 
-def sign_of(noise: Form) -> Form | None:
-    """Return the sign of a uniform draw around 0, which may make an exponential one Laplace noise; None of other noise."""
-    return (
-        _of_draw(noise, NoiseLaw("sign"), np.sign(noise.value))
-        if _is_around_zero(noise)
-        else None
-    )
+def sign_of(noise: Form, sign: Callable[[Any], Any] = np.sign) -> Form | None:
+    """Return the sign of a uniform draw around 0, or None for other noise.
+
+    Its product with an exponential draw of the same uniform one is Laplace noise.
+    """
+    if not _is_around_zero(noise):
+        return None
+    return _of_draw(noise, NoiseLaw("sign"), sign(noise.value))
 
 
 def signed(first: Form, second: Form) -> Form | None:
-    """Return an exponential draw times the sign of the uniform one that it was made of: Laplace noise; None of others."""
-    laws = [noise.terms[0].draw.law.family for noise in (first, second)]
-    if (
-        sorted(laws) != ["exponential", "sign"]
-        or len(first.terms) + len(second.terms) > 2
-    ):
+    """Return the Laplace noise that is an exponential draw times the sign of the uniform draw that it was made of.
+
+    Returns:
+        The noise, or None for other factors.
+    """
+    by_family = {noise.law.family: noise for noise in (first, second)}
+    if set(by_family) != {"exponential", "sign"}:
         return None
-    size, sign = (first, second) if laws[0] == "exponential" else (second, first)
-    term, draw = size.terms[0], size.terms[0].draw
-    if (
-        draw.used is not sign.terms[0].draw.used
-        or size.offset is not None
-        or first.settled
-        or second.settled
-    ):
+    size, sign = by_family["exponential"], by_family["sign"]
+    if size.offset is not None or first.settled or second.settled:
         return None
-    scale = np.abs(term.factor * sign.terms[0].factor * draw.law.scale)
+    if size.terms[0].draw.used is not sign.terms[0].draw.used:
+        return None
+    scale = np.abs(size.law.scale * sign.terms[0].factor)
     return _of_draw(size, NoiseLaw("Laplace", scale), first.value * second.value)
 
 
-def logarithm(noise: Any, log: Callable[[Any], Any], plus: float = 0.0) -> Form | None:
-    """Return the logarithm of a uniform draw, an exponential one with a minus sign; None of anything else.
+def logarithm(noise: Form, log: Callable[[Any], Any], plus: float = 0.0) -> Form | None:
+    """Return the logarithm of a uniform draw, which is an exponential draw with a minus sign.
 
     Args:
-        noise: Any argument.
-        log: Computes the logarithm of its value plus a number.
-        plus: That number.
+        noise: Noise.
+        log: Computes the logarithm of a number plus ``plus``.
+        plus: The number that is added before.
+
+    Returns:
+        The noise, or None if its sum with ``plus`` is not uniform between 0 and 1.
     """
-    if not isinstance(noise, Form) or len(noise.terms) != 1:
+    if noise.law.family != "uniform" or not _is_one_draw(noise, offset=True):
         return None
-    term, draw = noise.terms[0], noise.terms[0].draw
-    if (
-        draw.law.family != "uniform"
-        or draw.used
-        or draw.limits
-        or noise.settled is not None
-    ):
-        return None
-    width, start = (
-        term.factor * draw.law.scale,
-        (0.0 if noise.offset is None else noise.offset) + plus,
-    )
-    if not (same(width, 1.0) and same(start, 0.0)) and not (
-        same(width, -1.0) and same(start, 1.0)
-    ):
+    width = noise.law.scale
+    start = (0.0 if noise.offset is None else noise.offset) + plus
+    is_upwards = same(width, 1.0) and same(start, 0.0)
+    is_downwards = same(width, -1.0) and same(start, 1.0)
+    if not is_upwards and not is_downwards:
         return None
     return _of_draw(noise, NoiseLaw("exponential", -1.0), log(noise.value))

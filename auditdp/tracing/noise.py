@@ -1,9 +1,12 @@
-"""Noise that remembers its draws: what watched samplers return in place of a number or an array.
+"""Noise that remembers its draws: watched samplers return it in place of a number or an array.
 
-It behaves as the number or the array does. Scaling, shifting, slicing, sums and differences of noise give noise; adding a
-value to it gives an ordinary number or array, and that is a release; comparing it with a number is a release of an event of
-known probability. Any other use ends it: from there on it is an ordinary number, released as public randomness, and
-the trace says why.
+It behaves as the number or the array does. Multiples, slices, sums and differences of noise are noise. The sum of noise
+and a value is an ordinary number or array, and it is a release. A comparison of noise with a number releases an event of
+known probability. Any other use ends the noise: the code gets an ordinary number, which the trace records as public
+randomness together with the reason.
+
+Functions of numpy, torch and jax all pass through `apply`, which looks up a rule by the name of the function. Other
+modules fill the table of rules, so that this module imports none of them.
 """
 
 from __future__ import annotations
@@ -11,35 +14,97 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy, deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditdp.tracing.alignment import compare, largest
-from auditdp.tracing.draws import LARGEST, NOISY, Term, WatchedDraw
+from auditdp.tracing.alignment import compare
+from auditdp.tracing.draws import ALONE, COIN, LARGEST, NOISY, Term, WatchedDraw
 from auditdp.tracing.linear_forms import (
     LAZY,
-    folded,
+    Form,
     is_numeric,
     joined,
     number,
-    rounded,
     scaled,
     signed,
+    with_law,
 )
-from auditdp.tracing.plain_values import all_of, any_of, ndim, put_at, shape_of, size_of
-from auditdp.tracing.shapes import ShapedForm
+from auditdp.tracing.noise_families import NoiseLaw
+from auditdp.tracing.plain_values import all_of, any_of, ndim, placed, shape_of, size_of
 from auditdp.tracing.sites import called_by_builtin, here
 from auditdp.tracing.watched_run import WatchedRun
 
+
+class Call(NamedTuple):
+    """A call of a function of a library, some of whose arguments are noise.
+
+    Attributes:
+        function: The function, of ordinary numbers and arrays.
+        given: Its positional arguments, in which noise that has ended is an ordinary number.
+        options: Its keyword arguments.
+    """
+
+    function: Callable[..., Any]
+    given: Sequence[Any]
+    options: Mapping[str, Any]
+
+    @property
+    def noise(self) -> Noise | None:
+        """The first argument if it is noise, else None."""
+        first = next(iter(self.given), None)
+        return first if type(first) is Noise else None
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether there is one argument."""
+        return len(self.given) == 1 and not self.options
+
+    def of(self, entries: Any) -> Any:
+        """Return the result with other entries in place of the first argument."""
+        others = [value_of(other) for other in self.given[1:]]
+        return self.function(entries, *others, **self.options)
+
+
+Rule = Callable[[Call], Any]
+"""Computes a function of noise, or returns None if the noise is not followed."""
+RULES: dict[str, Rule] = {}
+"""The rule of each function, or method, that is followed, by its name without underscores."""
+ADAPTERS: dict[str, Callable[..., Any]] = {}
+"""The function that applies functions of torch to noise, under the name "torch" once its module is imported."""
+DESCRIBING = frozenset(
+    (
+        "device",
+        "dim",
+        "dtype",
+        "grad",
+        "grad_fn",
+        "is_cuda",
+        "is_floating_point",
+        "is_leaf",
+        "is_sparse",
+        "itemsize",
+        "layout",
+        "len",
+        "nbytes",
+        "ndim",
+        "numel",
+        "requires_grad",
+        "shape",
+        "size",
+        "stride",
+    )
+)
+"""Attributes and functions that show nothing of the entries of an array or a tensor."""
 LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
 """Attributes of an array by which code can change its numbers in place."""
 WRITTEN = "is written into an array"
 
 
-class Noise(ShapedForm):
+class Noise(Form):
     """A linear form of draws that behaves as the number or the array that it is."""
 
     __array_priority__ = 1e9
@@ -47,81 +112,108 @@ class Noise(ShapedForm):
     __slots__ = ()
 
     @property
+    def __class__(self) -> Any:
+        """The type that code observes with ``isinstance(x, float)``."""
+        kind = type(self.value)
+        # An array of jax leaves operators only to types that it does not know.
+        return Noise if hasattr(kind, "aval") else kind
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError(f"the type of a number cannot be set to {kind!r}")
+
+    @property
     def requires_grad(self) -> Any:
         """Whether it is a tensor that has a gradient."""
-        return self.value.requires_grad
+        return self._now.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         self.settle("").requires_grad = wanted
 
     @property
-    def __class__(self) -> Any:
-        """The type that code sees which asks ``isinstance(x, float)``."""
-        kind = type(self.value)
-        return (
-            Noise if hasattr(kind, "aval") else kind
-        )  # jax leaves operators to what it does not know
+    def _now(self) -> Any:
+        """The ordinary number or array if it has ended as noise, and else its value, without a use of it."""
+        return self._settled[0] if self._settled else self.value
 
-    @__class__.setter
-    def __class__(self, kind: Any) -> None:
-        raise TypeError(f"the type of a number cannot be set to {kind!r}")
+    # -- entries ------------------------------------------------------------------------------------------------------
 
-    # -- sums and multiples -------------------------------------------------------------------------------------------
+    def shaped(self, change: Callable[[Any], Any]) -> Any:
+        """Return it with its entries laid out as a function lays out those of an array."""
+        shape = shape_of(self.value)
+        terms = []
+        for term in self.terms:
+            index = change(np.broadcast_to(term.index, shape))
+            index = int(index) if ndim(index) == 0 else index
+            factor = term.factor
+            if ndim(factor):
+                factor = change(np.broadcast_to(factor, shape))
+            terms.append(Term(with_law(term.draw, change, shape), index, factor))
+        offset = self.offset
+        if offset is not None and shape:
+            offset = change(np.broadcast_to(offset, shape))
+        value = self.value if hasattr(self.value, "reshape") else np.asarray(self.value)
+        return Noise(self.run, change(value), tuple(terms), offset, self.site)
 
-    def _sum(self, other: Any, sign: float, reflected: bool, held: bool = False) -> Any:
-        """Return other + self, self ± other or other − self: ``sign`` is that of what is subtracted."""
-        compute = operator.add if sign > 0 else operator.sub
+    def laid(self, change: Callable[[Any], Any]) -> Any:
+        """Return it in one part, or in several, as a function lays out the entries of an array."""
+        parts = change(self.value)
+        if not isinstance(parts, list | tuple):
+            return self.shaped(change)
+        return type(parts)(
+            self.shaped(partial(_part_of, change, k)) for k in range(len(parts))
+        )
+
+    def copied(self, value: Any) -> Any:
+        """Return the same noise, as another number, array or tensor with the same entries."""
+        return Noise(self.run, value, self.terms, self.offset, self.site)
+
+    def __getitem__(self, key: Any) -> Any:
+        key = key.settle("is an index") if isinstance(key, Form) else key
         if self.settled is not None:
-            mine, theirs = self.settled[0], other
-            return compute(theirs, mine) if reflected else compute(mine, theirs)
-        if isinstance(other, Noise):
-            if other.settled is not None:
-                return self._sum(other.settled[0], sign, reflected, held)
-            plain = compute(self.value, other.value)
-            offset = self.offset
-            if other.offset is not None:
-                offset = (0.0 if offset is None else offset) + sign * number(
-                    other.offset
-                )
-            return self.made(
-                plain, (*self.terms, *scaled(other.terms, sign)), offset, held
-            )
-        if isinstance(other, list | tuple) and isinstance(self.value, np.ndarray):
-            other = np.asarray(other)
-        if not is_numeric(other):
-            settled = self.settle("is combined with what is no number")
-            return compute(other, settled) if reflected else compute(settled, other)
-        if (
-            reflected
-            and sign > 0
-            and type(other) is int
-            and other == 0
-            and called_by_builtin()
-        ):
-            return self  # sum() begins with it
-        plain = compute(other, self.value) if reflected else compute(self.value, other)
-        terms = scaled(self.terms, sign) if reflected else self.terms
-        value = (
-            np.copy(kept) if isinstance(kept := number(other), np.ndarray) else kept
-        )  # code may add noise in place
-        before = 0.0 if self.offset is None else self.offset
-        if reflected:
-            offset = value + sign * before if self.offset is not None else value
-        else:
-            offset = (
-                before + sign * value
-                if self.offset is not None
-                else (value if sign > 0 else -value)
-            )
-        return self.made(plain, terms, offset, held)
+            return self.settled[0][key]
+        return self.shaped(lambda array: array[placed(key, array)])
+
+    def __setitem__(self, key: Any, content: Any) -> None:
+        RULES["setitem"](Call(operator.setitem, (self, key, content), {}))
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self.value)))
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """The transposed array or tensor."""
+        if self.settled is not None:
+            return self.settled[0].T
+        return self.shaped(lambda array: array.T)
+
+    def item(self, *arguments: Any) -> Any:
+        """Return the only entry, as a number of Python."""
+        if self.settled is not None or size_of(self.value) != 1 or arguments:
+            return self.settle("is used otherwise").item(*arguments)
+        return self._as_scalar(self.value.item())
+
+    def tolist(self) -> Any:
+        """Return its entries as a list."""
+        if self.settled is None and ndim(self.value) == 1:
+            return [entry.item() for entry in self]
+        return self.settle("is used otherwise").tolist()
+
+    # -- sums and changes in place ------------------------------------------------------------------------------------
 
     def made(
         self, plain: Any, terms: tuple[Term, ...], offset: Any, held: bool = False
     ) -> Any:
-        """Return a new form, or the release that it is where a value was added to noise of a whole family.
+        """Return a new form, or a release once a value was added to noise of a whole family.
 
-        Where it is ``held`` that is at its first use.
+        Args:
+            plain: The number or array.
+            terms: Its draws.
+            offset: The value that was added; None if none was.
+            held: Whether the release is left to the first use of the form.
         """
         made = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
         if not made.terms:  # all noise has cancelled
@@ -132,65 +224,32 @@ class Noise(ShapedForm):
         if made.site in self.run.traced.constants:
             return made
         law, groups = made.law_and_groups()
-        known = law.known
-        lazy = (
-            term.draw.law.family in LAZY and not term.draw.compared(term.index)
-            for term in terms
-        )
-        if all(lazy) if known is None else known.is_part:
+        if law.known is None:
+            is_part = all(
+                term.draw.law.family in LAZY and not term.draw.compared(term.index)
+                for term in terms
+            )
+        else:
+            is_part = law.known.is_part
+        if is_part:
             return made
-        if held and known is not None:
+        if held and law.known is not None:
             made.is_held = True
             return made
         return self.run.release(
             NOISY, law, offset, plain, made.site, made.terms, groups=groups
         )
 
-    def _times(
-        self,
-        other: Any,
-        compute: Callable[[Any, Any], Any],
-        reflected: bool,
-        divide: bool,
-    ) -> Any:
-        if (
-            isinstance(other, Noise)
-            and not divide
-            and (made := signed(self, other)) is not None
-        ):
-            return made
-        if (
-            self.settled is not None
-            or isinstance(other, Noise)
-            or not is_numeric(other)
-            or (divide and reflected)
-        ):
-            numeric = is_numeric(other)
-            mine = self.settle(
-                "is multiplied with noise, or is divided by"
-                if numeric
-                else "repeats something"
-            )
-            theirs = (
-                other.settle("is multiplied with noise")
-                if isinstance(other, Noise)
-                else other
-            )
-            return compute(theirs, mine) if reflected else compute(mine, theirs)
-        plain = compute(other, self.value) if reflected else compute(self.value, other)
-        with np.errstate(all="ignore"):
-            by = number(other)
-            factor = 1 / by if divide and all_of(by) else by
-            if divide and not all_of(by):
-                return compute(self.settle("is divided by zero"), other)
-            offset = None if self.offset is None else self.offset * factor
-            return Noise(
-                self.run,
-                plain,
-                joined(scaled(self.terms, factor), shape_of(plain)),
-                offset,
-                self.site,
-            )
+    def become(self, result: Any) -> Any:
+        """Return it after it was changed in place, memory and all, into noise or into numbers."""
+        if type(result) is Noise and result._settled is None and self._settled is None:
+            self.terms, self.offset = result.terms, result.offset
+            self.site, self.is_held = result.site, result.is_held
+            write(self.value, result.value)
+            return self
+        numbers = result.settle(WRITTEN) if type(result) is Noise else result
+        self._settled = self._settled or (self.value,)
+        return write(self._settled[0], numbers)
 
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
@@ -199,107 +258,43 @@ class Noise(ShapedForm):
         return _product(other, self)
 
     def __neg__(self) -> Any:
-        if self.settled is not None:
-            return -self.settled[0]
-        offset = None if self.offset is None else -self.offset
-        return Noise(self.run, -self.value, scaled(self.terms, -1.0), offset, self.site)
+        return apply("negative", operator.neg, (self,), {})
 
     def __pos__(self) -> Any:
         return self
 
-    def become(self, result: Any) -> Any:
-        """Return it after it was changed in place, memory and all, into a result, which is noise or what was released."""
-        if type(result) is Noise and result._settled is None and self._settled is None:
-            self.terms, self.offset, self.site = (
-                result.terms,
-                result.offset,
-                result.site,
-            )
-            self.is_held = result.is_held
-            write(self.value, result.value)
-            return self
-        plain = result.settle(WRITTEN) if type(result) is Noise else result
-        self._settled = self._settled or (self.value,)
-        return write(self._settled[0], plain)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.overwrite(value, put_at(key))
-
-    def overwrite(self, content: Any, put: Callable[[Any, Any], Any]) -> None:
-        """Write numbers or noise into it, by a function of two arrays."""
-        from auditdp.tracing.mixed_values import overwritten
-
-        made = overwritten(self, content, put) if self.settled is None else None
-        if made is not None:
-            self.become(made if any_of(made.law.scale) else made.value)
-        else:
-            why = "is changed in place"
-            put(
-                self.settle(why),
-                content.settle(why) if isinstance(content, Noise) else content,
-            )
+    def __abs__(self) -> Any:
+        return apply("abs", abs, (self,), {})
 
     def __eq__(self, other: object) -> Any:
-        theirs = (
-            other.settle("is compared for equality")
-            if isinstance(other, Noise)
-            else other
-        )
-        return self.settle("is compared for equality") == theirs
+        return operator.eq(*plain((self, other), "is compared for equality"))
 
     def __ne__(self, other: object) -> Any:
-        theirs = (
-            other.settle("is compared for equality")
-            if isinstance(other, Noise)
-            else other
-        )
-        return self.settle("is compared for equality") != theirs
-
-    def argmax(self, *arguments: Any, **keywords: Any) -> Any:
-        """Return the place of the largest entry."""
-        return largest(self, *arguments, **keywords)
+        return operator.ne(*plain((self, other), "is compared for equality"))
 
     # -- conversions --------------------------------------------------------------------------------------------------
 
     def as_number(self, kind: type) -> Any:
-        """Return it as an ``int`` or a ``float`` that is still noise, where that changes no number of it."""
-        if (
-            self.settled is None
-            and size_of(self.value) == 1
-            and (kind is float or self.is_whole)
-        ):
-            scalar = (
-                self
-                if ndim(self.value) == 0
-                else self.shaped(lambda array: np.reshape(array, ()))
-            )
-            return Noise(
-                self.run, kind(self.value), scalar.terms, scalar.offset, self.site
-            )
-        return kind(self.settle("is rounded"))
+        """Return it as an ``int`` or a ``float``, which is still noise if that changes no number of it."""
+        is_same = kind is float or self.is_whole
+        if self.settled is not None or size_of(self.value) != 1 or not is_same:
+            return kind(self.settle("is rounded"))
+        return self._as_scalar(kind(self.value))
+
+    def _as_scalar(self, value: Any) -> Any:
+        scalar = self.shaped(lambda array: np.reshape(array, ()))
+        return scalar.copied(value)
 
     def __round__(self, digits: int | None = None) -> Any:
-        found = rounded(self, round(self.value)) if digits is None else None
-        return found if found is not None else round(self.settle("is rounded"), digits)
-
-    def round(self, decimals: int = 0, out: Any = None) -> Any:
-        """Return it rounded."""
-        found = (
-            rounded(self, self.value.round()) if not decimals and out is None else None
-        )
-        return (
-            found
-            if found is not None
-            else self.settle("is rounded").round(decimals, out)
-        )
+        given = (self,) if digits is None else (self, digits)
+        return apply("round", round, given, {})
 
     def astype(self, dtype: Any, *arguments: Any, **keywords: Any) -> Any:
-        """Return it as another type that holds the same numbers; else it is an array from there on."""
+        """Return it as another type; noise if that type holds the same numbers."""
         target = np.dtype(dtype)
-        same_numbers = target.kind == "f" or (
-            target.kind == "i" and target.itemsize == 8 and self.is_whole
-        )
-        if self.settled is None and not arguments and not keywords and same_numbers:
+        is_whole = target.kind == "i" and target.itemsize == 8 and self.is_whole
+        is_same = target.kind == "f" or is_whole
+        if self.settled is None and not arguments and not keywords and is_same:
             self.run.traced.coarse |= target.itemsize < self.value.dtype.itemsize
             return self.copied(self.value.astype(target))
         return self.settle("is converted").astype(dtype, *arguments, **keywords)
@@ -310,212 +305,169 @@ class Noise(ShapedForm):
     def __format__(self, form: str) -> str:
         return format(self.settle("is printed"), form)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of what others look for in types of their own
-            raise AttributeError(name)
-        if name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):
-            return getattr(self.value, name)
-        if name == "clip":
-            return lambda low=None, high=None: np.clip(self, low, high)
-        if hasattr(self.value, "detach") and self.settled is None:
-            from auditdp.tracing.tensor_functions import (
-                DESCRIBING,
-                METHODS,
-                torch_function,
-            )
+    def __reduce__(self) -> Any:
+        return copy, (self.settle("is copied"),)
 
-            if name in DESCRIBING:
-                return getattr(self.value, name)
-            if name == "data":
-                return self.copied(self.value.data)
-            if name == "numpy":
-                return lambda **keywords: self.copied(self.value.numpy(**keywords))
-            if name in METHODS:
-                method = getattr(type(self.value), name)
-                return lambda *arguments, **keywords: torch_function(
-                    method, (self, *arguments), keywords
-                )
-        if (
-            name in ("cumsum", "dot", "mean")
-            and isinstance(self.value, np.ndarray)
-            and self.settled is None
-        ):
-            return partial(getattr(np, name), self)
-        settled = self.settle(
-            "" if name == "requires_grad_" else f"is used by .{name}"
-        )  # parameters are public
+    def __copy__(self) -> Any:
+        return deepcopy(self)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        if self.settled is not None:
+            return deepcopy(self.settled[0])
+        return self.copied(deepcopy(self.value))
+
+    # -- functions of libraries ---------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # libraries look for these in types of their own
+            raise AttributeError(name)
+        if name in DESCRIBING:
+            return getattr(self._now, name)
+        if self.settled is None and (found := self._method(name)) is not None:
+            return found
+        # Whatever has a gradient is a parameter, and parameters are public.
+        settled = self.settle("" if name == "requires_grad_" else f"is used by .{name}")
         if name in LENDING:
             for term in self.terms:
                 term.draw.is_lent = True
         return getattr(settled, name)
 
-    def __reduce__(self) -> Any:
-        return (_itself, (self.settle("is copied"),))
+    def _method(self, name: str) -> Any:
+        """Return a method of the number, array or tensor, or None if it has no rule."""
+        kind = type(self.value)
+        if hasattr(kind, "detach"):
+            if name == "data":
+                return self.copied(self.value.data)
+            is_followed = name.rstrip("_") in RULES or name in ("fill_", "zero_")
+            if is_followed and hasattr(kind, name):
+                return partial(_call_of_torch, getattr(kind, name), self)
+        # The view of an array has other numbers: the same bytes, read as another type.
+        elif name in RULES and hasattr(kind, name) and name != "view":
+            return partial(_call_of_array, name, self)
+        return None
 
-    def __copy__(self) -> Any:
-        return self.copy()
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
+    def __array_function__(
+        self, function: Any, types: Any, arguments: Any, keywords: Any
+    ) -> Any:
+        return apply(function.__name__, function, arguments, keywords)
 
     def __array_ufunc__(
         self, function: Any, method: str, *inputs: Any, **keywords: Any
     ) -> Any:
-        from auditdp.tracing.array_functions import ufunc
-
-        return ufunc(function, method, inputs, keywords)
+        name, compute = function.__name__, getattr(function, method)
+        if method == "__call__" and set(keywords) <= {"out"}:
+            result = apply(name, function, inputs, {})
+            return _into(keywords.get("out"), result)
+        if (name, method) == ("add", "reduce"):
+            return apply("sum", compute, inputs, keywords)
+        return plainly(compute, inputs, keywords, name)
 
     @classmethod
     def __torch_function__(
         cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None
     ) -> Any:
-        from auditdp.tracing.tensor_functions import torch_function
-
-        return torch_function(function, arguments, keywords or {})
-
-    def __array_function__(
-        self, function: Any, types: Any, arguments: Any, keywords: Any
-    ) -> Any:
-        from auditdp.tracing.array_functions import array_function
-
-        return array_function(function, arguments, keywords)
+        return ADAPTERS["torch"](function, arguments, keywords or {})
 
 
-def _ending(
-    name: str, function: Callable[..., Any], *, reflected: bool = False
-) -> Callable[..., Any]:
-    """Return an operator that ends noise: it is an ordinary number for it."""
-
-    def operate(self: Noise, *others: Any) -> Any:
-        plain = [
-            other.settle("is computed with") if isinstance(other, Noise) else other
-            for other in others
-        ]
-        mine = self.settle(f"is used by {name}")
-        return function(*plain, mine) if reflected else function(mine, *plain)
-
-    return operate
+def _part_of(change: Callable[[Any], Any], number: int, array: Any) -> Any:
+    return change(array)[number]
 
 
-def _operator(compute: Callable[..., Any], *given: Any) -> Callable[[Any, Any], Any]:
-    """Return an operator of two by a function that takes more."""
-    return lambda self, other: compute(self, other, *given)
+def _call_of_torch(method: Any, noise: Noise, *arguments: Any, **keywords: Any) -> Any:
+    return ADAPTERS["torch"](method, (noise, *arguments), keywords)
 
 
-def _conversion(function: Callable[[Any], Any], why: str) -> Callable[[Any], Any]:
-    """Return what ends noise as an ordinary number."""
-    return lambda self: function(self.settle(why))
+def _call_of_array(name: str, noise: Noise, *arguments: Any, **keywords: Any) -> Any:
+    def call(entries: Any, *others: Any, **options: Any) -> Any:
+        return getattr(entries, name)(*others, **options)
+
+    return apply(name, call, (noise, *arguments), keywords)
 
 
-for _name, _sign in (("add", 1.0), ("sub", -1.0)):
-    setattr(Noise, f"__{_name}__", _operator(Noise._sum, _sign, False))
-    setattr(Noise, f"__r{_name}__", _operator(Noise._sum, _sign, True))
-for _name, _function in (("mul", operator.mul), ("truediv", operator.truediv)):
-    setattr(
-        Noise,
-        f"__{_name}__",
-        _operator(Noise._times, _function, False, _name == "truediv"),
-    )
-    setattr(
-        Noise,
-        f"__r{_name}__",
-        _operator(Noise._times, _function, True, _name == "truediv"),
-    )
-for _name, _comparison in (
-    ("lt", "less"),
-    ("le", "less_equal"),
-    ("gt", "greater"),
-    ("ge", "greater_equal"),
-):
-    setattr(Noise, f"__{_name}__", _operator(compare, _comparison))
-_CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "hash": (hash, "is a key"),
-    "float": (float, "is converted to a float"),
-    "int": (int, "is converted to an int"),
-    "index": (operator.index, "is an index or a count"),
-    "bool": (bool, "is a truth value"),
-    "repr": (repr, "is printed"),
-    "str": (str, "is printed"),
-}
-for _name, (_convert, _why) in _CONVERSIONS.items():
-    setattr(Noise, f"__{_name}__", _conversion(_convert, _why))
-for _name in (
-    "floordiv",
-    "mod",
-    "pow",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-    "divmod",
-):
-    _function = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
-    setattr(Noise, f"__{_name}__", _ending(_name, _function))
-    setattr(Noise, f"__r{_name}__", _ending(_name, _function, reflected=True))
+# -- functions ---------------------------------------------------------------------------------------------------------
 
 
-def _product(first: Any, second: Any) -> Any:
-    """Return the product of two matrices, one of them noise, and the other one perhaps sparse."""
-    from auditdp.tracing.array_functions import plainly, through
-
-    torch = sys.modules.get("torch")
-    if torch is not None and (
-        isinstance(first, torch.Tensor) or isinstance(second, torch.Tensor)
-    ):
-        return torch.matmul(first, second)
-    found = through(operator.matmul, (first, second), {})
-    return (
-        plainly(operator.matmul, (first, second), {}, "matmul")
-        if found is None
-        else found
-    )
-
-
-def _in_place(name: str) -> Callable[..., Any]:
-    """Return an operator such as ``+=``: of an array it changes the memory, which others may look at.
-
-    Values may be added one after another, as in a loop over records: what is released is their sum.
-    """
-    sign = {"add": 1.0, "sub": -1.0}.get(name)
-
-    def operate(self: Noise, other: Any) -> Any:
-        settled = self.settled if sign is None else self._settled
-        if settled is not None:
-            return getattr(operator, f"i{name}")(settled[0], other)
-        self.is_held = False
-        made = (
-            getattr(operator, name)(self, other)
-            if sign is None
-            else self._sum(other, sign, False, held=True)
-        )
-        return (
-            self.become(made)
-            if isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")
-            else made
-        )
-
-    return operate
-
-
-for _name in ("add", "sub", "mul", "truediv"):
-    setattr(Noise, f"__i{_name}__", _in_place(_name))
-
-
-Noise.__abs__ = folded  # type: ignore[attr-defined]
-_ENDING: dict[str, Callable[..., Any]] = {
-    "invert": operator.invert,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trunc": math.trunc,
-    "complex": complex,
-}
-for _name, _function in _ENDING.items():
-    setattr(Noise, f"__{_name}__", _ending(_name, _function))
-
-
-def _itself(value: Any) -> Any:
+def opened(value: Any) -> Any:
+    """Return the ordinary number or array in place of noise that has ended; else the value."""
+    if type(value) is Noise and value.settled is not None:
+        return value.settled[0]
     return value
+
+
+def value_of(item: Any) -> Any:
+    """Return the number or the array that noise is; else the item."""
+    return item.value if type(item) is Noise else item
+
+
+def plain(value: Any, why: str) -> Any:
+    """Return a value in which ordinary numbers are in place of noise, also in lists and dictionaries.
+
+    Args:
+        value: Any value.
+        why: The reason for which its noise ends.
+    """
+    if isinstance(value, Noise):
+        return value.settle(why)
+    if type(value) is dict:
+        return {key: plain(item, why) for key, item in value.items()}
+    # Other lists stay the same object, which the function may change.
+    if isinstance(value, list | tuple) and any(isinstance(v, Noise) for v in value):
+        return type(value)([plain(item, why) for item in value])
+    return value
+
+
+def settled(values: Sequence[Any], why: str) -> list[Any]:
+    """Return values with ordinary numbers in place of noise; a list among them stays the same object."""
+    return [
+        value.settle(why) if isinstance(value, Noise) else value for value in values
+    ]
+
+
+def plainly(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    name: str,
+) -> Any:
+    """Call a function of a library with ordinary numbers in place of noise."""
+    why = f"is used by {name}"
+    given = [plain(value, why) for value in arguments]
+    options = {key: plain(value, why) for key, value in keywords.items()}
+    return function(*given, **options)
+
+
+def apply(
+    name: str,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+) -> Any:
+    """Apply a function of a library, some of whose arguments are noise, by the rule that its name has.
+
+    Args:
+        name: The name of the function.
+        function: The function, of ordinary numbers and arrays.
+        arguments: Its positional arguments.
+        keywords: Its keyword arguments.
+    """
+    given = [opened(argument) for argument in arguments]
+    rule = RULES.get(name)
+    found = None if rule is None else rule(Call(function, given, keywords))
+    return plainly(function, given, keywords, name) if found is None else found
+
+
+def _into(out: Any, result: Any) -> Any:
+    """Return a result, written into the array that ``out`` names, if it names one."""
+    if out is None:
+        return result
+    (target,) = out
+    if isinstance(target, Noise):
+        return target.become(result)
+    if isinstance(result, Noise) and result.site in result.run.traced.constants:
+        target[...] = result.value
+        return result  # as ``x += noise`` makes noise of an array x
+    target[...] = plain(result, WRITTEN)
+    return target
 
 
 def write(target: Any, numbers: Any) -> Any:
@@ -527,30 +479,178 @@ def write(target: Any, numbers: Any) -> Any:
         return target.copy_(numbers)
 
 
-ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "negative": operator.neg,
-    "positive": operator.pos,
-    **dict.fromkeys(("subtract", "sub"), operator.sub),
-    **dict.fromkeys(("multiply", "mul"), operator.mul),
-    **dict.fromkeys(("divide", "true_divide", "div"), operator.truediv),
-}
-"""By the names of functions of numpy, of torch and of jax."""
-REFLECTED: dict[Callable[..., Any], str] = {
-    operator.add: "__radd__",
-    operator.sub: "__rsub__",
-    operator.mul: "__rmul__",
-    operator.truediv: "__rtruediv__",
-}
+# -- operators ---------------------------------------------------------------------------------------------------------
 
 
-def operated(compute: Callable[..., Any], first: Any, *second: Any) -> Any:
-    """Apply an operator by the method of the noise, so that whose function it is is not asked again."""
-    return (
-        compute(first, *second)
-        if isinstance(first, Noise)
-        else getattr(second[0], REFLECTED[compute])(first)
+def added(first: Any, second: Any, *, sign: float = 1.0, held: bool = False) -> Any:
+    """Return the sum, or the difference, of two values of which at least one is noise.
+
+    Args:
+        first: A number, an array, or noise.
+        second: The same.
+        sign: 1 for the sum, −1 for the first minus the second.
+        held: See `Noise.made`.
+    """
+    compute = operator.add if sign > 0 else operator.sub
+    sides = [opened(first), opened(second)]
+    noisy = [side for side in sides if type(side) is Noise]
+    values = [value_of(side) for side in sides]
+    if np.ndarray in map(type, values):  # which also takes lists of numbers
+        values = [np.asarray(v) if type(v) in (list, tuple) else v for v in values]
+    if not all(map(is_numeric, values)):
+        return compute(*plain(sides, "is combined with what is no number"))
+    if sign > 0 and type(first) is int and first == 0 and called_by_builtin():
+        return second  # ``sum`` begins with 0
+
+    total = compute(*values)
+    terms: tuple[Term, ...] = ()
+    offset = None
+    for side, value, factor in zip(sides, values, (1.0, sign), strict=True):
+        if type(side) is Noise:
+            terms += scaled(side.terms, factor)
+            part = side.offset
+        else:
+            part = number(value)
+            # Code may add noise to an array in place.
+            part = np.copy(part) if isinstance(part, np.ndarray) else part
+        if part is not None and offset is None:
+            offset = part if factor > 0 else -part
+        elif part is not None:
+            offset = offset + factor * part
+    return noisy[0].made(total, terms, offset, held) if noisy else total
+
+
+def multiplied(first: Any, second: Any, *, divide: bool = False) -> Any:
+    """Return the product, or the quotient, of two values of which at least one is noise."""
+    compute = operator.truediv if divide else operator.mul
+    first, second = opened(first), opened(second)
+    is_first = type(first) is Noise
+    noise, other = (first, second) if is_first else (second, first)
+
+    def result(mine: Any, theirs: Any) -> Any:
+        return compute(mine, theirs) if is_first else compute(theirs, mine)
+
+    if type(noise) is not Noise:
+        return compute(first, second)
+    are_both = type(other) is Noise
+    if are_both and not divide and (made := signed(noise, other)) is not None:
+        return made
+    is_number = is_numeric(value_of(other))
+    if are_both or not is_number or (divide and not is_first):
+        why = "is multiplied with noise, or is divided by"
+        mine = noise.settle(why if is_number else "repeats something")
+        return result(mine, plain(other, "is multiplied with noise"))
+    value = result(noise.value, other)
+    with np.errstate(all="ignore"):
+        factor = number(other)
+        if divide and not all_of(factor):
+            return compute(noise.settle("is divided by zero"), other)
+        factor = 1 / factor if divide else factor
+        offset = None if noise.offset is None else noise.offset * factor
+        terms = joined(scaled(noise.terms, factor), shape_of(value))
+        return Noise(noise.run, value, terms, offset, noise.site)
+
+
+def _product(first: Any, second: Any) -> Any:
+    """Return the product of two matrices, one of which is noise and the other perhaps sparse."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value_of(first), torch.Tensor):
+        return torch.matmul(first, second)
+    return apply("matmul", operator.matmul, (first, second), {})
+
+
+def _reflected(compute: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, other: compute(other, self)
+
+
+def _in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator such as ``+=``: it changes the memory of an array, which other names may share.
+
+    Values may be added one after another, as in a loop over records. The release is then their sum.
+    """
+
+    def operate(self: Noise, other: Any) -> Any:
+        # A multiple of a held sum is a use of it, which releases the sum.
+        ended = self._settled if name in ("add", "sub") else self.settled
+        if ended is not None:
+            return getattr(operator, f"i{name}")(ended[0], other)
+        self.is_held = False
+        made = compute(self, other)
+        is_array = isinstance(self.value, np.ndarray) or hasattr(self.value, "detach")
+        return self.become(made) if is_array else made
+
+    return operate
+
+
+def _ending(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator that ends noise: it computes with an ordinary number."""
+
+    def operate(self: Noise, *others: Any) -> Any:
+        others = plain(others, "is computed with")
+        return function(self.settle(f"is used by {name}"), *others)
+
+    return operate
+
+
+def _conversion(function: Callable[[Any], Any], why: str) -> Callable[[Any], Any]:
+    return lambda self: function(self.settle(why))
+
+
+divided = partial(multiplied, divide=True)
+subtracted = partial(added, sign=-1.0)
+_FOLLOWED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "add": (added, partial(added, held=True)),
+    "sub": (subtracted, partial(subtracted, held=True)),
+    "mul": (multiplied, multiplied),
+    "truediv": (divided, divided),
+}
+"""For each operator its function, and the function of its form in place."""
+for _name, (_compute, _held) in _FOLLOWED.items():
+    setattr(Noise, f"__{_name}__", lambda self, other, f=_compute: f(self, other))
+    setattr(Noise, f"__r{_name}__", _reflected(_compute))
+    setattr(Noise, f"__i{_name}__", _in_place(_name, _held))
+
+_COMPARISONS = {
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+for _name, _comparison in _COMPARISONS.items():
+    setattr(
+        Noise,
+        f"__{_name}__",
+        lambda self, other, n=_comparison: compare(self, other, n),
     )
+
+_CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "hash": (hash, "is a key"),
+    "float": (float, "is converted to a float"),
+    "int": (int, "is converted to an int"),
+    "index": (operator.index, "is an index or a count"),
+    "bool": (bool, "is a truth value"),
+    "repr": (repr, "is printed"),
+    "str": (str, "is printed"),
+}
+for _name, (_convert, _why) in _CONVERSIONS.items():
+    setattr(Noise, f"__{_name}__", _conversion(_convert, _why))
+
+_ENDING: dict[str, Callable[..., Any]] = {
+    "invert": operator.invert,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "complex": complex,
+    "divmod": divmod,
+}
+for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    _ENDING[_name] = getattr(operator, f"__{_name}__")
+for _name, _function in _ENDING.items():
+    setattr(Noise, f"__{_name}__", _ending(_name, _function))
+    setattr(Noise, f"__r{_name}__", _ending(_name, _reflected(_function)))
+
+
+# -- draws -------------------------------------------------------------------------------------------------------------
 
 
 def places_of(value: Any) -> Any:
@@ -560,23 +660,68 @@ def places_of(value: Any) -> Any:
 
 
 def noise_of(run: WatchedRun, draw: WatchedDraw, location: Any = None) -> Any:
-    """Return what the caller's code is to see of a draw: noise, or the release that it is where a location was added."""
-    noise, known = (
-        Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location),
-        draw.law.known,
-    )
-    if draw.law.family == "integer" and any_of(draw.law.parameter > LARGEST):
-        return noise.settle("")
-    return (
-        noise.settle("")
-        if location is not None and known is not None and not known.is_part
-        else noise
-    )
+    """Return the noise of a draw, or the release that it is if the sampler added a location to it."""
+    noise = Noise(run, draw.value, (Term(draw, places_of(draw.value)),), location)
+    law = draw.law
+    is_name = law.family == "integer" and any_of(law.parameter > LARGEST)
+    is_whole = law.known is not None and not law.known.is_part
+    is_release = location is not None and is_whole
+    return noise.settle("") if is_name or is_release else noise
 
 
-def settled(values: Sequence[Any]) -> list[Any]:
-    """Return the arguments of a draw, ordinary numbers where they are noise."""
-    return [
-        value.settle("is a parameter of a draw") if isinstance(value, Noise) else value
-        for value in values
-    ]
+def drawn_noise(
+    run: WatchedRun,
+    method: str,
+    perform: Callable[[], Any],
+    law: NoiseLaw,
+    location: Any = 0.0,
+    **options: Any,
+) -> Any:
+    """Draw by a sampler, and return the noise or the release in place of the number.
+
+    Args:
+        run: The run that records the draw.
+        method: The sampler.
+        perform: Draws.
+        law: The law of the draw without its location.
+        location: The number that the sampler adds to the draw.
+        options: ``shape`` and ``origin`` of `WatchedRun.draw`.
+    """
+    draw = run.draw(method, perform, law, here(), location=location, **options)
+    return noise_of(run, draw, location if any_of(location) else None)
+
+
+def drawn_release(
+    run: WatchedRun,
+    method: str,
+    perform: Callable[[], Any],
+    kind: str,
+    law: NoiseLaw,
+    location: Any = None,
+    *,
+    names: tuple[Any, ...] | None = None,
+    why: str = "",
+    **options: Any,
+) -> Any:
+    """Draw by a sampler whose result is a release by itself, and return the result.
+
+    Args:
+        run: The run that records the draw and the release.
+        method: The sampler.
+        perform: Draws.
+        kind: The kind of the release.
+        law: The law of the draw.
+        location: The probability of a coin, or the table of a choice.
+        names: The items that a choice is among.
+        why: The reason for which the trace does not understand the sampler.
+        options: ``shape`` and ``origin`` of `WatchedRun.draw`.
+    """
+    site = here()
+    draw = run.draw(method, perform, law, site, **options)
+    if kind == COIN:
+        shape = shape_of(draw.value)
+        location = np.broadcast_to(location, shape) if shape else float(location)
+    terms = () if kind == ALONE else (Term(draw, 0),)
+    return run.release(
+        kind, law, location, draw.value, site, terms, names=names, why=why
+    )

@@ -11,8 +11,8 @@ import numpy as np
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.inputs import difference
 from auditdp.mechanism.calls.leaves import Raised, form_key, kind, leaves
+from auditdp.tracing.filled_tensors import noise_in
 from auditdp.tracing.noise import Noise
-from auditdp.tracing.tensor_functions import noise_in
 from auditdp.tracing.watched_run import WatchedRun
 
 WHY = "is in the output"

@@ -18,10 +18,10 @@ import numpy as np
 
 from auditdp.errors import ELSEWHERE
 from auditdp.mechanism.protocol import PerCall
-from auditdp.tracing.array_functions import converted, own_names
+from auditdp.tracing.conversions import converted, own_names
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.sites import _is_callers
-from auditdp.tracing.watched_run import Active
+from auditdp.tracing.watched_run import Active, in_run
 
 MISSING: Any = object()
 
@@ -52,6 +52,14 @@ class Patches:
             )
         )
         setattr(owner, name, value)
+
+    def sampler(
+        self, owner: Any, name: str, active: Active, draw: Callable[..., Any]
+    ) -> None:
+        """Replace a function or a method by ``draw(run, function, …)`` with the arguments of a call."""
+        function = getattr(owner, name)
+        in_a_run = functools.partial(_with_run, draw, function)
+        self.attribute(owner, name, in_run(function, active, in_a_run))
 
     def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
         """Set an entry of a namespace."""
@@ -101,6 +109,10 @@ class Patches:
         finally:
             self.replaced.clear()
             self.around.clear()
+
+
+def _with_run(draw: Any, function: Any, run: Any, *given: Any, **options: Any) -> Any:
+    return draw(run, function, *given, **options)
 
 
 GENERATOR, STATE = np.random.Generator, np.random.RandomState

@@ -1,30 +1,28 @@
-"""numpy's questions about shapes and truth, answered at once for plain numbers: most of what a run asks is about these."""
+"""Shapes and truth of values, computed at once for plain numbers, and functions of torch on arrays of numpy."""
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
+"""Types of plain numbers. Most shapes that a run computes are of these, and numpy takes long for them."""
 
 
 def placed(index: Any, array: Any) -> Any:
-    """Return an index as one of an array: a tensor on a GPU takes nothing out of what is on the CPU."""
+    """Return an index on the device of an array: a tensor on a GPU indexes no array on the CPU."""
     if isinstance(index, tuple):
         return tuple(placed(part, array) for part in index)
     return index.to(array.device) if hasattr(index, "is_cuda") else index
 
 
-def put_at(index: Any) -> Callable[[Any, Any], None]:
-    """Return what writes into the entries of an array that an index names."""
-    return lambda array, part: array.__setitem__(placed(index, array), part)
-
-
 def ndim(value: Any) -> int:
-    """Return how many axes a value has."""
+    """Return the number of axes of a value."""
     return 0 if type(value) in PLAIN else np.ndim(value)
 
 
@@ -34,7 +32,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def size_of(value: Any) -> int:
-    """Return how many entries a value has."""
+    """Return the number of entries of a value."""
     return 1 if type(value) in PLAIN else math.prod(np.shape(value))
 
 
@@ -46,3 +44,32 @@ def any_of(value: Any) -> bool:
 def all_of(value: Any) -> bool:
     """Return whether all entries are true."""
     return bool(value) if type(value) in PLAIN else bool(np.all(value))
+
+
+def for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of tensors that also takes arrays of numpy, and then returns arrays."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        parts = [arguments, *(a for a in arguments if type(a) in (list, tuple))]
+        if not any(np.ndarray in map(type, part) for part in parts):
+            return function(*arguments, **keywords)
+        options = {name: _on_cpu(value) for name, value in keywords.items()}
+        made = function(*_on_cpu(arguments), **options)
+        if isinstance(made, list | tuple):
+            return [part.numpy() for part in made]
+        return made.numpy()
+
+    return call
+
+
+def _on_cpu(value: Any) -> Any:
+    """Return arrays and tensors, also those in a list, as tensors on the CPU, of double precision if of fractions."""
+    if type(value) in (list, tuple):
+        return type(value)([_on_cpu(part) for part in value])
+    if isinstance(value, np.ndarray):
+        value = sys.modules["torch"].from_numpy(np.array(value))
+    if not hasattr(value, "is_cuda"):
+        return value
+    value = value.detach().cpu()
+    return value.double() if value.is_floating_point() else value

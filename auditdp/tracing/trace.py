@@ -16,7 +16,7 @@ from auditdp.mechanism.calls.allowance import allowance
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
-from auditdp.tracing import array_functions, sources
+from auditdp.tracing import conversions, sources
 from auditdp.tracing.alignment import aligned, aligned_draws
 from auditdp.tracing.draws import WatchedDraw
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
@@ -63,7 +63,7 @@ class _Sources:
             return
         try:
             vars(builtins).update(
-                array_functions.FUNCTIONS
+                conversions.FUNCTIONS
             )  # for good: functions that are made meanwhile name them later
             sources.watch(self.patches, self.active)
         except BaseException:

@@ -1,4 +1,4 @@
-"""``numpy.random``: its functions, its generators and what makes them."""
+"""``numpy.random``: its functions, its generators and the functions that make these."""
 
 from __future__ import annotations
 
@@ -18,101 +18,85 @@ from auditdp.tracing.mixed_values import gathered
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.sites import here
-from auditdp.tracing.watched_run import Active, WatchedRun, in_run
+from auditdp.tracing.watched_run import Active, WatchedRun
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace the functions of ``numpy.random``, and what makes generators."""
+    """Replace the functions of ``numpy.random``, and the functions and classes that make generators."""
     module = np.random
-    for name in dir(module.mtrand.RandomState):
-        function = getattr(module, name, None)
-        if not name.startswith("_") and callable(function) and name not in UNWATCHED:
-            patches.attribute(module, name, _function(name, function, active))
-    for name in ("ranf", "sample"):
-        patches.attribute(module, name, _function(name, getattr(module, name), active))
-    # what libraries draw from that are given no generator
+    methods = [name for name in vars(module.mtrand.RandomState) if name[0] != "_"]
+    for name in (*methods, "ranf", "sample"):
+        if name not in UNWATCHED and callable(getattr(module, name, None)):
+            patches.sampler(module, name, active, functools.partial(_drawn, name))
+    # Libraries that are given no generator draw from this one.
     patches.attribute(module.mtrand, "_rand", WatchedState(module.mtrand._rand, active))
-    patches.attribute(module, "default_rng", _default_rng(module.default_rng, active))
-    patches.attribute(
-        module, "RandomState", _class(np.random.RandomState, WatchedState, active)
-    )
-    patches.attribute(
-        module, "Generator", _class(np.random.Generator, WatchedGenerator, active)
-    )
-    seed_all = module.seed
-    patches.attribute(
-        module,
-        "seed",
-        in_run(seed_all, active, lambda run, seed=None: seed_all(seeded(run, seed)[0])),
-    )
+    make = functools.partial(_default_rng, active)
+    patches.sampler(module, "default_rng", active, make)
+    for plain, watched in (
+        (np.random.RandomState, WatchedState),
+        (np.random.Generator, WatchedGenerator),
+    ):
+        patches.attribute(module, plain.__name__, _class(plain, watched, active))
+    patches.sampler(module, "seed", active, _seed_all)
     for name in ("array", "asarray"):
-        patches.attribute(np, name, _array(getattr(np, name), active))
+        patches.attribute(np, name, _array(getattr(np, name)))
 
 
-def _function(
-    name: str, function: Callable[..., Any], active: Active
-) -> Callable[..., Any]:
-    def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
-        return watched_draw(run, name, function, arguments, keywords)
-
-    return in_run(function, active, draw)
+def _drawn(
+    name: str, run: WatchedRun, function: Any, *arguments: Any, **keywords: Any
+) -> Any:
+    return watched_draw(run, name, function, arguments, keywords)
 
 
-def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
-    """Return what makes an array of noise of a list of noise."""
+def _array(array: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes an array of noise of a list of noise."""
 
     @functools.wraps(array)
     def make(*arguments: Any, **keywords: Any) -> Any:
-        first = arguments[0] if arguments else None
-        alone = len(arguments) == 1 and not keywords
-        if alone and type(first) is list and Noise in map(type, first):
+        if len(arguments) != 1 or keywords:
+            return array(*arguments, **keywords)
+        (first,) = arguments
+        if type(first) is list and Noise in map(type, first):
             found = gathered(first, array)
             return array(first) if found is None else found
-        if (
-            type(first) is Noise
-            and alone
-            and isinstance(first.value, np.ndarray)
-            and first.settled is None
-        ):
-            return first
-        return array(*arguments, **keywords)
+        is_noise = type(first) is Noise and isinstance(first.value, np.ndarray)
+        return first if is_noise and first.settled is None else array(first)
 
     return make
 
 
-def seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
-    """Return a seed as an ordinary one, and what generators share that have the same; None where it has no seed."""
+def _seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
+    """Record a seed.
+
+    Returns:
+        The seed as an ordinary number, and a value that generators share if they have the same seed, or None if there is
+        no seed.
+    """
     seed = seed.settle("seeds a generator") if isinstance(seed, Noise) else seed
-    if seed is None or isinstance(
-        seed, np.random.BitGenerator | np.random.Generator | np.random.RandomState
-    ):
+    sources = np.random.BitGenerator | np.random.Generator | np.random.RandomState
+    if seed is None or isinstance(seed, sources):
         return seed, None
-    key = (
-        str(seed.state)
-        if isinstance(seed, np.random.SeedSequence)
-        else repr(np.asarray(seed).tolist())
-    )
+    is_sequence = isinstance(seed, np.random.SeedSequence)
+    key = str(seed.state) if is_sequence else repr(np.asarray(seed).tolist())
     run.seed(here(), key)
     return seed, key
 
 
-def _default_rng(default_rng: Callable[..., Any], active: Active) -> Callable[..., Any]:
-    def make(run: WatchedRun, seed: Any = None) -> Any:
-        if isinstance(seed, WatchedGenerator):
-            return default_rng(seed)
-        seed, key = seeded(run, seed)
-        made = default_rng(seed)
-        return (
-            WatchedGenerator(made, active, key)
-            if isinstance(made, np.random.Generator)
-            else made
-        )
+def _seed_all(run: WatchedRun, seed_all: Any, seed: Any = None) -> None:
+    seed_all(_seeded(run, seed)[0])
 
-    return in_run(default_rng, active, make)
+
+def _default_rng(
+    active: Active, run: WatchedRun, default_rng: Any, seed: Any = None
+) -> Any:
+    if isinstance(seed, WatchedGenerator):
+        return default_rng(seed)
+    seed, key = _seeded(run, seed)
+    return WatchedGenerator(default_rng(seed), active, key)
 
 
 class _Instances(type):
-    """Lets plain generators pass for instances of what takes the place of their class."""
+    """The type of a class that plain generators pass for instances of."""
 
     plain: type
 
@@ -124,13 +108,13 @@ class _Instances(type):
 
 
 def _class(plain: type, watched: Any, active: Active) -> type:
-    """Return a class that makes watched generators where the plain one makes plain ones."""
+    """Return a class that makes watched generators in place of plain ones."""
 
     def new(cls: type, seed: Any = None) -> Any:
         run = active()
         if run is None:
             return plain(seed)
-        seed, key = seeded(run, seed)
+        seed, key = _seeded(run, seed)
         return watched(plain(seed), active, key)
 
     return _Instances(plain.__name__, (), {"plain": plain, "__new__": new})

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from auditdp.tracing.draws import CHOICE, COIN
+from auditdp.tracing.noise import drawn_release
 from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.sites import here
 from auditdp.tracing.sources.primitives import (
+    Law,
     Library,
     apart,
     declared,
     of_groups,
     unlike,
 )
-from auditdp.tracing.watched_run import Active, WatchedRun, in_run
-
-Law = tuple[NoiseLaw, Any]
+from auditdp.tracing.watched_run import Active, WatchedRun
 
 
 def _laplace(mechanism: Any, value: Any) -> Law:
-    return NoiseLaw(
-        "Laplace",
-        mechanism.sensitivity / (mechanism.epsilon - math.log1p(-mechanism.delta)),
-    ), value
+    loss = mechanism.epsilon - math.log1p(-mechanism.delta)
+    return NoiseLaw("Laplace", mechanism.sensitivity / loss), value
 
 
 def _uniform(mechanism: Any, value: Any) -> Law:
@@ -39,31 +35,27 @@ def _uniform(mechanism: Any, value: Any) -> Law:
 
 def _numeric(mechanism: Any, value: Any) -> Law:
     """Noise that is drawn by rejection, snapped or in steps."""
-    epsilon, delta = mechanism.epsilon, mechanism.delta
-    says = (epsilon, delta, mechanism.sensitivity)
-    return declared(
-        _name(mechanism), apart(mechanism.sensitivity), of_groups(epsilon, delta), *says
-    ), value
+    epsilon, delta, unit = mechanism.epsilon, mechanism.delta, mechanism.sensitivity
+    loss = of_groups(epsilon, delta)
+    law = declared(_name(mechanism), apart(unit), loss, epsilon, delta, unit)
+    return law, value
 
 
 def _categorical(mechanism: Any, value: Any) -> Law:
-    return declared(
-        _name(mechanism), unlike, of_groups(mechanism.epsilon), mechanism.epsilon
-    ), value
+    epsilon = mechanism.epsilon
+    return declared(_name(mechanism), unlike, of_groups(epsilon), epsilon), value
 
 
 def _permute_and_flip(mechanism: Any, value: Any = None) -> Law:
-    """What counts is how far a utility moved: the loss is ε for the sensitivity (McKenna & Sheldon 2020, Theorem 1)."""
+    """A choice that loses ε if a utility moves by the sensitivity (McKenna & Sheldon 2020, Theorem 1)."""
     del value
     epsilon, sensitivity = mechanism.epsilon, mechanism.sensitivity
 
     def distance(first: Any, second: Any) -> float:
         if len(first) != len(second):
             return math.inf
-        return max(
-            (apart(sensitivity)(a, b) for a, b in zip(first, second, strict=True)),
-            default=0.0,
-        )
+        moves = map(apart(sensitivity), first, second)
+        return max(moves, default=0.0)
 
     law = declared(_name(mechanism), distance, of_groups(epsilon), epsilon, sensitivity)
     return law, list(mechanism.utility)
@@ -106,46 +98,41 @@ def watch(patches: Patches, active: Active) -> None:
     """Replace ``randomise``."""
     LIBRARY.watch(patches, active)
     mechanisms = sys.modules["diffprivlib.mechanisms"]
-    for kind, wrapped in (
-        (mechanisms.Exponential, _exponential),
-        (mechanisms.Binary, _binary),
-    ):
-        patches.attribute(kind, "randomise", wrapped(kind.randomise, active))
+    patches.sampler(mechanisms.Exponential, "randomise", active, _chosen)
+    patches.sampler(mechanisms.Binary, "randomise", active, _responded)
 
 
-def _exponential(randomise: Callable[..., Any], active: Active) -> Callable[..., Any]:
-    """Return a choice by a table, which is made of the utilities when the mechanism is."""
+def _chosen(run: WatchedRun, randomise: Any, mechanism: Any, value: Any = None) -> Any:
+    """Choose by the table that a mechanism makes of its utilities."""
+    names = mechanism.candidates or list(range(len(mechanism.utility)))
+    result = run.unwatched(randomise, mechanism, value)()
+    sums = np.asarray(mechanism._probabilities, float)
+    place = drawn_release(
+        run,
+        "randomise",
+        lambda: names.index(result),
+        CHOICE,
+        NoiseLaw("choice"),
+        np.maximum(np.diff(sums, prepend=0.0), 0),
+        names=tuple(map(repr, names)),
+        why=LIBRARY.why,
+    )
+    return names[min(place, len(names) - 1)]
 
-    def choose(run: WatchedRun, mechanism: Any, value: Any = None) -> Any:
-        names = mechanism.candidates or list(range(len(mechanism.utility)))
-        result, site = run.unwatched(randomise, mechanism, value)(), here()
-        table = np.diff(np.asarray(mechanism._probabilities, float), prepend=0.0)
-        law = NoiseLaw("choice")
-        place = run.draw("randomise", lambda: names.index(result), law, site).value
-        texts = tuple(map(repr, names))
-        chosen = run.release(
-            CHOICE, law, np.maximum(table, 0), place, site, names=texts, why=LIBRARY.why
-        )
-        return names[min(chosen, len(names) - 1)]
 
-    return in_run(randomise, active, choose)
-
-
-def _binary(randomise: Callable[..., Any], active: Active) -> Callable[..., Any]:
-    """Return randomised response between two texts."""
-
-    def respond(run: WatchedRun, mechanism: Any, value: Any) -> Any:
-        result, site = run.unwatched(randomise, mechanism, value)(), here()
-        kept = (math.exp(mechanism.epsilon) + mechanism.delta) / (
-            math.exp(mechanism.epsilon) + 1
-        )
-        chance = kept if value == mechanism.value1 else 1 - kept
-        draw = run.draw(
-            "randomise", lambda: result == mechanism.value1, NoiseLaw("coin"), site
-        )
-        is_one = run.release(
-            COIN, NoiseLaw("coin"), chance, draw.value, site, why=LIBRARY.why
-        )
-        return mechanism.value1 if is_one else mechanism.value0
-
-    return in_run(randomise, active, respond)
+def _responded(run: WatchedRun, randomise: Any, mechanism: Any, value: Any) -> Any:
+    """Randomised response between two texts."""
+    result = run.unwatched(randomise, mechanism, value)()
+    odds = math.exp(mechanism.epsilon)
+    kept = (odds + mechanism.delta) / (odds + 1)
+    chance = kept if value == mechanism.value1 else 1 - kept
+    is_one = drawn_release(
+        run,
+        "randomise",
+        lambda: result == mechanism.value1,
+        COIN,
+        NoiseLaw("coin"),
+        chance,
+        why=LIBRARY.why,
+    )
+    return mechanism.value1 if is_one else mechanism.value0

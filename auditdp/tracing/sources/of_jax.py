@@ -1,4 +1,4 @@
-"""jax, where it is imported: the samplers of ``jax.random``, and so what jax-privacy adds to gradients.
+"""jax, where it is imported: the samplers of ``jax.random``, and so the noise that jax-privacy adds to gradients.
 
 While code is watched nothing is compiled, so that its samplers are called where they stand; a result may differ from that
 of compiled code in its last bits. Operators keep noise noise; for the functions of ``jax.numpy`` it is an ordinary array.
@@ -14,69 +14,62 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.array_functions import plainly
+from auditdp.tracing.array_functions import ARITHMETIC
 from auditdp.tracing.draws import ALONE, COIN
 from auditdp.tracing.linear_forms import number
-from auditdp.tracing.noise import ARITHMETIC, Noise, noise_of, operated
+from auditdp.tracing.noise import Noise, drawn_noise, drawn_release, plainly
 from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.sites import here
 from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
 FAMILIES = {"normal": "Gaussian", "laplace": "Laplace", "gumbel": "Gumbel"}
 FAMILIES |= {name: name for name in ("logistic", "exponential", "uniform")}
-"""By the name of a sampler."""
+"""The family of each sampler that is followed."""
 OTHERS = (
-    *(
-        "ball",
-        "beta",
-        "binomial",
-        "categorical",
-        "cauchy",
-        "chisquare",
-        "choice",
-        "dirichlet",
-        "double_sided_maxwell",
-    ),
-    *(
-        "f",
-        "gamma",
-        "generalized_normal",
-        "geometric",
-        "loggamma",
-        "lognormal",
-        "maxwell",
-        "multivariate_normal",
-    ),
-    *(
-        "orthogonal",
-        "pareto",
-        "permutation",
-        "poisson",
-        "rademacher",
-        "randint",
-        "rayleigh",
-        "t",
-        "triangular",
-    ),
-    *("truncated_normal", "wald", "weibull_min"),
+    "ball",
+    "beta",
+    "binomial",
+    "categorical",
+    "cauchy",
+    "chisquare",
+    "choice",
+    "dirichlet",
+    "double_sided_maxwell",
+    "f",
+    "gamma",
+    "generalized_normal",
+    "geometric",
+    "loggamma",
+    "lognormal",
+    "maxwell",
+    "multivariate_normal",
+    "orthogonal",
+    "pareto",
+    "permutation",
+    "poisson",
+    "rademacher",
+    "randint",
+    "rayleigh",
+    "t",
+    "triangular",
+    "truncated_normal",
+    "wald",
+    "weibull_min",
 )
 """Samplers that are not followed."""
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace samplers and what computes with noise; nothing is compiled."""
+    """Replace samplers and the functions that compute with noise, and compile nothing."""
     jax = sys.modules["jax"]
     patches.around.append(jax.disable_jit)
     for name in (*FAMILIES, *OTHERS, "bernoulli"):
-        if (function := getattr(jax.random, name, None)) is not None:
+        function = getattr(jax.random, name, None)
+        if function is not None:
             patches.attribute(jax.random, name, _sampler(name, function, active))
     for name, function in list(vars(jax.numpy).items()):
-        if (
-            callable(function)
-            and not name.startswith("_")
-            and not isinstance(function, type)
-        ):
+        is_class = isinstance(function, type)
+        if callable(function) and not name.startswith("_") and not is_class:
             patches.attribute(jax.numpy, name, _computing(name, function))
 
 
@@ -90,42 +83,27 @@ def _sampler(
             return function(*arguments, **keywords)
 
     def draw(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
-        if any(
-            isinstance(value, jax.core.Tracer)
-            for value in (*arguments, *keywords.values())
-        ):
+        values = (*arguments, *keywords.values())
+        if any(isinstance(value, jax.core.Tracer) for value in values):
             return function(*arguments, **keywords)
-        given = signature.bind(*arguments, **keywords)
-        given.apply_defaults()
-        of, perform, site = (
-            given.arguments,
-            run.unwatched(compiled, *arguments, **keywords),
-            here(),
-        )
+        perform = run.unwatched(compiled, *arguments, **keywords)
         if name in OTHERS:
-            made = run.draw(name, perform, NoiseLaw(name), site)
-            return run.release(ALONE, made.law, None, made.value, site, why="is drawn")
+            law, why = NoiseLaw(name), "is drawn"
+            return drawn_release(run, name, perform, ALONE, law, why=why)
+        bound = signature.bind(*arguments, **keywords)
+        bound.apply_defaults()
+        of = bound.arguments
         if name == "bernoulli":
-            made = run.draw(name, perform, NoiseLaw("coin"), site)
-            chances = np.broadcast_to(number(of["p"]), np.shape(made.value))
-            return run.release(COIN, NoiseLaw("coin"), chances, made.value, site)
-        low, high = (
-            number(of.get(name, default))
-            for name, default in (("minval", 0.0), ("maxval", 1.0))
-        )
+            law, chances = NoiseLaw("coin"), number(of["p"])
+            return drawn_release(run, name, perform, COIN, law, chances)
+        low, high = number(of.get("minval", 0.0)), number(of.get("maxval", 1.0))
+        key, shape = of["key"], tuple(np.atleast_1d(of["shape"]).tolist())
+        if jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key):
+            key = jax.random.key_data(key)
+        # Calls with the same key, sampler and shape return the same numbers.
+        origin = (np.asarray(key).tobytes(), name, shape)
         law = NoiseLaw(FAMILIES[name], high - low)
-        key = (
-            jax.random.key_data(of["key"])
-            if jax.numpy.issubdtype(of["key"].dtype, jax.dtypes.prng_key)
-            else of["key"]
-        )
-        origin = (
-            np.asarray(key).tobytes(),
-            name,
-            tuple(np.shape(of["shape"])) and tuple(of["shape"]),
-        )
-        made = run.draw(name, perform, law, site, location=low, origin=origin)
-        return noise_of(run, made, low if np.any(low) else None)
+        return drawn_noise(run, name, perform, law, low, origin=origin)
 
     return functools.wraps(function)(in_run(function, active, draw))
 
@@ -138,7 +116,7 @@ def _computing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if not any(type(value) is Noise for value in (*arguments, *keywords.values())):
             return function(*arguments, **keywords)
         if name in ARITHMETIC and not keywords:
-            return operated(ARITHMETIC[name], *arguments)
+            return ARITHMETIC[name](*arguments)
         return plainly(function, arguments, keywords, name)
 
     return compute

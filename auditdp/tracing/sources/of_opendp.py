@@ -1,4 +1,4 @@
-"""OpenDP: a measurement is called in Rust, so a call is one release that loses what the map of the measurement says.
+"""OpenDP: a measurement is called in Rust. A call is one release, and loses the value of the measurement's map.
 
 The map takes the distance of the two inputs that the measurement was called with, in its own metric. Of ρ-zCDP the loss is
 taken for that of Gaussian noise, which it is where OpenDP's own measurements state ρ.
@@ -13,35 +13,30 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.noise_families import Loss, NoiseLaw
-from auditdp.tracing.patches import Patches
 from auditdp.tracing.sources.primitives import (
+    Law,
     Library,
     apart,
     declared,
     rows_apart,
     unlike,
 )
-from auditdp.tracing.watched_run import Active
 
 
 def _norm(order: float) -> Callable[[Any, Any], float]:
     def distance(first: Any, second: Any) -> float:
         one, two = np.asarray(first, float), np.asarray(second, float)
-        return (
-            float(np.linalg.norm(np.ravel(one - two), order))
-            if one.shape == two.shape
-            else math.inf
-        )
+        if one.shape != two.shape:
+            return math.inf
+        return float(np.linalg.norm(np.ravel(one - two), order))
 
     return distance
 
 
 def _positions(first: Any, second: Any) -> float:
-    return (
-        float(sum(a != b for a, b in zip(first, second, strict=True)))
-        if len(first) == len(second)
-        else math.inf
-    )
+    if len(first) != len(second):
+        return math.inf
+    return float(sum(a != b for a, b in zip(first, second, strict=True)))
 
 
 METRICS: dict[str, Callable[[Any, Any], float]] = {
@@ -54,58 +49,38 @@ METRICS: dict[str, Callable[[Any, Any], float]] = {
     "HammingDistance": _positions,
     "DiscreteDistance": unlike,
 }
-"""By the name of a metric, the distance of two inputs."""
+"""The distance of two inputs, by the name of the metric."""
+MEASURES: dict[str, Callable[[Any], Loss]] = {
+    "MaxDivergence": lambda stated: Loss(float(stated)),
+    "ZeroConcentratedDivergence": lambda stated: Loss(squared_mu=2 * float(stated)),
+    "Approximate(MaxDivergence)": lambda stated: Loss(*map(float, stated)),
+    "Approximate(ZeroConcentratedDivergence)": lambda stated: Loss(
+        0.0, float(stated[1]), 2 * float(stated[0])
+    ),
+}
+"""The loss that the result of a map states, by the name of its measure. Curves are no such statement."""
 
 
-def _stated(measure: str, said: Any) -> Loss | None:
-    """Return what a map says as a loss; None of curves."""
-    if measure == "MaxDivergence":
-        return Loss(float(said))
-    if measure == "ZeroConcentratedDivergence":
-        return Loss(squared_mu=2 * float(said))
-    if measure == "Approximate(MaxDivergence)":
-        return Loss(float(said[0]), float(said[1]))
-    if measure == "Approximate(ZeroConcentratedDivergence)":
-        return Loss(0.0, float(said[1]), 2 * float(said[0]))
-    return None
-
-
-def _invoked(measurement: Any, arg: Any) -> tuple[NoiseLaw, Any]:
-    metric, measure = (
-        str(measurement.input_metric).partition("(")[0],
-        str(measurement.output_measure),
-    )
+def _invoked(measurement: Any, arg: Any) -> Law:
+    metric = str(measurement.input_metric).partition("(")[0]
+    measure = str(measurement.output_measure)
     name = f"a measurement of OpenDP ({measure})"
-    whole = "f" not in str(measurement.input_distance_type)
+    is_whole = "f" not in str(measurement.input_distance_type)
+    if metric not in METRICS or measure not in MEASURES:
+        return NoiseLaw(name), 0.0
 
-    def loss(distance: float) -> Loss | None:
+    def loss(distance: float) -> Loss:
         if not math.isfinite(distance):
             return Loss(math.inf, 1.0)
-        return _stated(
-            measure, measurement.map(math.ceil(distance) if whole else distance)
-        )
+        stated = measurement.map(math.ceil(distance) if is_whole else distance)
+        return MEASURES[measure](stated)
 
-    known = (
-        metric in METRICS
-        and _stated(measure, (0.0, 0.0) if measure.startswith("Approx") else 0.0)
-        is not None
-    )
-    if not known:
-        return NoiseLaw(name), 0.0
-    return declared(
-        name,
-        METRICS[metric],
-        loss,
-        repr(measurement),
-        repr(measurement.map(1 if whole else 1.0)),
-    ), arg
+    at_one = repr(measurement.map(1 if is_whole else 1.0))
+    law = declared(name, METRICS[metric], loss, repr(measurement), at_one)
+    return law, arg
 
 
 LIBRARY = Library(
     "opendp", "opendp", ("0.14", "0.15", "0.16"), {"core.measurement_invoke": _invoked}
 )
-
-
-def watch(patches: Patches, active: Active) -> None:
-    """Replace what calls a measurement."""
-    LIBRARY.watch(patches, active)
+watch = LIBRARY.watch

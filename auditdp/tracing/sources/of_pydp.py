@@ -1,23 +1,33 @@
-"""PyDP: noise is drawn in C++; its mechanisms tell the scale, and its algorithms the ε of one row."""
+"""PyDP: noise is drawn in C++. Its mechanisms state the scale, and its algorithms the ε of one row."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from auditdp.tracing.noise_families import NoiseLaw
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.sources.primitives import Library, declared, of_groups, rows_apart
-from auditdp.tracing.watched_run import Active, WatchedRun, in_run
+from auditdp.tracing.sources.primitives import (
+    Law,
+    Library,
+    declared,
+    of_groups,
+    rows_apart,
+)
+from auditdp.tracing.watched_run import Active, WatchedRun
 
 ENTRIES = "_watched_entries"
-"""The attribute of an algorithm that keeps what it was given in a run."""
+"""The attribute of an algorithm that keeps the entries of a run."""
 
 
-def _of_rows(algorithm: Any, rows: Any) -> tuple[NoiseLaw, Any]:
+def _of_rows(algorithm: Any, rows: Any) -> Law:
     name, epsilon = f"{type(algorithm).__name__} of PyDP", float(algorithm.epsilon)
     return declared(name, rows_apart, of_groups(epsilon), epsilon), list(rows)
+
+
+def _of_entries(algorithm: Any, *_: Any) -> Law:
+    return _of_rows(algorithm, vars(algorithm).get(ENTRIES, []))
 
 
 LIBRARY = Library(
@@ -34,28 +44,19 @@ LIBRARY = Library(
             v,
         ),
         "algorithms._algorithm.MetaAlgorithm.quick_result": _of_rows,
-        "algorithms._algorithm.MetaAlgorithm.result": lambda self, *_: _of_rows(
-            self, vars(self).get(ENTRIES, [])
-        ),
+        "algorithms._algorithm.MetaAlgorithm.result": _of_entries,
     },
 )
 
 
 def watch(patches: Patches, active: Active) -> None:
-    """Replace what adds noise, and keep what algorithms are given one after the other."""
+    """Replace the methods that add noise, and keep the entries that algorithms get one after another."""
     LIBRARY.watch(patches, active)
     kind = sys.modules["pydp.algorithms._algorithm"].MetaAlgorithm
-    patches.attribute(
-        kind, "add_entry", _kept(kind.add_entry, lambda entry: [entry], active)
-    )
-    patches.attribute(kind, "add_entries", _kept(kind.add_entries, list, active))
+    patches.sampler(kind, "add_entry", active, partial(_kept, lambda entry: [entry]))
+    patches.sampler(kind, "add_entries", active, partial(_kept, list))
 
 
-def _kept(
-    add: Callable[..., Any], rows_of: Callable[[Any], list[Any]], active: Active
-) -> Callable[..., Any]:
-    def added(run: WatchedRun, algorithm: Any, entries: Any) -> Any:
-        vars(algorithm).setdefault(ENTRIES, []).extend(rows_of(entries))
-        return add(algorithm, entries)
-
-    return in_run(add, active, added)
+def _kept(rows_of: Any, run: WatchedRun, add: Any, algorithm: Any, entries: Any) -> Any:
+    vars(algorithm).setdefault(ENTRIES, []).extend(rows_of(entries))
+    return add(algorithm, entries)

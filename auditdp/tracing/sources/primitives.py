@@ -15,25 +15,27 @@ import numpy as np
 
 from auditdp.tracing.draws import NOISY, Term
 from auditdp.tracing.linear_forms import is_numeric, number
-from auditdp.tracing.noise import Noise, places_of
+from auditdp.tracing.noise import places_of, settled
 from auditdp.tracing.noise_families import DeclaredLoss, Loss, NoiseLaw
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.sites import here
 from auditdp.tracing.watched_run import Active, WatchedRun, in_run
 
-Read = Callable[..., tuple[NoiseLaw, Any]]
-"""From the arguments of a primitive, the object first: the law of its noise, and the value."""
+Law = tuple[NoiseLaw, Any]
+"""The law of the noise of a call, and the value that it is added to."""
+Read = Callable[..., Law]
+"""A function that reads the law from the arguments of a primitive, its object first."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """What is known of a library.
+    """The primitives of a library.
 
     Attributes:
         module: The module that has to be imported.
-        package: Its name where packages are installed.
-        versions: Versions that contract tests were run with, by how they begin; those of others are opaque.
-        primitives: By the path below the module, how a call is read.
+        package: The name of the installed package.
+        versions: Beginnings of the versions that contract tests were run with; those of others are opaque.
+        primitives: The function that reads a call, by the path of the primitive below the module.
     """
 
     module: str
@@ -43,13 +45,12 @@ class Library:
 
     @property
     def why(self) -> str:
-        """Why its primitives are opaque; empty where they are known."""
+        """The reason for which its primitives are opaque; empty if its version is known."""
         version = importlib.metadata.version(self.package)
-        known = any(f"{version}.".startswith(f"{each}.") for each in self.versions)
+        if any(f"{version}.".startswith(f"{each}.") for each in self.versions):
+            return ""
         return (
-            ""
-            if known
-            else f"is of {self.package} {version}, and known are {', '.join(self.versions)}"
+            f"is of {self.package} {version}, and known are {', '.join(self.versions)}"
         )
 
     def watch(self, patches: Patches, active: Active) -> None:
@@ -60,58 +61,57 @@ class Library:
             for part in parents:
                 owner = getattr(owner, part, None)
             if hasattr(owner, name):
-                patches.attribute(
-                    owner,
-                    name,
-                    _released(path, getattr(owner, name), read, self.why, active),
-                )
+                function = getattr(owner, name)
+                call = functools.partial(_called, path, function, read, self.why)
+                replaced = functools.wraps(function)(in_run(function, active, call))
+                patches.attribute(owner, name, replaced)
 
 
-def _released(
-    path: str, function: Callable[..., Any], read: Read, why: str, active: Active
-) -> Callable[..., Any]:
-    def call(run: WatchedRun, *arguments: Any, **keywords: Any) -> Any:
-        arguments = tuple(
-            a.settle("is given to a library") if isinstance(a, Noise) else a
-            for a in arguments
-        )
-        result, site = run.unwatched(function, *arguments, **keywords)(), here()
-        law, value = read(*arguments, **keywords)
-        value = number(value) if law.declared is None else value
-        draw = run.draw(path, lambda: result, law, site, location=value)
-        terms = (Term(draw, places_of(result)),) if law.declared is None else ()
-        if isinstance(
-            result, float | int
-        ):  # whose type may be that of the noise: as recorded
-            made = run.release(NOISY, law, value, result, site, terms, why=why)
-            last = run.traced.releases[-1]
-            if run.record is None or last.recorded is None or last.number in run.forced:
-                return made
-            return run.record.releases[last.recorded].result
-        if not isinstance(result, list):
-            return run.release(NOISY, law, value, result, site, terms, why=why)
-        return run.release(
-            NOISY, law, value, np.asarray(result), site, terms, why=why
-        ).tolist()
-
-    return functools.wraps(function)(in_run(function, active, call))
+def _called(
+    path: str,
+    function: Callable[..., Any],
+    read: Read,
+    why: str,
+    run: WatchedRun,
+    *arguments: Any,
+    **keywords: Any,
+) -> Any:
+    """Call a primitive, record the release, and return its result."""
+    arguments = tuple(settled(arguments, "is given to a library"))
+    result, site = run.unwatched(function, *arguments, **keywords)(), here()
+    law, value = read(*arguments, **keywords)
+    is_declared = law.declared is not None
+    value = value if is_declared else number(value)
+    draw = run.draw(path, lambda: result, law, site, location=value)
+    terms = () if is_declared else (Term(draw, places_of(result)),)
+    plain = np.asarray(result) if isinstance(result, list) else result
+    made = run.release(NOISY, law, value, plain, site, terms, why=why)
+    if isinstance(result, list):
+        return made.tolist()
+    if not isinstance(result, float | int):
+        return made
+    # On the neighbour a number may have another type than its noise: it is returned as it was recorded.
+    last = run.traced.releases[-1]
+    if run.record is None or last.recorded is None or last.number in run.forced:
+        return made
+    return run.record.releases[last.recorded].result
 
 
 def declared(
     name: str,
     distance: Callable[[Any, Any], float],
     loss: Callable[[float], Loss | None],
-    *says: Any,
+    *parameters: Any,
 ) -> NoiseLaw:
-    """Return the law of a primitive that draws where it cannot be seen.
+    """Return the law of a primitive whose draws are not observed.
 
     Args:
-        name: What sentences call it.
-        distance: Of two inputs.
-        loss: At a distance.
-        says: What it was made with: on both inputs it has to be the same.
+        name: Its name in sentences.
+        distance: The distance of two inputs.
+        loss: The loss at a distance.
+        parameters: The parameters that it was made with, which have to be the same on both inputs.
     """
-    return NoiseLaw(name, 1.0, repr(says), DeclaredLoss(distance, loss))
+    return NoiseLaw(name, 1.0, repr(parameters), DeclaredLoss(distance, loss))
 
 
 def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
@@ -121,8 +121,9 @@ def of_groups(epsilon: float, delta: float = 0.0) -> Callable[[float], Loss]:
     """
 
     def loss(distance: float) -> Loss:
+        # Rounding must not make a whole distance one larger.
         k = math.ceil(distance * (1 - 1e-9)) if math.isfinite(distance) else math.inf
-        if k * epsilon > 700:
+        if k * epsilon > 700:  # the exponential would overflow
             return Loss(k * epsilon, 1.0 if delta else 0.0)
         times = math.expm1(k * epsilon) / math.expm1(epsilon) if epsilon else k
         return Loss(k * epsilon, min(delta * times, 1.0))
@@ -138,19 +139,15 @@ def apart(unit: float = 1.0) -> Callable[[Any, Any], float]:
         if one.shape != two.shape:
             return math.inf
         moved = float(np.abs(one - two).sum())
-        return (
-            0.0
-            if moved == 0
-            else math.inf
-            if math.isnan(moved) or not unit
-            else moved / unit
-        )
+        if moved == 0:
+            return 0.0
+        return math.inf if math.isnan(moved) or not unit else moved / unit
 
     return distance
 
 
 def rows_apart(first: Any, second: Any) -> float:
-    """Return how many rows are in one collection and not in the other, in both directions together."""
+    """Return the number of rows that one collection has and the other lacks, in both directions together."""
     one, two = (
         Counter(map(repr, np.asarray(rows).tolist())) for rows in (first, second)
     )
@@ -158,6 +155,6 @@ def rows_apart(first: Any, second: Any) -> float:
 
 
 def unlike(first: Any, second: Any) -> float:
-    """Return 0 for what is the same, and else 1."""
+    """Return 0 for two equal values, and else 1."""
     alike = np.array_equal(first, second) if is_numeric(first) else first == second
     return 0.0 if alike else 1.0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from auditdp.tracing import Trace
-from auditdp.tracing.array_functions import converted
+from auditdp.tracing.conversions import converted
 
 MODULE = "mechanism_of_a_test"
 

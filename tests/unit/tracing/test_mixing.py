@@ -75,18 +75,6 @@ OF_TENSORS = {
     ),
     "addmv": (lambda v, n: torch.addmv(v, TENSOR, n), MIXED),
     "sum of both": (lambda v, n: torch.stack([v, n]).sum(0), 0.75),
-    "addcmul": (
-        lambda v, n: torch.addcmul(v, n, torch.full((3,), 2.0), value=0.5),
-        0.75,
-    ),
-    "addcmul_": (lambda v, n: v.addcmul_(n, torch.full((3,), 0.5), value=2.0), 0.75),
-    "addcdiv_": (lambda v, n: v.addcdiv_(n, torch.full((3,), 2.0)), 1.5),
-    "lerp_": (lambda v, n: v.lerp_(n, 0.1), 6.75),
-    "noise's lerp_": (lambda v, n: n.lerp_(v, 0.1), 0.75 / 9),
-    "of several": (
-        lambda v, n: torch._foreach_addcmul([v], [n], [torch.full((3,), 0.5)], 2.0)[0],
-        0.75,
-    ),
     "drawn by a covariance": (
         lambda v, n: torch.distributions.MultivariateNormal(
             v, 4 * TENSOR @ TENSOR.T

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from auditdp.tracing import Trace, sources
-from auditdp.tracing.array_functions import FUNCTIONS
+from auditdp.tracing.conversions import FUNCTIONS
 from auditdp.tracing.generators import WatchedGenerator
 
 GENERATOR = np.random.default_rng(0)

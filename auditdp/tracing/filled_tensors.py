@@ -1,0 +1,116 @@
+"""Tensors that noise was written into: any tensor in their memory, by a view or under another name, is that noise."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any
+
+from auditdp.tracing.array_functions import overwritten
+from auditdp.tracing.mixed_values import without_zeros
+from auditdp.tracing.noise import Noise, opened, plain, write
+from auditdp.tracing.plain_values import any_of, for_arrays, placed
+from auditdp.tracing.watched_run import WatchedRun
+
+
+def memory(tensor: Any) -> int:
+    """Return the address of the memory of a tensor, or 0 if it has none of its own."""
+    torch = sys.modules["torch"]
+    if type(tensor) is Noise or not isinstance(tensor, torch.Tensor):
+        return 0
+    with torch._C.DisableTorchFunction():
+        if tensor.layout is not torch.strided:
+            return 0
+        try:
+            return int(tensor.untyped_storage().data_ptr())
+        except (RuntimeError, NotImplementedError):  # of transforms of ``torch.func``
+            return 0
+
+
+def is_alone(tensor: Any) -> bool:
+    """Return whether no other tensor looks at the memory of a tensor."""
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        uses = int(torch._C._storage_Use_Count(tensor.untyped_storage()._cdata))
+    return uses <= 2  # the tensor's own reference, and that of this call
+
+
+def _laid_as(tensor: Any) -> Any:
+    """Return the function that takes the entries of a tensor out of all that are in its memory."""
+    return partial(
+        sys.modules["torch"].as_strided,
+        size=tuple(tensor.shape),
+        stride=tensor.stride(),
+        storage_offset=tensor.storage_offset(),
+    )
+
+
+def noise_in(run: WatchedRun, tensor: Any) -> Noise | None:
+    """Return the noise that a tensor stands for, or None if its numbers are no noise."""
+    if not run.filled:
+        return None
+    flat, noise = run.filled.get(memory(tensor), (None, None))
+    if noise is None:
+        return None
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        if not torch.equal(flat.view(torch.uint8), noise.value.view(torch.uint8)):
+            for term in noise.terms:
+                term.draw.is_lent = True
+            end(run, tensor, "is changed where that is not seen")
+            return None
+        if tensor.requires_grad and torch.is_grad_enabled():
+            end(run, tensor, "")  # a parameter, which noise initialises
+            return None
+        part = noise.shaped(for_arrays(_laid_as(tensor)))
+        if not any_of(part.law.scale):
+            return None
+        return without_zeros(part.copied(part.value.clone()))
+
+
+def end(run: WatchedRun, tensor: Any, why: str) -> None:
+    """End the noise that a tensor stands for, and leave its numbers in the memory."""
+    flat, noise = run.filled.pop(memory(tensor))
+    with sys.modules["torch"]._C.DisableTorchFunction():
+        noise.value = flat.clone()
+        write(flat, noise.settle(why))
+
+
+def fill(run: WatchedRun, target: Any, content: Any, key: Any = ...) -> Any:
+    """Return a tensor in which noise, or numbers, are written, and which stands for its content.
+
+    Args:
+        run: The run.
+        target: The tensor.
+        content: The noise, or the numbers.
+        key: The entries of the tensor that it is written into.
+    """
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        content = opened(content)
+        address, lay = memory(target), _laid_as(target)
+        if address in run.filled:
+            noise_in(run, target)  # which ends it if its numbers were changed
+        flat, before = run.filled.pop(address, (None, None))
+        if flat is None:
+            flat = torch.empty(0, dtype=target.dtype, device=target.device)
+            flat.set_(target.untyped_storage())
+            before = flat.clone()
+
+        made = None
+        is_whole = target.is_contiguous() and target.numel() == flat.numel()
+        is_same = type(content) is Noise and content.shape == target.shape
+        if key is ... and is_whole and is_same:
+            made = content.reshape(-1)
+        elif Noise in map(type, (before, content)):
+            made = overwritten(before, content, key, lay)
+        if made is None:
+            why = "is written into a tensor"
+            write(flat, plain(before, why))
+            target[placed(key, target)] = plain(content, why)
+            return target
+        write(flat, made.value)
+        made.value = flat.clone()
+        if address and any_of(made.law.scale):
+            run.filled[address] = (flat, made)
+        return target
