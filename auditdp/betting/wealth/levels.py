@@ -26,8 +26,10 @@ ROUNDING_SLACK = 1e-9
 """Nats by which a level has to be exceeded; rounding then errs towards the claim."""
 GRID_RATIO = 1.01
 """Between two levels: what a bound may lose to the grid."""
-GRID_LIMITS = (1e-3, 64.0)
-"""The smallest and the largest level."""
+LOWEST_LEVEL = 1e-3
+"""Smallest level of a grid, except 0."""
+HIGHEST_LEVEL = 64.0
+"""Largest level of a grid; larger violations are not considered."""
 
 
 def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
@@ -38,7 +40,7 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     """
     if claim.levels is not None:
         return np.array(claim.levels)
-    low, high = GRID_LIMITS
+    low, high = LOWEST_LEVEL, HIGHEST_LEVEL
     if claim.level == 0:
         return np.append(0.0, level_grid(claim.at(low), ratio=ratio))
     down = max(0, math.ceil(math.log(claim.level / low) / math.log(ratio)))

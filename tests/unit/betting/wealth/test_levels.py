@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.betting.wealth.levels import (
-    GRID_LIMITS,
+    HIGHEST_LEVEL,
+    LOWEST_LEVEL,
     ROUNDING_SLACK,
     crossed,
     level_grid,
@@ -28,8 +29,8 @@ def test_the_grid_holds_the_claim_and_covers_its_range(kind, level):
     assert (levels == claim.level).sum() == 1
     assert (np.diff(levels) > 0).all()
     assert levels[1:] / levels[:-1] == pytest.approx(1.01, rel=1e-9)
-    assert levels[0] <= max(GRID_LIMITS[0], level)
-    assert levels[-1] >= min(GRID_LIMITS[1], level)
+    assert levels[0] <= max(LOWEST_LEVEL, level)
+    assert levels[-1] >= min(HIGHEST_LEVEL, level)
     assert levels[-1] >= level
 
 
