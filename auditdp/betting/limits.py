@@ -76,7 +76,7 @@ class Limits:
 LIMITS = Limits()
 
 TINY = 1e-12
-"""Positive number that keeps divisors and probabilities away from 0, and those from 1."""
+"""Positive number that keeps divisors and probabilities away from 0."""
 NEGLIGIBLE = 1e-9
 """Probability, or log wealth in nats, that counts as a rounding error."""
 LARGEST_FINITE = 1e30

@@ -219,7 +219,7 @@ def from_scores(
     seed: int = 0,
     **options: Unpack[LevelOptions],
 ) -> Bound:
-    """Bound the level by membership scores and the labels that they should tell apart.
+    """Bound the level by membership scores and the labels of the canaries.
 
     Args:
         scores: Shape (n,), finite; larger is more like 'in'.

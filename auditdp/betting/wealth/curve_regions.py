@@ -110,7 +110,7 @@ class Curves:
         return np.asarray(totals, np.float64).reshape(-1, size)
 
     def rounded(self, log_odds: Floats) -> Floats:
-        """Return log-odds rounded towards 0, as they are bet on if all forecasters bet."""
+        """Return log-odds rounded towards 0, to bins."""
         return np.asarray(self._rounded[self._bin_of(log_odds)])
 
     def _bin_of(self, log_odds: Floats) -> NDArray[np.intp]:
@@ -118,7 +118,7 @@ class Curves:
 
 
 def _bins(pair: DominatingPair) -> Floats:
-    """Return increasing log-odds, symmetric and with 0, on the scale of a claim's odds."""
+    """Return increasing log-odds, symmetric around 0, on the scale of a claim."""
     with np.errstate(invalid="ignore"):
         # Small log-odds are twice their tanh.
         typical = np.abs(np.tanh(pair.log_odds / 2)) @ (pair.p + pair.q)

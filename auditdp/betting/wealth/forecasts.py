@@ -15,7 +15,7 @@ from auditdp.numerics.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The law of log-odds that a forecaster expects, under the assumption of calibration.
+    """The law of log-odds that a forecaster expects if it is calibrated.
 
     Args:
         log_odds: The log-odds of its cells, shape (cells,).
@@ -122,7 +122,7 @@ class ForecastLine:
         )
 
     def law(self, forecaster: int) -> Law:
-        """Return the law that a forecaster expects, without cells if none is known."""
+        """Return the law that a forecaster expects, without cells if there is none."""
         table, row = self._tables[forecaster]
         if table.expected is None:
             return Law(np.zeros(0), np.zeros(0))
@@ -130,6 +130,6 @@ class ForecastLine:
         return Law(odds[row], weights)
 
     def of(self, forecaster: int) -> tuple[Floats, Floats, Floats]:
-        """Return the log-odds of one forecaster, and the calls of coin 1 and of coin 0."""
+        """Return the log-odds of one forecaster, and its calls of coin 1 and 0."""
         table, row = self._tables[forecaster]
         return table.log_odds[row], table.ones, table.zeros

@@ -49,9 +49,9 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
 
 
 def is_bound(claim: Claim) -> bool:
-    """Return whether a refuted level is a lower bound on the parameter of the claim.
+    """Return True if a refuted level bounds the parameter of the claim.
 
-    It is one if the claims at all levels from the truth on are true, as of one ε, μ or
+    It does so if the claims at all levels from the truth on are true, as of one ε, μ or
     ρ. A mechanism that exceeds a curve of a family does so somewhere, and its ε at the
     quoted δ may be smaller than the curve's.
     """

@@ -44,7 +44,7 @@ With a quarter, and .8 for the first leader, the bounds of tight claims are up t
 smaller; with a smaller share, rare events take up to 15 % more calls.
 """
 STARTS = {0: 0.92, 10_000: 0.02, 100_000: 0.02, 1_000_000: 0.02, 10_000_000: 0.02}
-"""Share of each leader in the stake of all leaders, by the calls after which it starts."""
+"""Share of each leader in the stake of all, by the calls before its start."""
 
 
 class Wealth:
@@ -112,7 +112,7 @@ class Wealth:
         self._highest = np.zeros(len(self.levels))
 
     def anchor(self, position: int) -> int:
-        """Return the place, among the anchors, of the one that chooses a level's leader."""
+        """Return the place of the anchor that chooses a level's leader."""
         return int(self._grid.anchor[position])
 
     def fresh(self) -> Wealth:
@@ -136,7 +136,7 @@ class Wealth:
 
     @property
     def record_of_best(self) -> tuple[int, int]:
-        """Calls on which the best forecaster was beyond the cap and right, and wrong."""
+        """Right and wrong calls of the best forecaster beyond the cap."""
         return int(self.right[self.best]), int(self.wrong[self.best])
 
     @property
@@ -192,7 +192,7 @@ class Wealth:
         self._highest = np.maximum(self._highest, wealth)
 
     def crossed(self, alpha: float) -> int:
-        """Return the number of crossed levels, counted from the smallest without a gap."""
+        """Return the number of crossed levels, from the smallest without a gap."""
         return crossed(self._highest, alpha)
 
     def open_level(self, alpha: float) -> int:
@@ -205,7 +205,7 @@ class Wealth:
         return float(self.levels[count - 1]) if count else 0.0
 
     def refuted(self, alpha: float) -> bool:
-        """Return whether the claim is refuted: the bound has reached it."""
+        """Return True if the claim is refuted: the bound has reached it."""
         return self.crossed(alpha) > self.position
 
 

@@ -76,7 +76,7 @@ def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:
 
 
 def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
-    """Return for each forecast the region of the factors (P/P₀, Q/Q₀), except of rare cells.
+    """Return for each forecast the region of (P/P₀, Q/Q₀), except of rare cells.
 
     The factors of a cell whose probability is of the order of the barrier are not near
     their optimum, and would set the price, which decides the number of cells that are
@@ -100,7 +100,7 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
 
 
 def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) -> Region:
-    """Return the region of the factors of all cells, without rare cells if it is too dear."""
+    """Return the region of all cells, or without rare cells if it is dear."""
     share, rest, height = bounds[bounds[:, 1] >= bounds[:, 0]].T
     share = np.maximum(share, np.finfo(float).tiny)  # of an ε beyond those of doubles
     epsilon, delta = np.log(rest / share), np.minimum(height / share, 1.0)
@@ -121,7 +121,7 @@ def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) ->
 
 
 def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats]:
-    """Return P₀ and Q₀, shape (problems, cells) each; arguments as of ``nearest_regions``.
+    """Return P₀ and Q₀, shape (problems, cells) each; see ``nearest_regions``.
 
     With t = (a, b) the tails, n = (v, -u) the normals of the lines, s = w + n t > 0 the
     slacks and λ > 0 their duals, a step goes towards the gradient of the objective + Σ
@@ -194,6 +194,6 @@ def _length(change: Floats, live: Any) -> Floats:
 
 
 def _law(tails: Floats, total: float) -> Floats:
-    """Return the probabilities of the cells, shape (problems, cells, 2), from the tails."""
+    """Return the laws of the cells, shape (problems, cells, 2), from the tails."""
     first, last = np.full((len(tails), 1, 2), total), np.zeros((len(tails), 1, 2))
     return np.asarray(-np.diff(np.concatenate([first, tails, last], axis=1), axis=1))

@@ -209,7 +209,7 @@ class Planner:
     def _posts_of(
         self, leading: NDArray[np.intp], expected: _Expected, first: int, crossed: int
     ) -> tuple[dict[int, Cells], int]:
-        """Return the laws of the posts, and the last anchor that a leader's law exceeds."""
+        """Return the laws of posts, and the last anchor that one exceeds."""
         laws: dict[int, Cells] = {}
         last = first
         # Levels between the highest that a law exceeds and the posts below it.
@@ -225,7 +225,7 @@ class Planner:
         return laws, last
 
     def _level(self, place: int) -> int:
-        """Return the level of an anchor, and the claim's level for the claim's anchor."""
+        """Return the level of an anchor; the claim's anchor has the claim's."""
         if place == self._grid.claim:
             return self._grid.position
         return int(self._grid.anchors[place])
@@ -258,7 +258,7 @@ class Planner:
         leading: NDArray[np.intp],
         crossed: int,
     ) -> list[Post]:
-        """Give every open level the neighbouring post from which its leader expects most."""
+        """Give every open level the neighbouring post with the largest gain."""
         posts = sorted(regions)
         if not posts:
             return []
@@ -321,7 +321,7 @@ def _expected(region: Region, law: Cells) -> float:
 
 
 def _hard(epsilon: float, fraction: float) -> Region:
-    """Return the region of bets on either coin, or none, with a fraction of the wealth."""
+    """Return the region of bets of a fraction of the wealth on either coin."""
     lost, gained = 1 - fraction, 1 + fraction * math.exp(-epsilon)
     return Region(np.array([[1.0, 1.0], [lost, gained], [gained, lost]]))
 

@@ -109,7 +109,7 @@ class Region:
 
     @cached_property
     def _linear(self) -> tuple[Floats, Floats]:
-        """The best factors of an atom by its ln q₀/p₀, shape (2, k), and the thresholds.
+        """The best factors of an atom by ln q₀/p₀, shape (2, k), and thresholds.
 
         A subset of ``logs`` has all of them: where p e₀ + q e₁ <= c, the logarithms lie
         in a convex set.
@@ -123,7 +123,7 @@ class Region:
         return np.asarray(self.logs[:, np.searchsorted(self.thresholds, log_odds)])
 
     def mixed(self, fraction: float) -> Region:
-        """Return the region of bets with a fraction of the wealth: 1 - fraction + fraction e."""
+        """Return the region of factors 1 - fraction + fraction e."""
         return Region(1 - fraction + fraction * np.exp(self.logs.T))
 
 
@@ -205,7 +205,7 @@ class Caps:
         pair: int,
         crossed: int,
     ) -> BatchResult:
-        """Bet on a batch, and return its log factors; a call without a bet costs nothing.
+        """Bet on a batch, and return its log factors.
 
         Args:
             forecasts: The forecasts of all forecasters, from earlier batches only.
@@ -251,7 +251,7 @@ def _factors(
     zeros: Floats,
     levels: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return log factors, and right and wrong calls beyond the caps, at increasing levels.
+    """Return log factors, and right and wrong calls beyond each cap.
 
     Forecasts are counted by the number of caps that they exceed: a sum from the end on
     is then over all that exceed a cap.
