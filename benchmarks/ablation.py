@@ -63,11 +63,22 @@ CONSTANT_GAMES = 5
 CONSTANT_CALLS = 1_000
 """Rows whose median is beyond are not played again for constants."""
 CONSTANTS = (
-    "estimators.NESTED", "estimators.CERTAIN", "partitions.FINEST", "partitions.FEWEST_IN_TAIL",
-    "partitions.MAX_ATOMS", "partitions.REPEATED", "views.TOGETHER", "views.BY_INPUTS", "repeats.SHARE", "repeats.PRIOR",
-    "game.BATCH_GROWTH", "game.LANDING", "game.LEADER", "experts.FIRST_CUT", "learners.STEPS", "learners.TELLING",
-    "plans.STRETCH", "plans.RENEWED", "plans.UNTRIED",
-)  # fmt: skip
+    "forecasters.estimators.NESTED",
+    "forecasters.estimators.CERTAIN",
+    "forecasters.partitions.FEWEST_IN_TAIL",
+    "forecasters.partitions.MAX_ATOMS",
+    "forecasters.views.TOGETHER",
+    "forecasters.views.BY_INPUTS",
+    "forecasters.repeated_outputs.SHARE",
+    "forecasters.repeated_outputs.PRIOR",
+    "forecasters.experts.FIRST_CUT",
+    "game.BATCH_GROWTH",
+    "game.LANDING",
+    "game.LEADER",
+    "wealth.plans.STRETCH",
+    "wealth.plans.RENEWED",
+    "wealth.plans.UNTRIED",
+)
 """Constants of the game that change what it plays, by module; the others are sizes that bound work or memory."""
 
 BENCHMARK, OTHER = "benchmark", "other shapes"
@@ -425,7 +436,7 @@ _logs_as_they_are = cache(_logs)
 def constant(name: str, seed: int, games: int) -> Result:
     """Return by which factor calls to refute change when a constant is halved and doubled, over rows that are cheap."""
     whole = _logs_as_they_are(seed, games)
-    module_name, _, attribute = name.partition(".")
+    module_name, _, attribute = name.rpartition(".")
     module = importlib.import_module(f"auditdp.betting.{module_name}")
     value = getattr(module, attribute)
     found: Result = {"value": value}

@@ -1,9 +1,7 @@
-"""What happened on one pair of inputs.
+"""Pairs of inputs with their players, and the choice of the pair that is played next.
 
-Which pair is played next.
-
-It is chosen by what is known before the batch, so validity does not depend on it: every bet is placed before its coin is
-known.
+The choice depends on earlier batches alone, so validity does not depend on it: every
+bet is placed before its coin is known.
 """
 
 from __future__ import annotations
@@ -17,7 +15,9 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.batches import Batch, Memory
-from auditdp.betting.forecasters.forecaster import Abstaining, Player, Single
+from auditdp.betting.forecasters.forecaster import Single
+from auditdp.betting.forecasters.players import Abstaining, Player
+from auditdp.betting.limits import LIMITS
 from auditdp.betting.wealth.forecasts import Forecasts
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.mechanism.calls.channel import LostError
@@ -25,19 +25,17 @@ from auditdp.numerics.arrays import Floats
 
 Answer = TypeVar("Answer")
 
-FIRST_RANKING = 20_000
-"""Calls of a pair before its players are told for the first time who gains."""
-
 
 @dataclass
 class PairTable:
-    """One pair with its players, the calls that are kept, and what each forecaster won there.
+    """One pair with its players, the kept calls, and the gains of each forecaster.
 
     Attributes:
-        recent: Log wealth that each forecaster won lately at every anchor by each way of betting, shape (forecasters,
-            anchors, ways); None before the first batch.
-        promise: How many times as much as a listed pair it may gain, by what a search saw; 1 where there was none.
-        next_ranking: Calls from which on the players are told again who gains.
+        recent: Log wealth that each forecaster won lately at every anchor by each way
+            of betting, shape (forecasters, anchors, ways); None before the first batch.
+        promise: Factor of the gain of a listed pair that a search expects; 1 without a
+            search.
+        next_ranking: Calls from which on the players are ranked again.
     """
 
     pair: Pair
@@ -45,7 +43,7 @@ class PairTable:
     promise: float = 1.0
     memory: Memory = field(default_factory=Memory)
     recent: Floats | None = None
-    next_ranking: int = FIRST_RANKING
+    next_ranking: int = LIMITS.ranked_calls
 
     @property
     def calls(self) -> int:
@@ -55,15 +53,15 @@ class PairTable:
     def add(self, log_factors: Floats, size: int) -> None:
         """Add the log factors of a batch that is in memory already.
 
-        A call counts with the square of its age's share, so that the price of learning is forgotten.
+        A call counts with the square of its age's share, so that losses of learning
+        fade.
         """
-        faded = (
-            0.0 if self.recent is None else self.recent * (1 - size / self.calls) ** 2
-        )
-        self.recent = log_factors + faded
+        if self.recent is not None:
+            log_factors = log_factors + self.recent * (1 - size / self.calls) ** 2
+        self.recent = log_factors
 
     def score(self, anchors: slice | int | Sequence[int] = slice(None)) -> Floats:
-        """Return what each forecaster has lately gained at some anchors, or all, by the way that suits it best.
+        """Return the recent gain of each forecaster at some anchors, by its best way.
 
         Returns:
             Shape (forecasters, anchors), or (forecasters,) for one anchor.
@@ -78,32 +76,28 @@ class PairTable:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why players abstain, by the name of the first forecaster of each."""
-        return {
-            player.names[0]: player.failed
-            for player in self.players
-            if isinstance(player, Abstaining)
-        }
+        """The errors of failed players, by the name of the first forecaster of each."""
+        failed = [each for each in self.players if isinstance(each, Abstaining)]
+        return {player.names[0]: player.failed for player in failed}
 
     def match(self, other: PairTable) -> None:
-        """Take as many forecasters as another pair has, where a player failed on one of the two before it had any."""
-        for place, (mine, theirs) in enumerate(
-            zip(self.players, other.players, strict=True)
-        ):
+        """Take the forecasters of another pair if a player failed on either."""
+        for place, mine in enumerate(self.players):
+            theirs = other.players[place]
             if len(mine.names) != len(theirs.names):
                 failed = mine if isinstance(mine, Abstaining) else theirs
-                assert isinstance(
-                    failed, Abstaining
-                )  # players that did not fail have as many everywhere
+                # A player that did not fail has the same forecasters on every pair.
+                assert isinstance(failed, Abstaining)
                 self.players[place] = failed.like(theirs)
 
     def of_players(
         self, ask: Callable[..., Answer], *given: Sequence[Any]
     ) -> list[Answer]:
-        """Return the answer of every player, each asked with its own part of what is given.
+        """Return the result of a function for every player, with its own arguments.
 
-        This is the one way from a game to its players. A player that raises abstains from then on (``Abstaining``), so that
-        no error of a forecaster ends an audit; only the loss of the mechanism's process does.
+        This is the only way from a game to its players. A player that raises abstains
+        from then on, so that no error of a forecaster ends an audit; only the loss of
+        the mechanism's process does.
         """
         answers = []
         for place, (player, *own) in enumerate(zip(self.players, *given, strict=True)):
@@ -118,14 +112,11 @@ class PairTable:
 
     def forecasts(self, batch: Batch) -> list[Forecasts]:
         """Return the forecasts of all players for a batch."""
-        return [
-            each
-            for found in self.of_players(lambda player: _checked(player, batch))
-            for each in found
-        ]
+        forecasts = self.of_players(lambda player: _checked(player, batch))
+        return [each for part in forecasts for each in part]
 
     def rank(self, score: Floats) -> None:
-        """Tell every player what it gains; ``score`` has the rows of all forecasters."""
+        """Pass its gains to every player; ``score`` has the rows of all forecasters."""
         self.of_players(
             lambda player, own: player.rank(own, self.calls), self._split(score)
         )
@@ -136,7 +127,7 @@ class PairTable:
         return np.split(score, ends[:-1])
 
     def gained(self, anchor: int) -> float:
-        """Return what the best forecaster has lately gained at an anchor; -inf before the first batch."""
+        """Return the recent gain of the best forecaster at an anchor; -inf at first."""
         return -math.inf if self.recent is None else float(self.score(anchor).max())
 
     def plausible_growth(
@@ -148,16 +139,15 @@ class PairTable:
         worn: float,
         rng: np.random.Generator,
     ) -> float:
-        """Draw what a call of this pair may gain.
+        """Draw the gain of a call of this pair.
 
         Args:
-            anchor: Where it is known who leads.
-            epsilon: What is bet against.
-            believed: Whether players that know the law are asked alone, or else all others.
-            worn: How far its promise counts no more, 0 to 1.
+            anchor: The anchor at which the leading forecaster is chosen.
+            epsilon: The epsilon that is bet against.
+            believed: Whether the gain is that of players with a law, or of all others.
+            worn: Part of the promise that is forgotten, 0 to 1.
             rng: Draws it.
         """
-        promise = 1 + (self.promise - 1) * (1 - worn)
 
         def drawn(player: Player, gained: Floats) -> float:
             leading = int(np.argmax(gained)) if gained.max() > 0 else None
@@ -166,13 +156,16 @@ class PairTable:
                 raise ValueError("the growth that it expects is NaN")
             return growth
 
+        promise = 1 + (self.promise - 1) * (1 - worn)
         draws = self.of_players(drawn, self._split(self.score(anchor)))
-        last = self.players[-1]
-        if isinstance(last, Single) and last.foretells and len(draws) > 1:
+        first, last = self.players[0], self.players[-1]
+        if len(draws) == 1:
+            return draws[0] * promise
+        if isinstance(last, Single) and last.foretells:
             return draws[-1] if believed else max(draws[:-1]) * promise
-        if not isinstance(self.players[0], Single) or len(draws) == 1:
-            return max(draws) * promise
-        return (draws[0] if believed else max(draws[1:])) * promise
+        if isinstance(first, Single):
+            return (draws[0] if believed else max(draws[1:])) * promise
+        return max(draws) * promise
 
 
 def _checked(player: Player, batch: Batch) -> list[Forecasts]:
@@ -181,28 +174,43 @@ def _checked(player: Player, batch: Batch) -> list[Forecasts]:
     Raises:
         ValueError: If one of them is NaN.
     """
-    found = player.forecast(batch)
-    for each in found:
-        expected = () if each.expected is None else each.expected
-        if any(np.isnan(numbers).any() for numbers in (each.log_odds, *expected)):
+    forecasts = player.forecast(batch)
+    for each in forecasts:
+        if any(
+            np.isnan(odds).any() for odds in (each.log_odds, *(each.expected or ()))
+        ):
             raise ValueError("its log-odds are NaN")
-    return found
+    return forecasts
 
 
-FAVOUR = 1.5
-"""Factor of what the pair that was played most may gain: what forecasters know of one pair is lost on another."""
-BELIEF = 0.6
-"""How often a stated law is believed: it may not be the law that the mechanism draws from."""
-NEGLECT = 8
-"""No pair gets less than this part of its share."""
-NEGLECT_MORE_FROM = 1_000_000
-"""Calls of a game from which on that becomes less and less."""
-EXPLORE = 4
-"""One batch of so many is drawn, the others follow the pair that gains."""
-SHOWN = 4
-"""A pair that has had this part of the calls has shown what it promised."""
-GAINING = 0.01
-"""Nats from which on a pair has gained."""
+@dataclass(frozen=True)
+class Allocation:
+    """Parameters of the choice of the next pair.
+
+    Attributes:
+        favour: Factor of the plausible gain of the pair that was played most, since
+            anything that forecasters learned of one pair is lost on another.
+        belief: Probability of trusting a stated law, from which the mechanism need not
+            draw.
+        neglect: A pair gets at least the fraction 1/``neglect`` of an equal share of
+            the calls.
+        neglect_from: Calls of a game after which this fraction falls.
+        explore: One batch in ``explore`` is drawn, the others follow the pair that
+            gains.
+        trial: Fraction of the calls in which a pair has to gain as a search promised.
+        least_gain: Log wealth in nats from which on a pair has gained.
+    """
+
+    favour: float = 1.5
+    belief: float = 0.6
+    neglect: int = 8
+    neglect_from: int = 1_000_000
+    explore: int = 4
+    trial: float = 1 / 4
+    least_gain: float = 0.01
+
+
+ALLOCATION = Allocation()
 
 
 def next_pair(
@@ -213,49 +221,55 @@ def next_pair(
     remaining: int,
     rng: np.random.Generator,
 ) -> int:
-    """Return the place of the pair that gains, or draw one by Thompson sampling from what a call of each pair may gain.
+    """Return the index of the pair that gains, or draw one by Thompson sampling.
 
-    No pair gets less than an eighth of its share, whatever it shows; in games of millions of calls that becomes less and
-    less.
+    No pair gets less than an eighth of an equal share, whatever its gains are; in games
+    of millions of calls that fraction falls.
 
-    Three batches of four go to the pair that has lately gained most against the claim, since what was learned of one pair
-    is lost on another; once the claim is refuted, or hardly can be within the remaining calls, to the one that has gained
-    most against the lowest level that the bound has not reached. Not before: pairs that gain at a low level are many, and
-    whoever follows them may never come to the one that refutes. In all other batches, what each pair may gain is drawn, by
-    turns against the claim and that level.
+    Three batches of four go to the pair that has lately gained most against the claim,
+    because anything learned of one pair is lost on another; once the claim is refuted,
+    or hardly can be within the remaining calls, to the pair that has gained most
+    against the lowest level that the bound has not reached. Not before: many pairs gain
+    at a low level, and a game that follows them may never come to the pair that
+    refutes. In all other batches, a plausible gain of each pair is drawn, by turns
+    against the claim and that level.
 
     Args:
-        tables: The pairs with what was seen of them.
+        tables: The pairs with their players.
         wealth: The wealth of the game.
-        batch: How many batches were played.
-        remaining: Calls that are left to be made.
+        batch: Number of batches so far.
+        remaining: Remaining calls.
         rng: Draws.
     """
-    calls, alpha = [table.calls for table in tables], wealth.alpha
+    calls = [table.calls for table in tables]
     fewest, most = int(np.argmin(calls)), int(np.argmax(calls))
-    shared = min(wealth.calls, math.sqrt(wealth.calls * NEGLECT_MORE_FROM))
-    if len(calls) == 1 or calls[fewest] * NEGLECT * len(calls) <= shared:
+    shared = min(wealth.calls, math.sqrt(wealth.calls * ALLOCATION.neglect_from))
+    if len(calls) == 1 or calls[fewest] * ALLOCATION.neglect * len(calls) <= shared:
         return fewest
 
     def gaining(level: int) -> int | None:
-        gained = [table.gained(wealth.anchor(level)) for table in tables]
+        anchor = wealth.anchor(level)
+        gained = [table.gained(anchor) for table in tables]
         best = int(np.argmax(gained))
-        return best if batch % EXPLORE and gained[best] >= GAINING else None
+        is_followed = batch % ALLOCATION.explore != 0
+        return best if is_followed and gained[best] >= ALLOCATION.least_gain else None
 
     def drawn(level: int) -> Floats:
         draws = _plausible(tables, wealth, level, wealth.calls + remaining, rng)
-        draws[most] *= FAVOUR
+        draws[most] *= ALLOCATION.favour
         return draws
 
-    claim, open_level = wealth.position, wealth.open_level(alpha)
-    if not wealth.refuted(alpha):
-        if (best := gaining(claim)) is not None:
+    open_level = wealth.open_level(wealth.alpha)
+    if not wealth.refuted(wealth.alpha):
+        best = gaining(wealth.position)
+        if best is not None:
             return best
-        draws = drawn(claim)
-        if np.max(draws) * remaining > math.log(1 / alpha) - min(
-            wealth.log_wealth, 0.0
-        ):
-            return _best(draws if batch % 2 == 0 else drawn(open_level), rng)
+        draws = drawn(wealth.position)
+        needed = math.log(1 / wealth.alpha) - min(wealth.log_wealth, 0.0)
+        if np.max(draws) * remaining > needed:
+            if batch % 2:
+                draws = drawn(open_level)
+            return _best(draws, rng)
     best = gaining(open_level)
     return _best(drawn(open_level), rng) if best is None else best
 
@@ -267,18 +281,26 @@ def _plausible(
     calls: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw what a call of each pair may gain against a level, given by its position, in a game of so many calls."""
+    """Draw the gain of a call of each pair against a level.
+
+    Args:
+        tables: The pairs.
+        wealth: The wealth of the game.
+        level: The position of the level.
+        calls: All calls of the game, the remaining ones included.
+        rng: Draws.
+    """
     epsilon = wealth.claim.at(float(wealth.levels[level])).tangents()[0][0]
-    anchor, believed = wealth.anchor(level), rng.random() < BELIEF
-    worn = [min(1.0, SHOWN * table.calls / calls) for table in tables]
-    return np.array(
-        [
+    anchor, believed = wealth.anchor(level), rng.random() < ALLOCATION.belief
+    draws = []
+    for table in tables:
+        worn = min(1.0, table.calls / ALLOCATION.trial / calls)
+        draws.append(
             table.plausible_growth(
-                anchor, epsilon, believed=believed, worn=part, rng=rng
+                anchor, epsilon, believed=believed, worn=worn, rng=rng
             )
-            for table, part in zip(tables, worn, strict=True)
-        ]
-    )
+        )
+    return np.array(draws)
 
 
 def _best(draws: Floats, rng: np.random.Generator) -> int:

@@ -1,17 +1,84 @@
-"""From what was seen to a ``Bound``: each test is asked, and its assumptions and its source are stated."""
+"""The table of tests, and the ``Bound`` that each gives of recorded data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from auditdp.bounds import one_event, one_run, stated_assumptions, thresholds
-from auditdp.bounds import one_run as guessing
 from auditdp.bounds.bound_levels import smallest_alpha
 from auditdp.bounds.one_event import Counts
 from auditdp.bounds.result import ROUNDING, Answer, Bound, Question
-from auditdp.numerics.arrays import Booleans, Floats, Labels
+from auditdp.numerics.arrays import Floats, Labels
+
+
+class Test(NamedTuple):
+    """A row of the table of tests.
+
+    Attributes:
+        summary: The test in a few words.
+        source: The paper and theorem.
+    """
+
+    summary: str
+    source: str
+
+
+_EXACT = (
+    "Barnard (1947), 'Significance tests for 2x2 tables', with the likelihood ratio as statistic and the nuisance "
+    "maximised over a confidence set: Berger & Boos (1994)"
+)
+_LIMITS = (
+    "Clopper & Pearson (1934), 'The use of confidence or fiducial limits illustrated in the case of the binomial', with "
+    "alpha/2 for each arm"
+)
+_ONE_RUN = "Steinke, Nasr & Jagielski (2023), 'Privacy Auditing with One (1) Training Run', arXiv:2305.08846v1"
+
+TESTS = {
+    "exact": Test("exact unconditional test of the counts of one event", _EXACT),
+    "clopper-pearson": Test(
+        "Clopper-Pearson limits of one event, alpha/2 each", _LIMITS
+    ),
+    "binomial": Test(
+        "exact test of the number of right guesses", f"Proposition 5.1 of {_ONE_RUN}"
+    ),
+    "one-run": Test(
+        "one training run: Steinke, Nasr & Jagielski (2023)",
+        f"the exact form (auditdp/bounds/one_run.py) of Theorem 5.2 of {_ONE_RUN}",
+    ),
+    "one-run-curve": Test(
+        "one training run: Mahloujifar, Melis & Chaudhuri (2024)",
+        "the recursion of Mahloujifar, Melis & Chaudhuri (2024), 'Auditing f-Differential Privacy in One Run', "
+        "arXiv:2410.22235v1",
+    ),
+    "scan": Test(
+        "every number of guesses at once, exact law of the maximum",
+        "Proposition 5.1 of Steinke, Nasr & Jagielski (2023), arXiv:2305.08846v1, for the law of right guesses; the "
+        "maximum over sets and its exact law are proved in auditdp.bounds.thresholds",
+    ),
+    "split-exact": Test(
+        "event chosen on some rows, exact unconditional test on the rest", _EXACT
+    ),
+    "split-clopper-pearson": Test(
+        "event chosen on some rows, Clopper-Pearson on the rest", _LIMITS
+    ),
+    "dkw": Test(
+        "every threshold at once by uniform bands of the distribution functions",
+        "Massart (1990), 'The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality', Theorem 1, one-sided, with "
+        "alpha/2 for each arm",
+    ),
+    "propensities": Test(
+        "right guesses against what propensities and epsilon allow",
+        "arXiv:2605.14591, with the law of right guesses of auditdp.bounds.one_run",
+    ),
+    "bets": Test(
+        "all outputs played as a game against the whole privacy curve",
+        "the bet against a whole privacy curve (Ville's inequality; auditdp/betting/wealth/regions.py)",
+    ),
+}
+"""All tests by name."""
 
 EVENT = "the event was fixed before these outputs were seen"
 GUESSED_IN = "the event is the guess 'in', and each guess was made from its own run alone, in the same way whatever its label"  # noqa: E501
@@ -27,20 +94,6 @@ PROPENSITIES = "given what is known of the rows, each is a member with its prope
 BLIND_GUESSES = "the guesses were made without the labels"
 
 
-SOURCES = {
-    **guessing.SOURCES,
-    "exact": one_event.SOURCE,
-    "split-exact": one_event.SOURCE,
-    "clopper-pearson": one_event.CLOPPER_PEARSON,
-    "split-clopper-pearson": one_event.CLOPPER_PEARSON,
-    "dkw": one_event.DKW,
-    "scan": thresholds.SOURCE,
-    "bets": stated_assumptions.SOURCE,
-    "propensities": one_run.SOURCE,
-}
-"""The paper and theorem of each method."""
-
-
 def certified(
     question: Question,
     answer: Answer,
@@ -49,14 +102,17 @@ def certified(
     statistic: str,
     assumptions: list[str],
 ) -> Bound:
-    """Return the bound of a method, lowered by the rounding that computing it may have brought in.
+    """Return the bound of a method, lowered by the rounding error of its computation.
 
-    The claim counts as refuted only where both the bound reaches it and the p-value is at most alpha.
+    The claim counts as refuted only if both the bound reaches it and the p-value is at
+    most alpha.
     """
     curve, alpha, claim = question
-    p_value = (
-        None if answer.p_value is None else min(1.0, answer.p_value * (1 + ROUNDING))
-    )
+    p_value = answer.p_value
+    refuted = False
+    if p_value is not None:
+        p_value = min(1.0, p_value * (1 + ROUNDING))
+        refuted = claim is not None and answer.lower >= claim and p_value <= alpha
     return Bound(
         method=method,
         parameter=curve.parameter,
@@ -65,46 +121,34 @@ def certified(
         n=n,
         statistic=statistic,
         assumptions=assumptions,
-        source=SOURCES[method],
+        source=TESTS[method].source,
         delta=curve.delta,
         claim=claim,
         p_value=p_value,
-        refuted=claim is not None
-        and p_value is not None
-        and answer.lower >= claim
-        and p_value <= alpha,
+        refuted=refuted,
     )
 
 
 def scanned(sets: thresholds.Sets, question: Question, runs: str) -> Bound:
-    """Answer from nested sets of guesses; ``runs`` is the assumption about how the scores came about."""
+    """Return the bound of nested sets of guesses.
+
+    Args:
+        sets: The sets.
+        question: The family of claims, the error probability and the claim.
+        runs: The assumption about the runs that the scores are from.
+    """
     answer = thresholds.scan(sets, question.alpha, question.claim)
     statistic = thresholds.telling(sets, answer.lower)
+    assumptions = [COIN, BLIND, runs]
     return certified(
-        question, answer, "scan", int(sets.canaries), statistic, [COIN, BLIND, runs]
+        question, answer, "scan", int(sets.canaries), statistic, assumptions
     )
-
-
-def split_and_tested(
-    learned: Floats,
-    testing: Floats,
-    labels: Labels,
-    learning: Booleans,
-    question: Question,
-    method: str,
-    assumptions: list[str],
-) -> Bound:
-    """Choose the threshold on the learning rows, whose scores are ``learned``, and test it on the others."""
-    threshold = one_event.best_threshold(learned, labels[learning], question.curve)
-    counts = one_event.event_counts(testing, labels[~learning], threshold)
-    chosen = f"the seed of the split was fixed before: {np.sum(learning)} random rows chose the event, the others test it"
-    return two_arms(counts, question, method, [*assumptions, chosen])
 
 
 def two_arms(
     counts: Counts, question: Question, method: str, assumptions: list[str]
 ) -> Bound:
-    """Answer from the counts of one event, by the exact test or by Clopper-Pearson limits."""
+    """Return the bound of the counts of one event, exact or by limits."""
     curve, alpha, claim = question
     if method.endswith("exact"):
         answer = one_event.exact(counts, curve, alpha, claim)
@@ -112,53 +156,74 @@ def two_arms(
         answer = _from_limits(
             lambda a: one_event.clopper_pearson(counts, curve, a), question
         )
-    return certified(
-        question,
-        answer,
-        method,
-        counts.n_first + counts.n_second,
-        str(counts),
-        assumptions,
-    )
+    n = counts.n_first + counts.n_second
+    return certified(question, answer, method, n, str(counts), assumptions)
 
 
-def banded(
-    scores: Floats, labels: Labels, question: Question, assumptions: list[str]
+def independent_runs(
+    outputs: Floats,
+    labels: Labels,
+    question: Question,
+    method: str,
+    seed: int,
+    assumptions: list[str],
 ) -> Bound:
-    """Answer from every threshold at once, by uniform bands."""
-    first, second = scores[labels == 1], scores[labels == 0]
-    answer = _from_limits(
-        lambda a: one_event.dkw(first, second, question.curve, a), question
-    )
-    statistic = (
-        f"{len(first)} first and {len(second)} second outputs at every threshold"
-    )
-    return certified(question, answer, "dkw", len(scores), statistic, assumptions)
+    """Return the bound of independent runs of two inputs.
+
+    Args:
+        outputs: Scores of shape (n,), or outputs of shape (n, features).
+        labels: 1 for the first input, 0 for the second, shape (n,).
+        question: The family of claims, the error probability and the claim.
+        method: 'bets', 'dkw', 'split-exact' or 'split-clopper-pearson'.
+        seed: Seed of every random order.
+        assumptions: The assumptions about the runs.
+    """
+    first, second = outputs[labels == 1], outputs[labels == 0]
+    if method == "bets":
+        return played(first, second, question, seed, assumptions)
+    if method == "dkw":
+        answer = _from_limits(
+            lambda a: one_event.dkw(first, second, question.curve, a), question
+        )
+        statistic = (
+            f"{len(first)} first and {len(second)} second outputs at every threshold"
+        )
+        return certified(question, answer, "dkw", len(labels), statistic, assumptions)
+    rng = np.random.default_rng(seed)
+    if outputs.ndim == 1:
+        learning = one_event.learning_part(labels, 0.2, rng)
+        learned, testing = outputs[learning], outputs[~learning]
+    else:
+        # More rows are set aside here, because a score has to be learned from them,
+        # too.
+        learning = one_event.learning_part(labels, 0.35, rng)
+        learned, testing = one_event.learned_scores(outputs, labels, learning, rng)
+    threshold = one_event.best_threshold(learned, labels[learning], question.curve)
+    counts = one_event.event_counts(testing, labels[~learning], threshold)
+    chosen = f"the seed of the split was fixed before: {np.sum(learning)} random rows chose the event, the others test it"
+    return two_arms(counts, question, method, [*assumptions, chosen])
 
 
 def played(
     first: Floats, second: Floats, question: Question, seed: int, assumptions: list[str]
 ) -> Bound:
-    """Answer from a game on all outputs."""
+    """Return the bound of a game on all outputs of two inputs."""
     answer, calls = stated_assumptions.played(first, second, question, seed)
     statistic = f"{calls:,} of the outputs were bet on, in random order"
     assumptions = [*assumptions, "the seed of that order was fixed before"]
-    return certified(
-        question, answer, "bets", len(first) + len(second), statistic, assumptions
-    )
+    n = len(first) + len(second)
+    return certified(question, answer, "bets", n, statistic, assumptions)
 
 
 def _from_limits(bound: Callable[[float], float], question: Question) -> Answer:
-    """Return a bound that grows with alpha, and the p-value of the claim."""
-    lower, claim = bound(question.alpha), question.claim
-    if claim is None:
-        return Answer(lower, None)
-    return Answer(
-        lower,
-        smallest_alpha(
+    """Return the answer of a bound that grows with alpha."""
+    claim = question.claim
+    p_value = None
+    if claim is not None:
+        p_value = smallest_alpha(
             lambda alphas: np.array([bound(float(a)) >= claim for a in alphas])
-        ),
-    )
+        )
+    return Answer(bound(question.alpha), p_value)
 
 
 def guessed(
@@ -168,51 +233,69 @@ def guessed(
     method: str,
     assumptions: list[str],
 ) -> Bound:
-    """Bound from (right, guesses) for several numbers of guesses, with an equal share of alpha for each."""
+    """Return the bound of right guesses, for one number of guesses or several.
+
+    Args:
+        pairs: Right guesses and guesses, for each number of guesses; each has an equal
+            share of alpha.
+        canaries: Number of canaries.
+        question: The family of claims, the error probability and the claim.
+        method: 'binomial', 'one-run' or 'one-run-curve'.
+        assumptions: The assumptions about the guesses.
+    """
     shared = question._replace(alpha=question.alpha / len(pairs))
     answers = [
-        guessing.from_right_guesses(method, right, number, canaries, shared)
+        one_run.from_right_guesses(method, right, number, canaries, shared)
         for right, number in pairs
     ]
-    more = [] if method == "binomial" else [FIXED_GUESSES]
-    if len(pairs) == 1:
-        seen = f"{pairs[0][0]:,} of {pairs[0][1]:,} guesses right"
-    else:
-        surest = ", ".join(
-            f"{right:,} of the {number:,} surest" for right, number in pairs
-        )
-        seen = f"guesses right: {surest}, each tested with alpha/{len(pairs)}"
-    best, statistic = Answer.shared(answers), f"{seen}; {canaries:,} canaries"
-    return certified(question, best, method, canaries, statistic, [*assumptions, *more])
+    if method != "binomial":
+        assumptions = [*assumptions, FIXED_GUESSES]
+    text = f"{pairs[0][0]:,} of {pairs[0][1]:,} guesses right"
+    if len(pairs) > 1:
+        parts = [f"{right:,} of the {number:,} surest" for right, number in pairs]
+        text = f"guesses right: {', '.join(parts)}, each tested with alpha/{len(pairs)}"
+    statistic = f"{text}; {canaries:,} canaries"
+    answer = Answer.shared(answers)
+    return certified(question, answer, method, canaries, statistic, assumptions)
 
 
 def observed(
-    labels: Labels, known: Floats, numbers: list[int], guess: str, question: Question
+    labels: Labels,
+    propensities: Floats,
+    numbers: list[int],
+    guess: str,
+    question: Question,
 ) -> Bound:
-    """Bound epsilon from so many guesses of rows, highest score first, with their propensities; alpha is shared equally."""
-    answers, seen = [], []
+    """Return the bound on epsilon from guesses of rows that no coin chose.
+
+    Args:
+        labels: Labels from the highest score to the lowest, shape (n,).
+        propensities: Propensities of the same rows, shape (n,).
+        numbers: Numbers of guesses; each has an equal share of alpha.
+        guess: 'in', 'out' or 'both'.
+        question: The family of claims, the error probability and the claim.
+    """
+    answers, parts = [], []
     for number in numbers:
-        sides = {"in": number, "out": 0, "both": number - number // 2}[guess]
-        rows = np.r_[:sides, len(labels) - (number - sides) : len(labels)]
+        first = thresholds.guesses_in(number, guess)
+        rows = np.r_[:first, len(labels) - (number - first) : len(labels)]
         right = thresholds.right_guesses(labels, number, guess)
-        guessed_in = np.arange(number) < sides
         answers.append(
             one_run.from_given_propensities(
-                guessed_in,
+                np.arange(number) < first,
                 right,
-                known[rows],
+                propensities[rows],
                 question.alpha / len(numbers),
                 question.claim,
             )
         )
-        seen.append(f"{right:,} of the {number:,} surest")
-    statistic = f"guesses right: {', '.join(seen)}; {len(labels):,} rows, {known.sum():,.0f} of them in by their propensities"  # noqa: E501
-    assumptions = [PROPENSITIES, BLIND, ONE_RUN, FIXED_GUESSES]
+        parts.append(f"{right:,} of the {number:,} surest")
+    statistic = f"guesses right: {', '.join(parts)}; {len(labels):,} rows, {propensities.sum():,.0f} of them in by their propensities"  # noqa: E501
     return certified(
         question,
         Answer.shared(answers),
         "propensities",
         len(labels),
         statistic,
-        assumptions,
+        [PROPENSITIES, BLIND, ONE_RUN, FIXED_GUESSES],
     )

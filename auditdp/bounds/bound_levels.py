@@ -1,7 +1,8 @@
-"""From tests of single levels to a lower bound.
+"""Lower bounds by tests of single levels.
 
-In each of the three functions the truth is a level t, and the claims are nested: what meets the claim at t meets it at
-every level above. A bound is wrong only if it is at least t.
+In each of the three functions the truth is a level t, and the claims are nested: a law
+that meets the claim at t meets it at every level above. A bound is wrong only if it is
+at least t.
 """
 
 from __future__ import annotations
@@ -12,27 +13,32 @@ from collections.abc import Callable
 
 import numpy as np
 
+from auditdp.betting.wealth.levels import HIGHEST_LEVEL, LOWEST_LEVEL
 from auditdp.numerics.arrays import Booleans, Floats
 
-HIGHEST = 64.0
-LOWEST = 1e-3
-PARTS = 32
-HALVINGS = 40
-SMALLEST = 1e-300
+SMALLEST_ALPHA = 1e-300
+"""Smallest p-value that is reported, near the end of the doubles."""
 
 
-def highest_rejected(
-    rejected: Callable[[Floats], Booleans], parts: int = PARTS
-) -> float:
-    """Return the largest level that is rejected, where a test that rejects a level rejects all lower ones; 0 if none.
+def highest_rejected(rejected: Callable[[Floats], Booleans], parts: int = 32) -> float:
+    """Return the largest rejected level of a test that is monotone in the level.
 
-    If the result is >= t then t is rejected, which has probability at most alpha. The result is itself rejected.
+    A monotone test that rejects a level rejects all lower levels. If the result is >= t
+    then t is rejected, which has probability at most alpha. The result is itself
+    rejected.
 
-    ``rejected`` says which of an array of levels are rejected at alpha; it is asked about ``parts`` - 1 of them at once.
+    Args:
+        rejected: Tests an array of levels at alpha, and returns one truth value for
+            each.
+        parts: Number of parts that an interval of levels is divided into; ``rejected``
+            gets ``parts`` - 1 levels at once.
+
+    Returns:
+        The level, or 0 if none is rejected.
     """
-    if bool(rejected(np.array([HIGHEST]))[0]):
-        return HIGHEST
-    return _last_true(rejected, 0.0, HIGHEST, parts)[0]
+    if bool(rejected(np.array([HIGHEST_LEVEL]))[0]):
+        return HIGHEST_LEVEL
+    return _last_true(rejected, 0.0, HIGHEST_LEVEL, parts)[0]
 
 
 def highest_chain(
@@ -43,25 +49,33 @@ def highest_chain(
     claim: float | None,
     n: int,
 ) -> float:
-    """Return the largest level of a fixed grid such that it and all below it are rejected; 0 if none is.
+    """Return the largest level of a fixed grid such that it and all below are rejected.
 
-    Needs no monotonicity: if the result is >= t, then the smallest grid level >= t, which the data did not choose, is
-    rejected. That level's claim is true, so this has probability at most alpha. The claim is one of the levels.
+    The test need not be monotone: if the result is >= t, then the smallest grid level
+        >= t,
+    which the data did not choose, is rejected. The claim at that level is true, so this
+    has probability at most alpha. The claimed level is one of the grid's.
 
     Args:
-        p_value: The p-value at a level, or an upper bound on it; its second argument is the alpha that it needs to be
-            compared with, beyond which it need not be accurate.
-        easy: An upper bound on the p-value that never decreases with the level: where it is small, so are the p-values of
-            all lower levels, and none of them needs to be computed.
+        p_value: Computes the p-value at a level, or an upper bound on it. Its second
+            argument is the alpha that the p-value is compared with; above that it may
+            be inaccurate.
+        easy: An upper bound on the p-value that never decreases with the level: where
+            it is small, the p-values of all lower levels are small and need not be
+            computed.
         alpha: The error probability.
         claim: The claimed level, or None.
-        n: The number of observations, which the grid's ratio 1 + 1/(5 sqrt(n)) follows, as the spread of a bound does.
+        n: The number of observations. The ratio of the grid is 1 + 1/(5 sqrt(n)), since
+            the spread of a bound falls with sqrt(n).
+
+    Returns:
+        The level, or 0 if none is rejected.
     """
     ratio = 1 + 0.2 / math.sqrt(n)
-    levels = np.geomspace(
-        LOWEST, HIGHEST, 1 + math.ceil(math.log(HIGHEST / LOWEST) / math.log(ratio))
-    )
-    levels = levels if claim is None else np.unique(np.append(levels, claim))
+    steps = math.ceil(math.log(HIGHEST_LEVEL / LOWEST_LEVEL) / math.log(ratio))
+    levels = np.geomspace(LOWEST_LEVEL, HIGHEST_LEVEL, 1 + steps)
+    if claim is not None:
+        levels = np.unique(np.append(levels, claim))
     rejected = bisect.bisect_right(levels, alpha, key=lambda level: easy(float(level)))
     while rejected < len(levels) and p_value(float(levels[rejected]), alpha) <= alpha:
         rejected += 1
@@ -69,24 +83,27 @@ def highest_chain(
 
 
 def smallest_alpha(refuted: Callable[[Floats], Booleans]) -> float:
-    """Return the smallest alpha at which the claim is refuted: a p-value, where larger alphas refute whatever smaller do.
+    """Return the smallest alpha at which the claim is refuted, which is a p-value.
 
-    P(p <= alpha) = P(refuted at alpha) <= alpha. The result is the upper end of a bisection in ln alpha.
+    P(p <= alpha) = P(refuted at alpha) <= alpha, if an alpha refutes all that a smaller
+    alpha refutes. The result is the upper end of a bisection in ln alpha.
 
-    ``refuted`` says at which of an array of alphas the claim is refuted.
+    Args:
+        refuted: Tests the claim at an array of alphas, and returns one truth value for
+            each.
     """
-    if bool(refuted(np.array([SMALLEST]))[0]):
-        return SMALLEST
-    return math.exp(
-        _last_true(lambda logs: ~refuted(np.exp(logs)), math.log(SMALLEST), 0.0)[1]
-    )
+    if bool(refuted(np.array([SMALLEST_ALPHA]))[0]):
+        return SMALLEST_ALPHA
+    start = math.log(SMALLEST_ALPHA)
+    return math.exp(_last_true(lambda logs: ~refuted(np.exp(logs)), start, 0.0)[1])
 
 
 def _last_true(
-    holds: Callable[[Floats], Booleans], low: float, high: float, parts: int = PARTS
+    holds: Callable[[Floats], Booleans], low: float, high: float, parts: int = 32
 ) -> tuple[float, float]:
-    """Return an interval in which a property that holds at ``low`` and then no more ends, to 1e-12 of the whole."""
-    for _ in range(math.ceil(HALVINGS / math.log2(parts))):
+    """Return an interval that contains the end of a property that holds at ``low``."""
+    # Forty halvings leave 1e-12 of the interval; each round makes log2(parts) of them.
+    for _ in range(math.ceil(40 / math.log2(parts))):
         points = np.linspace(low, high, parts + 1)
         last = int(np.searchsorted(~holds(points[1:-1]), True))
         low, high = float(points[last]), float(points[last + 1])

@@ -1,6 +1,6 @@
-"""What a record must look like: every refusal shows the value and says what to do.
+"""Validation of recorded data, and columns of CSV, TSV, NPZ and Parquet files.
 
-Columns of numbers from CSV, TSV, NPZ and Parquet files.
+Every refusal contains the value and states the remedy.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import math
 import re
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
 from auditdp.bounds.privacy_curves import curve_of
-from auditdp.bounds.result import Question
+from auditdp.bounds.result import LIMITS, Question
 from auditdp.errors import (
     AuditError,
     ConfigurationError,
@@ -30,49 +31,49 @@ from auditdp.files import MOST_BYTES
 from auditdp.numerics.arrays import Floats, Labels
 
 FEWEST_OUTPUTS = 20
+"""Outputs of either input that a model needs to learn an event from."""
 UNFAIR = 1e-6
-"""Probability with which labels that fair coins gave are refused, at most."""
+"""Probability with which labels of fair coins are refused, at most."""
 
 
 def question_of(
     parameter: str, delta: float, alpha: float, claim: float | None
 ) -> Question:
-    """Return what is asked, checked.
+    """Return a question about the level of a family of claims, after checks.
 
     Raises:
         ConfigurationError: If a number is out of range.
     """
     for name, value in (("alpha", alpha), ("delta", delta), ("claim", claim)):
-        if not isinstance(
-            value, int | float | np.floating | np.integer | None
-        ) or isinstance(value, bool):
-            least = f"; give its {parameter} as a number" if name == "claim" else ""
+        is_number = isinstance(value, int | float | np.floating | np.integer | None)
+        if not is_number or isinstance(value, bool):
+            remedy = f"; give its {parameter} as a number" if name == "claim" else ""
             raise ConfigurationError(
-                f"expected {name} as a number, got {value!r}{least}"
+                f"expected {name} as a number, got {value!r}{remedy}"
             )
     if not 0 < alpha < 1:
         raise ConfigurationError(
             f"expected alpha between 0 and 1, got {alpha!r}; usual is 0.05"
         )
-    least = "> 0" if parameter == "mu" else ">= 0"
-    if claim is not None and not (
-        math.isfinite(claim) and (claim > 0 or (claim == 0 and parameter != "mu"))
-    ):
-        raise ConfigurationError(
-            f"expected a finite claim {least}, got {claim!r}; leave it out to get the bound alone"
-        )
-    return Question(
-        curve_of(parameter, delta),
-        float(alpha),
-        None if claim is None else float(claim),
-    )
+    if claim is not None:
+        is_mu = parameter == "mu"
+        if not math.isfinite(claim) or claim < 0 or (claim == 0 and is_mu):
+            least = "> 0" if is_mu else ">= 0"
+            raise ConfigurationError(
+                f"expected a finite claim {least}, got {claim!r}; leave it out to get the bound alone"
+            )
+        claim = float(claim)
+    return Question(curve_of(parameter, delta), float(alpha), claim)
 
 
 def increasing(**counts: Any) -> tuple[int, ...]:
-    """Return whole numbers 0 <= ... <= ..., given by their names, of which the last is positive.
+    """Return whole numbers 0 <= ... <= ..., of which the last is positive.
+
+    Args:
+        **counts: The numbers by their names, in order.
 
     Raises:
-        ConfigurationError: If they are not.
+        ConfigurationError: If they are not such numbers.
     """
     values = list(counts.values())
     whole = all(
@@ -81,18 +82,23 @@ def increasing(**counts: Any) -> tuple[int, ...]:
     )
     if not whole or values != sorted(values) or values[0] < 0 or values[-1] < 1:
         *_, last = counts
-        shown = ", ".join(f"{name}={value!r}" for name, value in counts.items())
+        given = ", ".join(f"{name}={value!r}" for name, value in counts.items())
         raise ConfigurationError(
-            f"expected whole numbers 0 <= {' <= '.join(counts)} and {last} > 0, got {shown}"
+            f"expected whole numbers 0 <= {' <= '.join(counts)} and {last} > 0, got {given}"
         )
     return tuple(int(value) for value in values)
 
 
 def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
-    """Return the values as an array of finite numbers with at least one dimension; with ``gaps`` some may be NaN.
+    """Return the values as an array of finite numbers with at least one dimension.
+
+    Args:
+        name: The name of the values in messages.
+        values: The values.
+        gaps: Whether values may be NaN.
 
     Raises:
-        ConfigurationError: If they are not.
+        ConfigurationError: If they are no finite numbers.
     """
     try:
         array = np.atleast_1d(np.asarray(values, dtype=float))
@@ -102,7 +108,7 @@ def numbers(name: str, values: ArrayLike, *, gaps: bool = False) -> Floats:
         ) from error
     known = np.isfinite(array) | (gaps & np.isnan(array))
     if not known.all():
-        bad = int(np.flatnonzero(~known.reshape(len(array), -1).all(axis=1))[0])
+        bad = int(np.argwhere(~known)[0, 0])
         raise ConfigurationError(
             f"{name}: row {bad + 1} is {array[bad]}, expected finite numbers; give such rows a number that says so, "
             "the same for either label, rather than leave them out"
@@ -114,7 +120,8 @@ def scores_and_labels(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Lab
     """Return scores and labels, both of shape (n,).
 
     Raises:
-        ConfigurationError: If the shapes differ, a label is not 0 or 1, or there are not two of either.
+        ConfigurationError: If the shapes differ, a label is not 0 or 1, or there are
+            not two of either.
     """
     values, truth = numbers("scores", scores), numbers("labels", labels)
     if values.ndim != 1 or values.shape != truth.shape:
@@ -131,10 +138,10 @@ def scores_and_labels(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Lab
 
 
 def check_binary(name: str, values: Floats) -> None:
-    """Raise unless all of these say 'in' or 'out'.
+    """Check that all values are 0 or 1.
 
     Raises:
-        ConfigurationError: If one does not.
+        ConfigurationError: If one is not.
     """
     wrong = values[(values != 0) & (values != 1)]
     if len(wrong):
@@ -144,13 +151,14 @@ def check_binary(name: str, values: Floats) -> None:
 
 
 def check_fair(labels: Labels) -> None:
-    """Raise where fair coins give numbers of in and out as uneven as these with probability ``UNFAIR`` at most.
+    """Check that fair coins may have given the labels.
 
-    Null hypothesis: each label was thrown by its own fair coin. The test is the two-sided binomial one. Where labels were
-    not thrown so, guesses are right without any training, and a bound that assumes coins would be false.
+    Null hypothesis: each label was thrown by its own fair coin. The test is the
+    two-sided binomial one at level ``UNFAIR``. If labels were not thrown so, guesses
+    are right without any training, and a bound that assumes coins would be false.
 
     Raises:
-        ConfigurationError: If the labels are so uneven.
+        ConfigurationError: If the numbers of in and out are too uneven.
     """
     inside, rows = int(labels.sum()), len(labels)
     if 2 * float(bdtr(min(inside, rows - inside), rows, 0.5)) <= UNFAIR:
@@ -180,23 +188,21 @@ Columns = dict[str, NDArray[Any]]
 COUNT = re.compile(
     r"counts?|freq(uency|uencies)?|n|number|occurrences|times|weights?", re.IGNORECASE
 )
-"""The name of a column that counts how often something came."""
-NOT_NUMBERS = "cmMV"
-"""Kinds of arrays that are no real numbers: complex ones, times and records."""
+"""Names of columns that count how often a value occurred."""
 UNREAD = np.array(["a text or a nested value"], dtype=object)
-"""What stands in the place of a column of Parquet that is not read, since it has no numbers."""
-ROWS = 4096
-"""Rows of a table that are unpacked before it is seen how large they are."""
+"""Stand-in for a column of Parquet that is not read, because it has no numbers."""
 
 
 def read(path: Path) -> Columns:
     """Return the columns of a file by name; those of text files hold text.
 
     Args:
-        path: A file that ends in .csv or .tsv (with a line of column names), .npz (named arrays) or .parquet.
+        path: A file that ends in .csv or .tsv (with a line of column names), .npz
+            (named arrays) or .parquet.
 
     Raises:
-        ConfigurationError: If there is no such file or it is not what its name says.
+        ConfigurationError: If there is no such file or its content does not match its
+            name.
         MissingExtraError: If it is Parquet and pyarrow is not installed.
     """
     readers = {
@@ -213,16 +219,16 @@ def read(path: Path) -> Columns:
     if not path.is_file():
         raise ConfigurationError(f"{path}: no such file")
     try:
-        if path.stat().st_size > MOST_BYTES:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
             raise ConfigurationError(
-                f"{path}: {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are read"
+                f"{path}: {size:,} bytes; at most {MOST_BYTES:,} are read"
             )
         columns = reader(path)
     except AuditError:
         raise
-    except (
-        Exception
-    ) as error:  # whatever a parser raises, the file is not what its name says
+    # Whatever a parser raises, the content of the file does not match its name.
+    except Exception as error:
         raise ConfigurationError(
             f"{path}: cannot read it as {path.suffix}: {type(error).__name__}: {error}"
         ) from error
@@ -237,7 +243,7 @@ def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
     """Return one column as numbers; an empty cell is NaN.
 
     Raises:
-        ConfigurationError: If there is no such column or it holds something else than numbers.
+        ConfigurationError: If there is no such column or it holds anything but numbers.
     """
     if name not in columns:
         raise ConfigurationError(
@@ -245,119 +251,103 @@ def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
         )
     values = columns[name]
     if values.dtype.kind not in "UO":
-        if (
-            values.dtype.kind in NOT_NUMBERS
-        ):  # NumPy would drop a part of them, and say so in a warning at most
-            raise ConfigurationError(
-                f"{path}: column {name!r} is {values.dtype}, expected numbers"
-            )
-        try:
-            return np.asarray(values, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"{path}: column {name!r} is {values.dtype}, expected numbers"
-            ) from error
-    numbers = np.empty(len(values))
+        # NumPy would drop a part of complex numbers, times and records, at most with a
+        # warning.
+        if values.dtype.kind not in "cmMV":
+            with suppress(TypeError, ValueError):
+                return np.asarray(values, dtype=float)
+        raise ConfigurationError(
+            f"{path}: column {name!r} is {values.dtype}, expected numbers"
+        )
+    result = np.empty(len(values))
     for row, value in enumerate(values):
         try:
-            numbers[row] = float(value) if value not in ("", None) else np.nan
+            result[row] = np.nan if value in ("", None) else float(value)
         except (TypeError, ValueError) as error:
             raise ConfigurationError(
                 f"{path}: column {name!r}, row {row + 1}: expected a number, got {value!r:.80}"
             ) from error
-    return numbers
+    return result
 
 
 def refuse_histogram(columns: Columns, names: Sequence[str], path: Path) -> None:
-    """Raise where one of these columns counts how often the values of the others came, so that a row is no output.
+    """Check that every row is one output, and not a value with its count.
 
-    Such a column has the name of a count and whole numbers >= 0, and no two rows have the same values in the others.
+    A column of counts has the name of a count and whole numbers >= 0, and no two rows
+    have the same values in the other columns.
 
     Raises:
-        ConfigurationError: If there is such a column, or no column of a name.
+        ConfigurationError: If there is a column of counts, or no column of a name.
     """
     values = {name.strip(): column(columns, name.strip(), path) for name in names}
     for name in filter(COUNT.fullmatch, values):
-        others = [
-            map(repr, each.tolist()) for other, each in values.items() if other != name
-        ]
-        rows, counts = (
-            list(zip(*others, strict=False)),
-            values[name][~np.isnan(values[name])],
-        )
-        if (
-            rows
-            and len(set(rows)) == len(rows)
-            and (counts >= 0).all()
-            and not (counts % 1).any()
-        ):
+        others = [each.tolist() for other, each in values.items() if other != name]
+        rows = [repr(row) for row in zip(*others, strict=False)]
+        counts = values[name][~np.isnan(values[name])]
+        if not rows or len(set(rows)) < len(rows):
+            continue
+        if (counts >= 0).all() and not (counts % 1).any():
             raise ConfigurationError(
                 f"{path}: column {name!r} seems to count how often each value came, but every row has to be one output: "
                 "repeat each value as often as it came, or rename the column if it is a part of the outputs"
             )
 
 
-def _shown(names: Sequence[str]) -> str:
-    """Return names of columns for a message of one line, whatever characters they have."""
+def _printable(names: Sequence[str]) -> str:
+    """Return names of columns on one line, whatever characters they have."""
     return ", ".join(name if name.isprintable() else repr(name) for name in names)
 
 
 def _read_text(path: Path) -> Columns:
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [
-            row
-            for row in csv.reader(
-                file, delimiter="\t" if path.suffix.lower() == ".tsv" else ","
-            )
-            if row
-        ]
+        rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
     if len(rows) < 2:
         return {}
-    names = [name.strip() for name in rows[0]]
+    names = [name.strip() for name in rows.pop(0)]
     if len(set(names)) < len(names):
         raise ConfigurationError(
-            f"{path}: two columns have the same name: {_shown(names)}; rename one"
+            f"{path}: two columns have the same name: {_printable(names)}; rename one"
         )
-    for number, row in enumerate(rows[1:], 1):
+    for number, row in enumerate(rows, 1):
         if len(row) != len(names):
             raise ConfigurationError(
-                f"{path}: row {number} has {len(row)} cells, expected {len(names)}: {_shown(names)}"
+                f"{path}: row {number} has {len(row)} cells, expected {len(names)}: {_printable(names)}"
             )
-    cells = np.array(
-        [[cell.strip() for cell in row] for row in rows[1:]], dtype=object
-    )  # not as wide as the longest
-    return {name: cells[:, k] for k, name in enumerate(names)}
+    # An array of texts would make every cell as wide as the longest.
+    cells = np.array([[cell.strip() for cell in row] for row in rows], dtype=object)
+    return dict(zip(names, cells.T, strict=True))
 
 
 def _read_npz(path: Path) -> Columns:
-    with zipfile.ZipFile(
-        path
-    ) as archive:  # which reads no member further than it is said to be long
-        if (
-            whole := sum(member.file_size for member in archive.infolist())
-        ) > MOST_BYTES:
+    # The archive reads no member beyond the size that its directory states.
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        size = sum(member.file_size for member in members)
+        if size > MOST_BYTES:
             raise ConfigurationError(
-                f"{path}: unpacks to {whole:,} bytes; at most {MOST_BYTES:,} are read"
+                f"{path}: unpacks to {size:,} bytes; at most {MOST_BYTES:,} are read"
             )
-        for member in archive.infolist():
-            with archive.open(member) as file:
-                _refuse_long(file, member.file_size, f"{path}: {member.filename}")
+        for member in members:
+            _refuse_long(archive, member, f"{path}: {member.filename}")
     with np.load(path, allow_pickle=False) as arrays:
         return {name: np.atleast_1d(arrays[name]) for name in arrays.files}
 
 
-def _refuse_long(file: IO[bytes], size: int, where: str) -> None:
-    """Raise unless an array is as long as the file that holds it: NumPy makes room for what its header says."""
-    version = np.lib.format.read_magic(file)
-    header = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    shape, _, dtype = header(file)
-    if math.prod(shape) * dtype.itemsize > size:
+def _refuse_long(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> None:
+    """Check that a file holds the whole array: NumPy allocates the size in its header.
+
+    Raises:
+        ConfigurationError: If the header states a larger array.
+    """
+    with archive.open(member) as file:
+        read = np.lib.format.read_array_header_2_0
+        if np.lib.format.read_magic(file) == (1, 0):
+            read = np.lib.format.read_array_header_1_0
+        shape, _, dtype = read(file)
+    if math.prod(shape) * dtype.itemsize > member.file_size:
         raise ConfigurationError(
-            f"{where}: an array of shape {shape} in {size:,} bytes"
+            f"{where}: an array of shape {shape} in {member.file_size:,} bytes"
         )
 
 
@@ -368,17 +358,17 @@ def _read_parquet(path: Path) -> Columns:
         raise MissingExtraError.of(error) or error from error
     types = importlib.import_module("pyarrow.types")
     batches, size = [], 0
-    with parquet.ParquetFile(
-        path
-    ) as file:  # what it says of its size is not what it unpacks to
+    with parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
-        # Of other types one row may unpack to any size: a text that is stored once may stand in every row.
+        # A row of another type may unpack to any size: a text that is stored once may
+        # stand in every row.
         plain = [
             field.name
             for field in schema
             if types.is_primitive(field.type) or types.is_decimal(field.type)
         ]
-        for batch in file.iter_batches(ROWS, columns=plain):
+        # The size that the file states need not be the size to which it unpacks.
+        for batch in file.iter_batches(LIMITS.parquet_rows, columns=plain):
             size += batch.nbytes
             if size > MOST_BYTES:
                 raise ConfigurationError(
@@ -389,8 +379,7 @@ def _read_parquet(path: Path) -> Columns:
     table = pyarrow.Table.from_batches(
         batches, pyarrow.schema([schema.field(name) for name in plain])
     )
-    found = {
-        name: np.asarray(table[name].to_numpy(zero_copy_only=False))
-        for name in table.column_names
-    }
-    return {field.name: found.get(field.name, UNREAD) for field in schema}
+    columns = dict.fromkeys(schema.names, UNREAD)
+    for name in table.column_names:
+        columns[name] = np.asarray(table[name].to_numpy(zero_copy_only=False))
+    return columns

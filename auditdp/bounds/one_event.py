@@ -1,38 +1,49 @@
-"""The exact unconditional test of two binomial counts against the claim that P(A) <= F(Q(A)).
+"""Tests of one event, and its choice on a part of the outputs.
 
-**Statistic.** With kl⁺ the binomial divergence kl(a‖p) where the data lie on the wrong side of the null and 0 elsewhere,
+The exact unconditional test of two binomial counts against the claim that P(A) <=
+F(Q(A)).
 
-    T(x, y) = min over q of  n kl⁺(x/n ‖ F(q)) + m kl⁺(q ‖ y/m),   kl⁺(a‖p): a > p,   kl⁺(q‖c) = kl(c‖q): c < q,
+**Statistic.** With kl⁺ the binomial divergence kl(a‖p) where the data lie on the wrong
+side of the null and 0 elsewhere,
 
-half the squared signed root of the likelihood ratio. Each term grows with x and falls with y, so T does.
+    T(x, y) = min over q of  n kl⁺(x/n ‖ F(q)) + m kl⁺(q ‖ y/m),
 
-**Nuisance.** {T >= t} is therefore closed under raising x and lowering y, so its probability grows with p = P(A) and
-falls with q = Q(A): over the null p <= F(q) it is largest on the boundary p = F(q), and on an interval of boundary
-points it is at most its value at (F(q_high), q_low). The supremum over q is bounded from above by splitting intervals
-until that is precise enough: never a grid of points with hope in between.
+    kl⁺(a‖p): a > p,   kl⁺(q‖c) = kl(c‖q): c < q,
 
-**Range of q.** Let C be the Clopper-Pearson interval of q at confidence 1 - γ from y. Then γ + sup over C is a valid
-p-value (Berger & Boos 1994, "P values maximized over a confidence set for the nuisance parameter"): with p(q) the
-p-value at the true q, P(γ + sup over C <= α) <= P(q not in C) + P(p(q) <= α - γ) <= α.
+half the squared signed root of the likelihood ratio. Each term grows with x and falls
+with y, so T does.
 
-**Large counts.** Where there are more values of x than ``CELLS`` they are taken together, each cell with every y that
-any of its members has: this enlarges the event whose probability is bounded.
+**Nuisance.** {T >= t} is therefore closed under raising x and lowering y, so its
+probability grows with p = P(A) and falls with q = Q(A): over the null p <= F(q) it is
+largest on the boundary p = F(q), and on an interval of boundary points it is at most
+its value at (F(q_high), q_low). The supremum over q is bounded from above by splitting
+intervals until that is precise enough, and never by a grid of points that leaves the
+points between them out.
 
-**Closed form.** T <= T₁ + T₂, the two terms at the true (p, q), and by Chernoff P(T_i >= s) <= e^-s each; so
-P(T >= t) <= (1 + t) e^-t. It falls with t, hence grows with the level, whose nulls are nested. As it bounds the
-p-value of every q, min(closed form, sup over C) + γ is valid as well.
+**Range of q.** Let C be the Clopper-Pearson interval of q at confidence 1 - γ from y.
+Then γ + sup over C is a valid p-value (Berger & Boos 1994, "P values maximized over a
+confidence set for the nuisance parameter"): with p(q) the p-value at the true q, P(γ +
+sup over C <= α) <= P(q not in C) + P(p(q) <= α - γ) <= α.
 
-Source: Barnard (1947), "Significance tests for 2x2 tables", for the unconditional test; the statistic for a general
-trade-off curve and the interval bound are proved above.
+**Large counts.** If there are more values of x than ``LIMITS.count_cells``, they are
+grouped, and each cell has every y that any of its members has: this enlarges the event
+whose probability is bounded.
 
-Bounds from confidence limits on the two probabilities of an event: what readers of the literature know.
+**Closed form.** T <= T₁ + T₂, the two terms at the true (p, q), and by Chernoff P(T_i
+>= s) <= e^-s each; so P(T >= t) <= (1 + t) e^-t. It falls with t, hence grows with the
+level, whose nulls are nested. As it bounds the p-value of every q, min(closed form, sup
+over C) + γ is valid as well.
 
-Both are conservative: they pay for two simultaneous limits where the claim is about one comparison. For two arms of 150
-and a tight claim, Clopper-Pearson refutes some ten times more rarely than its alpha allows.
+Source: Barnard (1947), "Significance tests for 2x2 tables", for the unconditional test;
+the statistic for a general trade-off curve and the interval bound are proved above.
 
-Choosing an event on one part of the outputs, so that the rest can test it.
+The bounds from confidence limits on the two probabilities of an event are those that
+readers of the literature know. Both are conservative: they pay for two simultaneous
+limits although the claim is about one comparison. For two arms of 150 and a tight
+claim, Clopper-Pearson refutes some ten times more rarely than its alpha allows.
 
-Everything here is a choice: it may cost power, never validity, as the outputs that test the event had no part in it.
+The choice of an event on one part of the outputs may cost power, never validity,
+because the outputs that test the event had no part in it.
 """
 
 from __future__ import annotations
@@ -46,36 +57,48 @@ from scipy.special import bdtr, bdtrc, rel_entr
 
 from auditdp.bounds.bound_levels import highest_chain
 from auditdp.bounds.privacy_curves import Curve
-from auditdp.bounds.result import Answer
+from auditdp.bounds.result import LIMITS, Answer
 from auditdp.numerics.arrays import Booleans, Floats, Labels
 from auditdp.numerics.binomial import lower_limit, upper_limit
 from auditdp.numerics.streams import one_thread
 
-SOURCE = (
-    "Barnard (1947), 'Significance tests for 2x2 tables', with the likelihood ratio as statistic and the nuisance "
-    "maximised over a confidence set: Berger & Boos (1994)"
-)
 GAMMA = 1e-9
-CELLS = 512
-INTERVALS = 64
-ROUNDS = 3
-GOLDEN = 40
-SLACK = 1e-7
+"""Probability with which the true q may lie outside its range, part of every
+p-value."""
+SEARCH_RTOL = 1e-7
+"""Relative error of T, which is found by golden-section search."""
 ROUNDING = 1e-12
+"""Error of the binomial laws: absolute in sums of tails, relative in their
+arguments."""
+
+
+class Counts(NamedTuple):
+    """Occurrences of an event in the outputs of two inputs.
+
+    Attributes:
+        first: Outputs of the first input that are in the event.
+        n_first: All outputs of the first input.
+        second: Outputs of the second input that are in the event.
+        n_second: All outputs of the second input.
+    """
+
+    first: int
+    n_first: int
+    second: int
+    n_second: int
+
+    def __str__(self) -> str:
+        return f"the event in {self.first} of {self.n_first} first and {self.second} of {self.n_second} second outputs"
 
 
 def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> Answer:
-    """Return the largest level that is refuted with all below it, and the p-value of the claim.
+    """Return the largest level refuted with all below it, and the claim's p-value.
 
     The event must have been chosen without looking at these outputs.
     """
     lower = highest_chain(
         lambda level, enough: p_value(counts, curve, level, enough),
-        lambda level: (
-            GAMMA
-            + ROUNDING
-            + _closed_form(statistic(counts, curve, level) * (1 - SLACK))
-        ),
+        lambda level: _closed_form(statistic(counts, curve, level)),
         alpha=alpha,
         claim=claim,
         n=counts.n_first + counts.n_second,
@@ -86,22 +109,25 @@ def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> An
 def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
     """Return an upper bound on the p-value of the claim at this level.
 
-    It is sharpened until it is known on which side of ``enough`` it is; 0 sharpens it fully.
+    Args:
+        counts: The counts.
+        curve: The family of claims.
+        level: The level.
+        enough: The bound is sharpened until its side of this number is certain; 0
+            sharpens it fully.
     """
     observed = statistic(counts, curve, level)
-    if observed <= SLACK:
+    if observed <= SEARCH_RTOL:
         return 1.0
-    region = _Region(counts, curve, level, observed * (1 - SLACK))
-    return min(
-        1.0,
-        GAMMA
-        + ROUNDING
-        + min(_closed_form(observed * (1 - SLACK)), region.supremum(enough - GAMMA)),
-    )
+    region = _Region(counts, curve, level, observed * (1 - SEARCH_RTOL))
+    bound = GAMMA + ROUNDING + region.supremum(enough - GAMMA)
+    return min(1.0, _closed_form(observed), bound)
 
 
-def _closed_form(largest: float) -> float:
-    return (1 + largest) * math.exp(-largest)
+def _closed_form(observed: float) -> float:
+    """Return the closed form of the p-value, at the lower end of the statistic."""
+    lowest = observed * (1 - SEARCH_RTOL)
+    return GAMMA + ROUNDING + (1 + lowest) * math.exp(-lowest)
 
 
 def _kl(a: Floats, p: Floats) -> Floats:
@@ -109,12 +135,9 @@ def _kl(a: Floats, p: Floats) -> Floats:
 
 
 def statistic(counts: Counts, curve: Curve, level: float) -> float:
-    """Return T of the two counts: 0 where the claim at that level allows the rates that were seen."""
-    return float(
-        _divergence(
-            counts, curve, level, np.array([counts.first]), np.array([counts.second])
-        )[0]
-    )
+    """Return T of the counts: 0 if the claim at that level allows their rates."""
+    first, second = np.array([counts.first]), np.array([counts.second])
+    return float(_divergence(counts, curve, level, first, second)[0])
 
 
 def _divergence(
@@ -124,7 +147,7 @@ def _divergence(
     first: NDArray[Any],
     second: NDArray[Any],
 ) -> Floats:
-    """Return T, elementwise, by golden-section search: both terms are convex in q, as F is concave."""
+    """Return T, elementwise, by golden-section search: its terms are convex in q."""
     a, c = first / counts.n_first, second / counts.n_second
     # Outside [c, F⁻¹(a)] one term is zero and the other not smaller than at the end.
     low, high = c, np.maximum(c, curve.least(a, level))
@@ -136,26 +159,26 @@ def _divergence(
     ratio = (np.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     at_left, at_right = total(left), total(right)
-    for _ in range(GOLDEN):
-        goes_left = at_left <= at_right
-        low, high = np.where(goes_left, low, left), np.where(goes_left, right, high)
-        new = np.where(
-            goes_left, high - ratio * (high - low), low + ratio * (high - low)
-        )
+    # Forty steps shrink the interval to 4e-9 of its length.
+    for _ in range(40):
+        is_left = at_left <= at_right
+        low, high = np.where(is_left, low, left), np.where(is_left, right, high)
+        step = ratio * (high - low)
+        new = np.where(is_left, high - step, low + step)
         at_new = total(new)
-        left, right = np.where(goes_left, new, right), np.where(goes_left, left, new)
+        left, right = np.where(is_left, new, right), np.where(is_left, left, new)
         at_left, at_right = (
-            np.where(goes_left, at_new, at_right),
-            np.where(goes_left, at_left, at_new),
+            np.where(is_left, at_new, at_right),
+            np.where(is_left, at_left, at_new),
         )
     return np.where(a > curve.most(c, level), np.minimum(at_left, at_right), 0.0)
 
 
 class _Region:
-    """The event {T >= t}, or a slightly larger one, and its probability over the boundary of the null.
+    """The event {T >= t}, or a slightly larger one, and its probability under the null.
 
-    For counts x in a cell (edges[j-1], edges[j]] the event is y <= tops[j], which is right at the cell's upper edge and
-    too large below it.
+    For counts x in a cell (edges[j-1], edges[j]] the event is y <= tops[j], which is
+    right at the cell's upper edge and too large below it.
     """
 
     def __init__(
@@ -165,93 +188,71 @@ class _Region:
 
         self.counts, self.curve, self.level = counts, curve, level
         at = counts.second, counts.n_second, GAMMA / 2
-        self.range = least, most = float(lower_limit(*at)), float(upper_limit(*at))
-        lowest = int(binom.ppf(ROUNDING, counts.n_first, curve.most(least, level))) - 1
-        highest = int(binom.isf(ROUNDING, counts.n_first, curve.most(most, level)))
-        edges = np.linspace(max(0, lowest), max(0, min(counts.n_first, highest)), CELLS)
+        self.range = float(lower_limit(*at)), float(upper_limit(*at))
+        p_low, p_high = (curve.most(q, level) for q in self.range)
+        lowest = max(0, int(binom.ppf(ROUNDING, counts.n_first, p_low)) - 1)
+        highest = int(binom.isf(ROUNDING, counts.n_first, p_high))
+        highest = max(0, min(counts.n_first, highest))
+        edges = np.linspace(lowest, highest, LIMITS.count_cells)
         self.edges = np.unique(np.append(np.round(edges), counts.n_first))
-        low, high = (
-            np.full(self.edges.shape, -1.0),
-            np.full(self.edges.shape, float(counts.n_second)),
-        )
-        while np.any(high - low > 1):  # T falls with y, and is 0 at y = n_second
+        low = np.full(self.edges.shape, -1.0)
+        high = np.full(self.edges.shape, float(counts.n_second))
+        # Bisection, because T falls with y; it is 0 at y = n_second.
+        while np.any(high - low > 1):
             middle = np.floor((low + high) / 2)
-            inside = (
-                _divergence(counts, curve, level, self.edges, np.maximum(middle, 0.0))
-                >= threshold
-            )
+            second = np.maximum(middle, 0.0)
+            inside = _divergence(counts, curve, level, self.edges, second) >= threshold
             inside |= middle < 0
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         self.tops = np.maximum.accumulate(low)
 
     def probability(self, p: Floats, q: Floats) -> Floats:
-        """Return P(y <= top(x)) for x ~ Bin(n_first, p) and y ~ Bin(n_second, q), elementwise."""
+        """Return the probability of the event for p and q, elementwise."""
         first, second = self.counts.n_first, self.counts.n_second
-        # Sum over the steps of the boundary: the cells above edges[j-1] gain P(tops[j-1] < y <= tops[j]).
+        # Sum over the steps of the boundary: cells above edges[j-1] gain the
+        # probability P(tops[j-1] < y <= tops[j]).
         steps = np.flatnonzero(np.diff(self.tops, prepend=-1.0))
         if not len(steps):
             return np.zeros_like(p)
         below = np.append(-1.0, self.edges)[steps]
-        above = np.where(
-            below >= 0, bdtrc(np.maximum(below, 0), first, p[:, None]), 1.0
-        )
+        above = bdtrc(np.maximum(below, 0), first, p[:, None])
+        above = np.where(below >= 0, above, 1.0)
         reached = bdtr(np.minimum(self.tops[steps], second), second, q[:, None])
         return np.asarray(np.sum(above * np.diff(reached, axis=1, prepend=0.0), axis=1))
 
     def supremum(self, enough: float) -> float:
-        """Return an upper bound on the probability over all boundary points in the range of q."""
-        least, most = self.range
-        angles = np.linspace(
-            np.arcsin(np.sqrt(least)), np.arcsin(np.sqrt(most)), INTERVALS + 1
-        )
+        """Return an upper bound on the probability over the range of q."""
+        least, most = np.arcsin(np.sqrt(self.range))
+        angles = np.linspace(least, most, LIMITS.nuisance_intervals + 1)
         left, right, settled = angles[:-1], angles[1:], 0.0
-        for round_ in range(ROUNDS + 1):
-            low, high = np.sin(left) ** 2, np.sin(right) ** 2
-            # The ends of an interval are moved outwards by more than the sine's rounding.
-            low, high = low * (1 - ROUNDING), np.minimum(1.0, high * (1 + ROUNDING))
+        for round_ in range(LIMITS.nuisance_rounds + 1):
+            # The ends of an interval are moved outwards by more than the sine's
+            # rounding.
+            low = np.sin(left) ** 2 * (1 - ROUNDING)
+            high = np.minimum(1.0, np.sin(right) ** 2 * (1 + ROUNDING))
             upper = self.probability(self.curve.most(high, self.level), low)
-            certain = max(
-                enough,
-                float(np.max(self.probability(self.curve.most(low, self.level), high))),
-            )
-            open_ = upper > certain
-            settled = max([settled, *upper[~open_]])
-            if round_ == ROUNDS or not np.any(open_) or (certain > enough > 0):
+            lower = self.probability(self.curve.most(low, self.level), high)
+            certain = max(enough, float(np.max(lower)))
+            # Only an interval whose bound exceeds what is certain can raise the
+            # supremum.
+            is_open = upper > certain
+            settled = max([settled, *upper[~is_open]])
+            is_last = round_ == LIMITS.nuisance_rounds
+            if is_last or not np.any(is_open) or (certain > enough > 0):
                 break
-            left, right = left[open_], right[open_]
-            parts = np.linspace(left, right, 5)
+            parts = np.linspace(left[is_open], right[is_open], 5)
             left, right = parts[:-1].ravel(), parts[1:].ravel()
-        return float(max([settled, *upper[open_]]))
-
-
-CLOPPER_PEARSON = (
-    "Clopper & Pearson (1934), 'The use of confidence or fiducial limits illustrated in the case of the binomial', with "
-    "alpha/2 for each arm"
-)
-DKW = (
-    "Massart (1990), 'The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality', Theorem 1, one-sided, with "
-    "alpha/2 for each arm"
-)
-
-
-class Counts(NamedTuple):
-    """How often an event occurred: ``first`` of ``n_first`` outputs of one input, ``second`` of ``n_second``."""
-
-    first: int
-    n_first: int
-    second: int
-    n_second: int
-
-    def __str__(self) -> str:
-        return f"the event in {self.first} of {self.n_first} first and {self.second} of {self.n_second} second outputs"
+        return float(max([settled, *upper[is_open]]))
 
 
 def clopper_pearson(counts: Counts, curve: Curve, alpha: float) -> float:
-    """Return the level refuted by the lower limit on P(A) and the upper limit on Q(A), each at alpha/2.
+    """Return the level refuted by limits on P(A) and Q(A), each at alpha/2.
 
-    Null: the pair meets the curve at level t. Let p, q be the true probabilities. With probability at least
-    1 - alpha both p_lo <= p and q_hi >= q; then p_lo <= p <= F_t(q) <= F_t(q_hi), so level t allows (p_lo, q_hi), and
-    the bound, which is the infimum of the levels that do, is at most t. Any delta; it also covers the complement.
+    Null: the pair meets the curve at level t. Let p, q be the true probabilities. With
+    probability at least 1 - alpha both p_lo <= p and q_hi >= q; then p_lo <= p <=
+    F_t(q) <= F_t(q_hi), so level t allows (p_lo, q_hi), and the bound, which is the
+    infimum of the levels that do, is at most t. Any delta; it also covers the
+    complement.
 
     The event must have been chosen without looking at these outputs.
     """
@@ -261,32 +262,34 @@ def clopper_pearson(counts: Counts, curve: Curve, alpha: float) -> float:
 
 
 def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
-    """Return the largest level that is refuted by any threshold on a score, for all thresholds at once.
+    """Return the largest level that any threshold on a score refutes, for all at once.
 
-    Null: the pair meets the curve at level t. By Massart's inequality, with probability at least 1 - alpha/2 each,
-    P(s >= x) >= (share of first at or above x) - sqrt(ln(2/alpha)/(2n)) for every x, and Q(s >= x) is bounded from above
-    in the same way. From there on the proof is that of ``clopper_pearson``, for every x at once, so the threshold may
-    be chosen on the same data. Blind to events that are rarer than the margin.
-    Scores are those of independent outputs, larger for what is more like the first input.
+    Null: the pair meets the curve at level t. By Massart's inequality, with probability
+    at least 1 - alpha/2 each, P(s >= x) >= (share of first at or above x) -
+    sqrt(ln(2/alpha)/(2n)) for every x, and Q(s >= x) is bounded from above in the same
+    way. From there on the proof is that of ``clopper_pearson``, for every x at once, so
+    the threshold may be chosen on the same data. The bound misses events that are rarer
+    than the margin.
+
+    Args:
+        first: Scores of independent outputs of the first input, shape (n,); larger is
+            more like the first input.
+        second: The same of the second input.
+        curve: The family of claims.
+        alpha: The error probability.
     """
     thresholds = np.unique(first)
-    p = 1 - np.searchsorted(np.sort(first), thresholds) / len(first)
-    q = 1 - np.searchsorted(np.sort(second), thresholds) / len(second)
-    margin = np.sqrt(np.log(2 / alpha) / 2 / np.array([len(first), len(second)]))
-    return float(
-        np.max(
-            curve.level(np.maximum(0.0, p - margin[0]), np.minimum(1.0, q + margin[1]))
-        )
+    p, q = (
+        1 - np.searchsorted(np.sort(scores), thresholds) / len(scores)
+        for scores in (first, second)
     )
-
-
-THRESHOLDS = 200
-CAUTION = 0.1
-FOLDS = 5
+    margin = np.sqrt(np.log(2 / alpha) / 2 / np.array([len(first), len(second)]))
+    lowest, highest = np.maximum(0.0, p - margin[0]), np.minimum(1.0, q + margin[1])
+    return float(np.max(curve.level(lowest, highest)))
 
 
 def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Booleans:
-    """Return which rows the event is chosen on: the same random share of either label, shape (n,)."""
+    """Return a mask of random rows to choose the event on, a share of either label."""
     chosen = np.zeros(len(labels), dtype=bool)
     for label in (0, 1):
         rows = rng.permutation(np.flatnonzero(labels == label))
@@ -295,39 +298,33 @@ def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Boo
 
 
 def event_counts(scores: Floats, labels: Labels, threshold: float) -> Counts:
-    """Return how often the score is at least the threshold under either label."""
-    first, second = scores[labels == 1], scores[labels == 0]
-    return Counts(
-        int(np.sum(first >= threshold)),
-        len(first),
-        int(np.sum(second >= threshold)),
-        len(second),
-    )
+    """Return the counts of the event that the score is at least the threshold."""
+    above = scores >= threshold
+    first, second = above[labels == 1], above[labels == 0]
+    return Counts(int(np.sum(first)), len(first), int(np.sum(second)), len(second))
 
 
 def best_threshold(scores: Floats, labels: Labels, curve: Curve) -> float:
-    """Return the threshold with the largest Clopper-Pearson bound at error probability ``CAUTION``.
+    """Return the threshold with the largest Clopper-Pearson bound at alpha = 0.1.
 
-    A bound rather than an estimate, as the largest of many estimates is that of a rare event by luck. Where no bound is
-    above 0, it is the threshold whose probabilities, estimated with a pseudo-count, allow the highest level.
+    A bound is compared, rather than an estimate, because the largest of many estimates
+    is that of a rare event by luck. If no bound is above 0, it is the threshold whose
+    probabilities, estimated with a pseudo-count, allow the highest level.
 
-    Scores are of shape (n,), larger for what is more like label 1; both labels are present.
+    Args:
+        scores: Shape (n,), larger for rows that are more like label 1.
+        labels: Shape (n,); both labels are present.
+        curve: The family of claims.
     """
-    candidates = np.unique(
-        np.quantile(
-            scores, np.linspace(0, 1, THRESHOLDS + 1)[1:], method="inverted_cdf"
-        )
-    )
+    shares = np.linspace(0, 1, LIMITS.event_thresholds + 1)[1:]
+    candidates = np.unique(np.quantile(scores, shares, method="inverted_cdf"))
 
     def promise(threshold: float) -> tuple[float, float]:
         counts = event_counts(scores, labels, threshold)
-        first, second = (
-            (counts.first + 0.5) / (counts.n_first + 1),
-            (counts.second + 0.5) / (counts.n_second + 1),
-        )
-        return clopper_pearson(counts, curve, CAUTION), float(
-            curve.level(first, second)
-        )
+        first = (counts.first + 0.5) / (counts.n_first + 1)
+        second = (counts.second + 0.5) / (counts.n_second + 1)
+        estimate = float(curve.level(first, second))
+        return clopper_pearson(counts, curve, 0.1), estimate
 
     return float(max(candidates, key=lambda threshold: promise(float(threshold))))
 
@@ -335,11 +332,17 @@ def best_threshold(scores: Floats, labels: Labels, curve: Curve) -> float:
 def learned_scores(
     outputs: Floats, labels: Labels, learning: Booleans, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return a score of each learning row, from a model that has not seen it, and of each testing row.
+    """Return a score of each learning row and of each testing row.
 
-    The score is the log-odds of label 1 by gradient-boosted trees (scikit-learn), fitted to the learning rows.
+    The score is the log-odds of label 1 by gradient-boosted trees (scikit-learn),
+    fitted to the learning rows. A learning row's own score is from a model fitted to
+    other rows.
 
-    Outputs are of shape (n, features); the rows that may be learned from are of shape (n,).
+    Args:
+        outputs: Shape (n, features).
+        labels: Shape (n,).
+        learning: Mask of the rows that may be learned from, shape (n,).
+        rng: Draws the five folds of the learning rows.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -349,11 +352,10 @@ def learned_scores(
     model = HistGradientBoostingClassifier(
         max_iter=50, min_samples_leaf=leaf, early_stopping=False, random_state=0
     )
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+    folds = StratifiedKFold(5, shuffle=True, random_state=int(rng.integers(2**31)))
     with one_thread():
         held_out = cross_val_predict(
             model, features, target, cv=folds, method="decision_function"
         )
-        return held_out, model.fit(features, target).decision_function(
-            outputs[~learning]
-        )
+        model.fit(features, target)
+        return held_out, model.decision_function(outputs[~learning])

@@ -1,8 +1,9 @@
-"""A certified lower bound: what it says, at which confidence, and what it rests on."""
+"""A certified lower bound: its statement, its confidence and its assumptions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass as plain_dataclass
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
@@ -13,26 +14,59 @@ from auditdp.numerics.rounding import outwards
 from auditdp.record.json_fields import Number
 
 ROUNDING = 1e-9
-"""Relative error that the numerical libraries are trusted to stay within; every bound is lowered by it."""
+"""Relative error bound of the numerical libraries; every bound is lowered by it."""
+MIN_FIT_P = 0.01
+"""P-value below which data contradict an assumption, so that nothing is bounded."""
+
+
+@plain_dataclass(frozen=True)
+class Limits:
+    """Caps on the time and the memory of a bound; none of them affects its validity.
+
+    Attributes:
+        count_cells: Cells of the first count in the exact test of two counts.
+        nuisance_intervals: Intervals of the nuisance parameter that this test starts
+            with.
+        nuisance_rounds: Rounds in which the intervals that matter are split in four.
+        event_thresholds: Candidates for the threshold of an event.
+        nested_sets: Sets of guesses that a scan tests.
+        simulated_scores: Scores that are simulated for the power of a check.
+        parquet_rows: Rows of a Parquet file that are unpacked at a time.
+    """
+
+    count_cells: int = 512
+    nuisance_intervals: int = 64
+    nuisance_rounds: int = 3
+    event_thresholds: int = 200
+    nested_sets: int = 256
+    simulated_scores: int = 200_000
+    parquet_rows: int = 4096
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound on a privacy level, certified at confidence 1 - alpha if its assumptions hold.
+    """A lower bound on a privacy level, certified at confidence 1 - alpha.
 
     Attributes:
-        method: Which test it comes from, one of ``auditdp.bounds.METHODS``.
-        parameter: What is bounded: 'epsilon' (in nats, at ``delta``) or 'mu' (of Gaussian DP).
-        lower: The bound; whatever the data's law, it exceeds the true level with probability at most ``alpha``.
+        method: The test that gave it, one of ``auditdp.bounds.METHODS``.
+        parameter: The bounded parameter: 'epsilon' (in nats, at ``delta``) or 'mu' (of
+            Gaussian DP).
+        lower: The bound. If the assumptions hold, it exceeds the true level with
+            probability at most ``alpha``, whatever the law of the data.
         alpha: That error probability.
         delta: The delta that goes with epsilon.
-        n: How many observations the test used, after any were spent on choosing an event.
-        statistic: What was observed, for a person.
-        assumptions: What the statement rests on.
+        n: Number of observations in the test, without those that chose an event.
+        statistic: The observation that the test used, in words.
+        assumptions: The assumptions of the statement.
         source: The paper and theorem.
-        claim: The level that is claimed, if any was given.
-        p_value: The smallest error probability at which this method refutes the claim, or an upper bound on it.
-        refuted: Whether the claim is refuted at ``alpha``: the same event as ``lower`` reaching the claim.
+        claim: The claimed level, if any was given.
+        p_value: The smallest error probability at which this method refutes the claim,
+            or an upper bound on it.
+        refuted: Whether the claim is refuted at ``alpha``, which is the same event as
+            ``lower`` reaching the claim.
     """
 
     method: str
@@ -50,17 +84,14 @@ class Bound:
 
     @property
     def statement(self) -> str:
-        """One sentence that says no more than was seen."""
-        confidence, curve = (
-            f"{100 * (1 - self.alpha):.4g} % confidence",
-            f" at delta = {self.delta:.3g}",
-        )
-        what = self.parameter + (curve if self.delta else "")
-        text = (
-            f"{what} >= {rounded_down(self.lower)} with {confidence}"
-            if self.lower > 0
-            else f"nothing above {what} = 0 is certified with {confidence}"
-        )
+        """One sentence: the bound, its confidence and the test of the claim."""
+        confidence = f"{100 * (1 - self.alpha):.4g} % confidence"
+        what = self.parameter
+        if self.delta:
+            what += f" at delta = {self.delta:.3g}"
+        text = f"nothing above {what} = 0 is certified with {confidence}"
+        if self.lower > 0:
+            text = f"{what} >= {rounded_down(self.lower)} with {confidence}"
         if self.claim is not None and self.p_value is not None:
             verb = "is refuted" if self.refuted else "is not refuted"
             text += f"; the claim {self.parameter} = {self.claim:.6g} {verb} (p <= {rounded_up(self.p_value)})"
@@ -90,7 +121,7 @@ _BOUND: TypeAdapter[Bound] = TypeAdapter(Bound)
 
 
 class Question(NamedTuple):
-    """What is asked of the data: a bound in a family of claims at an error probability, and whether a claim stands."""
+    """A family of claims, the error probability, and the claim."""
 
     curve: Curve
     alpha: float
@@ -105,19 +136,17 @@ class Answer(NamedTuple):
 
     @classmethod
     def shared(cls, answers: Sequence[Answer]) -> Answer:
-        """Return the best of several, each of which had an equal share of alpha."""
+        """Return the best of several answers with equal shares of alpha."""
         p_values = [answer.p_value for answer in answers if answer.p_value is not None]
-        return cls(
-            max(answer.lower for answer in answers),
-            len(answers) * min(p_values) if p_values else None,
-        )
+        p_value = len(answers) * min(p_values) if p_values else None
+        return cls(max(answer.lower for answer in answers), p_value)
 
 
 def rounded_down(value: float) -> str:
-    """Write a lower bound with four significant digits, never above its value."""
+    """Return a lower bound with four significant digits, never above its value."""
     return outwards(value, up=False, digits=4, near=0.0)
 
 
 def rounded_up(value: float) -> str:
-    """Write an upper bound with two significant digits, never below its value."""
+    """Return an upper bound with two significant digits, never below its value."""
     return outwards(value, up=True, digits=2, near=0.0)

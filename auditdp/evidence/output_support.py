@@ -17,7 +17,7 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.experts import ViewExperts
-from auditdp.betting.forecasters.forecaster import Player
+from auditdp.betting.forecasters.players import Player
 from auditdp.betting.forecasters.views import as_rows, fingerprint
 from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import EvidenceRequest, GameOptions

@@ -5,6 +5,7 @@ Expectations are exact: over both coins and all outputs of the extreme pair, and
 
 import itertools
 import math
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from auditdp.betting.limits import LIMITS
 from auditdp.betting.wealth import levels as levels_module
 from auditdp.betting.wealth import mixture as module
 from auditdp.betting.wealth.forecasts import Forecasts, Law
@@ -227,7 +229,7 @@ def test_whole_games_with_leaders_gain_nothing_at_any_true_level(
     )
     with (
         patch.object(module, "STARTS", {0: 0.5, 1: 0.3, 2: 0.2}),
-        patch.object(levels_module, "ANCHORS", 2),
+        patch.object(levels_module, "LIMITS", replace(LIMITS, anchor_spacing=2)),
     ):
         expected = expected_wealth(
             claim, possible, seed, grid, calls=calls, pairs=pairs
@@ -267,7 +269,7 @@ def test_a_leader_who_peeks_is_found_out():
     claim, grid = PureDP(0.5), level_grid(PureDP(0.5), ratio=2.5)
     with (
         patch.object(module, "STARTS", {0: 1.0}),
-        patch.object(levels_module, "ANCHORS", 2),
+        patch.object(levels_module, "LIMITS", replace(LIMITS, anchor_spacing=2)),
     ):
         expected = expected_wealth(
             claim, outcomes(0.5, 0.0), 0, grid, calls=2, peek=True
@@ -300,7 +302,7 @@ def test_levels_below_the_claim_are_true_levels_too(delta, seed):
     grid = np.array([0.1, 0.25, 0.5, 0.8, 1.2, 2.0, 3.0])
     with (
         patch.object(module, "STARTS", {0: 0.6, 2: 0.4}),
-        patch.object(levels_module, "ANCHORS", 2),
+        patch.object(levels_module, "LIMITS", replace(LIMITS, anchor_spacing=2)),
     ):
         expected = expected_wealth(
             claim, outcomes(truth, delta), seed, grid, calls=3 if delta == 0 else 2

@@ -1,1 +1,1 @@
-"""From an output to odds: views, partitions, estimators and the experts that they make."""
+"""Forecasters: views, partitions, estimators and the experts that combine them."""

@@ -1,23 +1,19 @@
-"""Forecasters: how likely it is that the coin showed 1, given an output.
+"""Forecasters: the probability that the coin was 1, given an output.
 
-A forecaster of one's own has scikit-learn's shape, ``fit(outputs, labels)`` and ``predict_proba(outputs)``, and may also
-offer ``log_odds(outputs)``, which keeps certainty that a probability near 1 would round away. It learns from earlier
-calls of one pair only; whatever it forecasts, the game stays valid. A good forecaster is calibrated and abstains
-(log-odds within the cap) when it does not know.
+A forecaster of one's own has scikit-learn's shape, ``fit(outputs, labels)`` and
+``predict_proba(outputs)``, and may also offer ``log_odds(outputs)``, which keeps
+certainty that a probability near 1 would round away. It learns from earlier calls of
+one pair only; whatever it forecasts, the game stays valid. A good forecaster is
+calibrated and abstains (log-odds within the cap) if it is unsure.
 
-In the game every forecaster is a *player*, which may be many forecasters at once: a ``ViewPlayer`` has one expert for every
-view of an output and every estimator.
-
-The player in the place of one that failed: it makes no bets, and keeps the reason.
-
-A bet that is not made changes no guarantee: whoever abstains keeps the stake.
+In the game every forecaster is a *player*, which may be many forecasters at once: a
+``ViewPlayer`` has one expert for every view of an output and every estimator.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -26,10 +22,12 @@ from scipy.special import logit
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.batches import Batch, Memory
 from auditdp.betting.forecasters.experts import ViewExperts
+from auditdp.betting.forecasters.players import Player
 from auditdp.betting.forecasters.repeated_outputs import Repeating
+from auditdp.betting.limits import LARGEST_FINITE, LIMITS, TINY
 from auditdp.betting.wealth.forecasts import Forecasts, Law
 from auditdp.betting.wealth.regions import growth, log_cap
-from auditdp.errors import AuditError, raised_in
+from auditdp.errors import AuditError
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.remote_mechanism import MechanismElsewhere
 from auditdp.mechanism.capabilities import capabilities
@@ -42,49 +40,14 @@ class Forecaster(Protocol):
     """Anything with scikit-learn's ``fit`` and ``predict_proba``."""
 
     def fit(self, outputs: Array, labels: Labels) -> Any:
-        """Learn from earlier outputs, shape (n, ...), and the coins that chose their inputs, shape (n,)."""
+        """Learn from earlier outputs, shape (n, ...), and their coins, shape (n,)."""
 
     def predict_proba(self, outputs: Array) -> Floats:
-        """Return the probabilities of coin 0 and coin 1 for each output, shape (n, 2)."""
-
-
-class Player(Protocol):
-    """One or more forecasters on one pair, as the game plays them."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """What reports call each of its forecasters."""
-
-    @property
-    def shares(self) -> Sequence[float]:
-        """The prior weight of each of them."""
-
-    def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
-        """Look at outputs that look like those to come, before the first batch.
-
-        Args:
-            like: Outputs of independent calls.
-            pairs: The pairs of the game.
-            labels: What each number of an output is called, if that is known.
-        """
-
-    def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Return the forecasts of each forecaster for a batch."""
-
-    def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Learn from all calls so far, the last batch included; ``stalled`` as long as the claim still stands."""
-
-    def plausible_growth(
-        self, epsilon: float, rng: np.random.Generator, leading: int | None
-    ) -> float:
-        """Draw what a call of this pair may gain against an epsilon, in nats; ``leading`` is who gains most, if anybody."""
-
-    def rank(self, log_wealth: Floats, calls: int) -> None:
-        """Spare work on forecasters that have won little lately; ``log_wealth`` has shape (forecasters, statements)."""
+        """Return the probabilities of coin 0 and 1 for each output, shape (n, 2)."""
 
 
 def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
-    """Return a fresh player for one pair: white-box forecasters take what they need from the mechanism."""
+    """Return a new player of a forecaster for one pair of inputs of a mechanism."""
     if hasattr(forecaster, "player"):
         return forecaster.player(mechanism, pair)  # type: ignore[no-any-return]
     if hasattr(forecaster, "bind"):
@@ -95,8 +58,9 @@ def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
 def default_forecasters(mechanism: Any) -> list[Any]:
     """Return the forecasters whose mixture is played unless an audit names its own.
 
-    The exact likelihood ratio where the mechanism states its law, its ``score`` where it has one, and always those that
-    look only at outputs, so that a sampler which does not follow its stated law is still caught. A mechanism may bring
+    These are the exact likelihood ratio if the mechanism states its law, else its
+    ``score`` if it has one, and always the forecasters that use outputs alone, so that
+    a sampler which does not follow its stated law is still refuted. A mechanism may add
     others: its ``forecasters``.
     """
     chosen: list[Any] = []
@@ -109,185 +73,182 @@ def default_forecasters(mechanism: Any) -> list[Any]:
 
 
 class LikelihoodRatio:
-    """Forecasts with the mechanism's own law: log-odds ln P(y | data) - ln P(y | neighbour), the true posterior.
+    """Forecasts with the mechanism's own law: ln P(y | data) - ln P(y | neighbour).
 
-    Takes ``log_prob(outputs, data)`` where the mechanism has it, else its finite ``distribution(data)``.
+    This is the log-odds of the true posterior. The forecaster takes ``log_prob(outputs,
+    data)`` if the mechanism has it, else its finite ``distribution(data)``.
 
     Attributes:
-        unlisted: Outputs that are impossible on both inputs by that law, or that it gives no number: it abstained there.
+        stated: The law of its log-odds, or None if the law is not finite.
+        unlisted: Number of outputs on which it abstained, because they are impossible
+            on both inputs by that law, or have no number.
     """
 
     name = "likelihood ratio"
     share = 16.0
     calibrated = True
-
-    def bind(self, mechanism: Any, pair: Pair) -> Self:
-        """Return the forecaster of one pair."""
-        bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
-        if isinstance(able.mechanism, MechanismElsewhere):
-            assert able.form is not None  # outputs were looked at
-            bound._log_probs, bound._unlisted, stated = able.mechanism.law(
-                able.form, pair
-            )
-            bound.stated = Law(*stated) if stated else None
-        elif (log_prob := able.log_prob) is not None:
-
-            def log_probs(outputs: Array) -> list[Any]:
-                with inputs.lent(
-                    f"{able.name}.log_prob", pair.data, pair.neighbour
-                ) as lent:
-                    return [log_prob(outputs, x) for x in lent]
-
-            bound._log_probs = log_probs
-        else:
-            assert able.law_of_output is not None  # else it is not played
-            with inputs.lent(
-                f"{able.name}.distribution", pair.data, pair.neighbour
-            ) as lent:
-                laws = [able.law_of_output(x) for x in lent]
-            bound._log_probs = lambda outputs: [
-                able.log_prob_by(law, outputs) for law in laws
-            ]
-            bound.stated = bound._stated(laws)
-            bound._unlisted = max(
-                (law.log_unlisted for law in laws if isinstance(law, FiniteLaw)),
-                default=-np.inf,
-            )
-        return bound
-
-    def _stated(self, laws: list[Any]) -> Law | None:
-        """Return how often finite laws give which log-odds."""
-        if not all(isinstance(law, FiniteLaw) for law in laws):
-            return None
-        odds = np.concatenate(
-            [
-                _log_ratio(*(law.log_prob(each.outcomes) for law in laws))
-                for each in laws
-            ]
-        )
-        return Law(odds, np.concatenate([law.floats for law in laws])).grouped()
-
-    def log_odds(self, outputs: Array) -> Floats:
-        """Return the log-likelihood ratio; 0 where both laws call the output impossible, or none gives it a number."""
-        ones, zeros = (
-            np.asarray(side, dtype=float) for side in self._log_probs(outputs)
-        )
-        self.unlisted += int(
-            (~(ones > self._unlisted) & ~(zeros > self._unlisted)).sum()
-        )
-        return _log_ratio(ones, zeros)
-
     stated: Law | None = None
     unlisted: int = 0
     _unlisted: float = -np.inf
     _log_probs: Any = None
 
+    def bind(self, mechanism: Any, pair: Pair) -> Self:
+        """Return the forecaster of one pair."""
+        bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
+        sides = pair.data, pair.neighbour
+        if isinstance(able.mechanism, MechanismElsewhere):
+            assert able.form is not None  # outputs were looked at
+            law = able.mechanism.law(able.form, pair)
+            bound._log_probs, bound._unlisted, stated = law
+            bound.stated = Law(*stated) if stated else None
+            return bound
+        log_prob = able.log_prob
+        if log_prob is not None:
+
+            def log_probs(outputs: Array) -> list[Any]:
+                with inputs.lent(f"{able.name}.log_prob", *sides) as lent:
+                    return [log_prob(outputs, x) for x in lent]
+
+            bound._log_probs = log_probs
+            return bound
+        assert able.law_of_output is not None  # else it is not played
+        with inputs.lent(f"{able.name}.distribution", *sides) as lent:
+            laws = [able.law_of_output(x) for x in lent]
+        bound._log_probs = lambda outputs: [
+            able.log_prob_by(law, outputs) for law in laws
+        ]
+        finite = [law for law in laws if isinstance(law, FiniteLaw)]
+        bound._unlisted = max((law.log_unlisted for law in finite), default=-np.inf)
+        if len(finite) == len(laws):
+            bound.stated = _law_of_ratio(finite)
+        return bound
+
+    def log_odds(self, outputs: Array) -> Floats:
+        """Return the log-likelihood ratio, and 0 for outputs that neither law lists."""
+        ones, zeros = (
+            np.asarray(side, dtype=float) for side in self._log_probs(outputs)
+        )
+        is_listed = (ones > self._unlisted) | (zeros > self._unlisted)
+        self.unlisted += int(np.count_nonzero(~is_listed))
+        return _log_ratio(ones, zeros)
+
+
+def _law_of_ratio(laws: list[FiniteLaw]) -> Law:
+    """Return the law of the log-likelihood ratio of two finite laws."""
+    odds = []
+    for law in laws:
+        odds.append(_log_ratio(*(each.log_prob(law.outcomes) for each in laws)))
+    weights = np.concatenate([law.floats for law in laws])
+    return Law(np.concatenate(odds), weights).grouped()
+
 
 def _log_ratio(ones: Floats, zeros: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
-        return np.asarray(
-            np.nan_to_num(ones - zeros, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        )
+        return _without_nan(ones - zeros)
+
+
+def _without_nan(odds: Floats) -> Floats:
+    """Return log-odds with 0 in place of NaN, which counts as abstaining."""
+    return np.asarray(np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf))
 
 
 class Scored:
-    """Forecasts from the mechanism's ``score(outputs, pair)``: one number that keeps what tells the pair apart.
+    """Forecasts from the mechanism's ``score(outputs, pair)``, one number per output.
 
-    Scores are rounded to single precision: the last bits of a computed score show where the output lay, which is a leak
-    of floating-point sampling and not of the mechanism (see ``evidence/output_support.py``).
+    Scores are rounded to single precision: the last bits of a computed score depend on
+    the place of the output, which is a leak of floating-point sampling and not of the
+    mechanism (see ``evidence/output_support.py``).
     """
 
     name = "score"
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
-        """Return the player of one pair: it sees the scores alone."""
+        """Return the player of one pair: it views the scores alone."""
         inputs, able = Inputs(), capabilities(mechanism)
         assert able.score is not None  # else it is not played
         scored = able.score
 
         def score(outputs: Array) -> Array:
-            with inputs.lent(f"{able.name}.score", pair.data, pair.neighbour) as (
-                data,
-                neighbour,
-            ):
-                return np.asarray(
-                    scored(outputs, Pair(data, neighbour, pair.name)), dtype=np.float32
-                )
+            sides = pair.data, pair.neighbour
+            with inputs.lent(f"{able.name}.score", *sides) as (data, neighbour):
+                lent = Pair(data, neighbour, pair.name)
+                return np.asarray(scored(outputs, lent), dtype=np.float32)
 
         return ViewExperts("score: ", share=4.0, prepare=score).player(mechanism, pair)
 
 
 class Classifier:
-    """Any scikit-learn classifier as a forecaster, refitted whenever its data have doubled.
+    """Any scikit-learn classifier as a forecaster, refitted when data have doubled.
 
-    Outputs are flattened to one row of features each. Until it has seen ``least`` calls with both coins, it abstains.
+    Outputs are flattened to one row of features each. It abstains before the first fit.
 
     Args:
         estimator: A classifier with ``fit`` and ``predict_proba``.
-        least: Calls before the first fit.
-        most: Fit on at most this many calls.
+        least: Number of calls, with both coins, before the first fit.
+        most: Largest number of calls in a fit.
     """
 
     def __init__(self, estimator: Any, *, least: int = 32, most: int = 50_000) -> None:
         self.estimator = estimator
-        self.least = least
         self.most = most
         self._next = least
-        self._fitted = False
+        self._is_fitted = False
 
     @property
     def name(self) -> str:
         """The estimator's class, in lower case words."""
-        last = (
-            self.estimator.steps[-1][1]
-            if hasattr(self.estimator, "steps")
-            else self.estimator
-        )
-        return "".join(
-            f" {c.lower()}" if c.isupper() else c for c in type(last).__name__
-        ).strip()
+        last = self.estimator
+        if hasattr(last, "steps"):
+            last = last.steps[-1][1]
+        words = [f" {c.lower()}" if c.isupper() else c for c in type(last).__name__]
+        return "".join(words).strip()
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
         """Refit if the data have doubled since the last fit."""
         if len(outputs) >= self._next and 0 < labels.sum() < len(labels):
             step = -(-len(outputs) // self.most)
             self.estimator.fit(_features(outputs[::step]), labels[::step])
-            self._next, self._fitted = 2 * len(outputs), True
+            self._next, self._is_fitted = 2 * len(outputs), True
         return self
 
     def log_odds(self, outputs: Array) -> Floats:
         """Return the classifier's log-odds; 0 before the first fit."""
-        if not self._fitted:
+        if not self._is_fitted:
             return np.zeros(len(outputs))
         p = self.estimator.predict_proba(_features(outputs))[:, 1]
-        return np.asarray(logit(np.clip(p, 1e-12, 1 - 1e-12)))
+        return np.asarray(logit(np.clip(p, TINY, 1 - TINY)))
 
 
-class Single:
+class Single(Player):
     """One forecaster as a player.
 
     Args:
-        forecaster: With ``fit`` and ``log_odds``, or ``predict_proba`` alone, which is then taken as a ``Classifier``.
+        forecaster: With ``fit`` and ``log_odds``, or ``predict_proba`` alone, which is
+            then taken as a ``Classifier``.
     """
 
     def __init__(self, forecaster: Any) -> None:
-        self.forecaster = (
-            forecaster if hasattr(forecaster, "log_odds") else Classifier(forecaster)
-        )
-        self.names: Sequence[str] = [
-            getattr(self.forecaster, "name", type(self.forecaster).__name__)
-        ]
-        self.shares: Sequence[float] = [float(getattr(self.forecaster, "share", 1.0))]
+        if not hasattr(forecaster, "log_odds"):
+            forecaster = Classifier(forecaster)
+        self.forecaster = forecaster
+        self.names, self.shares = _name_and_share(forecaster)
         self._recent: list[tuple[Floats, Labels]] = []
 
     def afresh(self) -> Self:
-        """Return it for another game, in which it goes on with what it has learned."""
+        """See ``Player``."""
         again = copy.copy(self)
         again.forecaster = getattr(self.forecaster, "afresh", lambda: self.forecaster)()
         return again
 
-    def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
-        """Do nothing: it learns from calls alone."""
+    @property
+    def _stated(self) -> Law | None:
+        """The law of the log-odds that the forecaster states, or None."""
+        return getattr(self.forecaster, "stated", None)
+
+    @property
+    def _is_calibrated(self) -> bool:
+        """True if the forecaster uses a law of the outputs and does not learn."""
+        return bool(getattr(self.forecaster, "calibrated", False))
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
         """Return its log-odds of every call; an undefined one counts as abstaining."""
@@ -296,186 +257,113 @@ class Single:
             raise AuditError(
                 f"forecaster {self.names[0]}: expected one log-odds for each of {len(batch)} outputs, got shape {odds.shape}"
             )
-        odds, labels = (
-            np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf),
-            batch.labels,
-        )
+        odds, labels = _without_nan(odds), batch.labels
         expected = self._expected()
-        self._recent = [
-            *self._recent[-RECENT_BATCHES:],
-            (odds[:RECENT_CALLS], labels[:RECENT_CALLS]),
-        ]
-        if len(odds) <= RECENT_CALLS:
+        count = LIMITS.recent_calls
+        recent = self._recent[-LIMITS.recent_batches :]
+        self._recent = [*recent, (odds[:count], labels[:count])]
+        if len(odds) <= count:
             return [Forecasts.of_calls(odds, labels, expected)]
         return [_counted(odds, labels, expected)]
 
     def _expected(self) -> Law:
-        """Return the law of the log-odds of earlier batches, and of the one that is stated.
+        """Return the law of the log-odds of earlier batches and of the stated law.
 
-        As long as they are few, their mirror image counts as well.
+        Without a stated law, the mirror image of the first fifty log-odds counts as
+        well.
         """
         odds = np.concatenate([np.zeros(0), *(odds for odds, _ in self._recent)])
-        stated: Law | None = getattr(self.forecaster, "stated", None)
+        stated = self._stated
         if stated is not None:
-            weights = np.append(
-                np.ones(len(odds)), STATED * stated.weights / stated.weights.sum()
-            )
+            # A stated law counts for a thousand calls.
+            weights = 1000.0 * stated.weights / stated.weights.sum()
+            weights = np.append(np.ones(len(odds)), weights)
             return Law(np.append(odds, stated.log_odds), weights)
-        mirrored = min(1.0, FEW / max(len(odds), 1)) if len(odds) else 0.0
-        return Law(np.concatenate([odds, -odds]), np.repeat([1.0, mirrored], len(odds)))
+        mirrored = min(1.0, 50 / max(len(odds), 1))
+        weights = np.repeat([1.0, mirrored], len(odds))
+        return Law(np.concatenate([odds, -odds]), weights)
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Fit it on the calls that are kept."""
-        if not getattr(self.forecaster, "calibrated", False):
+        """Fit it on the kept calls."""
+        if not self._is_calibrated:
             self.forecaster.fit(*memory.labelled())
-
-    def rank(self, log_wealth: Floats, calls: int) -> None:
-        """Do nothing: there is but one."""
 
     @property
     def foretells(self) -> bool:
-        """Whether it was read off the code, before the first call, how often it gives which log-odds."""
-        return (
-            getattr(self.forecaster, "is_read", False)
-            and getattr(self.forecaster, "stated", None) is not None
-        )
+        """True if the law of its log-odds was derived from the code."""
+        is_read = getattr(self.forecaster, "is_read", False)
+        return bool(is_read) and self._stated is not None
 
     def plausible_growth(
         self, epsilon: float, rng: np.random.Generator, leading: int | None
     ) -> float:
-        """Draw the growth: who knows the law is asked for it, others are judged by how often they were right."""
+        """Draw the growth: by a law if there is one, else by right calls."""
         if self.foretells:
             law = self._expected()
             gains = _gains(law.log_odds, epsilon)
-            calls, mean = law.weights.sum(), np.average(gains, weights=law.weights)
-            deviation = math.sqrt(
-                np.average(np.square(gains - mean), weights=law.weights)
-            )
+            mean = np.average(gains, weights=law.weights)
+            variance = np.average(np.square(gains - mean), weights=law.weights)
+            deviation, calls = math.sqrt(variance), law.weights.sum()
             return float(mean + rng.standard_normal() * deviation / math.sqrt(calls))
         if not self._recent:
-            return float("inf")
-        odds, labels = (
-            np.concatenate(part) for part in zip(*self._recent, strict=True)
-        )
-        if getattr(self.forecaster, "calibrated", False):
+            return math.inf
+        odds, labels = map(np.concatenate, zip(*self._recent, strict=True))
+        if self._is_calibrated:
             gains = _gains(odds, epsilon)
-            return float(
-                gains.mean() + rng.standard_normal() * gains.std() / np.sqrt(len(gains))
-            )
+            noise = rng.standard_normal() * gains.std() / np.sqrt(len(gains))
+            return float(gains.mean() + noise)
         beyond = np.abs(odds) > epsilon
         right = int((beyond & ((odds > 0) == (labels == 1))).sum())
         bets = int(beyond.sum())
-        p = np.clip(rng.beta(right + 0.5, bets - right + 0.5), 1e-12, 1 - 1e-12)
+        p = np.clip(rng.beta(right + 0.5, bets - right + 0.5), TINY, 1 - TINY)
         return float(bets / len(odds) * growth(p, epsilon))
 
 
+def _name_and_share(forecaster: Any) -> tuple[list[str], list[float]]:
+    """Return the name and the prior weight of a forecaster, each in a list."""
+    name = getattr(forecaster, "name", type(forecaster).__name__)
+    return [name], [float(getattr(forecaster, "share", 1.0))]
+
+
 def _gains(odds: Floats, epsilon: float) -> Floats:
-    """Return what calls with these log-odds gain in the mean against an epsilon, where the odds are right."""
+    """Return the mean gain of calls against an epsilon if their log-odds are right."""
     log_q, log_1q = log_cap(epsilon)
-    sure, doubtful = -np.logaddexp(0.0, -np.abs(odds)), -np.logaddexp(0.0, np.abs(odds))
+    likelier, rarer = -np.logaddexp(0.0, [-np.abs(odds), np.abs(odds)])
     with np.errstate(invalid="ignore"):
-        doubt = np.where(np.isfinite(odds), np.exp(doubtful) * (doubtful - log_1q), 0.0)
-    return np.where(np.abs(odds) > epsilon, np.exp(sure) * (sure - log_q) + doubt, 0.0)
-
-
-RECENT_BATCHES = 16
-"""Batches from which the law of a forecaster is known."""
-RECENT_CALLS = 4096
-"""Calls of each of them."""
-FEW = 50
-"""Calls up to which the mirror image of the log-odds counts as much as they do."""
-STATED = 1_000.0
-"""What a stated law counts for, in calls."""
-MANTISSA = np.int64(-1 << 43)
-"""Keeps nine bits of the mantissa of a double."""
-LARGEST_FEATURE = 1e30
-"""What infinities become: its square is finite."""
+        loss = np.exp(rarer) * (rarer - log_1q)
+    gain = np.exp(likelier) * (likelier - log_q) + np.where(
+        np.isfinite(odds), loss, 0.0
+    )
+    return np.where(np.abs(odds) > epsilon, gain, 0.0)
 
 
 def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:
-    """Return forecasts rounded towards 0, by at most 0.2 %, so that few different ones are left to be counted."""
-    values, inverse = np.unique(
-        (odds.view(np.int64) & MANTISSA).view(np.float64), return_inverse=True
-    )
+    """Return forecasts rounded towards 0 by at most 0.2 %, with the counts of each."""
+    # The mask keeps nine bits of the mantissa of a double.
+    rounded = (odds.view(np.int64) & np.int64(-1 << 43)).view(np.float64)
+    values, inverse = np.unique(rounded, return_inverse=True)
     ones, zeros = (
-        np.bincount(inverse, weights=side, minlength=len(values))
+        np.bincount(inverse, weights=side, minlength=len(values)).astype(np.float64)
         for side in (labels, 1 - labels)
     )
-    return Forecasts(
-        values[None],
-        np.asarray(ones, dtype=np.float64),
-        np.asarray(zeros, dtype=np.float64),
-        (expected.log_odds[None], expected.weights),
-    )
+    law = expected.log_odds[None], expected.weights
+    return Forecasts(values[None], ones, zeros, law)
 
 
 def _features(outputs: Array) -> Floats:
-    """Return one row of finite numbers per output, shape (n, d); infinities become very large."""
+    """Return one row of finite numbers per output, shape (n, d)."""
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    return np.asarray(
-        np.nan_to_num(rows, nan=0.0, posinf=LARGEST_FEATURE, neginf=-LARGEST_FEATURE)
-    )
+    largest = LARGEST_FINITE
+    return np.asarray(np.nan_to_num(rows, nan=0.0, posinf=largest, neginf=-largest))
 
 
-class Unbound:
-    """A forecaster that knows no pair yet."""
+class Unbound(Player):
+    """A forecaster that is not bound to a pair yet."""
 
     def __init__(self, forecaster: Any) -> None:
         self.forecaster = forecaster
-        self.names = [getattr(forecaster, "name", type(forecaster).__name__)]
-        self.shares = [float(getattr(forecaster, "share", 1.0))]
+        self.names, self.shares = _name_and_share(forecaster)
 
     def on(self, mechanism: Any, pair: Pair) -> Player:
         """Return its player of a pair."""
         return player(self.forecaster, mechanism, pair)
-
-
-class Abstaining:
-    """A player that makes no bets.
-
-    Attributes:
-        names: The names of the forecasters that failed.
-        shares: Their prior weights.
-        failed: The error that ended them, and the line that raised it.
-    """
-
-    def __init__(
-        self, names: Sequence[str], shares: Sequence[float], failed: str
-    ) -> None:
-        self.names, self.shares, self.failed = names, shares, failed
-
-    @classmethod
-    def after(cls, error: BaseException, failed: Player | Unbound) -> Self:
-        """Return the player in the place of one that raised an error."""
-        return cls(
-            failed.names,
-            failed.shares,
-            f"{type(error).__name__}: {error} ({raised_in(error, '')})",
-        )
-
-    def like(self, other: Player) -> Self:
-        """Return it with the names and the shares of the same player on another pair."""
-        return type(self)(other.names, other.shares, self.failed)
-
-    def on(self, mechanism: Any, pair: Pair) -> Self:
-        """Return itself: it knows no pair."""
-        return self
-
-    def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
-        """Do nothing."""
-
-    def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Abstain."""
-        return [Forecasts.abstaining(len(self.names))]
-
-    def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Do nothing."""
-
-    def plausible_growth(
-        self, epsilon: float, rng: np.random.Generator, leading: int | None
-    ) -> float:
-        """Return that it gains nothing."""
-        return 0.0
-
-    def rank(self, log_wealth: Floats, calls: int) -> None:
-        """Do nothing."""

@@ -1,9 +1,11 @@
-"""Learned views: one number per output that is learned from earlier calls, for what needs many coordinates at once.
+"""Learned views: one number per output that is learned from earlier calls.
 
-A learner overfits, and overfitted odds would be bet on. So it is trained on half of the calls that are kept, and its view is
-cut into cells with the counts of the other half and of all calls after it; while calls are few, each half is counted by the
-view that the other half gave, and the view is then learned from both. Cheap learners start early, a heavy one late and only
-if the claim still stands.
+They serve outputs whose information lies in many coordinates at once. A learner
+overfits, and overfitted odds would be bet on. So it is trained on half of the kept
+calls, and its view is cut into cells with the counts of the other half and of all calls
+after it; while calls are few, each half is counted by the view that the other half
+gave, and the view is then learned from both. Cheap learners start early, a heavy one
+late and only if the claim is not refuted yet.
 
 To add a learner, derive a class from ``Learner`` and add it to ``learned_views``.
 """
@@ -18,37 +20,20 @@ from typing import Any
 import numpy as np
 
 from auditdp.betting.forecasters.views import View, signed
+from auditdp.betting.limits import LARGEST_FINITE, LIMITS, TINY
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats, Labels
 from auditdp.numerics.streams import one_thread
-
-CROSSED = 1 << 14
-"""Calls up to which each half is counted as the other one sees it."""
-FOR_QUANTILES = 8192
-"""Values from which quantiles are taken."""
-FEW = 1 << 14
-"""Rows that choose among coordinates well enough."""
-STEPS = 8
-"""Cells of each column."""
-MOST_DIFFERENCES = 32
-"""Differences of neighbouring coordinates are looked at where there are at most so many coordinates."""
-TELLING = 3.0
-"""Standard errors by which a column has to tell the coins apart to have a vote."""
-NARROW = 64
-"""Up to so many numbers, Newton's steps are the faster regression."""
-TINY = 1e-12
-"""Keeps a variance of 0 from dividing."""
-LARGEST = 1e30
-"""Numbers are clipped to it: the squares of their differences are finite."""
 
 
 class Learner(View):
     """A view that is learned from earlier calls, and has values once it has been.
 
     Attributes:
-        start: It is first trained when so many calls have been seen, and again whenever they have doubled.
+        start: Calls after which it is trained first; it is trained again whenever they
+            have doubled.
         blind: Whether it ignores the coins.
-        most: Rows that it is trained on at most.
+        most: Largest number of rows that it is trained on.
     """
 
     start: int
@@ -63,32 +48,30 @@ class Learner(View):
         """Learn from rows of shape (n, d) and their coins; return the view."""
 
     def is_ready(self, calls: int, stalled: bool) -> bool:
-        """Return whether it can be learned after so many calls; a heavy one only as long as the claim still stands."""
+        """See ``View``; a heavy learner also needs a claim that is not refuted."""
         return calls >= self.start and (stalled or not self.heavy)
 
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
-        """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from."""
+        """See ``View``."""
         if self.blind:
             self.values = self._fit(sides)
-            return self.values(sides[0]), self.values(sides[1])
-        halves = [(sides[0][k::2], sides[1][k::2]) for k in (0, 1)]
-        self.values = self._fit(halves[0])
-        zeros, ones = (self.values(side) for side in halves[1])
-        if sum(map(len, sides)) <= CROSSED:
-            other = self._fit(halves[1])
-            zeros, ones = (
-                np.concatenate([fresh, other(side)])
-                for fresh, side in zip((zeros, ones), halves[0], strict=True)
-            )
-            self.values = self._fit(sides)
+            return super().learn(sides)
+        first, second = [(sides[0][k::2], sides[1][k::2]) for k in (0, 1)]
+        self.values = self._fit(first)
+        values = super().learn(second)
+        if sum(map(len, sides)) > LIMITS.few_rows:
+            return values
+        self.values = self._fit(second)
+        zeros, ones = map(
+            np.concatenate, zip(values, super().learn(first), strict=True)
+        )
+        self.values = self._fit(sides)
         return zeros, ones
 
     def _fit(self, sides: Sequence[Array]) -> Callable[[Array], Floats]:
         rows = [side[: self.most // 2] for side in sides]
-        return self.fit(
-            np.concatenate(rows),
-            np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows]),
-        )
+        labels = np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows])
+        return self.fit(np.concatenate(rows), labels)
 
 
 def _not_learned(rows: Array) -> Floats:
@@ -99,13 +82,11 @@ def learned_views(width: int) -> list[Learner]:
     """Return the learned views of outputs of ``width`` numbers."""
     if width < 2:
         return []
-    screens: list[Learner] = [Screen(rank) for rank in range(4)] if width > 32 else []
-    few: list[Learner] = (
-        [Interaction(), Smallest()] if width <= MOST_DIFFERENCES else []
-    )
+    views: list[Learner] = [Interaction(), Smallest()]
+    if width > LIMITS.coordinates:
+        views = [Screen(rank) for rank in range(4)]
     return [
-        *screens,
-        *few,
+        *views,
         Above("coordinates"),
         Above("differences"),
         Votes(),
@@ -116,7 +97,7 @@ def learned_views(width: int) -> list[Learner]:
 
 
 class Screen(Learner):
-    """Looks at one coordinate of a long output: the one whose means differ most, counting from ``rank`` 0."""
+    """One coordinate of a long output, by the rank of its difference of means."""
 
     start = 16
 
@@ -133,90 +114,94 @@ class Screen(Learner):
 
 
 class Above(Learner):
-    """How many coordinates, or differences of neighbouring ones, are above their medians: for noise on all of them.
+    """The number of columns that are above their medians: for noise on all of them.
 
     Args:
-        what: "coordinates" or "differences".
+        columns: "coordinates", or "differences" of neighbouring coordinates.
     """
 
     start = 8
     blind = True
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, columns: str) -> None:
         super().__init__()
-        self.name = f"{what} above their medians"
-        self._differences = what == "differences"
+        self.name = f"{columns} above their medians"
+        self._order = int(columns == "differences")
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Find the middles."""
-        middles = _middles(self._part(_some(rows)))
-        return lambda rows: np.asarray(
-            (self._part(rows) > middles).sum(axis=1), dtype=np.float64
-        )
+        """Compute the medians."""
+        middles = _middles(np.diff(_finite(_some(rows)), n=self._order, axis=1))
 
-    def _part(self, rows: Array) -> Floats:
-        return np.diff(_finite(rows), axis=1) if self._differences else _finite(rows)
+        def count(rows: Array) -> Floats:
+            above = np.diff(_finite(rows), n=self._order, axis=1) > middles
+            return np.asarray(above.sum(axis=1), dtype=np.float64)
+
+        return count
 
 
 class Votes(Learner):
-    """Coordinates, or differences of neighbouring ones, vote for a coin by the side of their middle that they are on.
+    """Votes of coordinates, or of differences of neighbouring ones, for a coin.
 
-    All votes count the same, and only those have one that tell the coins apart by three standard errors, or the one that
-    does so best: quick to learn, right where the noise on all is the same, and with few results, each a cell of its own.
+    A column votes by the side of its middle. All votes have one weight, and only those
+    columns vote whose difference is at least three standard errors, or the largest one:
+    the view is quick to learn, right for equal noise on all coordinates, and has few
+    results, each a cell of its own.
     """
 
     name = "votes"
     start = 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose the columns: coordinates or differences, whichever tell more together."""
-        chosen, most = (0, np.zeros(0, np.intp), np.zeros(0), np.zeros(0)), -1.0
-        for order in range(2 if rows.shape[1] <= MOST_DIFFERENCES else 1):
+        """Choose the columns: coordinates or differences, by their joint vote."""
+        best: tuple[Any, ...] = ()
+        largest = -1.0
+        orders = 2 if rows.shape[1] <= LIMITS.coordinates else 1
+        for order in range(orders):
             columns = np.diff(_finite(rows), n=order, axis=1)
             middles = _middles(_some(columns))
             above = columns > middles
             count = np.count_nonzero(above, axis=0)
-            excess = (
-                np.count_nonzero(above[labels == 1], axis=0) - labels.mean() * count
-            )
-            z = 2 * excess / np.sqrt(np.maximum(count * (1 - count / len(rows)), TINY))
-            voters = np.flatnonzero(
-                np.abs(z) >= min(TELLING, np.abs(z).max(initial=0.0))
-            )
-            votes = above[:, voters] @ np.sign(z[voters])
-            if (apart := abs(float(_direction(votes[:, None], labels)[0]))) > most:
-                chosen, most = (
-                    (order, voters, middles[voters], np.sign(z[voters])),
-                    apart,
-                )
-        order, voters, middles, signs = chosen
-        return lambda rows: (
-            (np.diff(_finite(rows), n=order, axis=1)[:, voters] > middles) @ signs
-        )
+            ones = np.count_nonzero(above[labels == 1], axis=0)
+            variance = np.maximum(count * (1 - count / len(rows)), TINY)
+            z = 2 * (ones - labels.mean() * count) / np.sqrt(variance)
+            least = min(3.0, np.abs(z).max(initial=0.0))
+            voters = np.flatnonzero(np.abs(z) >= least)
+            signs = np.sign(z[voters])
+            votes = above[:, voters] @ signs
+            apart = abs(float(_direction(votes[:, None], labels)[0]))
+            if apart > largest:
+                best, largest = (order, voters, middles[voters], signs), apart
+        order, voters, middles, signs = best
+
+        def vote(rows: Array) -> Floats:
+            columns = np.diff(_finite(rows), n=order, axis=1)[:, voters]
+            return np.asarray((columns > middles) @ signs)
+
+        return vote
 
 
 class Interaction(Learner):
-    """Whether two coordinates are on the same side of their middles, and how far the nearer one is: the two that tell most.
+    """The agreement of two coordinates: the smaller distance, with a sign.
 
-    For what no single number shows: the sign of a product or of a correlation, the parity of two bits. A coordinate with
-    itself shows how far out it is. One pair alone has a vote: how many do would change between both halves and all of the
-    calls, and with it what a number of votes means.
+    For dependence that no single number has: the sign of a product or of a correlation,
+    the parity of two bits. A coordinate with itself gives its distance from the middle.
+    One pair alone is chosen, since the number of chosen pairs would change between both
+    halves and all of the calls, and with it the meaning of a number of votes.
     """
 
     name = "interaction"
     start = 32
     weight = 2.0
-    most = FEW
+    most = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Find the two whose product differs most between the coins, in standard errors."""
+        """Find the pair whose product differs most, in standard errors."""
         scaled = _scaled(rows)
         x = scaled(rows, slice(None))
         variance = np.square(x).T @ np.square(x) / len(x) - np.square(x.T @ x / len(x))
-        apart = np.triu(
-            (x.T * (labels - labels.mean())) @ x / np.sqrt(np.maximum(variance, TINY))
-        )
-        two = list(np.unravel_index(np.argmax(np.abs(apart)), apart.shape))
+        covariance = (x.T * (labels - labels.mean())) @ x
+        apart = np.abs(np.triu(covariance / np.sqrt(np.maximum(variance, TINY))))
+        two = list(np.unravel_index(np.argmax(apart), apart.shape))
 
         def score(rows: Array) -> Floats:
             a, b = scaled(rows, two).T
@@ -226,34 +211,34 @@ class Interaction(Learner):
 
 
 class Smallest(Learner):
-    """The smallest coordinate, each scaled and turned the way that coin 1 moves it: for rare events in all at once."""
+    """The smallest scaled coordinate, with signs: for rare events in all."""
 
     name = "smallest of the scaled"
     start = 1024
-    most = FEW
+    most = 1 << 14
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Find which way every coordinate is turned."""
+        """Find the sign of every coordinate."""
         scaled, every = _scaled(rows), slice(None)
-        turned = np.where((labels - labels.mean()) @ scaled(rows, every) < 0, -1.0, 1.0)
-        return lambda rows: np.asarray((scaled(rows, every) * turned).min(axis=1))
+        excess = (labels - labels.mean()) @ scaled(rows, every)
+        signs = np.where(excess < 0, -1.0, 1.0)
+        return lambda rows: np.asarray((scaled(rows, every) * signs).min(axis=1))
 
 
 class Linear(Learner):
-    """A linear score of coordinates and their differences: logistic regression, shrunk."""
+    """A linear score of coordinates, by a ridge logistic regression."""
 
     name = "linear"
     start = 64
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Fit a ridge logistic regression on standardised coordinates."""
+        """Fit the regression on standardised coordinates."""
         columns = [
-            np.clip(x[np.isfinite(x)], -LARGEST, LARGEST)
+            np.clip(x[np.isfinite(x)], -LARGEST_FINITE, LARGEST_FINITE)
             for x in np.asarray(rows, dtype=np.float64).T
         ]
-        low, high = np.array(
-            [np.quantile(x, (0.01, 0.99)) if len(x) else (0.0, 0.0) for x in columns]
-        ).T
+        ends = [np.quantile(x, (0.01, 0.99)) if len(x) else (0, 0) for x in columns]
+        low, high = np.array(ends, dtype=np.float64).T
         nothing = np.clip(0.0, low, high)
         gappy = [j for j, x in enumerate(columns) if len(x) < len(rows)]
 
@@ -265,22 +250,25 @@ class Linear(Learner):
             return np.hstack([np.where(missing, nothing, x), missing[:, gappy]])
 
         x = design(rows)
-        centre, scale = x.mean(axis=0), x.std(axis=0) + 1e-12
-        solver = "newton-cholesky" if x.shape[1] <= NARROW else "lbfgs"
-        weights = (
-            _regression((x - centre) / scale, labels, C=0.1, solver=solver) / scale
-        )
-        # A matrix product's order of summation, and so its last bits, would depend on how many rows there are.
-        return lambda rows: np.multiply(design(rows) - centre, weights, order="C").sum(
-            axis=1
-        )
+        centre, scale = x.mean(axis=0), x.std(axis=0) + TINY
+        solver = "newton-cholesky" if x.shape[1] <= LIMITS.newton_width else "lbfgs"
+        fitted = _regression((x - centre) / scale, labels, C=0.1, solver=solver)
+        weights = fitted / scale
+
+        def score(rows: Array) -> Floats:
+            # The order of summation of a matrix product, and so its last bits, would
+            # depend on the number of rows.
+            terms = np.multiply(design(rows) - centre, weights, order="C")
+            return np.asarray(terms.sum(axis=1))
+
+        return score
 
 
 class Additive(Learner):
-    """A sum of step functions, one of each coordinate and of each difference of neighbouring ones.
+    """A sum of step functions of coordinates and of differences of neighbouring ones.
 
-    Laplace noise tells its two centres apart by a step, not by a slope: the log-likelihood ratio is constant outside the
-    centres. Steps lie at quantiles.
+    Laplace noise separates its two centres by a step, not by a slope: the
+    log-likelihood ratio is constant outside the centres. Steps lie at quantiles.
     """
 
     name = "additive"
@@ -288,39 +276,38 @@ class Additive(Learner):
     most = 1 << 19
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Fit a ridge logistic regression on the indicators of the cells of every column."""
+        """Fit a ridge logistic regression on indicators of the cells of columns."""
         from scipy.sparse import csr_matrix
 
-        columns = _columns(rows, range(_how_many(rows)))
-        cuts = np.arange(1, STEPS) / STEPS
+        width = rows.shape[1]
+        count = 2 * width - 1 if width <= LIMITS.coordinates else width
+        columns = _columns(rows, range(count))
+        cuts = np.arange(1, 8) / 8
         edges = [
             np.unique(np.quantile(_some(c), cuts, method="lower")) for c in columns
         ]
         offsets = np.cumsum([0, *(len(e) + 1 for e in edges)])
         cells = np.stack(
             [
-                o + np.searchsorted(e, c)
-                for c, e, o in zip(columns, edges, offsets[:-1], strict=True)
+                offset + np.searchsorted(own, column)
+                for column, own, offset in zip(columns, edges, offsets, strict=False)
             ],
             axis=1,
         )
-        ones = np.ones(cells.size)
+        starts = np.arange(0, cells.size + 1, count)
         x = csr_matrix(
-            (ones, cells.ravel(), np.arange(0, cells.size + 1, cells.shape[1])),
-            (len(rows), offsets[-1]),
+            (np.ones(cells.size), cells.ravel(), starts), (len(rows), offsets[-1])
         )
-        weights = _regression(x, labels, C=1.0)
-        tables = np.split(weights, offsets[1:-1])
+        tables = np.split(_regression(x, labels, C=1.0), offsets[1:-1])
         # Columns of small weight only cost time.
-        loudest = max(np.ptp(table) for table in tables)
-        telling = [j for j, table in enumerate(tables) if np.ptp(table) > loudest / 50]
+        ranges = np.array([np.ptp(table) for table in tables])
+        chosen = np.flatnonzero(ranges > ranges.max() / 50).tolist()
 
         def score(rows: Array) -> Floats:
             total = np.zeros(len(rows))
-            for j, column in zip(telling, _columns(rows, telling), strict=True):
-                step = np.zeros(
-                    len(rows), np.int8
-                )  # counting the few edges below is faster than searching among them
+            for j, column in zip(chosen, _columns(rows, chosen), strict=True):
+                # Counting the few edges below is faster than a search among them.
+                step = np.zeros(len(rows), np.int8)
                 for edge in edges[j]:
                     step += column > edge
                 total += tables[j][step]
@@ -330,7 +317,7 @@ class Additive(Learner):
 
 
 class Trees(Learner):
-    """Boosted trees, for what no sum over coordinates shows; slow, so late."""
+    """Boosted trees, for dependence that no sum over coordinates has; slow, so late."""
 
     name = "trees"
     start = 8192
@@ -359,78 +346,92 @@ class Trees(Learner):
 
 
 def _middles(columns: Floats) -> Floats:
-    """Return the median of every column or, where nothing is above it, the value before it: half of the bits are 1, say."""
+    """Return the median of every column, or the value before the largest.
+
+    Half of a column of bits may be 1, for example, and no value is above that median.
+    """
     middles = np.median(columns, axis=0)
     below = np.where(columns < middles, columns, -np.inf).max(axis=0, initial=-np.inf)
-    return np.where(
-        (middles == columns.max(axis=0)) & np.isfinite(below), below, middles
-    )
+    is_largest = (middles == columns.max(axis=0)) & np.isfinite(below)
+    return np.where(is_largest, below, middles)
 
 
 def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
-    """Return what clips some coordinates of rows to where most are, and gives them mean 0 and deviation 1."""
+    """Return a function that clips and standardises some coordinates of rows.
+
+    They are clipped to the quantiles .05 and .95 of these rows.
+    """
     x = _finite(_some(rows))
     low, high = np.quantile(x, (0.05, 0.95), axis=0)
     clipped = np.clip(x, low, high)
     centre, deviation = clipped.mean(axis=0), clipped.std(axis=0) + TINY
-    return lambda rows, at: (
-        (np.clip(_finite(rows[:, at]), low[at], high[at]) - centre[at]) / deviation[at]
-    )
+
+    def scaled(rows: Array, at: Any) -> Floats:
+        inside = np.clip(_finite(rows[:, at]), low[at], high[at])
+        return np.asarray((inside - centre[at]) / deviation[at])
+
+    return scaled
 
 
 def _some(values: Array) -> Array:
-    """Return enough of the values to know their quantiles, spread over all of them."""
-    return values[:: -(-len(values) // FOR_QUANTILES)]
+    """Return enough values to estimate their quantiles, equally spaced."""
+    return values[:: -(-len(values) // LIMITS.quantile_rows)]
 
 
 def _regression(x: Any, labels: Labels, *, C: float, solver: str = "lbfgs") -> Floats:
-    """Return the weights of a ridge logistic regression, as far as some iterations go: a forecast needs no more."""
+    """Return the weights of a ridge logistic regression after at most 60 iterations."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
+    # A forecast does not need a converged regression.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return np.asarray(
-            LogisticRegression(C=C, max_iter=60, solver=solver).fit(x, labels).coef_[0]
-        )
+        model = LogisticRegression(C=C, max_iter=60, solver=solver).fit(x, labels)
+    return np.asarray(model.coef_[0])
 
 
 def _direction(rows: Array, labels: Labels) -> Floats:
-    """Return the standardised difference of the means of every coordinate, up to a factor that all of them share.
+    """Return the standardised difference of means of coordinates, up to a factor.
 
-    It is written as a covariance with the coins, which is 0, and not undefined, where there are calls of one coin only.
+    It is written as a covariance with the coins, which is 0, and not undefined, for
+    calls of one coin only.
     """
     x = _finite(rows)
-    x = x - x.mean(
-        axis=0
-    )  # so that no rounding error of a large constant is taken for a difference
-    return np.asarray(
-        (labels - labels.mean()) @ x / (np.sqrt(np.square(x).mean(axis=0)) + 1e-12)
-    )
-
-
-def _how_many(rows: Array) -> int:
-    """Return how many columns there are: coordinates and, where they are few, differences of neighbouring ones."""
-    width = int(rows.shape[1])
-    return 2 * width - 1 if width <= MOST_DIFFERENCES else width
+    # Otherwise a rounding error of a large constant could be taken for a difference.
+    x = x - x.mean(axis=0)
+    deviation = np.sqrt(np.square(x).mean(axis=0)) + TINY
+    return np.asarray((labels - labels.mean()) @ x / deviation)
 
 
 def _columns(rows: Array, chosen: Sequence[int]) -> list[Floats]:
-    """Return some columns: coordinates are counted from 0, and differences to the next one from the width on."""
+    """Return coordinates, and for places from the width on differences."""
     width = rows.shape[1]
-    needed = {
-        c for j in chosen for c in ((j,) if j < width else (j - width, j - width + 1))
-    }
-    x = {c: _finite(np.ascontiguousarray(rows[:, c])) for c in needed}
-    return [x[j] if j < width else x[j - width + 1] - x[j - width] for j in chosen]
+    finite: dict[int, Floats] = {}
+
+    def coordinate(j: int) -> Floats:
+        if j not in finite:
+            finite[j] = _finite(np.ascontiguousarray(rows[:, j]))
+        return finite[j]
+
+    columns = []
+    for j in chosen:
+        if j < width:
+            columns.append(coordinate(j))
+        else:
+            columns.append(coordinate(j - width + 1) - coordinate(j - width))
+    return columns
 
 
 def _finite(rows: Array) -> Floats:
-    """Return numbers whose differences and squares are finite: none beyond ±LARGEST, and "no number here" at twice that."""
+    """Return numbers whose differences and squares are finite.
+
+    They are clipped to ±``LARGEST_FINITE``; NaN ("no number here") becomes twice that.
+    """
     x = np.asarray(rows, dtype=np.float64)
-    # Comparisons with NaN are false, and an extreme of values of which one is NaN is NaN.
-    if rows.dtype.kind != "f" or (
-        x.min(initial=0.0) >= -LARGEST and x.max(initial=0.0) <= LARGEST
-    ):
+    if rows.dtype.kind != "f":
         return x
-    return np.where(np.isnan(x), 2 * LARGEST, np.clip(x, -LARGEST, LARGEST))
+    # Comparisons with NaN are false, and an extreme of values with a NaN is NaN.
+    if max(-x.min(initial=0.0), x.max(initial=0.0)) <= LARGEST_FINITE:
+        return x
+    clipped = np.clip(x, -LARGEST_FINITE, LARGEST_FINITE)
+    return np.where(np.isnan(x), 2 * LARGEST_FINITE, clipped)

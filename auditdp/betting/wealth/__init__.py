@@ -1,1 +1,1 @@
-"""From odds to wealth: regions, levels, the bets against each kind of claim, and their mixture."""
+"""Bets and wealth: regions, levels, bets against each kind of claim, a mixture."""

@@ -1,14 +1,16 @@
-"""Bets against claims with a delta and against curves: regions that are learned from what forecasters expect.
+"""Bets against claims with a delta and against curves, by regions that are learned.
 
-Leaders bet on all levels, by plans (`plans.py`) that are renewed when the calls of a pair have grown by a quarter. Other
-forecasters bet on the claim alone, each by several *ways*, whose wealth is averaged: with the region of the post nearest to
-the claim, and with regions that need nothing to be learned:
+Leaders bet on all levels, by plans (`plans.py`) that are renewed when the calls of a
+pair have grown by a quarter. Other forecasters bet on the claim alone, each by several
+*ways*, whose wealth is averaged: with the region of the post nearest to the claim, and
+with regions that need no learning:
 
-- *stretched*: the nearest law for the claim's own pair with log-odds a third larger, for forecasters whose odds are all a
-  little beyond the claim's;
-- *hard*: (1 - λ, 1 + λ e^-ε), its mirror image and (1, 1), for forecasters of events that are rare and telling.
+- *stretched*: the nearest law for the claim's own pair with log-odds a third larger,
+  for forecasters whose odds are all a little beyond the claim's;
+- *hard*: (1 - λ, 1 + λ e^-ε), its mirror image and (1, 1), for forecasters of events
+  that are rare and telling.
 
-What all of them would have won at a few anchors decides who leads.
+The wealth that all of them would have won at a few anchors decides who leads.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from auditdp.betting.limits import LIMITS
 from auditdp.betting.wealth.forecasts import ForecastLine, Forecasts
 from auditdp.betting.wealth.levels import BatchResult, Grid
 from auditdp.betting.wealth.plans import HARD, BettingPlan, Planner
@@ -28,12 +31,6 @@ from auditdp.numerics.arrays import Floats
 
 LEARNED_SHARE = 0.7
 """Share of the learned region among the ways of betting."""
-BINS = 200
-"""Log-odds on either side that forecasts are rounded to, towards 0, where all forecasters bet."""
-LARGEST_BIN = 40.0
-"""Bets hardly grow beyond log-odds of this size."""
-FINEST_SCALE = 1e-4
-"""Bins are no finer than claims with odds of this size ask for."""
 
 
 class Curves:
@@ -44,23 +41,23 @@ class Curves:
         grid: The levels.
 
     Attributes:
-        plans: What is bet on each pair until it is renewed.
+        shares: The share of each way of betting in the stake of a forecaster.
+        plans: The bets on each pair until its plan is renewed.
     """
 
     shares = (
         LEARNED_SHARE,
-        *((1 - LEARNED_SHARE) / (1 + len(HARD)) for _ in range(1 + len(HARD))),
+        *[(1 - LEARNED_SHARE) / (1 + len(HARD))] * (1 + len(HARD)),
     )
 
     def __init__(self, claim: Claim, grid: Grid) -> None:
         self._planner, self._grid = Planner(claim, grid), grid
         self.plans: dict[int, BettingPlan] = {}
         self._calls: dict[int, int] = {}
-        self._cap = claim.tangents()[0][0]
         self._bins = _bins(self._planner.at(grid.position).pair)
-        self._rounded = np.where(
-            self._bins > 0, np.append(0.0, self._bins[:-1]), self._bins
-        )
+        below = np.append(0.0, self._bins[:-1])
+        self._rounded = np.where(self._bins > 0, below, self._bins)
+        self._beyond = np.abs(self._rounded) > claim.tangents()[0][0]
 
     def settle(
         self,
@@ -71,7 +68,7 @@ class Curves:
         pair: int,
         crossed: int,
     ) -> BatchResult:
-        """Bet on a batch, and return what that has come to; see ``Caps.settle``."""
+        """Bet on a batch, and return its log factors; see ``Caps.settle``."""
         line = ForecastLine(forecasts)
         before = self._calls.get(pair, 0)
         plan = self.plans.get(pair)
@@ -83,37 +80,37 @@ class Curves:
         for post in plan.posts:
             odds, ones, zeros = line.of(post.leader)
             on_zeros, on_ones = post.region.choose(odds)
-            led[post.levels] = (
-                on_ones @ ones
-                + on_zeros @ zeros
-                - (ones.sum() + zeros.sum()) * post.prices
-            )
+            paid = (ones.sum() + zeros.sum()) * post.prices
+            led[post.levels] = on_ones @ ones + on_zeros @ zeros - paid
 
-        size = len(self._rounded)
-        where = line.who * size + self._bin_of(line.log_odds)
-        zeros, ones = (
-            np.asarray(
-                np.bincount(where, weights=side, minlength=line.count * size),
-                np.float64,
-            ).reshape(-1, size)
-            for side in (line.zeros, line.ones)
-        )
-        seen = zeros.sum(axis=1) + ones.sum(
-            axis=1
-        )  # calls that are left out are not bet on, and cost nothing
+        zeros, ones = self._binned(line, line.zeros), self._binned(line, line.ones)
+        # A call without a forecast is not bet on, and costs nothing.
+        forecast = zeros.sum(axis=1) + ones.sum(axis=1)
         gained = np.zeros((line.count, len(self._grid.anchors), len(self.shares)))
         for place, ways in zip(plan.places, plan.ways, strict=True):
             for way, (region, price) in enumerate(ways):
                 on_zeros, on_ones = region.choose(self._rounded)
-                gained[:, place, way] = zeros @ on_zeros + ones @ on_ones - seen * price
-        beyond = np.abs(self._rounded) > self._cap
-        up = self._rounded > 0
-        right = ones[:, beyond & up].sum(axis=1) + zeros[:, beyond & ~up].sum(axis=1)
-        wrong = zeros[:, beyond & up].sum(axis=1) + ones[:, beyond & ~up].sum(axis=1)
-        return BatchResult(gained[:, self._grid.claim], led, gained, right, wrong)
+                paid = forecast * price
+                gained[:, place, way] = zeros @ on_zeros + ones @ on_ones - paid
+        up = self._beyond & (self._rounded > 0)
+        down = self._beyond & (self._rounded < 0)
+        return BatchResult(
+            own=gained[:, self._grid.claim],
+            leaders=led,
+            at_anchors=gained,
+            right=ones[:, up].sum(axis=1) + zeros[:, down].sum(axis=1),
+            wrong=zeros[:, up].sum(axis=1) + ones[:, down].sum(axis=1),
+        )
+
+    def _binned(self, line: ForecastLine, counts: Floats) -> Floats:
+        """Return the counts of each forecaster by bin, shape (forecasters, bins)."""
+        size = len(self._rounded)
+        where = line.who * size + self._bin_of(line.log_odds)
+        totals = np.bincount(where, weights=counts, minlength=line.count * size)
+        return np.asarray(totals, np.float64).reshape(-1, size)
 
     def rounded(self, log_odds: Floats) -> Floats:
-        """Return log-odds as they are bet on where all forecasters bet: rounded towards 0."""
+        """Return log-odds rounded towards 0, to bins."""
         return np.asarray(self._rounded[self._bin_of(log_odds)])
 
     def _bin_of(self, log_odds: Floats) -> NDArray[np.intp]:
@@ -121,13 +118,11 @@ class Curves:
 
 
 def _bins(pair: DominatingPair) -> Floats:
-    """Return increasing log-odds, symmetric and with 0, as fine as the odds that a claim allows ask for."""
+    """Return increasing log-odds, symmetric around 0, on the scale of a claim."""
     with np.errstate(invalid="ignore"):
-        typical = float(
-            np.abs(np.tanh(pair.log_odds / 2)) @ (pair.p + pair.q)
-        )  # small log-odds are twice their tanh
-    scale = min(1.0, max(typical, FINEST_SCALE))
-    return np.asarray(
-        scale
-        * np.sinh(np.arange(-BINS, BINS + 1) * (math.asinh(LARGEST_BIN / scale) / BINS))
-    )
+        # Small log-odds are twice their tanh.
+        typical = np.abs(np.tanh(pair.log_odds / 2)) @ (pair.p + pair.q)
+    scale = min(1.0, max(float(typical), 1e-4))
+    # Bets hardly grow beyond log-odds of 40.
+    step = math.asinh(40 / scale) / LIMITS.bins
+    return np.asarray(scale * np.sinh(np.arange(-LIMITS.bins, LIMITS.bins + 1) * step))

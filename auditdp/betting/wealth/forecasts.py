@@ -1,4 +1,4 @@
-"""Forecasts for a batch: log-odds with the counts of the coins, and how often each is expected."""
+"""Forecasts for a batch: log-odds, the counts of the coins, and their expected law."""
 
 from __future__ import annotations
 
@@ -9,71 +9,67 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from auditdp.betting.limits import LIMITS, NEGLIGIBLE
 from auditdp.numerics.arrays import Floats
-
-MOST_CELLS = 32
-"""Of a law: the time to find the nearest one grows with it."""
-GROUPS = 256
-"""Of a law that is kept."""
-NEVER = 1e-9
-"""Share of the calls below which a cell is left out of a law."""
-FARTHEST = 25.0
-"""Log-odds beyond which cells count as equally certain in a law."""
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The law of log-odds that a forecaster expects: they are calibrated, and as frequent as in earlier batches.
+    """The law of log-odds that a forecaster expects if it is calibrated.
 
     Args:
         log_odds: The log-odds of its cells, shape (cells,).
-        weights: How often each has occurred, shape (cells,).
+        weights: The frequency of each cell so far, shape (cells,).
     """
 
     log_odds: Floats
     weights: Floats
 
-    def cells(self, most: int = MOST_CELLS) -> tuple[Floats, Floats]:
-        """Return the probabilities of at most ``most`` groups of cells under coin 0 and coin 1, by increasing log-odds.
+    def cells(self, size: int = LIMITS.law_cells) -> tuple[Floats, Floats]:
+        """Return the probabilities of groups of cells under coin 0 and under coin 1.
 
-        Half of the cuts are quantiles and half are equally far apart, so that rare and telling cells stay apart.
+        Half of the cuts are quantiles and half are equally far apart, so that rare
+        cells with large log-odds stay apart.
+
+        Args:
+            size: Largest number of groups, which are sorted by their log-odds.
         """
-        seen = self.weights > NEVER * self.weights.sum()
-        odds, weights = (
-            np.clip(self.log_odds[seen], -FARTHEST, FARTHEST),
-            self.weights[seen],
-        )
-        if not len(odds):
+        frequent = self.weights > NEGLIGIBLE * self.weights.sum()
+        if not frequent.any():
             return np.ones(1), np.ones(1)
+        # Cells with log-odds beyond 25 count as equally certain.
+        odds, weights = (
+            np.clip(self.log_odds[frequent], -25, 25),
+            self.weights[frequent],
+        )
         order = np.argsort(odds, kind="stable")
         odds, weights = odds[order], weights[order]
         below = (np.cumsum(weights) - weights / 2) / weights.sum()
-        far = np.minimum((odds - odds[0]) / max(odds[-1] - odds[0], 1e-300), 1 - 1e-9)
-        group = np.floor(below * (most // 2)) + np.floor(far * (most // 2))
-        starts = np.flatnonzero(
-            np.append(True, (np.diff(group) > 0) & (np.diff(odds) > 0))
-        )
-        zeros, ones = (
-            np.add.reduceat(weights * expit(sign * odds), starts) for sign in (-1, 1)
-        )
+        width = max(odds[-1] - odds[0], 1e-300)
+        along = np.minimum((odds - odds[0]) / width, 1 - NEGLIGIBLE)
+        group = np.floor(below * (size // 2)) + np.floor(along * (size // 2))
+        is_new = (np.diff(group) > 0) & (np.diff(odds) > 0)
+        starts = np.flatnonzero(np.append(True, is_new))
+        zeros = np.add.reduceat(weights * expit(-odds), starts)
+        ones = np.add.reduceat(weights * expit(odds), starts)
         return zeros / zeros.sum(), ones / ones.sum()
 
     def grouped(self) -> Law:
         """Return a law of few cells that is nearly the same."""
-        zeros, ones = self.cells(GROUPS)
+        zeros, ones = self.cells(LIMITS.stored_law_cells)
         return Law(np.log(ones) - np.log(zeros), zeros + ones)
 
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """The forecasts of several forecasters for one batch, with the coins: each forecast once, and how often it was made.
+    """Forecasts of several forecasters for one batch; equal forecasts are counted.
 
     Attributes:
         log_odds: Log-odds of coin 1, possibly infinite, shape (forecasters, m).
-        ones: How many calls with coin 1 got each of the m forecasts, shape (m,).
+        ones: Number of calls with coin 1 for each of the m forecasts, shape (m,).
         zeros: The same for coin 0, shape (m,).
-        expected: Log-odds that each forecaster expects, shape (forecasters, k), and how often earlier batches had each,
-            shape (k,); empty where nothing is known.
+        expected: Log-odds that each forecaster expects, shape (forecasters, k), and
+            their frequency in earlier batches, shape (k,); None if no law is known.
     """
 
     log_odds: Floats
@@ -85,12 +81,18 @@ class Forecasts:
     def of_calls(
         cls, log_odds: Floats, labels: NDArray[np.int8], expected: Law | None = None
     ) -> Forecasts:
-        """Return the forecasts of single calls: ``log_odds`` of shape (forecasters, n), ``labels`` of shape (n,)."""
+        """Return the forecasts of single calls.
+
+        Args:
+            log_odds: Shape (forecasters, n).
+            labels: The coins, shape (n,).
+            expected: The law that the only forecaster expects.
+        """
         ones = np.asarray(labels, dtype=float)
-        known = (
-            None if expected is None else (expected.log_odds[None], expected.weights)
-        )
-        return cls(np.atleast_2d(log_odds), ones, 1 - ones, known)
+        law = None
+        if expected is not None:
+            law = expected.log_odds[None], expected.weights
+        return cls(np.atleast_2d(log_odds), ones, 1 - ones, law)
 
     @classmethod
     def abstaining(cls, forecasters: int) -> Forecasts:
@@ -102,33 +104,32 @@ class ForecastLine:
     """The forecasts of one batch in a line, forecaster by forecaster.
 
     Attributes:
-        count: How many forecasters there are.
-        who: Which of them made each forecast, increasing, shape (n,).
+        count: Number of forecasters.
+        who: Index of the forecaster of each forecast, increasing, shape (n,).
         log_odds: Log-odds of coin 1, shape (n,).
-        ones: How many calls with coin 1 got each, shape (n,).
+        ones: Number of calls with coin 1 for each forecast, shape (n,).
         zeros: The same for coin 0.
     """
 
     def __init__(self, forecasts: Sequence[Forecasts]) -> None:
         self._tables = [(f, k) for f in forecasts for k in range(len(f.log_odds))]
-        sizes = [len(f.ones) for f, _ in self._tables]
         self.count = len(self._tables)
+        parts = [self.of(k) for k in range(self.count)]
+        sizes = [len(odds) for odds, _, _ in parts]
         self.who: NDArray[np.intp] = np.repeat(np.arange(self.count), sizes)
-        self.log_odds = np.concatenate([f.log_odds.ravel() for f in forecasts])
-        self.ones = np.concatenate([f.ones for f, _ in self._tables])
-        self.zeros = np.concatenate([f.zeros for f, _ in self._tables])
+        self.log_odds, self.ones, self.zeros = map(
+            np.concatenate, zip(*parts, strict=True)
+        )
 
     def law(self, forecaster: int) -> Law:
-        """Return the law that a forecaster expects."""
+        """Return the law that a forecaster expects, without cells if there is none."""
         table, row = self._tables[forecaster]
-        odds, weights = (
-            (np.zeros((row + 1, 0)), np.zeros(0))
-            if table.expected is None
-            else table.expected
-        )
+        if table.expected is None:
+            return Law(np.zeros(0), np.zeros(0))
+        odds, weights = table.expected
         return Law(odds[row], weights)
 
     def of(self, forecaster: int) -> tuple[Floats, Floats, Floats]:
-        """Return the log-odds of one forecaster, and how many calls of coin 1 and of coin 0 got each."""
+        """Return the log-odds of one forecaster, and its calls of coin 1 and 0."""
         table, row = self._tables[forecaster]
         return table.log_odds[row], table.ones, table.zeros

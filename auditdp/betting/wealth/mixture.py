@@ -1,21 +1,25 @@
-"""The mixture averages: the wealth of all bets, against a claim and against all levels of its lower bound.
+"""The wealth of all bets, averaged, against a claim and all levels of its lower bound.
 
-The factor of one call, and why it cannot be expected to grow where the claim is true, is in `regions.py`; which region is
-bet on, in `regions.py` for pure claims and in `curves.py` for all others; and what it means that levels are crossed, in
-`levels.py`. This is what remains:
+The factor of one call, and the proof that it is not expected to grow under a true
+claim, are in `regions.py`; the regions of bets are in `regions.py` for pure claims and
+in `curve_regions.py` for all others; and crossed levels are explained in `levels.py`.
+This file has the rest:
 
-**Mixtures.** An average of wealths, each with expected factors of at most 1, is again one. Wealth is averaged, with
-weights fixed beforehand, over forecasters, over ways of betting, and with *leaders*, who before every batch follow the
-forecaster that has lately gained most on the pair that is played (a choice made from the past, so their wealth is one
-more supermartingale). Leaders differ in when they start: what is lost while forecasters learn cannot weigh on those who
-come later.
+**Mixtures.** An average of wealths, each with expected factors of at most 1, is again
+one. Wealth is averaged, with weights fixed beforehand, over forecasters, over ways of
+betting, and with *leaders*, who before every batch follow the forecaster that has
+lately gained most on the pair that is played (a choice made from the past, so their
+wealth is one more supermartingale). Leaders differ in their start: losses of the first
+batches, in which forecasters learn, do not weigh on later leaders.
 
-**Batches.** Within a batch all forecasts come from earlier batches, so the wealth after it depends only on how many calls
-of either coin got each forecast. Bets are therefore counted, not listed, and the wealth is looked at between batches.
+**Batches.** Within a batch all forecasts come from earlier batches, so the wealth after
+it depends only on the number of calls of either coin with each forecast. Bets are
+therefore counted, not listed, and the wealth is computed between batches.
 
-**Below the claim.** There the wealth is a part of the level's own and a part of the claim's: a pair that satisfies a level
-below the claim also satisfies the claim, so this is valid; and when the claim is crossed, the levels below it follow almost
-at once, even if rare events did it that only the claim's region isolates.
+**Below the claim.** There the wealth is a part of the level's own and a part of the
+claim's: a pair that satisfies a level below the claim also satisfies the claim, so this
+is valid; and when the claim is crossed, the levels below it follow almost at once, even
+if rare events did it that only the claim's region isolates.
 """
 
 from __future__ import annotations
@@ -34,37 +38,45 @@ from auditdp.claims.claim import Claim
 from auditdp.numerics.arrays import Floats
 
 CLAIM_SHARE = 0.2
-"""Part of the wealth below the claim that is bet against the claim itself."""
-STARTS = {0: 0.92, 10_000: 0.02, 100_000: 0.02, 1_000_000: 0.02, 10_000_000: 0.02}
-"""After how many calls each leader starts, and its part of what all of them have.
+"""Part of the wealth below the claim that is bet against the claim itself.
 
-These, and the claim's share, are what a bound pays for being safe. With .8 for the first leader and .25 for the claim, the
-bounds of tight claims are up to 1 % smaller; with less for the claim, rare events take up to 15 % more calls.
+With a quarter, and .8 for the first leader, the bounds of tight claims are up to 1 %
+smaller; with a smaller share, rare events take up to 15 % more calls.
 """
+STARTS = {0: 0.92, 10_000: 0.02, 100_000: 0.02, 1_000_000: 0.02, 10_000_000: 0.02}
+"""Share of each leader in the stake of all, by the calls before its start."""
 
 
 class Wealth:
-    """The wealth of several forecasters and of their leaders, against a claim at every level of a grid.
+    """The wealth of forecasters and of their leaders, against a claim at every level.
 
-    Forecasters bet against the claim itself; against the other levels only leaders bet. Who leads is decided at the anchors
-    of the grid.
+    Forecasters bet against the claim itself; against the other levels only leaders bet.
+    Leaders are chosen at the anchors of the grid.
 
     Args:
         claim: The claim that is played against.
-        shares: Positive prior weights of the forecasters, shape (K,); they are normalised.
-        leader: Prior weight of all leaders beside them in the bets against the claim; 0 for none.
-        levels: Increasing levels for the lower bound, the claim's among them; None for the claim's alone.
+        shares: Positive prior weights of the forecasters, shape (K,); they are
+            normalised.
+        leader: Prior weight of all leaders beside them in the bets against the claim; 0
+            for no leaders.
+        levels: Increasing levels for the lower bound, the claim's among them; None for
+            the claim's alone.
 
     Attributes:
         alpha: Levels that have reached 1/alpha need no more bets.
         calls: Calls so far.
         position: Index of the claim's level.
         anchors: Indices of the levels at which leaders are chosen.
-        right: How often each forecaster was beyond the claim's cap and right, shape (K,).
-        wrong: How often it was beyond the cap and wrong.
-        log_by_way: Log wealth against the claim of each forecaster by each way of betting, shape (K, ways).
-        log_led: Log wealth of the leaders by their start, at every level, shape (starts, levels).
-        log_by_level: Log wealth against every level, averaged over all bets, shape (levels,).
+        right: Calls on which each forecaster was beyond the claim's cap and right,
+            shape (K,).
+        wrong: Calls on which it was beyond the cap and wrong.
+        log_by_way: Log wealth against the claim of each forecaster by each way of
+            betting, shape (K, ways).
+        log_led: Log wealth of the leaders by their start, at every level, shape
+            (starts, levels).
+        log_by_level: Log wealth against every level, averaged over all bets, shape
+            (levels,).
+        way_shares: The share of each way of betting in the stake of a forecaster.
     """
 
     def __init__(
@@ -75,36 +87,32 @@ class Wealth:
         leader: float = 0.0,
         levels: Floats | None = None,
     ) -> None:
-        self.claim = claim
-        self.shares, self.leader = shares, leader
+        self.claim, self.shares, self.leader = claim, shares, leader
         self.levels = np.array([claim.level]) if levels is None else levels
         self.alpha = 0.05
         self.calls = 0
         self.position = int(np.flatnonzero(self.levels == claim.level)[0])
         self._grid = Grid(self.levels, self.position)
         self.anchors = self._grid.anchors
-        self._bets: Caps | Curves = (
-            Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
-        )
+        self._bets: Caps | Curves = Caps(self._grid)
+        if claim.delta != 0:
+            self._bets = Curves(claim, self._grid)
+        self.way_shares: Sequence[float] = self._bets.shares
         self.right = self.wrong = np.zeros(len(shares))
         total = sum(shares) + leader
         self._log_shares = np.log(np.asarray(shares, dtype=float) / total)
         self._log_leader = math.log(leader / total) if leader > 0 else -math.inf
-        # One forecaster's own wealth is all that a leader could follow, whenever it starts.
-        self._starts = STARTS if len(shares) > 1 else {0: 1.0}
-        self._log_starts = np.log(list(self._starts.values()))
-        self.log_by_way = np.zeros((len(shares), len(self._bets.shares)))
-        self.log_led = np.zeros((len(self._starts), len(self.levels)))
+        # A leader of one forecaster can only follow that one, whenever it starts.
+        starts = STARTS if len(shares) > 1 else {0: 1.0}
+        self._starts = np.array(list(starts))
+        self._log_starts = np.log(list(starts.values()))
+        self.log_by_way = np.zeros((len(shares), len(self.way_shares)))
+        self.log_led = np.zeros((len(starts), len(self.levels)))
         self.log_by_level = np.zeros(len(self.levels))
         self._highest = np.zeros(len(self.levels))
 
-    @property
-    def way_shares(self) -> Sequence[float]:
-        """The share of each way of betting in what a forecaster has."""
-        return self._bets.shares
-
     def anchor(self, position: int) -> int:
-        """Return the place, among the anchors, of the one that decides who leads at a level, given by its position."""
+        """Return the place of the anchor that chooses a level's leader."""
         return int(self._grid.anchor[position])
 
     def fresh(self) -> Wealth:
@@ -118,7 +126,7 @@ class Wealth:
 
     @property
     def highest(self) -> float:
-        """The highest that the log wealth against the claim has been."""
+        """The highest log wealth against the claim so far."""
         return float(self._highest[self.position])
 
     @property
@@ -128,7 +136,7 @@ class Wealth:
 
     @property
     def record_of_best(self) -> tuple[int, int]:
-        """How often that forecaster was beyond the claim's cap and right, and was wrong."""
+        """Right and wrong calls of the best forecaster beyond the cap."""
         return int(self.right[self.best]), int(self.wrong[self.best])
 
     @property
@@ -147,34 +155,35 @@ class Wealth:
         """Bet on a batch of calls.
 
         Args:
-            forecasts: Of all K forecasters for the batch, in order, from earlier batches only. Each may leave calls out, if
-                which ones depends neither on their coins nor on their outputs.
+            forecasts: Those of all K forecasters for the batch, in order, from earlier
+                batches only. Each may leave calls out, if the choice of these depends
+                neither on their coins nor on their outputs.
             calls: Calls in the batch.
-            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
-                first one first, shape (ranks, anchors); None for nobody.
-            pair: Which pair of inputs the batch is of.
+            leaders: The leader at every anchor, chosen from earlier batches, shape
+                (anchors,), or forecasters by rank, the first one first, shape (ranks,
+                anchors); None for no leader.
+            pair: Index of the pair of inputs that the batch is of.
 
         Returns:
-            The log wealth that each of them would have won at every anchor, by each way of betting, shape (K, anchors,
-            ways): what the next leaders are chosen from.
+            The log wealth that each of them would have won at every anchor, by each way
+            of betting, shape (K, anchors, ways): the next leaders are chosen by it.
         """
         batch = self._bets.settle(
             forecasts, leaders, calls=calls, pair=pair, crossed=self.crossed(self.alpha)
         )
         self.log_by_way += batch.own
         self.right, self.wrong = self.right + batch.right, self.wrong + batch.wrong
-        started = self.calls >= np.array(list(self._starts))
-        self.log_led[started] += batch.leaders
+        self.log_led[self.calls >= self._starts] += batch.leaders
         self.calls += calls
-        self._look()
+        self._average()
         return batch.at_anchors
 
-    def _look(self) -> None:
-        """Average all wealth per level, and remember the highest that it has been."""
+    def _average(self) -> None:
+        """Average all wealth at each level, and keep the highest wealth so far."""
         wealth = _log_sum_exp(self.log_led + self._log_starts[:, None])
         claim, below = self.position, np.s_[: self.position]
-        at_claim = _log_sum_exp((self.log_by_forecaster + self._log_shares)[:, None])[0]
-        wealth[claim] = np.logaddexp(wealth[claim] + self._log_leader, at_claim)
+        own = _log_sum_exp((self.log_by_forecaster + self._log_shares)[:, None])[0]
+        wealth[claim] = np.logaddexp(wealth[claim] + self._log_leader, own)
         wealth[below] = np.logaddexp(
             wealth[below] + math.log(1 - CLAIM_SHARE),
             wealth[claim] + math.log(CLAIM_SHARE),
@@ -183,7 +192,7 @@ class Wealth:
         self._highest = np.maximum(self._highest, wealth)
 
     def crossed(self, alpha: float) -> int:
-        """Return how many levels, counted from the smallest, have been crossed without a gap."""
+        """Return the number of crossed levels, from the smallest without a gap."""
         return crossed(self._highest, alpha)
 
     def open_level(self, alpha: float) -> int:
@@ -191,12 +200,12 @@ class Wealth:
         return min(self.crossed(alpha), len(self.levels) - 1)
 
     def lower_bound(self, alpha: float) -> float:
-        """Return ε_L at confidence 1 - alpha: 0 where not even the smallest level is crossed."""
+        """Return the bound at confidence 1 - alpha, 0 if no level is crossed."""
         count = self.crossed(alpha)
         return float(self.levels[count - 1]) if count else 0.0
 
     def refuted(self, alpha: float) -> bool:
-        """Return whether the claim is refuted: ε_L reached it."""
+        """Return True if the claim is refuted: the bound has reached it."""
         return self.crossed(alpha) > self.position
 
 

@@ -1,46 +1,54 @@
 """The bet against any claim, and the theorem that it rests on.
 
-A claim is given by its dominating pair (p₀, q₀), laws on some z (`auditdp/claims/dominating.py`). A *region* is a set
-R of pairs of factors (e₀, e₁), chosen from earlier batches. On every call the bettor picks one of them by whatever is
-known before the coin is, and the wealth is multiplied by e_b/S(R), where b is the coin and
+A claim is given by its dominating pair (p₀, q₀), laws on some z
+(`auditdp/claims/dominating.py`). A *region* is a set R of pairs of factors (e₀, e₁),
+chosen from earlier batches. On every call the bettor picks one of them by any
+information from before the coin, and the wealth is multiplied by e_b/S(R), where b is
+the coin and
 
     S(R) = Σ_z max over (e₀, e₁) in R of  ½ p₀(z) e₀ + ½ q₀(z) e₁
 
 is the *price* of the region.
 
-*Theorem.* If the claim is true, the expected product of n such factors is at most 1, even if the bettor sees all n
-outputs before any bet is placed. *Proof.* By Blackwell's theorem the two laws of the output y are p₀ and q₀ sent
-through one channel: the coin b is thrown, z is drawn from p₀ or q₀, and y is drawn given z alone. So given all z and
-all y, the coins are independent and P(b = 1 | z, y) = q₀(z)/(p₀(z) + q₀(z)). With m(z) = ½ p₀(z) + ½ q₀(z), the law of
-z, the expected factor of one call given all z and y is [½ p₀(z) e₀ + ½ q₀(z) e₁]/(m(z) S(R)), at most the maximum over
-R, and the product over the calls has no larger expectation than the product of these maxima. These depend on the z
-alone, which are independent, and Σ_z m(z) max[...]/(m(z) S(R)) = 1. ∎
+*Theorem.* If the claim is true, the expected product of n such factors is at most 1,
+even if the bettor has all n outputs before any bet is placed. *Proof.* By Blackwell's
+theorem the two laws of the output y are p₀ and q₀ sent through one channel: the coin b
+is thrown, z is drawn from p₀ or q₀, and y is drawn given z alone. So given all z and
+all y, the coins are independent and P(b = 1 | z, y) = q₀(z)/(p₀(z) + q₀(z)). With m(z)
+= ½ p₀(z) + ½ q₀(z), the law of z, the expected factor of one call given all z and y is
+[½ p₀(z) e₀ + ½ q₀(z) e₁]/(m(z) S(R)), at most the maximum over R, and the product over
+the calls has no larger expectation than the product of these maxima. These depend on
+the z alone, which are independent, and Σ_z m(z) max[...]/(m(z) S(R)) = 1. ∎
 
-So wealth is a non-negative supermartingale from batch to batch, for every region and every forecaster, and by Ville's
-inequality it ever reaches 1/α with probability at most α. Nothing in it depends on the kind of the claim. A dominating pair
-that allows more than the claim has a larger price; rounding is paid for by raising it (`ROUNDING`).
+So wealth is a non-negative supermartingale from batch to batch, for every region and
+every forecaster, and by Ville's inequality it ever reaches 1/α with probability at most
+α. Nothing in it depends on the kind of the claim. A dominating pair that allows more
+than the claim has a larger price; rounding is paid for by raising it (`ROUNDING`).
 
-*Which region.* Among all laws of (y, b) that the claim allows let (P₀, Q₀) be the one that the forecast's law (P, Q)
-has the smallest Kullback–Leibler divergence from. The factors (P/P₀, Q/Q₀) have price 1, and their growth, that
-divergence, is the largest of all bets (Grünwald, de Heide & Koolen 2024, "Safe Testing", arXiv:1906.07801; Larsson,
-Ramdas & Ruf 2025, "The numeraire e-variable and reverse information projection", arXiv:2402.18810). No sequential test
-of level α needs fewer than about ln(1/α)/growth calls. `nearest_region.py` finds that law; a bet that is only near it pays
-with its price, and stays valid.
+*Which region.* Among all laws of (y, b) that the claim allows let (P₀, Q₀) be the one
+from which the forecast's law (P, Q) has the smallest Kullback–Leibler divergence. The
+factors (P/P₀, Q/Q₀) have price 1, and their growth, that divergence, is the largest of
+all bets (Grünwald, de Heide & Koolen 2024, "Safe Testing", arXiv:1906.07801; Larsson,
+Ramdas & Ruf 2025, "The numeraire e-variable and reverse information projection",
+arXiv:2402.18810). No sequential test of level α needs fewer than about ln(1/α)/growth
+calls. `nearest_region.py` finds that law; a bet that is only near it pays with its
+price, and stays valid.
 
-*Which bet of the region.* For log-odds l, the pair that maximises (1-r) ln e₀ + r ln e₁ with r = e^l/(1+e^l).
+*Which bet of the region.* For log-odds l, the pair that maximises (1-r) ln e₀ + r ln e₁
+with r = e^l/(1+e^l).
 
-Bets against pure claims: one region for each level, which needs nothing but the odds.
-
-For an ε-claim the dominating pair is randomised response, with q = e^ε/(1+e^ε). The region
+*Pure claims* have one region for each level, which needs nothing but the odds. For an
+ε-claim the dominating pair is randomised response, with q = e^ε/(1+e^ε). The region
 
     R = {(e₀, e₁): (1-q) e₀ + q e₁ <= 1  and  q e₀ + (1-q) e₁ <= 1}
 
-has price 1 (`regions.py`), contains (1, 1), and holds the best bet at log-odds l = ln(r/(1-r)) in closed form: with r₀ the
-number of [1-q, q] that is nearest to r,
+has price 1, contains (1, 1), and holds the best bet at log-odds l = ln(r/(1-r)) in
+closed form: with r₀ the number of [1-q, q] that is nearest to r,
 
     e₁ = r/r₀,   e₀ = (1-r)/(1-r₀).
 
-So within the cap nothing is bet, whatever the law of the log-odds is; all levels are bet on in one pass over the forecasts.
+So within the cap nothing is bet, whatever the law of the log-odds is; all levels are
+bet on in one pass over the forecasts.
 """
 
 from __future__ import annotations
@@ -48,7 +56,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,91 +67,97 @@ from auditdp.claims.dominating import DominatingPair
 from auditdp.numerics.arrays import Floats
 
 ROUNDING = 1e-11
-"""Relative; far above what sums of some hundred doubles can be wrong by."""
-DIGITS = 8
-"""Of the log-odds at which one bet gives way to the next."""
+"""Relative error added to every price, far above the error of sums of doubles."""
 
 
 class Region:
     """Finitely many pairs of factors, of which the log-odds of a forecast choose one.
 
     Args:
-        factors: e₀ and e₁ of each, positive, shape (n, 2). Those that no log-odds choose are left out.
+        factors: e₀ and e₁ of each pair, positive, shape (n, 2). Pairs that no log-odds
+            choose are left out.
 
     Attributes:
-        logs: ln e₀ and ln e₁ of those that are left, from the best under coin 0 to the best under coin 1, shape (2, m).
-        thresholds: Log-odds at which the next one becomes the best, shape (m-1,), increasing.
+        logs: ln e₀ and ln e₁ of the remaining pairs, from the best under coin 0 to the
+            best under coin 1, shape (2, m).
+        thresholds: Log-odds at which the next pair becomes the best, shape (m-1,),
+            increasing.
     """
 
     def __init__(self, factors: Floats) -> None:
         logs = np.log(factors[np.lexsort((factors[:, 0], factors[:, 1]))])
         chain, thresholds = _hull(logs)
         self.logs = logs[chain].T
-        # Forecasts of exactly 0 are frequent: what they choose does not hang on the last digits of a solver.
-        self.thresholds = np.round(thresholds, DIGITS)
+        # Forecasts of exactly 0 are frequent: the last digits of a solver must not
+        # decide which bet they choose.
+        self.thresholds = np.round(thresholds, 8)
 
     def price(self, pair: DominatingPair) -> float:
         """Return ln S(R) against a dominating pair, rounded up."""
         return float(self.prices([pair])[0])
 
     def prices(self, pairs: Sequence[DominatingPair]) -> Floats:
-        """Return ln S(R) against each of some dominating pairs, rounded up, shape (pairs,)."""
-        odds, p, q = (
-            np.concatenate([getattr(pair, part) for pair in pairs])
-            for part in ("log_odds", "p", "q")
-        )
-        e0, e1 = self._linear[0][:, np.searchsorted(self._linear[1], odds)]
+        """Return ln S(R) against each dominating pair, rounded up, shape (pairs,)."""
+        p = np.concatenate([pair.p for pair in pairs])
+        q = np.concatenate([pair.q for pair in pairs])
+        odds = np.concatenate([pair.log_odds for pair in pairs])
+        factors, thresholds = self._linear
+        e0, e1 = factors[:, np.searchsorted(thresholds, odds)]
         first = np.cumsum([0, *(len(pair.p) for pair in pairs[:-1])])
-        return np.asarray(
-            np.log(np.add.reduceat(p * e0 + q * e1, first) / 2) + ROUNDING
-        )
+        price = np.add.reduceat(p * e0 + q * e1, first) / 2
+        return np.asarray(np.log(price) + ROUNDING)
 
     @cached_property
     def _linear(self) -> tuple[Floats, Floats]:
-        """The factors that are the best of an atom of some ln q₀/p₀, shape (2, k), and where the next one becomes it.
+        """The best factors of an atom by ln q₀/p₀, shape (2, k), and thresholds.
 
-        A chain of ``logs`` has all of them: where p e₀ + q e₁ <= c, the logarithms lie in a convex set.
+        A subset of ``logs`` has all of them: where p e₀ + q e₁ <= c, the logarithms lie
+        in a convex set.
         """
         factors = np.exp(self.logs.T)
         chain, thresholds = _hull(factors)
         return factors[chain].T, thresholds
 
     def choose(self, log_odds: Floats) -> Floats:
-        """Return ln e₀ and ln e₁ of the bet for each of some log-odds, shape (2, n)."""
+        """Return ln e₀ and ln e₁ of the bet for each log-odds, shape (2, n)."""
         return np.asarray(self.logs[:, np.searchsorted(self.thresholds, log_odds)])
 
     def mixed(self, fraction: float) -> Region:
-        """Return the region in which all but a fraction of the wealth is kept: e becomes 1 - fraction + fraction e."""
+        """Return the region of factors 1 - fraction + fraction e."""
         return Region(1 - fraction + fraction * np.exp(self.logs.T))
 
 
 def _hull(points: Floats) -> tuple[list[int], Floats]:
-    """Return which points (x, y) maximise (1 - r) x + r y for some r, and the log-odds of r at which the next one does.
+    """Return the points (x, y) that maximise (1 - r) x + r y for some r.
 
     Args:
         points: Sorted by y, then by x, shape (n, 2).
+
+    Returns:
+        The indices of the points by growing r, and the log-odds of r at which the next
+        one becomes the best.
     """
     chain: list[int] = []
     odds: list[float] = []
     rows = points.tolist()
+    # Invariant: chain holds the maximisers among the points so far, and each of odds
+    # the log-odds from which on its point is the best.
     for k, (x, y) in enumerate(rows):
         while chain:
             lost, gained = rows[chain[-1]][0] - x, y - rows[chain[-1]][1]
-            # -inf where the one before is no better in x, and inf where this one is no better in y.
-            level = (
-                -math.inf
-                if lost <= 0
-                else math.log(lost / gained)
-                if gained > 0
-                else math.inf
-            )
+            if lost <= 0:  # the one before is no better in x
+                level = -math.inf
+            elif gained <= 0:  # this one is no better in y
+                level = math.inf
+            else:
+                level = math.log(lost / gained)
             if odds[-1] < level:
                 break
             chain.pop()
             odds.pop()
         if not chain:
-            chain, odds = [k], [-math.inf]
-        elif level < math.inf:
+            level = -math.inf
+        if level < math.inf:
             chain.append(k)
             odds.append(level)
     return chain, np.array(odds[1:])
@@ -156,10 +170,10 @@ def log_cap(epsilon: Any) -> tuple[Any, Any]:
 
 
 def growth(p: Any, epsilon: float) -> Any:
-    """Return what a call gains against an epsilon where the likelier coin has probability p: kl(p ‖ q), 0 for p <= q.
+    """Return the log growth of a call against an epsilon: kl(p ‖ q), and 0 for p <= q.
 
     Args:
-        p: Probabilities strictly between 0 and 1, a number or of any shape.
+        p: Probabilities of the likelier coin, strictly between 0 and 1, of any shape.
         epsilon: The epsilon.
     """
     log_q, log_1q = log_cap(epsilon)
@@ -174,10 +188,10 @@ class Caps:
         grid: The levels.
 
     Attributes:
-        shares: The share of each way of betting in what a forecaster has.
+        shares: The share of each way of betting in the stake of a forecaster.
     """
 
-    shares: tuple[float, ...] = (1.0,)
+    shares: ClassVar[tuple[float, ...]] = (1.0,)
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
@@ -191,15 +205,16 @@ class Caps:
         pair: int,
         crossed: int,
     ) -> BatchResult:
-        """Bet on a batch, and return what that has come to; a call on which nothing is bet costs nothing.
+        """Bet on a batch, and return its log factors.
 
         Args:
             forecasts: The forecasts of all forecasters, from earlier batches only.
-            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
-                first one first, shape (ranks, anchors); None for nobody.
+            leaders: The leader at every anchor, chosen from earlier batches, shape
+                (anchors,), or forecasters by rank, the first one first, shape (ranks,
+                anchors); None for no leader.
             calls: Calls in the batch.
-            pair: Which pair of inputs the batch is of.
-            crossed: How many levels need no more bets.
+            pair: Index of the pair of inputs that the batch is of.
+            crossed: Number of levels that need no more bets.
         """
         line = ForecastLine(forecasts)
         values, claim = self._grid.values, self._grid.claim
@@ -215,17 +230,16 @@ class Caps:
         if leaders is not None:
             leading = np.atleast_2d(leaders)[0][self._grid.anchor]
             for k in np.unique(leading):
-                odds, ones, zeros = line.of(int(k))
+                parts = line.of(int(k))
                 own = np.flatnonzero(leading == k)
-                (led[own],), _, _ = _factors(
-                    np.zeros(len(odds), np.intp), 1, odds, ones, zeros, values[own]
-                )
+                who = np.zeros(len(parts[0]), np.intp)
+                (led[own],), _, _ = _factors(who, 1, *parts, values[own])
         return BatchResult(
-            gained[:, claim, None],
-            led,
-            gained[..., None],
-            right[:, claim],
-            wrong[:, claim],
+            own=gained[:, claim, None],
+            leaders=led,
+            at_anchors=gained[..., None],
+            right=right[:, claim],
+            wrong=wrong[:, claim],
         )
 
 
@@ -237,33 +251,30 @@ def _factors(
     zeros: Floats,
     levels: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the log factors of forecasters at increasing levels, and how many calls beyond each cap were right and wrong.
+    """Return log factors, and right and wrong calls beyond each cap.
 
-    Forecasts are counted by how many caps they exceed: a sum from the end on is then over all that exceed a cap.
+    Forecasts are counted by the number of caps that they exceed: a sum from the end on
+    is then over all that exceed a cap.
+
+    Returns:
+        Three arrays of shape (count, levels).
     """
-    far = np.abs(log_odds)
-    right, wrong = (
-        np.where(log_odds > 0, ones, zeros),
-        np.where(log_odds > 0, zeros, ones),
-    )
-    unsure = np.log1p(
-        np.exp(-far)
-    )  # -ln max(r, 1-r), and -ln min(r, 1-r) is more by the log-odds
-    with np.errstate(invalid="ignore"):
-        lost = np.where(wrong > 0, wrong * (far + unsure), 0.0)
     size = len(levels) + 1
-    beyond = who * size + np.searchsorted(levels, far, side="left")
+    distance = np.abs(log_odds)
+    right = np.where(log_odds > 0, ones, zeros)
+    wrong = np.where(log_odds > 0, zeros, ones)
+    # -ln max(r, 1-r); -ln min(r, 1-r) is larger by the log-odds.
+    unsure = np.log1p(np.exp(-distance))
+    with np.errstate(invalid="ignore"):
+        lost = np.where(wrong > 0, wrong * (distance + unsure), 0.0)
+    exceeded = who * size + np.searchsorted(levels, distance, side="left")
 
     def summed(weights: Floats) -> Floats:
-        totals = np.bincount(beyond, weights=weights, minlength=count * size).reshape(
-            count, size
-        )
-        return np.asarray(np.cumsum(totals[:, ::-1], axis=1)[:, ::-1][:, 1:])
+        totals = np.bincount(exceeded, weights=weights, minlength=count * size)
+        from_end = np.cumsum(totals.reshape(count, size)[:, ::-1], axis=1)
+        return np.asarray(from_end[:, ::-1][:, 1:])
 
     log_q, log_1q = log_cap(levels)
     rights, wrongs = summed(right), summed(wrong)
-    return (
-        np.asarray(summed(-lost - right * unsure) - rights * log_q - wrongs * log_1q),
-        rights,
-        wrongs,
-    )
+    gained = summed(-lost - right * unsure) - rights * log_q - wrongs * log_1q
+    return np.asarray(gained), rights, wrongs

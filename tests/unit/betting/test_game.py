@@ -18,7 +18,7 @@ from auditdp.betting.forecasters.forecaster import (
     Single,
     default_forecasters,
 )
-from auditdp.betting.forecasters.schedule import LATE_THINNING, Schedule
+from auditdp.betting.forecasters.schedule import Schedule
 from auditdp.betting.game import (
     BATCH_GROWTH,
     CATCHING_UP,
@@ -26,7 +26,7 @@ from auditdp.betting.game import (
     Game,
     checked_pairs,
 )
-from auditdp.betting.pair_tables import NEGLECT
+from auditdp.betting.pair_tables import ALLOCATION
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
@@ -152,7 +152,7 @@ def test_calls_are_counted_when_every_view_sees_a_part():
     game = new_game(counting, PureDP(30.0), forecasters=[ViewExperts(schedule=Soon)])
     game.tables[0].next_ranking = 100
     game.play(1_500, alpha=0.05)
-    assert set(game.tables[0].players[0].schedule.thinning) == {LATE_THINNING}
+    assert set(game.tables[0].players[0].schedule.thinning) == {Schedule.late_part}
     assert counting.calls - 2 * PROBES == game.wealth.calls == 1_500
 
 
@@ -310,7 +310,7 @@ def test_three_batches_of_four_go_to_the_pair_that_earns():
     )
     game.play(4_000, alpha=1e-9)
     most = max(game.tables, key=lambda table: table.calls)
-    assert most.calls > 0.75 * (1 - 1 / NEGLECT) * game.wealth.calls
+    assert most.calls > 0.75 * (1 - 1 / ALLOCATION.neglect) * game.wealth.calls
     assert game.best is most
 
 

@@ -3,6 +3,7 @@
 import doctest
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -31,7 +32,7 @@ from auditdp.bounds import (
 from auditdp.bounds import one_run as guessing
 from auditdp.bounds.one_event import Counts
 from auditdp.bounds.privacy_curves import EpsilonDelta, Gaussian
-from auditdp.bounds.result import Question, rounded_down, rounded_up
+from auditdp.bounds.result import LIMITS, Question, rounded_down, rounded_up
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
 
@@ -160,7 +161,7 @@ def test_the_statistic_is_the_smallest_divergence_from_the_null(curve):
 def test_cells_of_counts_only_ever_raise_the_p_value(monkeypatch):
     counts, curve = Counts(380, 600, 200, 600), EpsilonDelta()
     fine = one_event.p_value(counts, curve, 0.55, 0.0)
-    monkeypatch.setattr(one_event, "CELLS", 60)
+    monkeypatch.setattr(one_event, "LIMITS", replace(LIMITS, count_cells=60))
     coarse = one_event.p_value(counts, curve, 0.55, 0.0)
     assert fine < coarse < 1.3 * fine
 
@@ -466,7 +467,7 @@ def test_many_canaries_have_few_sets():
     sets = thresholds.nested_sets(
         rng.random(50_000), rng.integers(0, 2, 50_000).astype(np.int8), "both"
     )
-    assert len(sets.sizes) <= thresholds.SETS
+    assert len(sets.sizes) <= LIMITS.nested_sets
     assert sets.sizes[-1] >= 49_998
 
 

@@ -13,12 +13,11 @@ from statsmodels.stats.proportion import proportion_confint
 
 from auditdp.betting.forecasters.estimators import (
     ESTIMATORS,
-    FEW_PARTS,
     CellCounts,
     Shaped,
     log_odds_of,
 )
-from auditdp.betting.forecasters.partitions import QUARTERS, Names, Partition
+from auditdp.betting.forecasters.partitions import Names, Partition
 
 BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
 SHAPED = [name for name, estimator in BY_NAME.items() if isinstance(estimator, Shaped)]
@@ -79,21 +78,13 @@ def test_the_surer_an_estimate_must_be_the_nearer_to_0_it_is_and_coins_can_be_ex
         assert odds[name] * (ones - zeros) >= 0
 
 
-def test_coarse_odds_are_those_of_one_cell_with_the_counts_of_the_part():
-    partition, counts = made(np.random.default_rng(0).normal(size=500), 1)
-    odds = FEW_PARTS.log_odds(CellCounts([partition], counts))
-    for cell, part in enumerate(partition.groups[QUARTERS]):
-        zeros, ones = (
-            side[partition.groups[QUARTERS] == part].sum() for side in counts
-        )
-        assert odds[cell] == pytest.approx(one_cell(ones, zeros)["cells"])
-
-
 def test_mirrored_odds_are_plain_odds_of_the_outputs_and_their_mirror_images():
     partition, counts = made([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], 3)
     both = counts + counts[::-1, ::-1]  # the coin and the place exchanged
     odds = BY_NAME["quarters, mirrored"].log_odds(CellCounts([partition], counts))
-    assert odds == pytest.approx(FEW_PARTS.log_odds(CellCounts([partition], both)))
+    for cell, part in enumerate(partition.quarters):
+        zeros, ones = (side[partition.quarters == part].sum() for side in both)
+        assert odds[cell] == pytest.approx(one_cell(ones, zeros)["cells"])
     assert odds == pytest.approx(-odds[::-1])
 
 
@@ -258,7 +249,9 @@ def test_plausible_probabilities_are_drawn_from_the_posterior_of_the_parts(name)
     """Means of 4,000 draws of Beta(n₁ + ½, n₀ + ½), within six standard errors: at most 2e-9 each by normality."""
     partition, counts = made(np.random.default_rng(0).normal(size=300), 3)
     cell_counts, rng = CellCounts([partition], counts), np.random.default_rng(0)
-    group = partition.groups[["quarters", "cells"].index(name.split(",")[0])]
+    group = np.arange(partition.size)
+    if name.startswith("quarters"):
+        group = partition.quarters
     zeros, ones = (
         np.array([side[group == part].sum() for part in range(group[-1] + 1)])
         for side in counts

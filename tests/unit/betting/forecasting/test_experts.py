@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from auditdp.betting.forecasters.estimators import ESTIMATORS
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.learned_views import Learner
 from auditdp.betting.forecasters.partitions import Names, Partition
+from auditdp.betting.limits import LIMITS
 
 PAIR = Pair(1, 0)
 MIXED = np.array([0.5, math.nan, math.inf, -1.0])
@@ -188,7 +190,7 @@ def test_names_are_used_only_where_they_come_again(kind, again):
 def test_a_full_memory_ends_learning_and_not_counting(monkeypatch):
     from auditdp.betting.forecasters import batches as memory_module
 
-    monkeypatch.setattr(memory_module, "MOST_BYTES", 400)
+    monkeypatch.setattr(memory_module, "LIMITS", replace(LIMITS, memory_bytes=400))
     player, memory = opened("number"), Memory()
     forecasts = play(player, memory, batches("number", [30, 30, 200, 100, 10]))
     assert memory.full

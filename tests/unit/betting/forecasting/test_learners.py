@@ -8,7 +8,6 @@ import pytest
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.learned_views import (
-    CROSSED,
     Above,
     Additive,
     Interaction,
@@ -21,6 +20,7 @@ from auditdp.betting.forecasters.learned_views import (
     learned_views,
 )
 from auditdp.betting.forecasters.views import views_of
+from auditdp.betting.limits import LIMITS
 
 ROWS = 400
 
@@ -275,7 +275,7 @@ class Memoriser(Learner):
         )
 
 
-@pytest.mark.parametrize("size", [10, 11, 400, 2 * CROSSED])
+@pytest.mark.parametrize("size", [10, 11, 400, 2 * LIMITS.few_rows])
 def test_no_call_is_counted_by_what_was_learned_from_it(size):
     """Else whatever a learner makes up would look like odds; only who ignores the coins may look twice."""
     sides = tuple(

@@ -1,10 +1,13 @@
 """Memory: the first outputs of either coin, in order, up to its size."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from auditdp.betting.forecasters import batches as module
 from auditdp.betting.forecasters.batches import Memory
+from auditdp.betting.limits import LIMITS
 
 
 def rows(start, count, width=2):
@@ -44,7 +47,7 @@ def test_what_is_kept_is_a_copy():
 
 
 def test_a_full_memory_keeps_counting_calls_and_nothing_else(monkeypatch):
-    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    monkeypatch.setattr(module, "LIMITS", replace(LIMITS, memory_bytes=100))
     memory = Memory()
     memory.add(np.zeros(5), np.zeros(5))
     assert not memory.full

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from auditdp.betting.forecasters.partitions import (
-    CELLS,
     MAX_ATOMS,
-    MOST_NAMES,
-    QUARTERS,
     Names,
     Partition,
 )
+from auditdp.betting.limits import LIMITS
 
 NAN, INF = math.nan, math.inf
 numbers = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1.0, NAN, INF, -INF])
@@ -83,9 +81,8 @@ def test_what_is_no_number_has_a_cell_of_its_own_beyond_infinity():
 @given(st.lists(numbers, min_size=1, max_size=300), st.lists(numbers, max_size=50))
 def test_every_value_lies_in_one_cell_and_counting_agrees_with_looking_up(seen, new):
     partition = Partition(np.array(seen))
-    for group in partition.groups:
-        assert group.shape == (partition.size,)
-        assert (np.diff(group) >= 0).all(), "coarse cells are made of neighbouring ones"
+    assert partition.quarters.shape == (partition.size,)
+    assert (np.diff(partition.quarters) >= 0).all(), "quarters are neighbouring cells"
     for values in (np.array(seen), np.array(new, dtype=float)):
         index = partition.index(values)
         assert (
@@ -101,11 +98,8 @@ def test_every_value_lies_in_one_cell_and_counting_agrees_with_looking_up(seen, 
 def test_coarse_cells_are_about_quarters():
     values = np.random.default_rng(0).normal(size=4_000)
     partition = Partition(values)
-    shares = (
-        np.bincount(partition.groups[QUARTERS], weights=partition.count(values)) / 4_000
-    )
+    shares = np.bincount(partition.quarters, weights=partition.count(values)) / 4_000
     assert shares.tolist() == pytest.approx([1 / 4] * 4, abs=0.05)
-    assert (partition.groups[CELLS] == np.arange(partition.size)).all()
 
 
 @pytest.mark.parametrize(
@@ -150,7 +144,7 @@ def test_names_are_counted_exactly_and_what_has_no_name_last():
 
 
 def test_the_most_frequent_names_are_kept():
-    rare, frequent = np.arange(MOST_NAMES + 50.0), np.repeat([7.5, 9.5], 3)
+    rare, frequent = np.arange(LIMITS.names + 50.0), np.repeat([7.5, 9.5], 3)
     names = Names(np.concatenate([rare, frequent]))
-    assert names.size == MOST_NAMES + 1
+    assert names.size == LIMITS.names + 1
     assert names.count(frequent)[-1] == 0

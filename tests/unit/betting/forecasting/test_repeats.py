@@ -5,8 +5,9 @@ import pytest
 
 from auditdp.adjacency import Neighbours, Pair
 from auditdp.betting.forecasters.batches import Batch, Memory
-from auditdp.betting.forecasters.repeated_outputs import FEW, PRIOR, SHARE, Repeating
+from auditdp.betting.forecasters.repeated_outputs import PRIOR, SHARE, Repeating
 from auditdp.betting.game import Game
+from auditdp.betting.limits import LIMITS
 from auditdp.claims.statements import PureDP
 from auditdp.evidence.game_evidence import play_game
 from auditdp.evidence.request import GameOptions
@@ -69,8 +70,9 @@ def test_signs_of_zero_and_names_of_what_is_missing_are_values_of_their_own():
 
 def test_numbers_that_repeat_often_are_left():
     player, rng = opened(2), np.random.default_rng(1)
+    few = LIMITS.repeating_trial
     for _ in range(2):
-        rows = np.column_stack([rng.integers(0, 9, FEW), rng.normal(size=FEW)])
+        rows = np.column_stack([rng.integers(0, 9, few), rng.normal(size=few)])
         message = played(player, rows, rows[:0])
     assert [len(f.ones) for f in message] == [0, 3, 3]
 

@@ -11,10 +11,6 @@ from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.batches import Memory
 from auditdp.betting.forecasters.experts import ViewExperts
 from auditdp.betting.forecasters.schedule import (
-    LATE_THINNING,
-    MANY_CALLS,
-    THINNING,
-    WHOLE,
     Schedule,
 )
 from auditdp.betting.game import Game
@@ -112,18 +108,21 @@ def ranked(heavy, best, calls=100):
 def test_the_best_views_see_everything_and_the_others_a_part():
     best = [4, 0, 9, 2, 7]
     schedule = ranked([False] * 12, best)
-    assert len(best) == WHOLE
-    assert schedule.thinning == [1 if k in best else THINNING for k in range(12)]
-    schedule = ranked([False] * 12, [1], calls=MANY_CALLS)
-    assert schedule.thinning == [1 if k == 1 else LATE_THINNING for k in range(12)]
+    assert len(best) == Schedule.whole
+    assert schedule.thinning == [1 if k in best else Schedule.part for k in range(12)]
+    schedule = ranked([False] * 12, [1], calls=Schedule.many_calls)
+    assert schedule.thinning == [1 if k == 1 else Schedule.late_part for k in range(12)]
 
 
 def test_a_heavy_view_sees_everything_where_it_leads_and_late_only_where_it_clearly_does():
     heavy = [False, False, True]
-    assert ranked(heavy, [0, 2]).thinning[2] == THINNING
+    assert ranked(heavy, [0, 2]).thinning[2] == Schedule.part
     assert ranked(heavy, [2, 0]).thinning[2] == 1  # by 1
-    assert ranked(heavy, [2, 0], calls=MANY_CALLS).thinning[2] == LATE_THINNING
-    assert ranked(heavy, [2], calls=MANY_CALLS).thinning[2] == 1  # by 101
+    assert (
+        ranked(heavy, [2, 0], calls=Schedule.many_calls).thinning[2]
+        == Schedule.late_part
+    )
+    assert ranked(heavy, [2], calls=Schedule.many_calls).thinning[2] == 1  # by 101
 
 
 def test_views_that_are_clearly_behind_are_frozen_and_nobody_where_nothing_was_earned():

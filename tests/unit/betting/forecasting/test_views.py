@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters.views import (
-    MOST_COORDINATES,
     as_rows,
     by_inputs,
     fingerprint,
     signed,
     views_of,
 )
+from auditdp.betting.limits import LIMITS
 
 NAN, INF = math.nan, math.inf
 
@@ -94,9 +94,9 @@ def test_of_long_outputs_the_first_coordinates_are_looked_at():
         view.name for view in numbers_of(np.zeros((2, 500)), NAMES, with_inputs=False)
     ]
     assert [name for name in names if name.startswith("[")] == [
-        f"[{j}]" for j in range(MOST_COORDINATES)
+        f"[{j}]" for j in range(LIMITS.coordinates)
     ]
-    assert len(names) == MOST_COORDINATES + 5
+    assert len(names) == LIMITS.coordinates + 5
 
 
 def test_inputs_of_the_shape_of_outputs_are_what_an_output_may_be_nearer_to():

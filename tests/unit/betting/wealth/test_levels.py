@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from auditdp.betting.limits import NEGLIGIBLE
 from auditdp.betting.wealth.levels import (
-    GRID_LIMITS,
-    ROUNDING_SLACK,
+    HIGHEST_LEVEL,
+    LOWEST_LEVEL,
     crossed,
     level_grid,
 )
@@ -28,8 +29,8 @@ def test_the_grid_holds_the_claim_and_covers_its_range(kind, level):
     assert (levels == claim.level).sum() == 1
     assert (np.diff(levels) > 0).all()
     assert levels[1:] / levels[:-1] == pytest.approx(1.01, rel=1e-9)
-    assert levels[0] <= max(GRID_LIMITS[0], level)
-    assert levels[-1] >= min(GRID_LIMITS[1], level)
+    assert levels[0] <= max(LOWEST_LEVEL, level)
+    assert levels[-1] >= min(HIGHEST_LEVEL, level)
     assert levels[-1] >= level
 
 
@@ -47,7 +48,7 @@ def test_the_bound_is_the_chain_of_what_was_ever_crossed(path, alpha, other):
     counts = [crossed(each, alpha) for each in highest]
     bound = 0.0
     for level, wealth in zip(values, np.array(path).T, strict=True):
-        if max(0.0, *wealth) < math.log(1 / alpha) + ROUNDING_SLACK:
+        if max(0.0, *wealth) < math.log(1 / alpha) + NEGLIGIBLE:
             break
         bound = level
     assert counts == sorted(counts), "what was crossed stays crossed"
@@ -64,4 +65,4 @@ def test_levels_that_are_not_crossed_end_the_chain():
 
 def test_rounding_goes_towards_the_claim():
     assert crossed(np.array([math.log(20)]), 0.05) == 0
-    assert crossed(np.array([math.log(20) + 2 * ROUNDING_SLACK]), 0.05) == 1
+    assert crossed(np.array([math.log(20) + 2 * NEGLIGIBLE]), 0.05) == 1

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from auditdp.betting.wealth import levels as levels_module
+from auditdp.betting.limits import LIMITS, NEGLIGIBLE
 from auditdp.betting.wealth import mixture as module
 from auditdp.betting.wealth.forecasts import Forecasts, Law
-from auditdp.betting.wealth.levels import ROUNDING_SLACK, level_grid
+from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.mixture import CLAIM_SHARE, Wealth
 from auditdp.betting.wealth.regions import log_cap
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
@@ -103,7 +103,7 @@ class Slow:
     def bound(self, alpha):
         """The largest level such that it and all below it have crossed."""
         crossed = itertools.takewhile(
-            lambda w: math.log(w) >= math.log(1 / alpha) + ROUNDING_SLACK, self.highest
+            lambda w: math.log(w) >= math.log(1 / alpha) + NEGLIGIBLE, self.highest
         )
         count = len(list(crossed))
         return self.levels[count - 1] if count else 0.0
@@ -143,7 +143,7 @@ def anchors_of(levels, claim):
     """Every eighth level, the claim's among them."""
     position = int(np.flatnonzero(levels == claim.level)[0])
     return [
-        i for i in range(len(levels)) if (i - position) % levels_module.ANCHORS == 0
+        i for i in range(len(levels)) if (i - position) % LIMITS.anchor_spacing == 0
     ]
 
 

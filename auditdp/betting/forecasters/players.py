@@ -1,0 +1,103 @@
+"""Players: one or more forecasters on one pair, as the game plays them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from auditdp.adjacency import Pair
+from auditdp.betting.forecasters.batches import Batch, Memory
+from auditdp.betting.wealth.forecasts import Forecasts
+from auditdp.errors import raised_in
+from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
+
+
+class Player:
+    """Forecasters on one pair, which abstain unless a subclass overrides ``forecast``.
+
+    Attributes:
+        names: The name of each forecaster in reports.
+        shares: The prior weight of each forecaster.
+    """
+
+    names: Sequence[str] = ()
+    shares: Sequence[float] = ()
+
+    def afresh(self) -> Self:
+        """Return the player for another game, with everything it has learned."""
+        return self
+
+    def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
+        """Prepare for outputs of a certain kind, before the first batch.
+
+        Args:
+            like: Outputs of independent calls, of the kind of those to come.
+            pairs: The pairs of the game.
+            labels: The names of the numbers of an output, if they are known.
+        """
+
+    def forecast(self, batch: Batch) -> list[Forecasts]:
+        """Return the forecasts of each forecaster for a batch."""
+        return [Forecasts.abstaining(len(self.names))]
+
+    def learn(self, memory: Memory, *, stalled: bool) -> None:
+        """Learn from all calls so far, the last batch included.
+
+        Args:
+            memory: The calls.
+            stalled: Whether the claim is not refuted yet.
+        """
+
+    def plausible_growth(
+        self, epsilon: float, rng: np.random.Generator, leading: int | None
+    ) -> float:
+        """Draw a plausible gain of a call of this pair against an epsilon, in nats.
+
+        Args:
+            epsilon: The epsilon.
+            rng: Draws the gain.
+            leading: The forecaster that gains most, or None if none gains.
+        """
+        return 0.0
+
+    def rank(self, log_wealth: Floats, calls: int) -> None:
+        """Spend less work on forecasters that have won little lately.
+
+        Args:
+            log_wealth: Their recent gains, shape (forecasters, statements).
+            calls: Calls of the pair.
+        """
+
+
+class Abstaining(Player):
+    """The player in the place of one that failed, which makes no bets.
+
+    An omitted bet changes no guarantee: a forecaster that abstains keeps its stake.
+
+    Attributes:
+        names: The names of the forecasters that failed.
+        shares: Their prior weights.
+        failed: The error that ended them, and the line that raised it.
+    """
+
+    def __init__(
+        self, names: Sequence[str], shares: Sequence[float], failed: str
+    ) -> None:
+        self.names, self.shares, self.failed = names, shares, failed
+
+    @classmethod
+    def after(cls, error: BaseException, failed: Player) -> Self:
+        """Return the player in the place of one that raised an error."""
+        reason = f"{type(error).__name__}: {error} ({raised_in(error, '')})"
+        return cls(failed.names, failed.shares, reason)
+
+    def like(self, other: Player) -> Self:
+        """Return it with names and shares of the same player on another pair."""
+        return type(self)(other.names, other.shares, self.failed)
+
+    def on(self, mechanism: Any, pair: Pair) -> Self:
+        """Return itself, since it forecasts on no pair."""
+        return self
