@@ -127,6 +127,21 @@ def line(
     return _write(text, colour)
 
 
+def short(result: AuditResult) -> str:
+    """Return a result on one line."""
+    return printable(f"<{result.verdict}: {key_numbers(result)}>")
+
+
+def key_numbers(result: AuditResult) -> str:
+    """Return claim, bounds, calls and time of a result, as far as it has them."""
+    claim = f"{result.claim.text} claimed" if result.claim else ""
+    found = f"{bounds(result)} found" if bounds(result) != MISSING else ""
+    early = "stopped early" if result.interrupted else ""
+    calls = count(result.calls, "call") if result.calls else ""
+    parts = [claim, found, calls, duration(result.seconds), early]
+    return ", ".join(part for part in parts if part)
+
+
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
     """Return the counts, how alpha was split, the root seed and revision, and without findings what that means."""
     found = outcomes(record)

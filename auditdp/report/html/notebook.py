@@ -12,26 +12,13 @@ from auditdp.report.html.cards import audit_view
 from auditdp.report.html.pages import environment
 from auditdp.report.html.plots import COLOURS, TICKS, interval_of, place
 from auditdp.report.html.plots import INTERVAL_WIDTH as WIDTH
-from auditdp.report.numbers import MISSING, bounds, count, duration, level, symbol
+from auditdp.report.numbers import MISSING, level, symbol
 from auditdp.report.plain_text import markdown, printable
 from auditdp.report.sentences import BEYOND, counted, detectable, rarely
+from auditdp.report.terminal import key_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-def short(result: AuditResult) -> str:
-    """Return a result on one line."""
-    return printable(f"<{result.verdict}: {_numbers(result)}>")
-
-
-def _numbers(result: AuditResult) -> str:
-    claim = f"{result.claim.text} claimed" if result.claim else ""
-    found = f"{bounds(result)} found" if bounds(result) != MISSING else ""
-    early = "stopped early" if result.interrupted else ""
-    calls = count(result.calls, "call") if result.calls else ""
-    parts = [claim, found, calls, duration(result.seconds), early]
-    return ", ".join(part for part in parts if part)
 
 
 def card(result: AuditResult) -> str:
@@ -40,7 +27,7 @@ def card(result: AuditResult) -> str:
     template = environment().get_template("notebook.html.j2")
     return template.render(
         view=audit_view(result, {}, address=""),
-        numbers=_numbers(result),
+        numbers=key_numbers(result),
         rest=", and ".join(rarely(result)) if clean else "",
         beyond=BEYOND if clean and detectable(result) else "",
         counted=counted(result),
