@@ -82,8 +82,8 @@ class Fact:
 
 
 SPELLED_OUT = (
-    *("claim", "found", "in short", "self-reported", "pair", "as Python", "output"),
-    *("because", "read off", "reproduce", "next"),
+    *("claim", "found", "refuted", "in short", "self-reported", "pair", "as Python"),
+    *("output", "because", "read off", "reproduce", "next"),
 )
 """Labels of the facts of a finding that comments and annotations have."""
 CODE = ("pair", "as Python", "output", "reproduce", "next")
@@ -218,21 +218,19 @@ def evidence_facts(
         (name, value)
     """
     for name, value in _evidence_facts(evidence, claim, pair):
-        # The words after a number are not part of it.
-        number_alone = value.removeprefix(f"{numbers.symbol(claim)} = ").partition(
-            " ("
-        )[0]
-        if name in ("Bounds", "Scope", "Pairs enumerated"):
-            is_new = not says(already_shown, value)
-        elif name in ("Refuted after", "Calls", "Calls to find pairs"):
-            is_new = not says(already_shown, f"{value.removesuffix(' calls')} calls")
-        else:
-            is_new = name != DETECTED or not says(already_shown, number_alone)
-        if is_new:
+        # The words in brackets are not in statements.
+        if name not in IN_STATEMENTS or not says(
+            already_shown, value.partition(" (")[0]
+        ):
             yield name, value
 
 
 DETECTED = "Would have refuted, 9 times in 10"
+IN_STATEMENTS = (
+    *("Bounds", "Scope", "Pairs enumerated", "Refuted after", "Calls"),
+    *("Calls to find pairs", DETECTED),
+)
+"""Names of numbers that statements may have already."""
 
 
 def _evidence_facts(
@@ -274,18 +272,15 @@ def _evidence_facts(
     if game.refuted_at is not None:
         yield "Refuted after", f"{number(game.refuted_at)} calls"
     if evidence.calls:
-        yield "Calls", number(evidence.calls)
+        yield "Calls", f"{number(evidence.calls)} calls"
     if game.search_calls:
-        yield "Calls to find pairs", number(game.search_calls)
+        yield "Calls to find pairs", f"{number(game.search_calls)} calls"
     smallest = numbers.bound(game.detectable_epsilon, up=True)
     if smallest == "∞":
         yield DETECTED, "not known: the calls are few"
     elif smallest != MISSING:
-        mechanism = game.detectable_alternative
-        yield (
-            DETECTED,
-            f"{letter} = {smallest}" + (f" ({mechanism})" if mechanism else ""),
-        )
+        mechanism = numbers.between(" (", game.detectable_alternative, ")")
+        yield DETECTED, f"{letter} = {smallest}{mechanism}"
     if game.trace is not None:
         yield "Traced", looked_at(game.trace)
     if game.confirmation is not None:

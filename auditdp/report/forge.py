@@ -117,8 +117,8 @@ def pull_request(
             parts.append(text)
     if left_out:
         parts.append(
-            f"\n*{count(left_out, 'part')} left out, for want of room: the report of the "
-            "run has all of it.*"
+            f"\n{count(left_out, 'part')} left out, for want of room: the report of the "
+            "run has all of it."
         )
     return "\n".join([*parts, *end]) + "\n"
 

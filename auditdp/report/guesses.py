@@ -35,6 +35,7 @@ from auditdp.record.verdict import MISCALIBRATION, REMEDY
 from auditdp.report.numbers import (
     MISSING,
     as_float,
+    at_delta,
     bound,
     count,
     level,
@@ -197,9 +198,8 @@ def _from_bound(result: AuditResult, lead: Evidence) -> str:
 
     bounded = CLAIMS.get(claim.kind, Claim).bounds
     least = bound(lower, up=False, against=claimed)
-    at = f" at δ = {number(claim.delta)}" if claim.delta else ""
     return (
-        f"The {bounded} is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows "
+        f"The {bounded} is {symbol(claim)} ≥ {least}{at_delta(claim)} ({sure}); the claim allows "
         f"{number(claimed, digits=6)}."
     )
 

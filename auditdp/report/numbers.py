@@ -16,6 +16,15 @@ CLAIM_DIGITS = 6
 """Significant digits of a claimed number, as in the text of a claim."""
 
 
+def between(before: str, text: object, after: str = "") -> str:
+    """Return a text between two others; empty if it is empty or missing.
+
+    >>> between(" (", "1-DP", ")"), between(" (", None, ")")
+    (' (1-DP)', '')
+    """
+    return f"{before}{text}{after}" if text else ""
+
+
 def as_float(value: object) -> float | None:
     """Return a recorded number, which may be the string 'inf'; None for other values."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -83,6 +92,11 @@ def symbol(claim: ClaimRecord | None) -> str:
     return SYMBOLS.get(claim.parameter, "ε") if claim is not None else "ε"
 
 
+def at_delta(claim: ClaimRecord | None) -> str:
+    """Return the δ of a claim, as words after an ε; empty without δ."""
+    return f" at δ = {number(claim.delta)}" if claim is not None and claim.delta else ""
+
+
 def interval(
     lower: object,
     upper: object,
@@ -120,7 +134,7 @@ def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
     >>> at_most(1.0612, 0.00141204)
     'ε ≤ 1.062, but for outputs of probability δ = 0.0015'
     """
-    pairs = "" if on is None else f" on {on}"
+    pairs = between(" on ", on)
     rare = f"outputs of probability δ = {bound(delta, up=True, digits=2)}"
     return f"ε ≤ {bound(epsilon, up=True)}{pairs}, but for {rare}"
 

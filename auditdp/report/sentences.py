@@ -18,7 +18,7 @@ from auditdp.record.results import details as details_of
 from auditdp.record.traces import Fate, Mutation
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
 from auditdp.report.guesses import CLEAN_RUN
-from auditdp.report.numbers import at_most, bound, count, level, number, symbol
+from auditdp.report.numbers import at_most, between, bound, count, level, number, symbol
 
 
 class Standing(StrEnum):
@@ -243,8 +243,7 @@ def detectable(result: AuditResult) -> str:
         if smallest == math.inf:
             return "no violation of a size that is known, since the calls are few"
         if smallest is not None:
-            mechanism = game.detectable_alternative
-            against = f" ({mechanism})" if mechanism else ""
+            against = between(" (", game.detectable_alternative, ")")
             return f"{symbol(result.claim)} = {bound(smallest, up=True)}{against}"
     return ""
 
@@ -308,7 +307,7 @@ def mutation_score(*mutations: Mutation) -> str:
         mutants = sum(len(each.of(fate)) for each in mutations)
         if mutants:
             rest.append(f"{mutants:,} {fate}")
-    left_out = f" ({', '.join(rest)})" if rest else ""
+    left_out = between(" (", ", ".join(rest), ")")
     return f"{killed:,} of {counts:,} killed{left_out}"
 
 

@@ -20,7 +20,15 @@ from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.facts import CODE, Fact, Tone, facts
 from auditdp.report.formats import WIDTH
 from auditdp.report.guesses import aligned, at_most, columns, looked_at, rows, traced
-from auditdp.report.numbers import MISSING, bound, bounds, count, duration, number
+from auditdp.report.numbers import (
+    MISSING,
+    between,
+    bound,
+    bounds,
+    count,
+    duration,
+    number,
+)
 from auditdp.report.plain_text import (
     printable,
     shell,
@@ -298,7 +306,7 @@ def differences_text(
         lines += [" " * INDENT + row for row in text]
         if kind in FINDINGS and difference.result is not None:
             command = shell(difference.result.reproduce)
-            lines += [f"    reproduce: {command}"] if command else []
+            lines += filter(None, [between("    reproduce: ", command)])
     closing = verdict(differences, known=known, against=against, found_it=found_it)
     lines += [""] * bool(lines) + textwrap.wrap(printable(closing), width)
     return terminal("\n".join(lines))
@@ -313,6 +321,5 @@ def verdict(
     audits = f"{count(known, 'audit')} in {against}"
     if counts.keys() & {*FINDINGS, Kind.CRASHED, *REGRESSIONS}:
         return f"{audits}: {numbers}"
-    beside = f" ({numbers})" if numbers else ""
-    assurance = f"; {found_it}" if found_it else ""
-    return f"{audits}: nothing worse was seen{beside}{assurance}"
+    beside = between(" (", numbers, ")") + between("; ", found_it)
+    return f"{audits}: nothing worse was seen{beside}"
