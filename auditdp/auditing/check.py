@@ -274,9 +274,7 @@ def _again(built: Audit, settings: Settings) -> str:
 def _dropped(built: Audit, result: AuditResult, settings: Settings) -> str:
     from auditdp.report.sentences import unconfirmed
 
-    return "\n".join(
-        [*unconfirmed(result), f"  found: {result.summary}", _again(built, settings)]
-    )
+    return "\n".join([*unconfirmed(result), _again(built, settings)])
 
 
 def _survived(built: Audit, result: AuditResult, settings: Settings) -> str:

@@ -1,6 +1,7 @@
-"""The file of a baseline: TOML that is read in a diff, sorted, without floats and without line numbers.
+"""The file of a baseline, and how a run updates it.
 
-Making a baseline from a run: what is known is what the run says, and findings only where they are accepted.
+The file is TOML that is read in a diff: sorted, without floats and without line numbers. A new
+baseline has the results of the run, and findings only if they are accepted.
 """
 
 from __future__ import annotations
@@ -8,46 +9,57 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.files import MOST_SETTINGS, content_of, toml_of
-from auditdp.record.baseline_entries import CLAIMED_DIGITS as DIGITS
-from auditdp.record.baseline_entries import Accepted, Entry, covered, entry_of
+from auditdp.record.baseline_entries import (
+    CLAIMED_DIGITS,
+    Accepted,
+    Entry,
+    covered,
+    entry_of,
+)
 from auditdp.record.details import kind_of
 from auditdp.record.differences import drift
 from auditdp.record.results import DECLARABLE, REFUTATIONS, RunRecord, Verdict
 
 VERSION = 3
 READABLE = (1, 2, VERSION)
-"""Version 1 has a digest of the claim's digits, which is left alone, and in its calls those of counting; it and
-version 2 have no digest of the adjacency."""
+"""Versions of the file that can be read.
+
+Version 1 has a digest of the digits of the claim, which is ignored, and its calls include those
+of counting. Versions 1 and 2 have no digest of the adjacency.
+"""
 HEAD = """\
 # What the audits of this repository are known to show. A run that finds more, or looks at less, is a regression.
 # Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be reviewed like code.
 """
-KEYS: dict[str, tuple[type, ...]] = {
-    "claim": (str,),
-    "adjacency": (str,),
-    "numbers": (str,),
-    "digest": (str,),
-    "verdict": (str,),
-    "expect": (str,),
-    "evidence": (list,),
-    "controls": (list,),
-    "calls": (int,),
-    "at_least": (str,),
-    "at_most": (str,),
-    "counted": (str,),
-    "told_apart": (str,),
-    "sees": (str,),
-    "accepted": (dict,),
+UPDATE = "auditdp baseline update"
+NUMBERS = {
+    "at_least": 1,
+    "at_most": 1,
+    "sees": 1,
+    "counted": 2,
+    "told_apart": 2,
+    "numbers": None,
 }
-VERDICTS = [verdict.value for verdict in Verdict if verdict is not Verdict.ERROR]
+"""The keys of numbers, which the file holds as texts: how many there are, None for any."""
+TYPES: dict[str, type] = {"evidence": list, "controls": list, "calls": int}
+TYPES |= {"accepted": dict}
+"""The keys whose value is not a text."""
+EXPECTED = {list: "a list of texts", int: "an integer", dict: "a table", str: "a text"}
+KEYS = (
+    *("claim", "adjacency", "numbers", "digest", "verdict", "expect", "at_least"),
+    *("at_most", "counted", "told_apart", "sees", "evidence", "controls", "calls"),
+    "accepted",
+)
+"""The keys of an entry, in the order of the file."""
 NEEDED = ("claim", "adjacency", "verdict")
+VERDICTS = [verdict.value for verdict in Verdict if verdict is not Verdict.ERROR]
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( .*)?$", re.M)
 
 
@@ -55,58 +67,58 @@ def read_baseline(path: Path) -> dict[str, Entry]:
     """Return the entries of a baseline by id.
 
     Raises:
-        ConfigurationError: If there is none, or it is not what ``write_baseline`` writes, with the line or the entry.
+        ConfigurationError: If there is none, or its content is not that of
+            ``write_baseline``, with the line or the entry.
     """
     try:
         text = content_of(path, MOST_SETTINGS).decode().replace("\r\n", "\n")
     except FileNotFoundError:
         raise ConfigurationError(
-            f"no baseline in {path}; make one from the last run with: auditdp baseline update"
+            f"no baseline in {path}; make one from the last run with: {UPDATE}"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
-    if (conflict := _CONFLICT.search(text)) is not None:
+    conflict = _CONFLICT.search(text)
+    if conflict is not None:
         line = text.count("\n", 0, conflict.start()) + 1
         raise ConfigurationError(
-            f"{path}, line {line}: a conflict of a merge is not resolved ({conflict[0].strip()}); take one side, run the "
-            "audits, and write it anew with: auditdp baseline update"
+            f"{path}, line {line}: a conflict of a merge is not resolved "
+            f"({conflict[0].strip()}); take one side, run the audits, and write it anew "
+            f"with: {UPDATE}"
         )
     try:
         content = toml_of(text.encode())
     except ValueError as error:
         raise ConfigurationError(
-            f"{path}: {error}; repair it, or write it anew: auditdp baseline update"
+            f"{path}: {error}; repair it, or write it anew: {UPDATE}"
         ) from error
     version = content.get("version")
     if version not in READABLE:
         raise ConfigurationError(
-            f"{path} has version {version!r}, and this auditdp reads versions 1 to {VERSION}; use the auditdp that wrote "
-            "it, or remove it and write it anew: auditdp baseline update"
+            f"{path} has version {version!r}, and this auditdp reads versions 1 to "
+            f"{VERSION}; use the auditdp that wrote it, or remove it and write it anew: "
+            f"{UPDATE}"
         )
     _refuse_unknown(content, ("version", "audit"), str(path))
     audits = content.get("audit", {})
     if not isinstance(audits, dict):
+        example = '[audit."audits/audit_a.py::b"]'
         raise ConfigurationError(
-            f'{path}: audit = {audits!r}; expected tables such as [audit."audits/audit_a.py::b"]'
+            f"{path}: audit = {audits!r}; expected tables such as {example}"
         )
-    found = {
-        name: _entry(name, table, f"{path}, [audit.{_text(name)}]", version)
-        for name, table in audits.items()
-    }
-    return (
-        {name: _of_version_1(entry) for name, entry in found.items()}
-        if version == 1
-        else found
-    )
-
-
-def _of_version_1(entry: Entry) -> Entry:
-    """Return an entry with the calls that are known: those of counting depend on what was drawn, and were in the sum."""
-    return (
-        replace(entry, calls=0)
-        if any(kind_of(kind).by_data for kind in entry.evidence)
-        else entry
-    )
+    entries = {}
+    for name, table in audits.items():
+        where = f"{path}, [audit.{_text(name)}]"
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"{where}: expected a table, got {table!r}")
+        if version == 1:
+            table.pop("fingerprint", None)
+        entry = _entry(name, table, where)
+        # Version 1 counted calls whose number depends on the drawn outputs.
+        if version == 1 and any(kind_of(kind).by_data for kind in entry.evidence):
+            entry = replace(entry, calls=0)
+        entries[name] = entry
+    return entries
 
 
 def write_baseline(entries: Iterable[Entry]) -> str:
@@ -116,57 +128,39 @@ def write_baseline(entries: Iterable[Entry]) -> str:
 
 
 def _block(entry: Entry) -> str:
-    low, high = entry.bounds
-    values: dict[str, Any] = {
-        "claim": entry.claim,
-        "adjacency": entry.adjacency,
-        "numbers": _joined(entry.numbers),
-        "digest": entry.digest or None,
-        "verdict": str(entry.verdict),
-        "expect": entry.expect if entry.expect != "holds" else None,
-        "at_least": None if low is None else f"{low:g}",
-        "at_most": None if high is None else f"{high:g}",
-        "counted": _joined(entry.counted or ()),
-        "told_apart": _joined(entry.told_apart or ()),
-        "sees": None if entry.sees is None else f"{entry.sees:g}",
-        "evidence": list(entry.evidence),
-        "controls": list(entry.controls),
-        "calls": entry.calls,
-    }
+    defaults = {field.name: field.default for field in fields(Entry)}
     lines = [f"[audit.{_text(entry.id)}]"]
-    lines += [
-        f"{name} = {_value(value)}"
-        for name, value in values.items()
-        if value not in (None, [])
-    ]
+    for key in KEYS:
+        value = getattr(entry, key)
+        # Defaults are left out, unless a reader would take their absence for a mistake.
+        needed = key in NEEDED or key == "calls"
+        if key != "accepted" and (needed or value != defaults[key]):
+            lines.append(f"{key} = {_value(key, value)}")
     if entry.accepted is not None:
-        lines += [
-            "",
-            f"[audit.{_text(entry.id)}.accepted]",
-            f"reason = {_text(entry.accepted.reason)}",
-        ]
-        lines += (
-            [f"expires = {entry.accepted.expires.isoformat()}"]
-            if entry.accepted.expires
-            else []
-        )
+        lines += ["", f"[audit.{_text(entry.id)}.accepted]"]
+        lines.append(f"reason = {_text(entry.accepted.reason)}")
+        if entry.accepted.expires is not None:
+            lines.append(f"expires = {entry.accepted.expires.isoformat()}")
     return "\n".join(lines) + "\n"
 
 
-def _joined(numbers: Iterable[float]) -> str | None:
-    return " ".join(f"{number:.{DIGITS}g}" for number in numbers) or None
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        if len(value) < 2:
-            return f"[{', '.join(map(_text, value))}]"
-        return "[\n" + "".join(f"  {_text(item)},\n" for item in value) + "]"
-    return _text(value) if isinstance(value, str) else f"{value:_}"
+def _value(key: str, value: Any) -> str:
+    """Return the TOML of a value."""
+    if NUMBERS.get(key) == 1:
+        return _text(f"{value:g}")
+    if key in NUMBERS:
+        return _text(" ".join(f"{number:.{CLAIMED_DIGITS}g}" for number in value))
+    if isinstance(value, int):
+        return f"{value:_}"
+    if isinstance(value, str):
+        return _text(value)
+    if len(value) == 1:
+        return f"[{_text(value[0])}]"
+    return "[\n" + "".join(f"  {_text(item)},\n" for item in value) + "]"
 
 
 def _text(value: str) -> str:
-    """Return a TOML string; JSON's are, but for DEL, which JSON leaves as it is."""
+    """Return a TOML string, which is one of JSON except for the character DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -178,198 +172,154 @@ def _refuse_unknown(table: Mapping[str, Any], known: Iterable[str], where: str) 
             )
 
 
-def _entry(name: str, table: Any, where: str, version: int) -> Entry:
-    if not isinstance(table, dict):
-        raise ConfigurationError(f"{where}: expected a table, got {table!r}")
-    table = {
-        key: value
-        for key, value in table.items()
-        if version > 1 or key != "fingerprint"
-    }
+def _entry(name: str, table: dict[str, Any], where: str) -> Entry:
     _refuse_unknown(table, KEYS, where)
     for key in NEEDED:
         if key not in table:
             raise ConfigurationError(
-                f"{where}: {key} is missing; write the entry anew: auditdp baseline update"
+                f"{where}: {key} is missing; write the entry anew: {UPDATE}"
             )
-    for key, value in table.items():
-        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
-            expected = {
-                str: "a text",
-                list: "a list of texts",
-                int: "an integer",
-                dict: "a table",
-            }[KEYS[key][0]]
-            raise ConfigurationError(f"{where}: {key} = {value!r}; expected {expected}")
-        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
-            raise ConfigurationError(
-                f"{where}: {key} = {value!r}; expected a list of texts"
-            )
-    if table["verdict"] not in VERDICTS:
+    values: dict[str, Any] = {
+        key: _read(key, value, where) for key, value in table.items()
+    }
+    entry = Entry(id=name, **values)
+    declared = DECLARABLE.get(entry.expect)
+    if entry.expect != "holds" and declared is None:
+        raise _refused(where, "expect", entry.expect, ["holds", *DECLARABLE])
+    undeclared = entry.verdict in REFUTATIONS and entry.verdict is not declared
+    if undeclared and entry.accepted is None:
         raise ConfigurationError(
-            f"{where}: verdict = {table['verdict']!r}; {did_you_mean(table['verdict'], VERDICTS)}"
+            f"{where}: {entry.verdict} is not declared by the audit, so it needs "
+            f"[audit.{_text(name)}.accepted] with a reason"
         )
-    expect, verdict = table.get("expect", "holds"), Verdict(table["verdict"])
-    if expect != "holds" and expect not in DECLARABLE:
-        raise ConfigurationError(
-            f"{where}: expect = {expect!r}; {did_you_mean(expect, ['holds', *DECLARABLE])}"
-        )
-    accepted = _accepted(table["accepted"], where) if "accepted" in table else None
-    if (
-        verdict in REFUTATIONS
-        and DECLARABLE.get(expect) is not verdict
-        and accepted is None
-    ):
-        raise ConfigurationError(
-            f"{where}: {verdict} is not declared by the audit, so it needs [audit.{_text(name)}.accepted] with a reason"
-        )
-    if table.get("calls", 0) < 0:
-        raise ConfigurationError(
-            f"{where}: calls = {table['calls']}; expected a number >= 0"
-        )
-    return Entry(
-        id=name,
-        claim=table["claim"],
-        adjacency=table["adjacency"],
-        verdict=verdict,
-        expect=expect,
-        evidence=tuple(table.get("evidence", ())),
-        controls=tuple(table.get("controls", ())),
-        calls=table.get("calls", 0),
-        bounds=(_bound(table, "at_least", where), _bound(table, "at_most", where)),
-        numbers=_numbers(table, "numbers", where),
-        digest=table.get("digest", ""),
-        counted=_pair(table, "counted", where),
-        told_apart=_pair(table, "told_apart", where),
-        sees=_bound(table, "sees", where),
-        accepted=accepted,
-    )
+    return entry
 
 
-def _numbers(
-    table: Mapping[str, Any], key: str, where: str, expected: int | None = None
-) -> tuple[float, ...]:
-    """Return the numbers of a text, as many as are expected; none where there is no text."""
+def _refused(
+    where: str, key: str, value: str, known: Iterable[str]
+) -> ConfigurationError:
+    suggestion = did_you_mean(value, known)
+    return ConfigurationError(f"{where}: {key} = {value!r}; {suggestion}")
+
+
+def _read(key: str, value: Any, where: str) -> Any:
+    """Return the value of an entry's field from that in the file."""
+    expected = TYPES.get(key, str)
+    shown = f"{where}: {key} = {value!r}"
+    is_of_type = isinstance(value, expected) and not isinstance(value, bool)
+    if is_of_type and expected is list:
+        is_of_type = all(isinstance(item, str) for item in value)
+    if not is_of_type:
+        raise ConfigurationError(f"{shown}; expected {EXPECTED[expected]}")
+    if key in NUMBERS:
+        return _numbers(NUMBERS[key], value, shown)
+    if key == "verdict" and value not in VERDICTS:
+        raise _refused(where, key, value, VERDICTS)
+    if key == "verdict":
+        return Verdict(value)
+    if key == "accepted":
+        return _accepted(value, f"{where}.accepted")
+    if key == "calls" and value < 0:
+        raise ConfigurationError(f"{shown}; expected a number >= 0")
+    return tuple(value) if expected is list else value
+
+
+def _numbers(amount: int | None, text: str, shown: str) -> Any:
+    """Return one number, or the tuple of several."""
     try:
-        numbers = tuple(map(float, table.get(key, "").split()))
+        numbers = tuple(map(float, text.split()))
     except ValueError:
         numbers = ()
-    if key in table and len(numbers) != (expected or max(len(numbers), 1)):
-        needed = {None: "numbers", 1: "a number", 2: "two numbers"}[expected]
-        raise ConfigurationError(
-            f'{where}: {key} = {table[key]!r}; expected {needed} as a text, such as "0.8"'
-        )
-    return numbers
-
-
-def _bound(table: Mapping[str, Any], key: str, where: str) -> float | None:
-    return next(iter(_numbers(table, key, where, 1)), None)
-
-
-def _pair(table: Mapping[str, Any], key: str, where: str) -> tuple[float, float] | None:
-    numbers = _numbers(table, key, where, 2)
-    return (numbers[0], numbers[1]) if numbers else None
+    if not numbers or amount not in (None, len(numbers)):
+        needed = {None: "numbers", 1: "a number", 2: "two numbers"}[amount]
+        raise ConfigurationError(f'{shown}; expected {needed} as a text, such as "0.8"')
+    return numbers[0] if amount == 1 else numbers
 
 
 def _accepted(table: Mapping[str, Any], where: str) -> Accepted:
-    _refuse_unknown(table, ("reason", "expires"), f"{where}.accepted")
-    reason, expires = table.get("reason"), table.get("expires")
+    _refuse_unknown(table, ("reason", "expires"), where)
+    reason = table.get("reason")
+    expires = table.get("expires")
     if not isinstance(reason, str) or not reason.strip():
         raise ConfigurationError(
-            f"{where}.accepted: reason = {reason!r}; say why this is lived with"
+            f"{where}: reason = {reason!r}; say why this is lived with"
         )
-    if expires is not None and (
-        not isinstance(expires, date) or isinstance(expires, datetime)
-    ):
+    # A datetime is a date, and would be compared with days.
+    is_day = isinstance(expires, date) and not isinstance(expires, datetime)
+    if expires is not None and not is_day:
         raise ConfigurationError(
-            f"{where}.accepted: expires = {expires!r}; expected a date, such as 2027-01-31"
+            f"{where}: expires = {expires!r}; expected a date, such as 2027-01-31"
         )
     return Accepted(reason, expires)
-
-
-T = TypeVar("T")
 
 
 def updated(
     known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, Accepted]
 ) -> dict[str, Entry]:
-    """Return the entries after a run: those that it covers are its own, others are as they were.
+    """Return the entries after a run, which replaces those that it covers.
 
-    Claims and bounds stay as they were written where the new ones do not contradict them, so that a diff shows no digits
-    that do not count.
+    Claims and bounds keep the digits of the old entry if the run does not contradict them, so
+    that a diff has no meaningless changes.
 
     Args:
-        known: The entries by id, before.
+        known: The old entries by id.
         record: The run.
-        accept: Findings that are accepted from now on, by id.
+        accept: New acceptances of findings, by id.
 
     Raises:
-        ConfigurationError: If an audit crashed or has no result, a finding is not accepted, or what is accepted is none.
+        ConfigurationError: If an audit crashed or has no result, a finding is not accepted,
+            or an acceptance names no finding.
     """
-    crashed = [
-        result.id for result in record.results if result.verdict is Verdict.ERROR
-    ] + record.missing
+    crashed = [each.id for each in record.results if each.verdict is Verdict.ERROR]
+    crashed += record.missing
     if crashed:
         raise ConfigurationError(
-            f"nothing is known of {', '.join(crashed)}: crashed, or not finished; repair that, run again, and then update"
+            f"nothing is known of {', '.join(crashed)}: crashed, or not finished; repair "
+            "that, run again, and then update"
         )
-    results = {result.id: result for result in record.results}
+    findings = [result.id for result in record.results if result.is_finding]
     for name in accept:
-        if name not in results or not results[name].is_finding:
-            known_findings = (
-                ", ".join(result.id for result in record.results if result.is_finding)
-                or "none"
-            )
+        if name not in findings:
             raise ConfigurationError(
-                f"--accept {name}: the run has no finding of this id; findings: {known_findings}"
+                f"--accept {name}: the run has no finding of this id; findings: "
+                f"{', '.join(findings) or 'none'}"
             )
+    results = {result.id: result for result in record.results}
     asked = covered(record)
     entries = {
         name: entry
         for name, entry in known.items()
         if name not in results and not asked(name)
     }
-    open_findings = []
     for name, result in results.items():
         old = known.get(name)
-        still = old is not None and old.verdict is result.verdict and result.is_finding
-        accepted = accept.get(name) or (
-            old.accepted if still and old is not None else None
-        )
-        if result.is_finding and accepted is None:
-            open_findings.append(name)
-        entry = entry_of(result, accepted)
-        entries[name] = (
-            _as_written(old, entry)
-            if old is not None and old.claimed.same(entry.claimed)
-            else entry
-        )
+        accepted = accept.get(name)
+        if accepted is None and old is not None and old.verdict is result.verdict:
+            accepted = old.accepted
+        entry = entry_of(result, accepted if result.is_finding else None)
+        if old is not None and old.same(entry):
+            entry = _as_written(old, entry)
+        entries[name] = entry
+    open_findings = [name for name in findings if entries[name].accepted is None]
     if open_findings:
         raise ConfigurationError(
-            f"not accepted: {', '.join(open_findings)}; repair the mechanism, declare what is published as false "
-            "(@audit(expect=...)), or accept each with --accept ID --reason TEXT"
+            f"not accepted: {', '.join(open_findings)}; repair the mechanism, declare what "
+            "is published as false (@audit(expect=...)), or accept each with --accept ID "
+            "--reason TEXT"
         )
     return entries
 
 
 def _as_written(old: Entry, entry: Entry) -> Entry:
-    """Return an entry about the same claim with what the old one has of it, as far as nothing contradicts that."""
-    entry = replace(
-        entry,
-        claim=old.claim,
-        adjacency=old.adjacency,
-        numbers=old.numbers or entry.numbers,
-    )
-    if drift(old, entry):
-        return entry
-    low, high = map(_known, old.bounds, entry.bounds)
-    counted, told_apart = (
-        _known(old.counted, entry.counted),
-        _known(old.told_apart, entry.told_apart),
-    )
-    return replace(entry, bounds=(low, high), counted=counted, told_apart=told_apart)
-
-
-def _known(then: T | None, now: T | None) -> T | None:
-    """Return what was known, where both runs have something."""
-    return now if then is None or now is None else then
+    """Return a new entry with the digits of the old one, as far as both agree."""
+    kept = ["claim", "adjacency"]
+    if old.numbers:
+        kept.append("numbers")
+    if not drift(old, entry):
+        # A bound that only one of the runs has is a change, and not one of digits.
+        bounds = ("at_least", "at_most", "counted", "told_apart")
+        for name in bounds:
+            if None not in (getattr(old, name), getattr(entry, name)):
+                kept.append(name)
+    values: dict[str, Any] = {name: getattr(old, name) for name in kept}
+    return replace(entry, **values)

@@ -1,10 +1,11 @@
-"""The numbers behind each kind of evidence, a typed record for each, as logs and JSON reports hold them.
+"""Typed records of the numbers behind each kind of evidence, for logs and JSON reports.
 
-A field that is None is left out of JSON, but for those that ``always`` names. What a record does not know, such as a number
-that an audit's ``figure`` adds or that another version of auditdp wrote, is kept in ``more`` and written as it was read.
+A field that is None is left out of JSON unless ``always`` names it. A record keeps unknown
+fields in ``more`` and writes them as they were read: an audit's ``figure`` adds such fields,
+and another version of auditdp may have written some.
 
-A new kind of evidence is a function in a file of its own, and a line in ``KINDS``, from which the JSON schema, reports,
-verdicts and the shares of alpha follow.
+A new kind of evidence is a function in a file of its own and an entry of ``KINDS``, from which
+the JSON schema, reports, verdicts and the shares of alpha follow.
 """
 
 from __future__ import annotations
@@ -62,19 +63,16 @@ class Details(Row):
     """What is not known here, by its key."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return what JSON has of the fields, the plot and what is not known here last."""
+        """Return the JSON object of the fields, with the plot and unknown fields last."""
         scatter = fields.pop("scatter")
         more: dict[str, Any] = fields.pop("more")
         return super().written(fields | {"scatter": scatter}) | more
 
     def values(self) -> Iterator[tuple[str, Any]]:
-        """Yield (key, value) of what is there, in the order of the fields."""
-        for place in dataclasses.fields(self):
-            if (
-                place.name not in ("scatter", "more")
-                and (value := getattr(self, place.name)) is not None
-            ):
-                yield place.name, value
+        """Yield (key, value) of the fields that are not empty, and of unknown fields."""
+        for name, value in vars(self).items():
+            if value is not None and name not in ("scatter", "more"):
+                yield name, value
         yield from self.more.items()
 
 
@@ -275,7 +273,7 @@ class CountingDetails(Details):
     always: ClassVar[Collection[str]] = ("delta_at_claim",)
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return what JSON has of the fields; nothing of the claim where outputs are many."""
+        """Return the JSON object; δ at the claim is left out if no outputs were counted."""
         if self.delta_upper is None:
             del fields["delta_at_claim"]
         return super().written(fields)
@@ -346,36 +344,43 @@ class Subject(Enum):
 
 @dataclasses.dataclass(frozen=True)
 class EvidenceKind:
-    """What the rest of the harness has to know of a kind of evidence."""
+    """Properties of a kind of evidence that the other rooms need."""
 
     gatherer: str
-    """The function that gathers it, such as ``package.module:function``: of an ``EvidenceRequest`` and an error
-    probability.
+    """Address of its function, such as ``package.module:function``.
+
+    The function takes an ``EvidenceRequest`` and an error probability.
     """
     record: type[Details]
-    """What it found out."""
+    """Type of its details."""
     title: str
-    """What reports call it."""
+    """Name in reports."""
     about: str
-    """What it looks at, in one line."""
+    """Description of its object in one line."""
     subject: Subject = Subject.CODE
-    """What that is; only evidence about the code itself, or its calibration, refutes it whatever else is proved."""
+    """Its object.
+
+    Only evidence about the code itself, or its calibration, refutes a proved claim.
+    """
     usual: bool = True
-    """Whether it is gathered where it applies, unless an audit names its own kinds."""
+    """Whether it is gathered if it applies, for an audit that names no kinds."""
     sampled: bool = False
-    """Whether it sees more with more calls, and errs with a probability, so that it has a share of alpha."""
+    """Whether it errs with a probability, so that it has a share of alpha.
+
+    Such evidence detects smaller losses with more calls.
+    """
     any_claim: bool = True
-    """Whether it can be about a claim of any curve, beside pure, approximate and Gaussian DP."""
+    """Whether it applies to claims of any curve, and not to ε, δ and μ alone."""
     by_data: bool = False
-    """Whether it is gathered depends on what is drawn."""
+    """Whether the drawn outputs decide if it is gathered."""
     sees_noise: bool = True
-    """Whether the size of the noise matters to it, so that it has to refute every control."""
+    """Whether it depends on the size of the noise, and so has to refute every control."""
     opposes: bool = False
-    """Whether its lower bound stands against the upper bounds of others, which shows the quality of both."""
+    """Whether its lower bound is compared with the upper bounds of other evidence."""
 
     @property
     def proves(self) -> bool:
-        """Whether what it says of a law or a model is proved, and not seen."""
+        """Whether its statements on a law or a model are proved, not sampled."""
         return self.subject in (Subject.LAW, Subject.MODEL)
 
 
@@ -448,7 +453,7 @@ KINDS = {
         any_claim=False,
     ),
 }
-"""Every kind of evidence by its name, in the order in which they are gathered; of equal verdicts the first leads."""
+"""The kinds of evidence by name, in order of gathering; of equal verdicts the first leads."""
 
 if TYPE_CHECKING:
     AnyDetails = Details
@@ -459,30 +464,29 @@ else:
 
 
 def kind_of(name: str) -> EvidenceKind:
-    """Return what is known of a kind of evidence; of one that another version of auditdp has, next to nothing."""
-    return KINDS.get(name) or EvidenceKind(
-        "", Details, name.replace("_", " ").capitalize(), ""
-    )
+    """Return a kind of evidence, with defaults for one of another version of auditdp."""
+    title = name.replace("_", " ").capitalize()
+    return KINDS.get(name) or EvidenceKind("", Details, title, "")
 
 
 def details_of(kind: str, given: Any) -> AnyDetails:
-    """Return the details of a kind of evidence, from those or from a mapping as JSON has it.
+    """Return the details of a kind of evidence, from themselves or from JSON data.
 
     Raises:
-        ValueError: If they are those of another kind, or a value is of another type (a pydantic.ValidationError).
+        ValueError: If they are those of another kind, or a value is of another type (a
+            pydantic.ValidationError).
     """
     record = kind_of(kind).record
     if isinstance(given, record):
         return given
+    where = f"evidence of kind {kind!r}: expected details"
     if isinstance(given, Details):
-        raise ValueError(
-            f"evidence of kind {kind!r}: expected details={record.__name__}, got {type(given).__name__}"
-        )
+        raise ValueError(f"{where}={record.__name__}, got {type(given).__name__}")
     if not isinstance(given, Mapping):
-        raise ValueError(
-            f"evidence of kind {kind!r}: expected details as a mapping, got {given!r:.80}"
-        )
+        raise ValueError(f"{where} as a mapping, got {given!r:.80}")
     names = {place.name for place in dataclasses.fields(record)} - {"more"}
-    known = {name: value for name, value in given.items() if name in names}
-    more = {str(name): value for name, value in given.items() if name not in names}
+    known: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    for name, value in given.items():
+        (known if name in names else more)[str(name)] = value
     return TypeAdapter(record).validate_python({**known, "more": more})

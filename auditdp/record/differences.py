@@ -1,4 +1,4 @@
-"""What a run changes of what was known: findings, audits that look at less, entries that are about nothing any more."""
+"""Differences between a baseline and a run: findings, weaker audits, and stale entries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,20 @@ from auditdp.record.results import REFUTATIONS, AuditResult, RunRecord, Verdict
 from auditdp.record.traces import Fate
 from auditdp.record.versions import LawChange
 
-SEEN, BLIND, FELL = 1.5, 2.0, 1.5
-"""A loss of so many times the claim is what an audit should see; one that misses the second is blind; and its sight has
-fallen where it needs so many times the loss that it needed. What chance decides of the calls of a pair is less: at most
-1.35 times between two seeds, in six hundred checks of harmless changes."""
+SEEN = 1.5
+"""Loss that an audit should detect, as a multiple of the claim."""
+BLIND = 2.0
+"""Multiple of the claim beyond which a new audit is reported as weak."""
+FELL = 1.5
+"""Growth of the detectable loss that counts as weaker.
+
+Chance changes it by less: by at most a factor of 1.35 between two seeds, in six hundred checks
+of harmless changes.
+"""
 
 
 class Kind(StrEnum):
-    """What a difference is, worst first."""
+    """Kinds of differences, worst first."""
 
     FINDING = "new finding"
     EXPIRED = "no longer accepted"
@@ -63,12 +69,15 @@ REGRESSIONS = (
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference between what is known of an audit and what a run says; the result is None where it has none."""
+    """A difference of one audit; the result is None if the run has none."""
 
     audit: str
     kind: Kind
     text: str
     result: AuditResult | None = None
+
+
+Found = Iterator[tuple[Kind, str]]
 
 
 def differences(
@@ -83,16 +92,16 @@ def differences(
     Args:
         known: The entries by id.
         record: The run.
-        covered: Whether the run was to audit an id, had it been there.
-        today: The day, in UTC: an acceptance holds up to and with the day on which it expires.
+        covered: Test of ids: whether the run was to audit them, if they exist.
+        today: The day in UTC; an acceptance holds until the end of the day of its expiry.
     """
     results = {result.id: result for result in record.results}
     found = [
-        difference
-        for result in record.results
-        for difference in _of(known.get(result.id), result, today)
+        Difference(name, kind, text, result)
+        for name, result in results.items()
+        for kind, text in _of(known.get(name), result, today)
     ]
-    found += _without_result(known, record, covered, results)
+    found += _without_result(known, record, covered)
     found += _uncompared(known, results)
     return worst_first([*found, *of_versions(record)])
 
@@ -100,295 +109,265 @@ def differences(
 def worst_first(found: Sequence[Difference]) -> list[Difference]:
     """Return differences worst first, otherwise by id."""
     order = list(Kind)
-    return sorted(
-        found, key=lambda difference: (order.index(difference.kind), difference.audit)
-    )
+    return sorted(found, key=lambda each: (order.index(each.kind), each.audit))
 
 
 def of_versions(record: RunRecord) -> Iterator[Difference]:
-    """Yield what differs from another revision of the code, with which a run has compared mechanisms."""
+    """Yield the differences of mechanisms from another revision of the code."""
     for result in record.results:
-        if (versions := result.versions) is None or versions.change is LawChange.UNSEEN:
-            continue
-        yield Difference(
-            result.id,
-            Kind.LOSES if versions.worse else OF_VERSIONS[versions.change],
-            versions.text,
-            result,
-        )
+        versions = result.versions
+        if versions is not None and versions.change is not LawChange.UNSEEN:
+            kind = Kind.LOSES if versions.worse else OF_VERSIONS[versions.change]
+            yield Difference(result.id, kind, versions.text, result)
 
 
-def _of(entry: Entry | None, result: AuditResult, today: date) -> Iterator[Difference]:
-    """What one result differs in."""
-
-    def differs(kind: Kind, text: str) -> Difference:
-        return Difference(result.id, kind, text, result)
-
+def _of(entry: Entry | None, result: AuditResult, today: date) -> Found:
     if result.verdict is Verdict.ERROR:
-        yield differs(Kind.CRASHED, result.summary)
+        yield Kind.CRASHED, result.summary
         return
     if entry is not None:
-        yield from (differs(Kind.CHANGED, text) for text in _claims(entry, result))
-    accepted = entry.accepted if entry is not None else None
-    if result.is_finding:
-        same = (
-            entry is not None
-            and entry.verdict is result.verdict
-            and entry.expect == result.expected
-        )
-        if accepted is None or not same:
-            yield differs(Kind.FINDING, result.summary)
-        elif accepted.expires is not None and accepted.expires < today:
-            yield differs(
-                Kind.EXPIRED, f"accepted until {accepted.expires}: {accepted.reason}"
-            )
-        else:
-            yield differs(Kind.ACCEPTED, accepted.reason)
-    elif accepted is not None and result.verdict is not Verdict.SKIPPED:
-        yield differs(
-            Kind.STALE,
-            f"{result.verdict} now; what was accepted is no longer found: {accepted.reason}",
-        )
+        yield from _claims(entry, result)
+    yield from _findings(entry, result, today)
     if result.is_unconfirmed:
-        yield differs(
-            Kind.WEAKER,
-            f"the claim was refuted, and that was not confirmed: {result.summary}",
-        )
-    survivors = result.mutation.of(Fate.SURVIVED) if result.mutation is not None else []
-    yield from (
-        differs(Kind.FINDING, f"mutant {mutant.name} survives: {mutant.statement}")
-        for mutant in survivors
-    )
-    if entry is None:
-        if not result.is_finding:
-            yield differs(Kind.NEW, f"{result.verdict}; it is not in the baseline yet")
-            yield from (differs(Kind.WEAKER, text) for text in _sight(None, result))
+        text = f"the claim was refuted, and that was not confirmed: {result.summary}"
+        yield Kind.WEAKER, text
+    if result.mutation is not None:
+        for mutant in result.mutation.of(Fate.SURVIVED):
+            yield Kind.FINDING, f"mutant {mutant.name} survives: {mutant.statement}"
+    if entry is not None:
+        yield from _strength(entry, result)
+    elif not result.is_finding:
+        yield Kind.NEW, f"{result.verdict}; it is not in the baseline yet"
+        yield from _sight(None, result)
+
+
+def _findings(entry: Entry | None, result: AuditResult, today: date) -> Found:
+    accepted = None if entry is None else entry.accepted
+    if not result.is_finding:
+        if accepted is not None and result.verdict is not Verdict.SKIPPED:
+            yield (
+                Kind.STALE,
+                f"{result.verdict} now; what was accepted is no longer found: "
+                f"{accepted.reason}",
+            )
         return
-    yield from _strength(entry, result, differs)
+    # An acceptance is of one fault, and not of every later one.
+    same = entry is not None and entry.verdict is result.verdict
+    same = same and entry is not None and entry.expect == result.expected
+    if accepted is None or not same:
+        yield Kind.FINDING, result.summary
+    elif accepted.expires is not None and accepted.expires < today:
+        yield Kind.EXPIRED, f"accepted until {accepted.expires}: {accepted.reason}"
+    else:
+        yield Kind.ACCEPTED, accepted.reason
 
 
-def _claims(entry: Entry, result: AuditResult) -> Iterator[str]:
+def _claims(entry: Entry, result: AuditResult) -> Found:
     now = entry_of(result)
-    if entry.expect != result.expected:
-        yield f"it declares {entry.expect!r} in the baseline, {result.expected!r} now"
-    if not now.claim or not entry.claim or entry.claimed.same(now.claimed):
+    if entry.expect != now.expect:
+        text = f"it declares {entry.expect!r} in the baseline, {now.expect!r} now"
+        yield Kind.CHANGED, text
+    if not now.claim or not entry.claim or entry.same(now):
         return  # a skipped audit states no claim
-    then, new = f"{entry.claim} ({entry.adjacency})", f"{now.claim} ({now.adjacency})"
-    if (
-        not entry.claimed.same_neighbours(now.claimed)
-        and entry.adjacency == now.adjacency
-    ):
+    if entry.adjacency == now.adjacency and not entry.same_neighbours(now):
         yield (
-            f"the neighbours, or the pairs that are played, are others than in the baseline: {now.adjacency} leaves out the "
-            "part that changed"
+            Kind.CHANGED,
+            "the neighbours, or the pairs that are played, are others than in the baseline: "
+            f"{now.adjacency} leaves out the part that changed",
         )
         return
+    then, new = (f"{each.claim} ({each.adjacency})" for each in (entry, now))
     if then == new:
         then, new = (
             f"{each.claim}, in full {' '.join(map(repr, each.numbers))},"
             for each in (entry, now)
         )
-    yield f"{then} in the baseline, {new} now"
+    yield Kind.CHANGED, f"{then} in the baseline, {new} now"
 
 
 def _uncompared(
     known: Mapping[str, Entry], results: Mapping[str, AuditResult]
 ) -> Iterator[Difference]:
-    """Yield the audits of which a change of the neighbours could not be noticed."""
-    compared = [
-        (known[name], entry_of(result))
-        for name, result in results.items()
-        if name in known
-    ]
-    old = [
-        now.id
-        for entry, now in compared
-        if now.digest and not entry.digest and entry.claim
-    ]
-    if old:
-        others = f" and of {count(len(old) - 1, 'other audit')}" if old[1:] else ""
-        yield Difference(
-            old[0],
-            Kind.NOT_COMPARED,
-            f"the neighbours of this{others} are compared by their short text alone, since an earlier version of auditdp "
-            "wrote the baseline; `auditdp baseline update` adds digests",
-            results[old[0]],
-        )
-    for entry, now in compared:
-        without = now.digest.partition(" ")[2]
-        if without and entry.digest:
+    """Yield the audits whose neighbours may have changed without notice."""
+    undigested = []
+    for name, result in results.items():
+        if name not in known:
+            continue
+        entry = known[name]
+        digest = entry_of(result).digest
+        without = digest.partition(" ")[2]
+        if digest and not entry.digest and entry.claim:
+            undigested.append(result)
+        elif without and entry.digest:
             text = f"the neighbours are compared {without}: a change of that cannot be noticed"
-            yield Difference(now.id, Kind.NOT_COMPARED, text, results[now.id])
+            yield Difference(name, Kind.NOT_COMPARED, text, result)
+    if undigested:
+        first, *rest = undigested
+        others = f" and of {count(len(rest), 'other audit')}" if rest else ""
+        yield Difference(
+            first.id,
+            Kind.NOT_COMPARED,
+            f"the neighbours of this{others} are compared by their short text alone, since "
+            "an earlier version of auditdp wrote the baseline; `auditdp baseline update` "
+            "adds digests",
+            first,
+        )
 
 
-def _strength(
-    entry: Entry, result: AuditResult, differs: Callable[[Kind, str], Difference]
-) -> Iterator[Difference]:
+def _strength(entry: Entry, result: AuditResult) -> Found:
     now = entry_of(result)
-    if result.verdict is Verdict.SKIPPED:
+    if now.verdict is Verdict.SKIPPED:
         if entry.verdict is not Verdict.SKIPPED:
-            yield differs(
-                Kind.SKIPPED,
-                f"{entry.verdict} in the baseline, not run now: {result.summary}",
-            )
+            text = f"{entry.verdict} in the baseline, not run now: {result.summary}"
+            yield Kind.SKIPPED, text
         return
-    weaker: list[str] = []
-    chance: list[str] = []
-    stronger: list[str] = []
-    may_vary = chance if result.is_undecided else weaker
-    if (
-        entry.verdict in STRENGTH
-        and now.verdict in STRENGTH
-        and entry.verdict is not now.verdict
-    ):
-        change = f"{entry.verdict} in the baseline, {now.verdict} now"
-        fell = (
-            chance
-            if (entry.verdict, now.verdict) == (Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
-            else may_vary
-        )
-        (fell if STRENGTH[now.verdict] < STRENGTH[entry.verdict] else stronger).append(
-            change
-        )
-    for kind in sorted({*entry.evidence} - {*now.evidence}):
-        by_data = kind in result.asked and kind_of(kind).by_data
-        (chance if by_data else weaker).append(
-            f"evidence {kind!r} is no longer gathered"
-        )
-    stronger += [
-        f"evidence {kind!r} is new"
-        for kind in now.evidence
-        if kind not in entry.evidence
-    ]
-    may_vary += [
-        f"control {each!r} is no longer refuted"
-        for each in _lacking(entry.controls, now.controls)
-    ]
-    stronger += [
-        f"control {each!r} is new" for each in _lacking(now.controls, entry.controls)
-    ]
-    # A game that refuted a claim, or was not confirmed, has calls that say how soon, and not how much was looked at.
-    decided = {entry.verdict, now.verdict} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
-    if not decided and now.calls != entry.calls:
-        change = f"{entry.calls:,} calls in the baseline, {now.calls:,} now"
-        (weaker if now.calls < entry.calls else stronger).append(change)
-    weaker += _sight(entry, result)
-    yield from (differs(Kind.WEAKER, text) for text in weaker)
-    if entry.claimed.same(now.claimed) and (text := drift(entry, now)):
-        yield differs(Kind.DRIFT, text)
+    changes = [*_changes(entry, now, result), *_sight(entry, result)]
+    weaker = [text for kind, text in changes if kind is Kind.WEAKER]
+    chance = [text for kind, text in changes if kind is Kind.CHANCE]
+    stronger = [text for kind, text in changes if kind is Kind.STRONGER]
+    yield from ((Kind.WEAKER, text) for text in weaker)
+    contradiction = drift(entry, now)
+    if contradiction and entry.same(now):
+        yield Kind.DRIFT, contradiction
     if chance:
-        yield differs(Kind.CHANCE, f"{'; '.join(chance)}: what is drawn decides that")
+        yield Kind.CHANCE, f"{'; '.join(chance)}: what is drawn decides that"
     if stronger and not weaker:
-        yield differs(Kind.STRONGER, "; ".join(stronger))
+        yield Kind.STRONGER, "; ".join(stronger)
 
 
-def _sight(entry: Entry | None, result: AuditResult) -> Iterator[str]:
-    """Yield why an audit sees less than it did, or, where nothing is known of that, not even a doubled loss."""
-    power, then = result.power, entry.sees if entry is not None else BLIND
+def _changes(entry: Entry, now: Entry, result: AuditResult) -> Found:
+    """Yield the changes of an audit's strength, each weaker, stronger or by chance."""
+    # With a small budget, chance decides the verdict and the refuted controls.
+    may_vary = Kind.CHANCE if result.is_undecided else Kind.WEAKER
+    verdicts = (entry.verdict, now.verdict)
+    if entry.verdict is not now.verdict and STRENGTH.keys() >= {*verdicts}:
+        kind = may_vary
+        if STRENGTH[now.verdict] >= STRENGTH[entry.verdict]:
+            kind = Kind.STRONGER
+        elif verdicts == (Verdict.EQUIVALENT, Verdict.NOT_REFUTED):
+            kind = Kind.CHANCE
+        yield kind, f"{entry.verdict} in the baseline, {now.verdict} now"
+    for name in sorted({*entry.evidence} - {*now.evidence}):
+        by_data = name in result.asked and kind_of(name).by_data
+        kind = Kind.CHANCE if by_data else Kind.WEAKER
+        yield kind, f"evidence {name!r} is no longer gathered"
+    for name in now.evidence:
+        if name not in entry.evidence:
+            yield Kind.STRONGER, f"evidence {name!r} is new"
+    for name in _lacking(entry.controls, now.controls):
+        yield may_vary, f"control {name!r} is no longer refuted"
+    for name in _lacking(now.controls, entry.controls):
+        yield Kind.STRONGER, f"control {name!r} is new"
+    # The calls of a game that refuted a claim, or was not confirmed, say how soon it ended,
+    # and not how strong it is.
+    decided = {*verdicts} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
+    if not decided and now.calls != entry.calls:
+        kind = Kind.WEAKER if now.calls < entry.calls else Kind.STRONGER
+        yield kind, f"{entry.calls:,} calls in the baseline, {now.calls:,} now"
+
+
+def _sight(entry: Entry | None, result: AuditResult) -> Found:
+    """Yield why an audit detects less than its entry, or for a new one, why it is blind."""
+    power = result.power
+    then = BLIND if entry is None else entry.sees
     if power is None or then is None or power <= max(then, 1.0) * FELL:
         return
-    if entry is not None:
-        yield f"a loss of {then:g} times the claim was seen in the baseline, only {_times(power)} now: {_remedy(result)}"
+    now = f"one of {outwards(power, up=True, digits=2)} times"
+    if power == math.inf:
+        now = "none of a size that is known"
+    if entry is None:
+        text = f"it would not have seen twice the claim, only {now}"
     else:
-        yield f"it would not have seen twice the claim, only {_times(power)}: {_remedy(result)}"
-
-
-def _times(power: float) -> str:
-    return (
-        "none of a size that is known"
-        if power == math.inf
-        else f"one of {outwards(power, up=True, digits=2)} times"
+        text = f"a loss of {then:g} times the claim was seen in the baseline, only {now} now"
+    remedy = (
+        f"give it more calls, as --budget level:{SEEN:g} counts them, or "
+        f"Audit(find='level:{SEEN:g}')"
     )
-
-
-def _remedy(result: AuditResult) -> str:
-    """Return what makes an audit see more, in words."""
     if result.has_same_outputs:
-        return "both inputs of every pair have the same outputs; give pairs on which they differ"
-    return f"give it more calls, as --budget level:{SEEN:g} counts them, or Audit(find='level:{SEEN:g}')"
+        remedy = (
+            "both inputs of every pair have the same outputs; give pairs on which they "
+            "differ"
+        )
+    yield Kind.WEAKER, f"{text}: {remedy}"
 
 
 def _lacking(names: Sequence[str], among: Sequence[str]) -> list[str]:
-    """Return the names that are none of others; parameters in them are computed, as claims are."""
+    # Names of controls have parameters in them, which are computed as claims are.
     return [
         name for name in names if not any(same_text(name, other) for other in among)
     ]
 
 
 def drift(entry: Entry, now: Entry) -> str:
-    """Say where two runs contradict each other: intervals without a common point, or counts; empty where they do not.
+    """Return how two runs contradict each other, or an empty text.
 
-    Counts contradict each other where one run shows an event that has at least p on an input and at most q on its neighbour,
-    and the other that no event has more than e^ε times what it has on a neighbour, and δ: p > e^ε q + δ. That the game loses
-    more than a counted ε contradicts nothing, since it may lose it in outputs that are rarer than δ.
+    Two intervals without a common point contradict each other. Counts contradict each other
+    if one run certifies an event of probability at least p on an input and at most q on its
+    neighbour, and the other run certifies (ε, δ) for all events: p > e^ε q + δ. A lower bound
+    of the game above a counted ε contradicts nothing, since the loss may be in outputs that
+    are rarer than δ.
 
-    Guarantee: of an audit of the same inputs whose mechanism did not change, this is said with probability at most the
-    errors of the statements together: 4α, where α is what counting or the game has in an audit. Two runs have to err in
-    opposite directions for it, which is far rarer (``tests/statistical/test_unchanged_audits.py``).
+    Guarantee: for an audit of the same inputs whose mechanism did not change, the text is not
+    empty with probability at most 4α, the sum of the errors of the statements, where α is the
+    error of counting or of the game in one audit. Two runs have to err in opposite directions
+    for it, which is far rarer (``tests/statistical/test_unchanged_audits.py``).
     """
-    (low, high), (new_low, new_high) = entry.bounds, now.bounds
-    if new_low is not None and high is not None and new_low > high:
-        return f"at most {high:g} in the baseline, at least {new_low:g} now"
-    if new_high is not None and low is not None and new_high < low:
-        return f"at least {low:g} in the baseline, at most {new_high:g} now"
-    for bound, event, later in (
-        (entry.counted, now.told_apart, True),
-        (now.counted, entry.told_apart, False),
-    ):
-        if (
-            bound is None
-            or event is None
-            or event[0] <= math.exp(min(bound[0], 700.0)) * event[1] + bound[1]
-        ):
-            continue
-        most = f"on the inputs played, at most ε = {bound[0]:g} but for a probability of {bound[1]:g}"
-        seen = f"an event of probability at least {event[0]:g} on one of them, and at most {event[1]:g} on its neighbour"
-        then, new = (most, seen) if later else (seen, most)
-        return f"{then}, in the baseline; {new}, now; either is wrong with a probability of at most counting's α"
-    return ""
+    then_low, then_high = entry.at_least, entry.at_most
+    low, high = now.at_least, now.at_most
+    if low is not None and then_high is not None and low > then_high:
+        return f"at most {then_high:g} in the baseline, at least {low:g} now"
+    if high is not None and then_low is not None and high < then_low:
+        return f"at least {then_low:g} in the baseline, at most {high:g} now"
+    then = _counts_contradict(entry.counted, now.told_apart)
+    new = _counts_contradict(now.counted, entry.told_apart)[::-1]
+    statements = then or new
+    if not statements:
+        return ""
+    error = "either is wrong with a probability of at most counting's α"
+    return f"{statements[0]}, in the baseline; {statements[1]}, now; {error}"
+
+
+def _counts_contradict(
+    counted: tuple[float, float] | None, event: tuple[float, float] | None
+) -> tuple[str, ...]:
+    """Return sentences on a bound and on an event that breaks it, if both contradict."""
+    if counted is None or event is None:
+        return ()
+    epsilon, delta = counted
+    # e^700 is near the largest double.
+    if event[0] <= math.exp(min(epsilon, 700.0)) * event[1] + delta:
+        return ()
+    return (
+        f"on the inputs played, at most ε = {epsilon:g} but for a probability of {delta:g}",
+        f"an event of probability at least {event[0]:g} on one of them, and at most "
+        f"{event[1]:g} on its neighbour",
+    )
 
 
 def _without_result(
-    known: Mapping[str, Entry],
-    record: RunRecord,
-    covered: Callable[[str], bool],
-    results: Mapping[str, AuditResult],
+    known: Mapping[str, Entry], record: RunRecord, covered: Callable[[str], bool]
 ) -> Iterator[Difference]:
-    """Entries that the run has no result of, and audits that were planned and not finished."""
-    files = {
-        result.id for result in record.results if "::" not in result.id
-    }  # these did not import
-    unknown = [
-        result
-        for name, result in results.items()
-        if name not in known and result.claim is not None
-    ]
+    """Yield the planned audits and the entries without a result."""
     for name in record.missing:
-        yield Difference(
-            name,
-            Kind.CRASHED,
-            f"it was planned and has no result: the run is {record.status}",
-        )
+        text = f"it was planned and has no result: the run is {record.status}"
+        yield Difference(name, Kind.CRASHED, text)
+    # A result whose id is a file is the error of importing it.
+    results = {result.id for result in record.results}
+    unlisted = [each for each in record.results if each.id not in known]
+    new = [entry_of(each) for each in unlisted if each.claim is not None]
     for name, entry in known.items():
-        if (
-            name in results
-            or name in record.missing
-            or name.partition("::")[0] in files
-        ):
+        there = {name, name.partition("::")[0]} & results
+        if there or name in record.missing:
             continue
         if not covered(name):
             yield Difference(name, Kind.NOT_RUN, "the run was asked for other audits")
             continue
-        same = [
-            other.id for other in unknown if entry.claimed.same(entry_of(other).claimed)
-        ]
-        renamed = f"; perhaps it is {same[0]} now" if len(same) == 1 else ""
-        accepted = (
-            f"; it was accepted: {entry.accepted.reason}"
-            if entry.accepted is not None
-            else ""
-        )
-        kind = Kind.GONE if entry.accepted is None else Kind.STALE
-        yield Difference(
-            name, kind, f"there is no such audit any more{renamed}{accepted}"
-        )
+        kind = Kind.GONE
+        text = "there is no such audit any more"
+        same = [other.id for other in new if entry.same(other)]
+        if len(same) == 1:
+            text += f"; perhaps it is {same[0]} now"
+        if entry.accepted is not None:
+            kind = Kind.STALE
+            text += f"; it was accepted: {entry.accepted.reason}"
+        yield Difference(name, kind, text)

@@ -1,4 +1,4 @@
-"""The fields of records, and a record whose empty fields are left out of JSON."""
+"""Types of the fields of records, and the base of records that leave out empty fields."""
 
 from __future__ import annotations
 
@@ -13,52 +13,49 @@ from auditdp.files import refuse_integers
 
 
 def json_number(value: float | None) -> float | str | None:
-    """Return the number as records write it: JSON has no infinities and no NaN, which become strings."""
+    """Return a number for JSON, in which infinities and NaN are strings."""
     if value is None or math.isfinite(value):
         return value
-    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return str(float(value))
 
 
-def _write_plain(value: Any) -> Any:
-    """Write every number inside nested plain data as ``json_number`` does."""
+def _plain(value: Any) -> Any:
+    """Return nested data with every number as ``json_number`` writes it."""
     if isinstance(value, float):
         return json_number(value)
     if isinstance(value, dict):
-        return {key: _write_plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # numpy scalars and arrays
-        return _write_plain(value.tolist())
-    return (
-        [_write_plain(item) for item in value]
-        if isinstance(value, list | tuple)
-        else value
-    )
-
-
-def _within(value: dict[str, Any]) -> dict[str, Any]:
-    refuse_integers(value, 1 << 1000)  # of which no double comes near
+        return {key: _plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # scalars and arrays of NumPy
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
     return value
 
 
-Number = Annotated[float, PlainSerializer(json_number, when_used="json")]
+def _without_large_integers(value: dict[str, Any]) -> dict[str, Any]:
+    # Reports convert integers to doubles, of which the largest is below 2^1024.
+    refuse_integers(value, 1 << 1000)
+    return value
+
+
+_AS_JSON = PlainSerializer(json_number, when_used="json")
+
+Number = Annotated[float, _AS_JSON]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 """A number of calls, of pairs, and the like."""
 Whole = Annotated[int, Field(gt=-(1 << 63), lt=1 << 63)]
-Probability = Annotated[
-    float, Field(ge=0, le=1), PlainSerializer(json_number, when_used="json")
-]
-Share = Annotated[
-    float, Field(gt=1e-300), PlainSerializer(json_number, when_used="json")
-]
-"""A share of outputs that is divided by."""
-Seconds = Annotated[float, Field(ge=0), PlainSerializer(json_number, when_used="json")]
+Probability = Annotated[float, Field(ge=0, le=1), _AS_JSON]
+Share = Annotated[float, Field(gt=1e-300), _AS_JSON]
+"""A share of outputs, large enough to divide by."""
+Seconds = Annotated[float, Field(ge=0), _AS_JSON]
 Plain = Annotated[
     dict[str, Any],
-    AfterValidator(_within),
-    PlainSerializer(_write_plain, when_used="json"),
+    AfterValidator(_without_large_integers),
+    PlainSerializer(_plain, when_used="json"),
 ]
-"""Data of any shape that JSON can hold."""
+"""A mapping to JSON data of any shape."""
 Path = list[tuple[Count, Number]]
-"""(calls, a number after so many calls), ascending."""
+"""(calls, number after these calls), ascending."""
 Curve = list[tuple[Number, Number]]
 """(ε, δ(ε)), ascending."""
 
@@ -68,19 +65,19 @@ class Row:
     """A record whose empty fields are left out of JSON."""
 
     keys: ClassVar[Mapping[str, str]] = {}
-    """The keys of JSON that are no names of Python, by field."""
+    """JSON keys by the names of the fields that have another key."""
     always: ClassVar[Collection[str]] = ()
-    """The fields that are written as null where they are None."""
+    """Fields that are written as null if they are None."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return what JSON has of the fields."""
-        kept = {
-            name: value
+        """Return the JSON object of the serialised fields."""
+        return {
+            self.keys.get(name, name): value
             for name, value in fields.items()
             if value is not None or name in self.always
         }
-        return {self.keys.get(name, name): value for name, value in kept.items()}
 
+    # A return type would become the JSON schema of every row.
     @model_serializer(mode="wrap")
-    def _write(self, write):  # type: ignore[no-untyped-def]  # a type would become the JSON schema
+    def _write(self, write):  # type: ignore[no-untyped-def]
         return self.written(write(self))

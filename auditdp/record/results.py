@@ -1,16 +1,21 @@
-"""What an audit says: verdicts, the evidence behind them, counterexamples, and the record of a run.
+"""Results of audits: verdicts, evidence, counterexamples, and the record of a run.
 
-Everything here is plain data that goes to JSON and back without loss; every report is a pure function of a
-``RunRecord``. An infinite epsilon is written as the string "inf".
+All of it is plain data that goes to JSON and back without loss, and every report is a pure
+function of a ``RunRecord``. An infinite epsilon is written as the string "inf".
+
+A result can draw itself, as in a notebook. The renderers live in ``auditdp.report``, which
+imports this module, so they are named by their addresses and imported at the first use.
 """
 
 from __future__ import annotations
 
-import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from enum import StrEnum
+from itertools import chain
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import (
@@ -69,7 +74,7 @@ class Verdict(StrEnum):
 
 
 REFUTATIONS = (Verdict.VIOLATED, Verdict.MISCALIBRATED)
-"""Verdicts that come with a counterexample: to the claim, or to the calibration that is its argument."""
+"""Verdicts with a counterexample to the claim or to the calibration of its noise."""
 PRECEDENCE = (
     *REFUTATIONS,
     Verdict.INCONCLUSIVE,
@@ -77,9 +82,9 @@ PRECEDENCE = (
     Verdict.EQUIVALENT,
     Verdict.NOT_REFUTED,
 )
-"""Which verdict of several kinds of evidence is that of the audit: the first of these that occurs."""
+"""The verdict of an audit is the first of these that any of its evidence has."""
 DECLARABLE = {"violation": Verdict.VIOLATED, "miscalibration": Verdict.MISCALIBRATED}
-"""What an audit may declare to find, as in ``@audit(expect="violation")``, and the verdict that finds it."""
+"""Verdicts by the fault that ``@audit(expect="violation")`` and the like declare."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ class Evidence:
 
     @property
     def known(self) -> EvidenceKind:
-        """What the harness knows of its kind."""
+        """The entry of its kind in ``auditdp.record.details.KINDS``."""
         return kind_of(self.kind)
 
 
@@ -153,28 +158,26 @@ AnyOf = TypeVar("AnyOf", bound=Details)
 
 
 def details(evidence: Iterable[Evidence], kind: type[AnyOf]) -> Iterator[AnyOf]:
-    """Yield the details of those evidences that have such."""
+    """Yield the details of one type, in the order of the evidence."""
     yield from (each.details for each in evidence if isinstance(each.details, kind))
 
 
 def with_figure(evidence: Evidence, figure: Mapping[str, Any]) -> Evidence:
-    """Return an evidence with what the ``figure`` of an audit adds to its details.
+    """Add the numbers and the plot of an audit's ``figure`` to the details of an evidence.
 
     Raises:
-        ValueError: If its scatter plot, or a detail of the same name, is of another type (a pydantic.ValidationError).
+        ValueError: If its scatter plot, or a detail of the same name, is of another type
+            (a pydantic.ValidationError).
     """
-    own = {
-        each.name: getattr(evidence.details, each.name)
-        for each in fields(evidence.details)
-    }
-    more = own.pop("more")
-    return replace(
-        evidence, details=details_of(evidence.kind, own | more | dict(figure))
-    )
+    own = evidence.details
+    given = {each.name: getattr(own, each.name) for each in fields(own)}
+    further = given.pop("more")
+    merged = given | further | dict(figure)
+    return replace(evidence, details=details_of(evidence.kind, merged))
 
 
 SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
-"""The letters of what claims are about, by the names of their parameters."""
+"""The letters of the parameters that claims of privacy bound."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ class ControlResult:
 
     @property
     def survived(self) -> bool:
-        """Whether the audit saw nothing wrong with it."""
+        """Whether the audit did not refute it."""
         return self.verdict not in REFUTATIONS
 
 
@@ -287,82 +290,71 @@ class AuditResult:
 
     @property
     def leading(self) -> Evidence | None:
-        """The evidence on which the verdict rests; None where it rests on a control, or on two kinds that disagree."""
-        return next(
-            (
-                evidence
-                for evidence in self.evidence
-                if evidence.verdict is self.verdict
-            ),
-            None,
-        )
+        """The evidence on which the verdict rests.
+
+        It is None if the verdict rests on a control, or on two kinds of evidence that
+        contradict each other.
+        """
+        return next(iter(self._supporting), None)
+
+    @property
+    def _supporting(self) -> list[Evidence]:
+        return [each for each in self.evidence if each.verdict is self.verdict]
+
+    @property
+    def _games(self) -> list[GameDetails]:
+        return list(details(self.evidence, GameDetails))
 
     @property
     def is_self_reported(self) -> bool:
-        """Whether its verdict rests on no other evidence than what code of the audit computed."""
-        supporting = [
-            evidence for evidence in self.evidence if evidence.verdict is self.verdict
-        ]
-        return bool(supporting) and all(
-            evidence.self_reported for evidence in supporting
-        )
+        """Whether all evidence for the verdict was computed by code of the audit."""
+        supporting = self._supporting
+        return bool(supporting) and all(each.self_reported for each in supporting)
 
     @property
     def game(self) -> Evidence | None:
-        """The game; None where none was played."""
-        return next(
-            (evidence for evidence in self.evidence if evidence.known.opposes), None
-        )
+        """The evidence of the game, or None if none was played."""
+        return next((each for each in self.evidence if each.known.opposes), None)
 
     @property
     def power(self) -> float | None:
-        """The smallest loss that a clean game would have refuted nine times in ten, as a multiple of the claim.
+        """The smallest loss that a clean game refutes nine times in ten.
 
-        Infinite where no loss is known that it would have refuted, as where both inputs of every pair have the same outputs;
-        None where no clean game decided, or nothing is claimed of privacy.
+        It is a multiple of the claim, and infinite if the game would refute no loss of a
+        known size, for example because both inputs of every pair have equal outputs. It
+        is None if no clean game decided, or if the claim is not about privacy.
         """
-        game = (
-            next(details(self.evidence, GameDetails), None)
-            if self.verdict is Verdict.NOT_REFUTED
-            else None
-        )
-        claimed = (
-            None
-            if self.claim is None
-            else getattr(self.claim, self.claim.parameter, None)
-        )
-        if game is None or game.detectable_epsilon is None or not claimed:
+        if self.verdict is not Verdict.NOT_REFUTED or self.claim is None:
             return None
-        return (
-            math.inf
-            if game.same_outputs
-            else float(game.detectable_epsilon) / float(claimed)
-        )
+        claimed = getattr(self.claim, self.claim.parameter, None)
+        games = self._games
+        if not games or games[0].detectable_epsilon is None or not claimed:
+            return None
+        if games[0].same_outputs:
+            return math.inf
+        return float(games[0].detectable_epsilon) / float(claimed)
 
     @property
     def has_same_outputs(self) -> bool:
-        """Whether both inputs of every pair gave the same outputs, so that no loss can be seen on them."""
-        return any(game.same_outputs for game in details(self.evidence, GameDetails))
+        """Whether both inputs of every pair gave equal outputs, which hides any loss."""
+        return any(game.same_outputs for game in self._games)
 
     @property
     def notices(self) -> list[str]:
-        """What a person should know of the mechanism's calls, whatever the verdict."""
-        return list(
-            dict.fromkeys(
-                text
-                for game in details(self.evidence, GameDetails)
-                for text in game.notices
-            )
-        )
+        """Remarks on the calls of the mechanism that hold for every verdict."""
+        texts = chain.from_iterable(game.notices for game in self._games)
+        return list(dict.fromkeys(texts))
 
     @property
     def recorded(self) -> list[Confirmation]:
-        """The confirmations whose outputs are kept, since the mechanism draws its own randomness."""
-        games = (game.confirmation for game in details(self.evidence, GameDetails))
+        """The confirmations with recorded outputs.
+
+        Outputs are recorded if the mechanism draws its own randomness, which no seed
+        repeats.
+        """
+        played = [game.confirmation for game in self._games]
         return [
-            confirmation
-            for confirmation in games
-            if confirmation is not None and confirmation.outputs is not None
+            each for each in played if each is not None and each.outputs is not None
         ]
 
     @property
@@ -372,86 +364,85 @@ class AuditResult:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the audit ended as declared: it found what it declares, and nothing that it does not declare."""
+        """Whether the audit found the fault that it declares, and no other."""
         if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
             return False
         declared = DECLARABLE.get(self.expected)
-        return self.verdict is declared if declared else self.verdict not in REFUTATIONS
+        if declared is not None:
+            return self.verdict is declared
+        return self.verdict not in REFUTATIONS
 
     @property
     def refuting(self) -> list[Evidence]:
-        """The evidence that refuted the claim, or its calibration, and on which the verdict does not rest.
+        """The evidence that refuted, and on which the verdict does not rest.
 
-        The refutation was not confirmed or not believed, a proof contradicts it, or a control survived.
+        Its refutation was not confirmed or not believed, a proof contradicts it, or a
+        control survived.
         """
         if self.verdict is Verdict.VIOLATED:
             return []
         dropped = () if self.verdict in REFUTATIONS else REFUTATIONS
         return [
-            evidence
-            for evidence in self.evidence
-            if evidence.unconfirmed or evidence.verdict in dropped
+            each
+            for each in self.evidence
+            if each.unconfirmed or each.verdict in dropped
         ]
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether evidence refuted what the audit declares to hold, and the verdict is none that says so."""
-        declared = DECLARABLE.get(self.expected)
-        refuted = {
-            Verdict.VIOLATED if each.unconfirmed else each.verdict
-            for each in self.refuting
-        }
-        return bool(refuted - {declared})
+        """Whether an undeclared refutation was dropped by the verdict."""
+        # A refuted claim whose refutation was not confirmed has another verdict.
+        dropped = {Verdict.VIOLATED for each in self.refuting if each.unconfirmed}
+        dropped |= {each.verdict for each in self.refuting if not each.unconfirmed}
+        return bool(dropped - {DECLARABLE.get(self.expected)})
 
     @property
     def contradiction(self) -> str:
-        """In what the result contradicts itself, which no audit does; empty where it does not."""
-        verdicts = {evidence.verdict for evidence in self.evidence}
-        open_verdicts = (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
-        if self.verdict not in (*REFUTATIONS, Verdict.INCONCLUSIVE) and verdicts & {
-            *REFUTATIONS
-        }:
-            return f"{self.id} is {self.verdict}, and some of its evidence refutes"
+        """A sentence on the first contradiction in the result, empty without one."""
+        verdicts = {each.verdict for each in self.evidence}
+        is_open = self.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
         proved = self.verdict in (Verdict.CERTIFIED, Verdict.EQUIVALENT)
-        if self.verdict not in (*open_verdicts, *verdicts) and (verdicts or proved):
-            return f"{self.id} is {self.verdict}, which none of its evidence is"
-        if self.verdict not in open_verdicts and self.surviving_controls:
-            return f"{self.id} is {self.verdict}, and its control {self.surviving_controls[0]} survived"
+        head = f"{self.id} is {self.verdict}"
+        may_refute = self.verdict in (*REFUTATIONS, Verdict.INCONCLUSIVE)
+        if not may_refute and verdicts.intersection(REFUTATIONS):
+            return f"{head}, and some of its evidence refutes"
+        if not is_open and self.verdict not in verdicts and (verdicts or proved):
+            return f"{head}, which none of its evidence is"
+        if not is_open and self.surviving_controls:
+            return f"{head}, and its control {self.surviving_controls[0]} survived"
         lower, upper = self.epsilon_lower, self.epsilon_upper
         if lower is not None and upper is not None and lower > upper:
-            return (
-                f"{self.id} is bounded by {lower:g} from below and {upper:g} from above"
-            )
+            bounds = f"{lower:g} from below and {upper:g} from above"
+            return f"{self.id} is bounded by {bounds}"
         return ""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether a declared refutation was missed, or a control survived, and the budget left out calls that may show it.
+        """Whether the missing calls of a brief budget may decide the audit.
 
-        A claim that is proved is decided, and so is a refutation that is not declared. A refuted calibration is not where
-        a violation is declared, which outranks it. Calls do not help evidence that makes none.
+        They may if a declared refutation was missed or a control survived. A proved claim
+        is decided, and so is an undeclared refutation. A refuted calibration is not
+        decided if a violation is declared, which outranks it. More calls do not help
+        evidence that makes none.
         """
         if not self.lacking or self.as_expected or self.is_unconfirmed:
             return False
-        pending = [
-            Verdict.NOT_REFUTED,
-            Verdict.INCONCLUSIVE,
-            DECLARABLE.get(self.expected),
-        ]
-        pending += [Verdict.MISCALIBRATED] if self.expected == "violation" else []
-        if self.verdict not in pending:
+        pending = {Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE}
+        if self.expected == "violation":
+            pending |= {Verdict.MISCALIBRATED}
+        if self.verdict not in {*pending, DECLARABLE.get(self.expected)}:
             return False
-        blind = {
-            kind
-            for control in self.controls
-            if control.survived
-            for kind in control.blind
-        }
+        survivors = [control for control in self.controls if control.survived]
+        blind = chain.from_iterable(control.blind for control in survivors)
         return all(kind_of(kind).sampled for kind in blind)
 
     @property
     def is_finding(self) -> bool:
-        """Whether a person has to look: a refutation that is not declared, a declared one missed, a surviving control."""
+        """Whether a person has to act.
+
+        The audit has an undeclared refutation, missed a declared one, or did not refute a
+        control.
+        """
         ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
         return ended and not self.as_expected and not self.is_undecided
 
@@ -462,57 +453,68 @@ class AuditResult:
 
     @property
     def history(self) -> list[tuple[int, float]]:
-        """After how many calls of the game which lower bound was certified, wherever it rose; empty where none was played.
+        """(calls, certified lower bound) of the game, for each rise of the bound.
 
-        All of these bounds hold together with the audit's confidence, so one may stop wherever one likes. Empty for an
-        accountant's curve, too.
+        All of these bounds hold together with the audit's confidence, so a game may be
+        stopped at any of them. The list is empty without a game, and for the curve of an
+        accountant.
         """
-        return [
-            point
-            for game in details(self.evidence, GameDetails)
-            for point in game.bound_path
-        ]
+        return list(chain.from_iterable(game.bound_path for game in self._games))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data that JSON can hold; an infinite number is the string "inf"."""
-        found: dict[str, Any] = json.loads(RESULT.dump_json(self))
-        return found
+        """Return the result as JSON data; an infinite number is the string "inf"."""
+        content: dict[str, Any] = RESULT.dump_python(self, mode="json")
+        return content
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the bounds against the claim, on Matplotlib's own new axes unless some are given, and return the axes."""
-        from auditdp.report.html.notebook import plot_interval
+        """Draw the bounds against the claim.
 
-        return plot_interval(self, axes)
+        Args:
+            axes: The axes to draw on; new ones of Matplotlib by default.
+        """
+        drawn: Axes = _drawn("html.notebook:plot_interval", self, axes)
+        return drawn
 
     def plot_history(self, axes: Axes | None = None) -> Axes:
-        """Draw the lower bound against the calls, and the claim, on Matplotlib's own new axes unless some are given.
+        """Draw the lower bound against the calls, and the claim.
+
+        Args:
+            axes: The axes to draw on; new ones of Matplotlib by default.
 
         Raises:
-            ConfigurationError: If there is no history, as of an audit by canaries or of an accountant's curve.
+            ConfigurationError: If there is no history, as of an audit by canaries or of an
+                accountant's curve.
         """
         if not self.history:
             raise ConfigurationError(
-                "an audit by canaries, or of an accountant's curve, has no history; use plot()"
+                "an audit by canaries, or of an accountant's curve, has no history; "
+                "use plot()"
             )
-        from auditdp.report.html.notebook import plot_levels
-
         points = [*self.history, (max(self.calls, 1), self.history[-1][1])]
-        return plot_levels(points, self.claim, "calls", axes, stepwise=True)
+        drawn: Axes = _drawn(
+            "html.notebook:plot_levels",
+            points,
+            self.claim,
+            "calls",
+            axes,
+            stepwise=True,
+        )
+        return drawn
 
     def __str__(self) -> str:
-        from auditdp.report.terminal import line
-
-        return line(self)
+        return str(_drawn("terminal:line", self))
 
     def __repr__(self) -> str:
-        from auditdp.report.html.notebook import short
-
-        return short(self)
+        return str(_drawn("terminal:short", self))
 
     def _repr_html_(self) -> str:
-        from auditdp.report.html.notebook import card
+        return str(_drawn("html.notebook:card", self))
 
-        return card(self)
+
+def _drawn(renderer: str, *values: Any, **options: Any) -> Any:
+    # The report room imports this one, so a renderer is named by its address, and its
+    # module is imported when the first result is drawn.
+    return resolve_name(f"auditdp.report.{renderer}")(*values, **options)
 
 
 @dataclass(frozen=True)
@@ -525,7 +527,7 @@ class LedgerEntry:
 
 
 class _Asked(TypedDict, total=False):
-    """What commands read of the arguments of a run; whatever else is there is kept."""
+    """The arguments of a run that commands read; further ones are kept unchecked."""
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
     paths: list[str]
@@ -586,21 +588,21 @@ class RunRecord:
 
     @property
     def missing(self) -> list[str]:
-        """Ids of the audits that were planned, each with its share of alpha, and have no result."""
+        """Ids of the planned audits without a result.
+
+        A planned audit has a share of alpha.
+        """
         finished = {result.id for result in self.results}
-        return [
-            name
-            for name in dict.fromkeys(entry.audit for entry in self.alpha_ledger)
-            if name not in finished
-        ]
+        planned = dict.fromkeys(entry.audit for entry in self.alpha_ledger)
+        return [name for name in planned if name not in finished]
 
     @property
     def planned(self) -> int:
-        """How many audits were planned."""
+        """Number of planned audits."""
         return len(self.results) + len(self.missing)
 
     def ended(self, verdict: Verdict) -> int:
-        """Return how many audits ended with a verdict."""
+        """Return the number of audits with a verdict."""
         return sum(result.verdict is verdict for result in self.results)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -613,16 +615,17 @@ class RunRecord:
 
     @property
     def contradiction(self) -> str:
-        """In what the record contradicts itself, which no run does; empty where it does not."""
-        ids = [result.id for result in self.results]
-        if len(set(ids)) < len(ids):
-            return f"two results of {next(name for k, name in enumerate(ids) if name in ids[:k])}"
-        if (alpha := math.fsum(entry.alpha for entry in self.alpha_ledger)) > 1 + 1e-9:
+        """A sentence on the first contradiction in the record, empty without one."""
+        names = Counter(result.id for result in self.results)
+        repeated = [name for name, results in names.items() if results > 1]
+        if repeated:
+            return f"two results of {repeated[0]}"
+        alpha = math.fsum(entry.alpha for entry in self.alpha_ledger)
+        # The shares are sums of doubles, so their total may exceed 1 by rounding.
+        if alpha > 1 + 1e-9:
             return f"shares of alpha that sum to {alpha:g}"
-        return next(
-            (result.contradiction for result in self.results if result.contradiction),
-            "",
-        )
+        found = (result.contradiction for result in self.results)
+        return next(filter(None, found), "")
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the record as JSON text."""
@@ -639,11 +642,8 @@ class RunRecord:
 
     @classmethod
     def from_plain(cls, content: Any) -> RunRecord:
-        """Return the record that JSON holds; see ``from_json``."""
-        record = _RECORD.validate_python(content)
-        if record.contradiction:
-            raise ValueError(f"it contradicts itself: {record.contradiction}")
-        return record
+        """Return the record in JSON data; see ``from_json``."""
+        return _consistent(_RECORD.validate_python(content))
 
 
 _RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
@@ -651,12 +651,18 @@ RESULT: TypeAdapter[AuditResult] = TypeAdapter(AuditResult)
 
 
 def result_of(content: Any) -> AuditResult:
-    """Return the result that JSON holds, such as a line of a log.
+    """Return the result in JSON data, such as a line of a log.
 
     Raises:
-        ValueError: If it is none, or contradicts itself.
+        ValueError: If it is not a result, or contradicts itself.
     """
-    result = RESULT.validate_python(content)
-    if result.contradiction:
-        raise ValueError(f"it contradicts itself: {result.contradiction}")
-    return result
+    return _consistent(RESULT.validate_python(content))
+
+
+Checked = TypeVar("Checked", RunRecord, AuditResult)
+
+
+def _consistent(value: Checked) -> Checked:
+    if value.contradiction:
+        raise ValueError(f"it contradicts itself: {value.contradiction}")
+    return value

@@ -1,9 +1,10 @@
-"""What is attested of a run: an in-toto statement that its record and the sources of its audits are those of a test run.
+"""In-toto statements that a record and the sources of its audits are those of a test run.
 
-Statement v1 with the predicate test-result v0.1 (github.com/in-toto/attestation, ``spec/v1/statement.md`` and
-``spec/predicates/test-result.md``). The first subject is the record; its annotations have, for each audit, verdict and
-bounds, and what an audit knows of an entry in the public registry of deployments
-(github.com/opendp/deployments-registry-data, ``schemas/deployments-schema.yaml``), by the names that this has.
+Statement v1 with the predicate test-result v0.1 (github.com/in-toto/attestation,
+``spec/v1/statement.md`` and ``spec/predicates/test-result.md``). The first subject is the
+record. Its annotations have the verdict and the bounds of each audit, and the fields of an entry
+in the public registry of deployments that an audit knows
+(github.com/opendp/deployments-registry-data, ``schemas/deployments-schema.yaml``).
 """
 
 from __future__ import annotations
@@ -24,30 +25,25 @@ PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 OUTCOMES = {"PASSED": "passedTests", "WARNED": "warnedTests", "FAILED": "failedTests"}
-"""What a test can come to, from best to worst, and the list that it is in."""
+"""Lists of the tests by their outcomes, from best to worst."""
 VARIANTS = {
     "PureDP": "Pure DP",
     "ApproxDP": "Approximate DP",
     "ZeroConcentratedDP": "Zero-concentrated DP",
     "RenyiDP": "Renyi DP",
 }
-"""The registry's names of kinds of claims; the others are 'Custom'."""
-LONG = 80
-"""Characters of a value that differs."""
+"""The registry's names of kinds of claims; all others are 'Custom'."""
 
 
 def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
-    """Yield in what plain data that was attested differs from what is found, each with its place."""
+    """Yield the differences between attested plain data and the data found, by place."""
     if isinstance(attested, dict) and isinstance(found, dict):
-        for name in {**attested, **found}:
-            yield from differences(
-                attested.get(name),
-                found.get(name),
-                f"{place}, {name}" if place else name,
-            )
+        for name in attested | found:
+            inside = f"{place}, {name}" if place else name
+            yield from differences(attested.get(name), found.get(name), inside)
     elif attested != found:
         was, now = (
-            "nothing" if value is None else shorten(str(value), LONG)
+            "nothing" if value is None else shorten(str(value), 80)
             for value in (attested, found)
         )
         yield f"{place}: {was} was attested, {now} is found"
@@ -58,97 +54,95 @@ def statement(
 ) -> dict[str, Any]:
     """Return the statement.
 
-    A claim that is not refuted, or a violation that is declared, has passed. Warned are audits that decide nothing, were
-    skipped, or played pairs whose outputs are the same. Findings, crashes and audits without a result have failed, and so
-    has a run that audited nothing.
+    A claim that is not refuted has passed, and so has a declared violation. Audits that decide
+    nothing, were skipped, or played pairs with equal outputs are warned. Findings, crashes and
+    audits without a result have failed, and so has a run that audited nothing.
 
-    ``name`` and ``digest`` (SHA-256) are those of the file that holds the run, which can be looked at at ``url``.
+    Args:
+        record: The run.
+        name: The name of the file with the run.
+        digest: The SHA-256 of that file.
+        url: An address of the run for people.
     """
     tests: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
     for item in judged(record):
         tests[_outcome(item)].append(item.audit)
-    asked = [record.root_seed, record.arguments, record.versions]
+    given = json.dumps(
+        [record.root_seed, record.arguments, record.versions], sort_keys=True
+    )
+    subjects = [_subject(path, found) for path, found in record.sources.items()]
+    worst = [outcome for outcome in OUTCOMES if tests[outcome]][-1:]
+    predicate: dict[str, Any] = {
+        "result": worst[0] if record.audited else "FAILED",
+        "configuration": [
+            _subject(
+                "seed, arguments and versions",
+                hashlib.sha256(given.encode()).hexdigest(),
+            )
+        ],
+    }
+    if url:
+        predicate["url"] = url
+    predicate |= {OUTCOMES[outcome]: names for outcome, names in tests.items()}
     return {
         "_type": STATEMENT,
-        "subject": [
-            {"name": name, "digest": {"sha256": digest}, "annotations": noted(record)},
-            *(
-                {"name": path, "digest": {"sha256": found}}
-                for path, found in record.sources.items()
-            ),
-        ],
+        "subject": [_subject(name, digest) | {"annotations": noted(record)}, *subjects],
         "predicateType": PREDICATE,
-        "predicate": {
-            "result": [outcome for outcome in OUTCOMES if tests[outcome]][-1]
-            if record.audited
-            else "FAILED",
-            "configuration": [
-                {
-                    "name": "seed, arguments and versions",
-                    "digest": {
-                        "sha256": hashlib.sha256(
-                            json.dumps(asked, sort_keys=True).encode()
-                        ).hexdigest()
-                    },
-                }
-            ],
-            **({"url": url} if url else {}),
-            **{OUTCOMES[outcome]: names for outcome, names in tests.items()},
-        },
+        "predicate": predicate,
     }
+
+
+def _subject(name: str, digest: str) -> dict[str, Any]:
+    return {"name": name, "digest": {"sha256": digest}}
 
 
 def _outcome(item: Judged) -> str:
     if item.level in (Level.UNCONFIRMED, Level.FINDING, Level.CRASHED):
         return "FAILED"
-    blind = item.result is not None and item.result.has_same_outputs
-    return "PASSED" if item.level is Level.FINE and not blind else "WARNED"
+    is_blind = item.result is not None and item.result.has_same_outputs
+    return "PASSED" if item.level is Level.FINE and not is_blind else "WARNED"
 
 
 def noted(record: RunRecord) -> dict[str, Any]:
-    """Return what a statement says of the record itself: how the run was made, and what each audit found."""
-    names = (
-        "run",
-        "status",
-        "started",
-        "author",
-        "root_seed",
-        "revision",
-        "versions",
-        "device",
-        "sandbox",
-    )
+    """Return the annotations of a record: its origin, and the result of each audit."""
+    origin = ("run", "status", "started", "author", "root_seed", "revision")
+    setting = ("versions", "device", "sandbox")
+    audits = {}
+    for result in record.results:
+        bounds = (result.epsilon_lower, result.epsilon_upper)
+        audits[result.id] = {
+            "verdict": result.verdict.value,
+            "expected": result.expected,
+            "self_reported": result.is_self_reported,
+            "bounds": [json_number(bound) for bound in bounds],
+        }
+        claim = result.claim
+        if claim is not None and claim.parameter in SYMBOLS:
+            audits[result.id] |= _deployment(result, claim)
     return {
-        **{name: getattr(record, name) for name in names},
+        **{name: getattr(record, name) for name in (*origin, *setting)},
         "alpha": math.fsum(entry.alpha for entry in record.alpha_ledger),
-        "audits": {
-            result.id: {
-                "verdict": result.verdict.value,
-                "expected": result.expected,
-                "self_reported": result.is_self_reported,
-                "bounds": [
-                    json_number(result.epsilon_lower),
-                    json_number(result.epsilon_upper),
-                ],
-                **(
-                    _deployment(result, result.claim)
-                    if result.claim and result.claim.parameter in SYMBOLS
-                    else {}
-                ),
-            }
-            for result in record.results
-        },
+        "audits": audits,
     }
 
 
 def _deployment(result: AuditResult, claim: ClaimRecord) -> dict[str, Any]:
-    """Return what an audit knows of an entry in the registry: neither curator, sector, region nor deployment model."""
-    parameters = {"epsilon": claim.epsilon, "delta": claim.delta, "rho": claim.rho}
-    accounted = [
-        each.name
-        for found in details(result.evidence, AccountingDetails)
-        for each in found.accountants
-    ]
+    """Return the fields of an entry in the registry that an audit knows.
+
+    It knows neither curator, sector, region nor deployment model.
+    """
+    parameters = {
+        name: json_number(value)
+        for name in ("epsilon", "delta", "rho")
+        if (value := getattr(claim, name)) is not None
+    }
+    implementation = {"mechanisms": result.mechanism}
+    for found in details(result.evidence, AccountingDetails):
+        names = [each.name for each in found.accountants]
+        if names:
+            implementation["composition"] = ", ".join(names)
+    if claim.source:
+        implementation["justification"] = claim.source
     return {
         "basic": {
             "name": result.id.rpartition("::")[2],
@@ -157,16 +151,8 @@ def _deployment(result: AuditResult, claim: ClaimRecord) -> dict[str, Any]:
         "dp_variant": {"variant_name": VARIANTS.get(claim.kind, "Custom")},
         "privacy_loss": {
             "privacy_unit": claim.adjacency,
-            "privacy_parameters": {
-                name: json_number(value)
-                for name, value in parameters.items()
-                if value is not None
-            },
+            "privacy_parameters": parameters,
             "privacy_parameters_details": claim.text,
         },
-        "implementation": {
-            "mechanisms": result.mechanism,
-            **({"composition": ", ".join(accounted)} if accounted else {}),
-            **({"justification": claim.source} if claim.source else {}),
-        },
+        "implementation": implementation,
     }

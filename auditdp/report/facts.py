@@ -1,6 +1,8 @@
-"""The numbers of a piece of evidence: facts that stand beside it, and tables that a reader may open.
+"""Facts of a result, and of a piece of evidence, that every format of a report loops over.
 
-What a statement says is not said again, and what a reader of a table can do without is left to the JSON record.
+A fact is a label and a sentence or a number, and the tone in which it is written. Each format
+chooses facts by their labels; none has sentences of its own. A number that a statement has
+already is left out, and details that only programs need are left to the JSON record.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from auditdp.record.details import (
     AccountingDetails,
@@ -18,63 +21,177 @@ from auditdp.record.details import (
     EstimationDetails,
     ExactDetails,
     GameDetails,
-    SensitivityDetails,
 )
-from auditdp.record.results import ClaimRecord, Evidence, Verdict
+from auditdp.record.results import (
+    REFUTATIONS,
+    AuditResult,
+    ClaimRecord,
+    Counterexample,
+    Evidence,
+    Verdict,
+)
+from auditdp.record.traces import Fate
+from auditdp.record.verdict import REMEDY
 from auditdp.report import numbers
-from auditdp.report.guesses import columns, looked_at, rows
+from auditdp.report.guesses import (
+    MEANINGS,
+    at_most,
+    columns,
+    guessing,
+    looked_at,
+    proposed,
+    rows,
+    said,
+)
 from auditdp.report.numbers import MISSING, number
-from auditdp.report.plain_text import shorten
+from auditdp.report.plain_text import shell, shorten
+from auditdp.report.sentences import (
+    beside,
+    claim_itself,
+    counted,
+    missed,
+    mutation_score,
+    next_command,
+    refuted,
+    surviving,
+    undecided,
+    unrepeated,
+    would_find,
+)
 
-CLASSES_SHOWN = 18
-PAIRS_SHOWN = 4
-FORECASTERS_SHOWN = 3
-WON = 0.05  # nats; who gained less has gained nothing that can be seen
-PAIR_LENGTH = 100  # in a list of pairs
-VALUE_LENGTH = 300
+
+class Tone(StrEnum):
+    """Tones of facts; the values are styles of a terminal."""
+
+    PLAIN = ""
+    ALARM = "bold red"
+    ERROR = "magenta"
+    DOUBT = "yellow"
+    GOOD = "green"
+    QUIET = "dim"
+    COMMAND = "bold"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A labelled sentence on a result."""
+
+    label: str
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+SPELLED_OUT = (
+    *("claim", "found", "refuted", "in short", "self-reported", "pair", "as Python"),
+    *("output", "because", "read off", "reproduce", "next"),
+)
+"""Labels of the facts of a finding that comments and annotations have."""
+CODE = ("pair", "as Python", "output", "reproduce", "next")
+"""Labels of facts that are code."""
+
+
+def facts(result: AuditResult) -> Iterator[Fact]:
+    """Yield the facts of a result, most important first."""
+    verdict = result.verdict
+    claim = result.claim
+    if claim is not None:
+        yield Fact("claim", f"{claim.text} ({claim.adjacency})")
+    if numbers.bounds(result) != MISSING:
+        yield Fact("found", numbers.bounds(result))
+    reproduce = shell(result.reproduce)
+    command = [Fact("reproduce", reproduce, Tone.COMMAND)] if reproduce else []
+    if verdict is Verdict.ERROR:
+        crash = result.summary.removeprefix(f"{result.id}: ")
+        yield from [Fact("error", crash, Tone.ERROR), *command]
+        return
+    if verdict is Verdict.SKIPPED:
+        yield Fact("reason", result.summary, Tone.QUIET)
+        return
+    if result.is_undecided:
+        yield from [Fact("undecided", undecided(result), Tone.DOUBT), *command]
+        return
+    for evidence in result.refuting:
+        yield Fact("refuted", refuted(evidence), Tone.ALARM)
+        if evidence.counterexample is not None:
+            yield from list(_counterexample(evidence.counterexample))[:2]
+    for sentence in missed(result):
+        yield Fact("missed", sentence, Tone.ALARM)
+    if verdict in REFUTATIONS:
+        yield from _of_refutation(result)
+    yield from (Fact("read off", sentence) for sentence in said(result))
+    for label, finding in proposed(result):
+        yield Fact(label, finding.located, Tone.DOUBT)
+    if verdict is Verdict.MISCALIBRATED:
+        if result.is_finding:
+            yield Fact("means", f"{MEANINGS[verdict]} {REMEDY}")
+        yield Fact("the claim", claim_itself(result))
+    for sentence in surviving(result):
+        yield Fact("control", f"Survived: {sentence}", Tone.ALARM)
+    if verdict is Verdict.INCONCLUSIVE and not result.surviving_controls:
+        yield from (Fact("because", text) for text in unrepeated(result))
+    if verdict is Verdict.NOT_REFUTED:
+        power = would_find(result)
+        yield Fact("would find", power) if power else Fact("because", result.summary)
+    if at_most(result):
+        yield Fact("traced", at_most(result))
+    yield from (Fact("notice", text, Tone.DOUBT) for text in result.notices)
+    yield from (Fact(label, sentence) for label, sentence in counted(result))
+    if result.mutation is not None:
+        survivors = result.mutation.of(Fate.SURVIVED)
+        tone = Tone.DOUBT if survivors else Tone.GOOD
+        yield Fact("mutants", mutation_score(result.mutation), tone)
+        for mutant in survivors:
+            sentence = f"{mutant.name}: {mutant.statement}"
+            yield Fact("survivor", sentence, Tone.DOUBT)
+    unconfirmed = all(each.unconfirmed for each in result.refuting)
+    following = shell(next_command(result))
+    if verdict is Verdict.INCONCLUSIVE and unconfirmed and following:
+        yield Fact("next", following, Tone.COMMAND)
+    elif result.is_finding or verdict in REFUTATIONS or result.refuting:
+        yield from command
+
+
+def _of_refutation(result: AuditResult) -> Iterator[Fact]:
+    if result.claim is not None and result.claim.source and result.is_finding:
+        yield Fact("claimed in", result.claim.source)
+    if guessing(result):
+        yield Fact("in short", guessing(result))
+    if result.is_self_reported:
+        sentence = "the verdict rests on what code of the audit computed."
+        yield Fact("self-reported", sentence)
+    if result.counterexample is not None:
+        yield from _counterexample(result.counterexample)
+    elif result.summary:
+        yield Fact("because", result.summary)
+    if result.verdict is Verdict.VIOLATED and result.is_finding and beside(result):
+        yield Fact("besides", beside(result))
+
+
+def _counterexample(found: Counterexample) -> Iterator[Fact]:
+    pair = Fact("pair", found.pair)
+    if found.python:
+        pair = Fact("as Python", found.python)
+    shown = [pair, Fact("output", found.output), Fact("because", found.explanation)]
+    yield from (fact for fact in shown if fact.text)
+    if not found.confirmed:
+        yield Fact("note", "Not confirmed on fresh randomness.", Tone.DOUBT)
+
 
 _PLACED = {
-    *(
-        "threshold",
-        "refuted_at",
-        "notices",
-        "same_outputs",
-        "search_calls",
-        "forecasters_played",
-    ),
-    *(
-        "detectable_epsilon",
-        "detectable_alternative",
-        "detectable_rarely",
-        "claimed_epsilon",
-        "delta",
-    ),
-    *(
-        "exact_epsilon",
-        "worst_pair",
-        "scope",
-        "pairs_enumerated",
-        "pairs_compared",
-        "exhaustive",
-        "margin",
-    ),
-    *(
-        "sensitivity",
-        "norm",
-        "largest_difference",
-        "delta_upper",
-        "delta_at_claim",
-        "confidence",
-        "followed",
-    ),
-    *("law_distance", "law_distance_is", "runs_per_input"),
+    *("threshold", "refuted_at", "notices", "same_outputs", "search_calls"),
+    *("forecasters_played", "detectable_epsilon", "detectable_alternative"),
+    *("detectable_rarely", "claimed_epsilon", "delta", "exact_epsilon"),
+    *("worst_pair", "scope", "pairs_enumerated", "pairs_compared", "exhaustive"),
+    *("margin", "sensitivity", "norm", "largest_difference", "delta_upper"),
+    *("delta_at_claim", "confidence", "followed", "law_distance"),
+    *("law_distance_is", "runs_per_input"),
 }
-"""Details that have a place of their own or that statements say; any other is listed where it is a plain value."""
+"""Details with a place of their own; any other detail that is a plain value is listed."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A small table of an evidence's numbers, with the name of a row in its first column."""
+    """A table of numbers; the first column names the rows."""
 
     title: str
     columns: Sequence[str]
@@ -82,188 +199,178 @@ class Table:
     left_out: int = 0
 
 
-def facts(
+def evidence_facts(
     evidence: Evidence,
     claim: ClaimRecord | None,
     *,
     already_shown: str = "",
     pair: str = "",
 ) -> Iterator[tuple[str, str]]:
-    """Return the numbers of an evidence, as (name, value).
+    """Yield the numbers of an evidence that a text does not have already.
 
     Args:
         evidence: The evidence.
-        claim: What is audited.
-        already_shown: What the reader has been told already.
+        claim: The claim of the audit.
+        already_shown: The text.
         pair: The pair of the audit's counterexample, which stands above.
+
+    Yields:
+        (name, value)
     """
-    shown, letter = evidence.details, numbers.symbol(claim)
-    exact = shown if isinstance(shown, ExactDetails) else ExactDetails()
-    game = shown if isinstance(shown, GameDetails) else GameDetails()
-    refuted = evidence.verdict is Verdict.VIOLATED
-    found = numbers.interval(
-        evidence.epsilon_lower, evidence.epsilon_upper, claim, refuted=refuted
-    )
-    known = numbers.interval(exact.exact_epsilon, exact.exact_epsilon, claim)
-    if isinstance(shown, CountingDetails) and shown.delta_upper is not None:
-        if evidence.epsilon_upper is not None:
-            yield (
-                "On the pairs counted",
-                numbers.at_most(evidence.epsilon_upper, shown.delta_upper),
-            )
-    elif found not in (MISSING, known) and not says(already_shown, found):
-        yield "Bounds", found
+    for name, value in _evidence_facts(evidence, claim, pair):
+        # The words in brackets are not in statements.
+        if name not in IN_STATEMENTS or not says(
+            already_shown, value.partition(" (")[0]
+        ):
+            yield name, value
+
+
+DETECTED = "Would have refuted, 9 times in 10"
+IN_STATEMENTS = (
+    *("Bounds", "Scope", "Pairs enumerated", "Refuted after", "Calls"),
+    *("Calls to find pairs", DETECTED),
+)
+"""Names of numbers that statements may have already."""
+
+
+def _evidence_facts(
+    evidence: Evidence, claim: ClaimRecord | None, pair: str
+) -> Iterator[tuple[str, str]]:
+    given = evidence.details
+    letter = numbers.symbol(claim)
+    exact = given if isinstance(given, ExactDetails) else ExactDetails()
+    game = given if isinstance(given, GameDetails) else GameDetails()
+    counting = given if isinstance(given, CountingDetails) else CountingDetails()
+    upper = evidence.epsilon_upper
+    if counting.delta_upper is None:
+        is_refuted = evidence.verdict is Verdict.VIOLATED
+        found = numbers.interval(
+            evidence.epsilon_lower, upper, claim, refuted=is_refuted
+        )
+        known = numbers.interval(exact.exact_epsilon, exact.exact_epsilon, claim)
+        if found not in (MISSING, known):
+            yield "Bounds", found
+    elif upper is not None:
+        yield "On the pairs counted", numbers.at_most(upper, counting.delta_upper)
     if exact.exact_epsilon is not None:
         pure = "pure " if claim is not None and claim.delta else ""
         yield f"Exact {pure}{letter}", number(exact.exact_epsilon, digits=6)
-    if isinstance(
-        shown, ExactDetails | SensitivityDetails
-    ) and shown.worst_pair not in (None, pair):
-        yield "Worst pair", plain(shown.worst_pair)
-    scope = plain(
-        shown.scope
-        if isinstance(shown, ExactDetails | SensitivityDetails | CountingDetails)
-        else None
-    )
-    if scope != MISSING and not says(already_shown, scope):
-        yield "Scope", scope
-    many = number(exact.pairs_enumerated)
-    if many != MISSING and not says(f"{already_shown} {scope}", many):
-        yield "Pairs enumerated", many
+    worst_pair = getattr(given, "worst_pair", None)
+    if worst_pair not in (None, pair):
+        yield "Worst pair", plain(worst_pair)
+    scope = getattr(given, "scope", None)
+    if scope is not None:
+        yield "Scope", plain(scope)
+    pairs_text = number(exact.pairs_enumerated)
+    if pairs_text != MISSING and not says(exact.scope or "", pairs_text):
+        yield "Pairs enumerated", pairs_text
     if evidence.log_e_value is not None:
-        against = (
-            ""
-            if game.threshold is None
-            else f", against {numbers.e_value(game.threshold)} = 1/α"
-        )
+        against = ""
+        if game.threshold is not None:
+            against = f", against {numbers.e_value(game.threshold)} = 1/α"
         yield "e-value (wealth)", numbers.e_value(evidence.log_e_value) + against
-    for name, calls in (
-        ("Refuted after", game.refuted_at),
-        ("Calls", evidence.calls or None),
-        ("Calls to find pairs", game.search_calls or None),
-    ):
-        if calls is not None and not says(already_shown, f"{number(calls)} calls"):
-            yield name, number(calls) + (" calls" if name == "Refuted after" else "")
+    if game.refuted_at is not None:
+        yield "Refuted after", f"{number(game.refuted_at)} calls"
+    if evidence.calls:
+        yield "Calls", f"{number(evidence.calls)} calls"
+    if game.search_calls:
+        yield "Calls to find pairs", f"{number(game.search_calls)} calls"
     smallest = numbers.bound(game.detectable_epsilon, up=True)
-    if smallest != MISSING and not says(already_shown, smallest):
-        alternative = game.detectable_alternative
-        seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")
-        yield (
-            "Would have refuted, 9 times in 10",
-            "not known: the calls are few" if smallest == "∞" else seen,
-        )
+    if smallest == "∞":
+        yield DETECTED, "not known: the calls are few"
+    elif smallest != MISSING:
+        mechanism = numbers.between(" (", game.detectable_alternative, ")")
+        yield DETECTED, f"{letter} = {smallest}{mechanism}"
     if game.trace is not None:
         yield "Traced", looked_at(game.trace)
     if game.confirmation is not None:
         yield "Confirmation on fresh randomness", _confirmation(game.confirmation)
-    winners = _winners(game)
-    if winners:
-        played = number(game.forecasters_played)
-        yield (
-            "Best forecasters" + (f", of {played}" if played != MISSING else ""),
-            winners,
-        )
-    if isinstance(shown, EstimationDetails) and shown.margin is not None:
-        yield "Margin", f"± {number(shown.margin)}"
-    for key, value in shown.values():
+    yield from _best_forecasters(game)
+    if isinstance(given, EstimationDetails) and given.margin is not None:
+        yield "Margin", f"± {number(given.margin)}"
+    for key, value in given.values():
         if key not in _PLACED and isinstance(value, str | int | float | bool):
             yield key.replace("_", " ").capitalize(), plain(value)
 
 
 def says(text: str, part: str) -> bool:
-    """Return whether a text says something, and not only a longer number or word that contains it."""
+    """Return whether a text has a part that is not inside a longer number or word."""
     return re.search(rf"(?<![\w.,]){re.escape(part)}(?![\w]|[.,]\d)", text) is not None
 
 
 def _confirmation(confirmation: Confirmation) -> str:
     outcome = "confirmed" if confirmation.confirmed else "not confirmed"
-    calls, wealth = (
-        number(confirmation.calls),
-        numbers.e_value(confirmation.log_e_value),
+    wealth = numbers.e_value(confirmation.log_e_value)
+    return (
+        f"{outcome} after {number(confirmation.calls)} calls (e-value {wealth}, α = "
+        f"{number(confirmation.alpha)})"
     )
-    return f"{outcome} after {calls} calls (e-value {wealth}, α = {number(confirmation.alpha)})"
+
+
+def _best_forecasters(game: GameDetails) -> Iterator[tuple[str, str]]:
+    ordered = sorted(game.forecasters, key=lambda each: -each.log_wealth)
+    # A gain of less than 0.05 nats does not show in three digits.
+    winners = [
+        f"{plain(each.name)} ({numbers.e_value(each.log_wealth)})"
+        for each in ordered
+        if each.log_wealth > 0.05
+    ]
+    if winners:
+        played = number(game.forecasters_played)
+        of_played = "" if played == MISSING else f", of {played}"
+        yield f"Best forecasters{of_played}", "; ".join(winners[:3])
 
 
 def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Table]:
-    """Return the tables of an evidence: its classes of inputs, its bounds, what accountants say, and lines with noise."""
-    shown = evidence.details
-    if isinstance(shown, GameDetails) and shown.trace is not None and shown.trace.lines:
-        lines = [[plain(cell) for cell in row] for row in rows(shown.trace.lines)]
-        yield Table("Lines at which noise enters", columns(claim), lines)
-    if isinstance(shown, EstimationDetails) and shown.classes:
-        heads = [
-            "Class",
-            "n",
-            "Truth",
-            "Mean",
-            "Interval of the mean",
-            "Variance",
-            "Variance bound",
-        ]
-        classes = [_class(row) for row in shown.classes]
-        yield Table(
-            "Classes of inputs",
-            heads,
-            classes[:CLASSES_SHOWN],
-            max(0, len(classes) - CLASSES_SHOWN),
-        )
-    if (
-        isinstance(shown, CountingDetails)
-        and len(bounds := shown.upper_bounds or []) > 1
-    ):
+    """Yield the tables of an evidence: lines with noise, classes, bounds, accountants."""
+    given = evidence.details
+    if isinstance(given, GameDetails) and given.trace is not None:
+        lines = [[plain(cell) for cell in row] for row in rows(given.trace.lines)]
+        if lines:
+            yield Table("Lines at which noise enters", columns(claim), lines)
+    elif isinstance(given, EstimationDetails) and given.classes:
+        heads = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance"]
+        heads.append("Variance bound")
+        shown = [_class(row) for row in given.classes[:18]]
+        left_out = len(given.classes) - len(shown)
+        yield Table("Classes of inputs", heads, shown, left_out)
+    elif isinstance(given, CountingDetails) and len(given.upper_bounds or []) > 1:
         ends = [
             [numbers.bound(end, up=True) for end in (row.delta, row.epsilon)]
-            for row in bounds
+            for row in given.upper_bounds or []
         ]
         yield Table("Upper bounds that hold together", ["δ", "ε at most"], ends)
-    if isinstance(shown, AccountingDetails) and shown.accountants:
-        heads = [
-            "Accountant",
-            "Is",
-            f"ε at δ = {number(shown.delta)}",
-            "Source",
-            "Finding",
+    elif isinstance(given, AccountingDetails) and given.accountants:
+        at = f"ε at δ = {number(given.delta)}"
+        answers = [
+            [
+                plain(each.name),
+                plain(each.soundness),
+                number(each.epsilon),
+                plain(each.source),
+                plain(each.finding),
+            ]
+            for each in given.accountants
         ]
-        said = (
-            (a.name, a.soundness, number(a.epsilon), a.source, a.finding)
-            for a in shown.accountants
-        )
-        yield Table("Accountants", heads, [[*map(plain, row)] for row in said])
+        heads = ["Accountant", "Is", at, "Source", "Finding"]
+        yield Table("Accountants", heads, answers)
 
 
 def pairs(evidence: Evidence) -> Iterator[str]:
-    """Return what is known of each pair that was played, the most played first."""
+    """Yield a line on each pair that was played, the most played first."""
     played = evidence.details.pairs if isinstance(evidence.details, GameDetails) else []
     for row in sorted(played, key=lambda row: -row.calls):
-        growth = (
-            f", {number(row.growth, 3)} nats per call" if row.growth is not None else ""
-        )
-        yield f"{shorten(plain(row.pair), PAIR_LENGTH)}: {number(row.calls)} calls{growth}"
-
-
-def _winners(game: GameDetails) -> str:
-    """The forecasters that won most, with their wealth."""
-    won = sorted(
-        (row for row in game.forecasters if row.log_wealth > WON),
-        key=lambda row: -row.log_wealth,
-    )
-    return "; ".join(
-        f"{plain(row.name)} ({numbers.e_value(row.log_wealth)})"
-        for row in won[:FORECASTERS_SHOWN]
-    )
+        growth = ""
+        if row.growth is not None:
+            growth = f", {number(row.growth, 3)} nats per call"
+        yield f"{shorten(plain(row.pair), 100)}: {number(row.calls)} calls{growth}"
 
 
 def _class(row: ClassOfInputs) -> list[str]:
-    interval, variances = (
-        f"{number(row.low)} to {number(row.high)}",
-        (row.variance, row.variance_bound),
-    )
-    return [
-        plain(row.name),
-        *map(number, (row.n, row.truth, row.mean)),
-        interval,
-        *map(number, variances),
-    ]
+    interval = f"{number(row.low)} to {number(row.high)}"
+    middle = [number(value) for value in (row.n, row.truth, row.mean)]
+    variances = [number(value) for value in (row.variance, row.variance_bound)]
+    return [plain(row.name), *middle, interval, *variances]
 
 
 def plain(value: object) -> str:
@@ -272,8 +379,10 @@ def plain(value: object) -> str:
         return MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return str(value) if isinstance(value, int) else number(value, digits=6)
-    if isinstance(value, str):
-        return shorten(value, VALUE_LENGTH)
-    return shorten(json.dumps(value, ensure_ascii=False, default=str), VALUE_LENGTH)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return number(value, digits=6)
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    return shorten(value, 300)

@@ -1,13 +1,9 @@
-"""The formats of a report: a line for each, with what writes it and how one is told from other files.
+"""The formats of reports, the files that they are written to, and the schema of a record.
 
-A format is a function from a record to text, in a file of its own, and its line here. The functions load templates and
-plots, so they are imported when a report is made; the names alone are needed for options and their help.
-
-Where a report goes: which files may be written, and writing them whole or not at all.
-
-What a report in a file consists of; the one module here that reads the disk, for the record of the last report.
-
-The JSON Schema of what ``--format json`` writes, as it lies in this package: one file for each version of a record.
+A format is a function from a record to text in a file of its own, and an entry of ``FORMATS``.
+The functions load templates and plots, so they are imported when a report is made: options and
+their help need the names alone. Only this module reads the disk, for the record of the last
+report.
 """
 
 from __future__ import annotations
@@ -32,7 +28,7 @@ from auditdp.record.differences import Difference
 from auditdp.record.results import SCHEMA, RunRecord
 
 WIDTH = 100
-"""Columns of a terminal, unless its own are known."""
+"""Columns of a terminal of unknown width."""
 
 
 @dataclass(frozen=True)
@@ -40,58 +36,57 @@ class Format:
     """A format of reports."""
 
     writer: str
-    """The function, such as ``package.module:function``: of the record, and by name of what it ``takes``."""
+    """Address of its function, such as ``package.module:function``."""
     begins: bytes
-    """How a report begins, in any case."""
+    """Beginning of its reports, in any case."""
     holds: bytes = b""
-    """Something that a report holds."""
+    """A part of its reports."""
     takes: tuple[str, ...] = ()
-    """Of the options of ``render``, those that it takes."""
+    """Options of ``render`` that its function takes beside the record."""
 
     @property
     def is_judged(self) -> bool:
-        """Whether it also says what a run changes of a baseline."""
+        """Whether it reports the differences from a baseline."""
         return "differences" in self.takes
 
     def refuse_what_is_not_ours(self, path: Path, *, shown: str = "") -> None:
-        """Raise if there is a file that is no report of this format: it would be lost.
+        """Refuse to replace a file that is not a report of this format.
 
         Raises:
-            ConfigurationError: If there is one.
+            ConfigurationError: If there is such a file.
         """
         content = content_of(path) if path.is_file() else b""
-        ours = (
-            content.lstrip().lower().startswith(self.begins.lower())
-            and self.holds in content
-        )
-        if content.strip() and not ours:
+        begins = content.lstrip().lower().startswith(self.begins.lower())
+        if content.strip() and not (begins and self.holds in content):
             name = next(name for name, known in FORMATS.items() if known is self)
             raise ConfigurationError(
-                f"{shown or path} is there and is no {name} report of auditdp; give another path, or remove it"
+                f"{shown or path} is there and is no {name} report of auditdp; give "
+                "another path, or remove it"
             )
 
 
+_REPORT = "auditdp.report"
 _BASELINE = ("differences",)
 FORMATS = {
     "terminal": Format(
-        "auditdp.report.terminal:report", b"", b"audit", ("colour", "width")
+        f"{_REPORT}.terminal:report", b"", b"audit", ("colour", "width")
     ),
     "json": Format("auditdp.record.results:RunRecord.to_json", b"{", b'"root_seed"'),
-    "html": Format("auditdp.report.html.pages:report", b"<!doctype html", b"auditdp"),
-    "claims": Format("auditdp.report.ledger:markdown", b"# Claims ledger"),
-    "claims-json": Format("auditdp.report.ledger:to_json", b"{", b'"root_seed"'),
+    "html": Format(f"{_REPORT}.html.pages:report", b"<!doctype html", b"auditdp"),
+    "claims": Format(f"{_REPORT}.ledger:markdown", b"# Claims ledger"),
+    "claims-json": Format(f"{_REPORT}.ledger:to_json", b"{", b'"root_seed"'),
     "junit": Format(
-        "auditdp.report.machine_readable:junit", b"<?xml", b'name="auditdp"', _BASELINE
+        f"{_REPORT}.machine_readable:junit", b"<?xml", b'name="auditdp"', _BASELINE
     ),
     "sarif": Format(
-        "auditdp.report.machine_readable:sarif", b"{", b'"name": "auditdp"', _BASELINE
+        f"{_REPORT}.machine_readable:sarif", b"{", b'"name": "auditdp"', _BASELINE
     ),
-    "github": Format("auditdp.report.forge:commands", b"::", b"title=", _BASELINE),
+    "github": Format(f"{_REPORT}.forge:commands", b"::", b"title=", _BASELINE),
     "pull-request": Format(
-        "auditdp.report.forge:pull_request", b"<!-- auditdp -->", b"", _BASELINE
+        f"{_REPORT}.forge:pull_request", b"<!-- auditdp -->", b"", _BASELINE
     ),
 }
-"""The formats by the names that the command line knows."""
+"""The formats by their names on the command line."""
 
 
 def format_of(name: str) -> Format:
@@ -101,9 +96,8 @@ def format_of(name: str) -> Format:
         ConfigurationError: If there is none.
     """
     if name not in FORMATS:
-        raise ConfigurationError(
-            f"unknown format {name!r}; {did_you_mean(name, FORMATS)}"
-        )
+        known = did_you_mean(name, FORMATS)
+        raise ConfigurationError(f"unknown format {name!r}; {known}")
     return FORMATS[name]
 
 
@@ -117,54 +111,56 @@ def render(
 ) -> str:
     """Return the record as text.
 
-    ``differences`` are what the run changes of a baseline; None where none judges it.
+    Args:
+        record: The run.
+        name: The format.
+        colour: Whether a terminal takes colours.
+        width: Columns of a terminal.
+        differences: The differences from a baseline, or None if there is no baseline.
 
     Raises:
         ConfigurationError: If there is no such format.
     """
     chosen = format_of(name)
-    options: dict[str, Any] = {
-        "colour": colour,
-        "width": width,
-        "differences": differences,
-    }
-    return str(
-        resolve_name(chosen.writer)(
-            record, **{option: options[option] for option in chosen.takes}
-        )
-    )
+    options = {"colour": colour, "width": width, "differences": differences}
+    taken = {option: options[option] for option in chosen.takes}
+    return str(resolve_name(chosen.writer)(record, **taken))
 
 
 def target(text: str, option: str) -> tuple[str, Path]:
-    """Return format and path of a report, which can be written and is no file of others.
-
-    ``text`` is such as ``html=report.html``; the message names the ``option``.
+    """Return the format and the path of a report, such as those of ``html=report.html``.
 
     Raises:
-        ConfigurationError: If there is no such format, or the file is none to write to.
+        ConfigurationError: If there is no such format, or the file cannot be written or is
+            not a report; the message names the ``option``.
     """
-    name, equals, path = text.partition("=")
-    if not equals or not path:
+    name, equals, shown = text.partition("=")
+    if not equals or not shown:
         raise ConfigurationError(
             f"{option} {text}: expected format=PATH, such as html=report.html"
         )
     chosen = format_of(name)
-    writable(Path(path).absolute(), shown=path)
-    chosen.refuse_what_is_not_ours(Path(path).absolute(), shown=path)
-    return name, Path(path).absolute()
+    path = Path(shown).absolute()
+    writable(path, shown=shown)
+    chosen.refuse_what_is_not_ours(path, shown=shown)
+    return name, path
 
 
 def writable(path: Path, *, shown: str = "") -> None:
-    """Raise unless the file can be written; makes its folder, and leaves the file as it is.
+    """Refuse a file that cannot be written; make its folder, and leave it as it is.
 
-    A device or a pipe cannot: a report is put in the place of whatever is there.
+    A device or a pipe is refused, since a report replaces the file.
+
+    Raises:
+        ConfigurationError: If it cannot be written.
     """
     temporary = path.with_name(f".{path.name}.part")
+    refused = f"cannot write {shown or path}"
     try:
         place_to_write(path)
         if path.exists() and not path.is_file():
             raise ConfigurationError(
-                f"cannot write {shown or path}: it is there and is no file; give another path"
+                f"{refused}: it is there and is no file; give another path"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
@@ -173,15 +169,11 @@ def writable(path: Path, *, shown: str = "") -> None:
             os.close(open_new(temporary))
     except OSError as error:
         raise ConfigurationError(
-            f"cannot write {shown or path}: {error.strerror}; give another path"
+            f"{refused}: {error.strerror}; give another path"
         ) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
-
-
-FOLDER = "_audits"
-"""What follows the name of an HTML report in that of the folder beside it, which holds a page for each audit."""
 
 
 def report_files(
@@ -192,12 +184,17 @@ def report_files(
     previous: RunRecord | None = None,
     differences: Sequence[Difference] | None = None,
 ) -> dict[Path, str]:
-    """Return the text of every file of a report, in the order in which they are to be written.
+    """Return the text of every file of a report, in the order of writing.
 
-    An HTML report has a folder beside it with a page for each audit and the record that it is made from: where the next
-    report is made in its place, that is the last one.
+    An HTML report has a folder beside it, with a page for each audit and the record. The next
+    report in its place reads that record as the run of the last report.
 
-    ``previous`` is the run of the last report, if not the one that lies at ``path``.
+    Args:
+        record: The run.
+        name: The format.
+        path: The file of the report.
+        previous: The run of the last report, if it is not that of the report at ``path``.
+        differences: The differences from a baseline, or None if there is no baseline.
 
     Raises:
         ConfigurationError: If there is no such format.
@@ -206,23 +203,16 @@ def report_files(
         return {path: render(record, name, differences=differences)}
     from auditdp.report.html import pages as html
 
-    folder = path.stem + FOLDER
-    previous = previous or _last(path.parent / folder / html.DATA)
-    made = html.pages(
-        record,
-        index=path.name,
-        folder=folder,
-        previous=None if previous == record else previous,
-    )
+    folder = f"{path.stem}_audits"
+    if previous is None:
+        # A last report that cannot be read is no reason to make none.
+        with contextlib.suppress(OSError, ValueError, ConfigurationError):
+            content = content_of(path.parent / folder / html.DATA)
+            previous = RunRecord.from_json(content)
+    if previous == record:
+        previous = None
+    made = html.pages(record, index=path.name, folder=folder, previous=previous)
     return {path.parent / file: text for file, text in made.items()}
-
-
-def _last(path: Path) -> RunRecord | None:
-    """The record of the last report; None where there is none that can be read, which is no reason to make no other."""
-    try:
-        return RunRecord.from_json(content_of(path))
-    except (OSError, ValueError, ConfigurationError):
-        return None
 
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
@@ -230,10 +220,11 @@ PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
 
 
 def run_schema() -> dict[str, Any]:
-    """Return the schema of a record, as its types say it; the kind of an evidence says which details it has.
+    """Return the JSON schema of a record, in which the kind of evidence has its details.
 
-    Fields may be added within a version, and a reader leaves alone what it does not know. A field that is not required may
-    be removed. A change of the meaning of a field, or the removal of a required one, makes a new version.
+    Fields may be added within a version, and a reader ignores unknown fields. A field that is
+    not required may be removed. A change of the meaning of a field, or the removal of a
+    required one, makes a new version.
     """
     schema = TypeAdapter(RunRecord).json_schema(mode="serialization")
     schema["$defs"]["Evidence"]["allOf"] = [
@@ -246,13 +237,12 @@ def run_schema() -> dict[str, Any]:
         for kind, about in KINDS.items()
     ]
     types = {RunRecord.__name__: schema, **schema["$defs"]}
-    for kind, field, text in _said_of_fields():
-        if field in (properties := types.get(kind, {}).get("properties", {})):
+    for kind, field, text in _field_docstrings():
+        properties = types.get(kind, {}).get("properties", {})
+        if field in properties:
             properties[field]["description"] = text
-    schema["properties"]["schema"] = {
-        "const": SCHEMA,
-        "title": "Version of this schema",
-    }
+    version = {"const": SCHEMA, "title": "Version of this schema"}
+    schema["properties"]["schema"] = version
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:auditdp:run:{SCHEMA}",
@@ -261,20 +251,20 @@ def run_schema() -> dict[str, Any]:
     }
 
 
-def _said_of_fields() -> Iterator[tuple[str, str, str]]:
-    """Yield each type of a record, a field, and what the source says of it."""
+def _field_docstrings() -> Iterator[tuple[str, str, str]]:
+    """Yield (type, field, docstring) of the types of a record."""
     for file in (Path(__file__).parents[1] / "record").glob("*.py"):
-        body = ast.parse(file.read_text(encoding="utf-8")).body
-        for kind in [node for node in body if isinstance(node, ast.ClassDef)]:
-            for pair in pairwise(kind.body):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.ClassDef):
+                continue
+            for pair in pairwise(node.body):
                 match pair:
                     case ast.AnnAssign(target=ast.Name(name)), ast.Expr(
                         ast.Constant(str(text))
                     ):
-                        yield kind.name, name, " ".join(text.split())
+                        yield node.name, name, " ".join(text.split())
 
 
 if __name__ == "__main__":
-    PATH.write_text(
-        json.dumps(run_schema(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(run_schema(), indent=1, ensure_ascii=False)
+    PATH.write_text(text + "\n", encoding="utf-8")

@@ -1,31 +1,35 @@
-"""The ledger of published claims: one line per claim, with its verdict, the evidence, and the repair that holds.
+"""The ledger of published claims: the verdict, the evidence and the repair of each claim.
 
-An audit is listed where it says under which published mechanism (``@audit(row=...)``). An audit that repairs a violated
-claim of its own row stands in the line of that claim, and has none of its own.
+An audit is listed if it names its published mechanism (``@audit(row=...)``). An audit that
+repairs a violated claim of its own row stands in the line of that claim, and has no line of its
+own.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from auditdp.record.json_fields import json_number
-from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
-from auditdp.report.numbers import bound, count, interval
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    Counterexample,
+    Evidence,
+    Published,
+    RunRecord,
+    Verdict,
+)
+from auditdp.report.numbers import between, bound, count, interval
 from auditdp.report.plain_text import markdown as written
 from auditdp.report.plain_text import markdown_code, one_line, shell, table
-from auditdp.report.sentences import (
-    crowded,
-    detectable,
-    run_meaning,
-    self_reported,
-    unseen,
-)
+from auditdp.report.sentences import detectable, remarks, run_meaning, unseen
 
 SCHEMA = 2
+"""Version of the JSON ledger."""
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
 COLUMNS = (
     "reading",
@@ -40,7 +44,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Repair:
-    """The smallest change under which the claim holds: what is audited, how it ended, and what it costs."""
+    """The smallest change under which a claim holds: its audit, verdict and cost."""
 
     statement: str
     verdict: Verdict
@@ -61,27 +65,28 @@ class Line:
     statement: str
     """The claim in a sentence."""
     claim: str
-    """The claim as it is audited, such as '1-DP'."""
+    """The claim of the audit, such as '1-DP'."""
     adjacency: str
     source: str
     verdict: Verdict
     evidence: str
     """The kind of evidence that the verdict rests on."""
     found: str
-    """The exact epsilon, or the bounds, of that evidence, as a reader sees them."""
+    """The exact epsilon, or the bounds, of that evidence, for a reader."""
     epsilon_lower: float | str | None
     epsilon_upper: float | str | None
     counterexample: str
-    """The smallest pair and why it breaks the claim, or its calibration, in one line; empty where neither is refuted."""
+    """The smallest pair and its explanation on one line; empty for a claim that is not
+    refuted."""
     pair: str
     output: str
-    """The output that tells them apart most; empty where the evidence is not about one output."""
+    """The most telling output; empty if the evidence is not about one output."""
     explanation: str
-    """What the counterexample shows, with both probabilities where it is about an output."""
+    """The explanation, with both probabilities of the output."""
     proof: str
-    """What certifies the claim, or shows an estimate to be equivalent; else empty."""
+    """The certificate of the claim, or of an estimate's equivalence; else empty."""
     undecided: str
-    """For a claim that is neither refuted nor certified: what would have been seen, and what would decide it."""
+    """The detectable loss, and what would decide, for a claim that is not refuted."""
     reproduce: str
     parameters: Mapping[str, Any]
     repairs: Sequence[Repair]
@@ -91,31 +96,30 @@ class Line:
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
     """Return the lines of every published mechanism, in the order of the record."""
-    published = {
-        result.id: result.published
-        for result in record.results
-        if result.published is not None
-    }
-    rows: dict[str, list[Line]] = {}
-    for line in lines_of(record):
-        repaired = published.get(published[line.audit].repairs)
-        if repaired is None or repaired.row != line.row:
-            rows.setdefault(line.row, []).append(line)
-    return rows
+    lines = lines_of(record)
+    rows = {line.audit: line.row for line in lines}
+    repaired: dict[str, str | None] = {}
+    for name, repairs in repairs_of(record).items():
+        repaired |= {repair.id: rows.get(name) for repair in repairs}
+    found: dict[str, list[Line]] = {}
+    for line in lines:
+        if repaired.get(line.audit) != line.row:
+            found.setdefault(line.row, []).append(line)
+    return found
 
 
 def lines_of(record: RunRecord) -> list[Line]:
-    """Return the line of every audit that is listed, repairs included, in the order of the record."""
+    """Return the line of every listed audit, repairs included."""
     repairs = repairs_of(record)
     return [
-        _line(r, r.published, repairs.get(r.id, []))
-        for r in record.results
-        if r.published is not None
+        _line(result, result.published, repairs.get(result.id, []))
+        for result in record.results
+        if result.published is not None
     ]
 
 
 def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
-    """Return, by the id of a violated claim's audit, the audits of what holds instead."""
+    """Return the audits of repairs by the id of the audit of the violated claim."""
     found: dict[str, list[AuditResult]] = {}
     for result in record.results:
         if result.published is not None and result.published.repairs:
@@ -126,57 +130,58 @@ def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
 def _line(
     result: AuditResult, published: Published, repairs: Sequence[AuditResult]
 ) -> Line:
-    leading = result.leading
-    lower, upper = (
-        (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
-    )
-    found = result.counterexample
-    undecided = [f"would have refuted {seen}" for seen in [detectable(result)] if seen]
-    undecided += (
-        [f"what would decide it: {published.decides}"] if published.decides else []
-    )
+    nothing = Evidence("", result.verdict, "")
+    leading = result.leading or nothing
+    claim = result.claim or ClaimRecord("", "", "")
+    found = result.counterexample or Counterexample("", "")
+    pair = one_line(found.pair)
+    explanation = one_line(found.explanation)
+    proof = ""
+    undecided = []
+    if result.verdict in PROOFS:
+        proof = one_line(leading.statement)
+    if result.verdict is Verdict.NOT_REFUTED:
+        undecided = [
+            between("would have refuted ", detectable(result)),
+            between("what would decide it: ", published.decides),
+        ]
     return Line(
         row=published.row,
         reading=published.reading,
-        statement=_first_paragraph(result.description) or result.id,
-        claim=result.claim.text if result.claim else "",
-        adjacency=result.claim.adjacency if result.claim else "",
-        source=result.claim.source if result.claim else "",
+        statement=_statement(result),
+        claim=claim.text,
+        adjacency=claim.adjacency,
+        source=claim.source,
         verdict=result.verdict,
-        evidence=leading.kind if leading else "",
+        evidence=leading.kind,
         found=_found(result),
-        epsilon_lower=json_number(lower),
-        epsilon_upper=json_number(upper),
-        counterexample=one_line(f"{found.pair}: {found.explanation}") if found else "",
-        pair=one_line(found.pair) if found else "",
-        output=one_line(found.output) if found else "",
-        explanation=one_line(found.explanation) if found else "",
-        proof=one_line(leading.statement)
-        if leading and result.verdict in PROOFS
-        else "",
-        undecided="; ".join(undecided) if result.verdict is Verdict.NOT_REFUTED else "",
+        epsilon_lower=json_number(leading.epsilon_lower),
+        epsilon_upper=json_number(leading.epsilon_upper),
+        counterexample=f"{pair}: {explanation}".removeprefix(": "),
+        pair=pair,
+        output=one_line(found.output),
+        explanation=explanation,
+        proof=proof,
+        undecided="; ".join(filter(None, undecided)),
         reproduce=shell(result.reproduce),
         parameters=dict(result.parameters),
-        repairs=[_repair(repair) for repair in repairs],
+        repairs=[_repair(each, each.published) for each in repairs if each.published],
         audit=result.id,
     )
 
 
 def _found(result: AuditResult) -> str:
-    """The bounds of the evidence that decides; a violation is rounded down, whatever is known from above."""
+    """Return the bounds of the leading evidence; for a violation, the lower one alone."""
+    leading = result.leading or Evidence("", result.verdict, "")
+    if result.verdict is Verdict.VIOLATED:
+        return interval(leading.epsilon_lower, None, result.claim, refuted=True)
+    return interval(leading.epsilon_lower, leading.epsilon_upper, result.claim)
+
+
+def _repair(result: AuditResult, published: Published) -> Repair:
     leading = result.leading
-    lower, upper = (
-        (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
-    )
-    refuted = result.verdict is Verdict.VIOLATED
-    return interval(lower, None if refuted else upper, result.claim, refuted=refuted)
-
-
-def _repair(result: AuditResult) -> Repair:
-    leading, published = result.leading, result.published
-    assert published is not None  # it says what it repairs
     return Repair(
-        statement=_first_paragraph(result.description) or result.id,
+        statement=_statement(result),
         verdict=result.verdict,
         certificate=one_line(leading.statement if leading else result.summary),
         cost=published.cost,
@@ -187,82 +192,63 @@ def _repair(result: AuditResult) -> Repair:
     )
 
 
-def _first_paragraph(text: str) -> str:
-    return one_line(text.partition("\n\n")[0])
+def _statement(result: AuditResult) -> str:
+    return one_line(result.description.partition("\n\n")[0]) or result.id
 
 
 def to_json(record: RunRecord) -> str:
     """Return the ledger as JSON: the run, and a list of lines."""
-    lines = [asdict(line) for lines in ledger(record).values() for line in lines]
-    head = {
+    content = {
         "schema": SCHEMA,
         "root_seed": record.root_seed,
         "revision": record.revision,
         "status": record.status,
-    }
-    head |= {
         "audited": record.audited,
-        **{what: number for number, what in unseen(record)},
+        **{ended: audits for audits, ended in unseen(record)},
+        "claims": [asdict(line) for row in ledger(record).values() for line in row],
     }
-    return json.dumps({**head, "claims": lines}, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
 def markdown(record: RunRecord) -> str:
-    """Return the ledger as Markdown: a heading per published mechanism, and one table line per claim."""
+    """Return the ledger as Markdown: a table for each published mechanism."""
     alpha = bound(math.fsum(entry.alpha for entry in record.alpha_ledger), up=True)
+    rows = ledger(record)
     lines = [
         "# Claims ledger",
         "",
-        f"What published claims are worth, at revision {markdown_code(record.revision or 'unknown')}, "
-        f"root seed `{record.root_seed}`.",
-        f"The probability that this run refutes any true claim by chance is at most {alpha}. "
-        + written(run_meaning(record)),
+        "What published claims are worth, at revision "
+        f"{markdown_code(record.revision or 'unknown')}, root seed `{record.root_seed}`.",
+        "The probability that this run refutes any true claim by chance is at most "
+        f"{alpha}. {written(run_meaning(record))}",
         "",
-        *_totals(record),
+        _totals(record, rows),
     ]
-    for row, found in ledger(record).items():
-        lines += [
-            "",
-            f"## {written(row)}",
-            "",
-            *table(COLUMNS, [[*map(written, _cells(line))] for line in found]),
-        ]
-        lines += [
-            "",
-            *(f"- {markdown_code(line.reproduce)}" for line in found if line.reproduce),
-        ]
+    for row, found in rows.items():
+        cells = [list(map(written, _cells(line))) for line in found]
+        commands = [line.reproduce for line in found if line.reproduce]
+        lines += ["", f"## {written(row)}", "", *table(COLUMNS, cells), ""]
+        lines += [f"- {markdown_code(command)}" for command in commands]
     return "\n".join(lines) + "\n"
 
 
-def _totals(record: RunRecord) -> Iterator[str]:
-    verdicts = [line.verdict for lines in ledger(record).values() for line in lines]
-    counts = [
-        f"{verdicts.count(verdict)} {verdict}"
-        for verdict in Verdict
-        if verdict in verdicts
-    ]
-    own = f" Self-reported: {sentence}." if (sentence := self_reported(record)) else ""
-    own += f" Many audits: {written(many)}." if (many := crowded(record)) else ""
-    yield f"{count(len(verdicts), 'claim')}: {', '.join(counts)}.{own}"
+def _totals(record: RunRecord, rows: Mapping[str, Sequence[Line]]) -> str:
+    verdicts = [line.verdict for found in rows.values() for line in found]
+    counts = [f"{verdicts.count(key)} {key}" for key in Verdict if key in verdicts]
+    totals = f"{count(len(verdicts), 'claim')}: {', '.join(counts)}."
+    for label, sentence in remarks(record).items():
+        totals += f" {label.capitalize()}: {written(sentence)}."
+    return totals
 
 
 def _cells(line: Line) -> list[str]:
-    particulars = "; ".join(
-        part for part in (line.claim, line.adjacency, line.source) if part
-    )
-    claim = f"{line.statement} ({particulars})" if particulars else line.statement
-    repairs = [
-        f"{r.verdict}: {r.statement} {r.certificate}."
-        + (f" Cost: {r.cost}" if r.cost else "")
-        for r in line.repairs
-    ]
+    particulars = [part for part in (line.claim, line.adjacency, line.source) if part]
+    claim = line.statement + between(" (", "; ".join(particulars), ")")
+    repairs = []
+    for repair in line.repairs:
+        statement = f"{repair.statement} {repair.certificate}."
+        cost = between(" Cost: ", repair.cost)
+        repairs.append(f"{repair.verdict}: {statement}{cost}")
     why = line.counterexample or line.proof or line.undecided
-    return [
-        line.reading,
-        claim,
-        line.verdict,
-        line.evidence,
-        line.found,
-        why,
-        " ".join(repairs),
-    ]
+    found = [line.verdict, line.evidence, line.found, why]
+    return [line.reading, claim, *found, " ".join(repairs)]

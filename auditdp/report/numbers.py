@@ -1,4 +1,4 @@
-"""Numbers as a reader sees them: bounds are rounded outwards, an infinite epsilon is ∞, a missing value is a dash."""
+"""Numbers for readers: bounds are rounded outwards, and a missing value is a dash."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ from auditdp.numerics.rounding import count as count
 from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, Verdict
 
 MISSING = "–"
-SNAP = 1e-9  # a bound this close to a short decimal is shown as that decimal, in either direction
-CLAIM_DIGITS = 6  # as in the text of a claim
+SNAP = 1e-9
+"""Relative distance from a short decimal below which a bound is written as it."""
+CLAIM_DIGITS = 6
+"""Significant digits of a claimed number, as in the text of a claim."""
+
+
+def between(before: str, text: object, after: str = "") -> str:
+    """Return a text between two others; empty if it is empty or missing.
+
+    >>> between(" (", "1-DP", ")"), between(" (", None, ")")
+    (' (1-DP)', '')
+    """
+    return f"{before}{text}{after}" if text else ""
 
 
 def as_float(value: object) -> float | None:
-    """Return a number that a record may hold as a float or as the strings 'inf' and 'nan'; None for anything else."""
+    """Return a recorded number, which may be the string 'inf'; None for other values."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -26,19 +37,21 @@ def as_float(value: object) -> float | None:
 
 
 def number(value: object, digits: int = 4) -> str:
-    """Return ``value`` to so many significant digits, with thousands separated.
+    """Return ``value`` to ``digits`` significant digits, with thousands separated.
 
-    >>> number(12345.678), number(0.00001), number(float("inf")), number(None), number(0.30000000000000004)
-    ('12,346', '1e-5', '∞', '–', '0.3')
+    >>> number(12345.678), number(0.00001), number(float("inf")), number(None)
+    ('12,346', '1e-5', '∞', '–')
+    >>> number(0.30000000000000004)
+    '0.3'
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    as_number = as_float(value)
-    if as_number is None:
+    exact = as_float(value)
+    if exact is None:
         return MISSING
-    if math.isinf(as_number):
-        return "∞" if as_number > 0 else "−∞"
-    return _write(significant(as_number, digits))
+    if math.isinf(exact):
+        return "∞" if exact > 0 else "−∞"
+    return _write(significant(exact, digits))
 
 
 def bound(
@@ -46,33 +59,42 @@ def bound(
 ) -> str:
     """Return a bound rounded outwards: a lower bound down, an upper bound up.
 
-    Digits are added until the bound shows on the same side of ``against`` as it is, so that a refutation of epsilon = 1
-    by 1.00003 does not read as "1".
+    Digits are added until the written bound is on the same side of ``against`` as the exact
+    one, so that a refutation of epsilon = 1 by 1.00003 does not read as "1".
 
-    >>> bound(1.31289, up=False), bound(1.31289, up=True), bound(1.00003, up=False, against=1)
-    ('1.312', '1.313', '1.00003')
+    >>> bound(1.31289, up=False), bound(1.31289, up=True)
+    ('1.312', '1.313')
+    >>> bound(1.00003, up=False, against=1)
+    '1.00003'
     """
     exact = as_float(value)
     if exact is None or math.isinf(exact):
         return number(value)
-    near = (
-        SNAP if against is None or up or exact <= against else NEAR
-    )  # a refutation is no matter of rounding
-    if against is not None and abs(exact - against) <= near * abs(against):
-        return number(against, digits=CLAIM_DIGITS)
+    near = SNAP
+    if against is not None:
+        # The excess of a refutation is more than rounding.
+        if not up and exact > against:
+            near = NEAR
+        if abs(exact - against) <= near * abs(against):
+            return number(against, digits=CLAIM_DIGITS)
     return _write(outward(exact, up=up, digits=digits, near=near, against=against))
 
 
 def level(claim: ClaimRecord | None) -> float | None:
-    """Return the claimed number, of the parameter that it is about; None where the claim is not about privacy."""
+    """Return the claimed level of the claim's parameter, or None without privacy."""
     if claim is None or claim.parameter not in SYMBOLS:
         return None
     return as_float(getattr(claim, claim.parameter))
 
 
 def symbol(claim: ClaimRecord | None) -> str:
-    """Return the letter that the bounds of an audit are about."""
+    """Return the letter of the parameter that the bounds of an audit are about."""
     return SYMBOLS.get(claim.parameter, "ε") if claim is not None else "ε"
+
+
+def at_delta(claim: ClaimRecord | None) -> str:
+    """Return the δ of a claim, as words after an ε; empty without δ."""
+    return f" at δ = {number(claim.delta)}" if claim is not None and claim.delta else ""
 
 
 def interval(
@@ -82,70 +104,64 @@ def interval(
     *,
     refuted: bool = False,
 ) -> str:
-    """Return what two bounds say, for example '1.31 ≤ ε', 'ε = ∞' or '0.98 ≤ ε ≤ 1'.
+    """Return two bounds as an inequality, such as '1.31 ≤ ε', 'ε = ∞' or '0.98 ≤ ε ≤ 1'.
 
-    Where the claim is refuted and the lower bound is no higher level, the true value exceeds it: '1 < ε'.
+    If the claim is refuted and the lower bound is its level, the inequality is strict.
     """
-    low, high, letter, claimed = (
-        as_float(lower),
-        as_float(upper),
-        symbol(claim),
-        level(claim),
-    )
-    if low is not None and low == math.inf:
+    low = as_float(lower)
+    high = as_float(upper)
+    if high is not None and math.isinf(high):
+        high = None
+    letter = symbol(claim)
+    claimed = level(claim)
+    if low == math.inf:
         return f"{letter} = ∞"
-    if (
-        low is not None
-        and high is not None
-        and math.isfinite(high)
-        and abs(high - low) <= SNAP * abs(high)
-    ):
+    if low is not None and high is not None and abs(high - low) <= SNAP * abs(high):
         return f"{letter} = {bound(high, up=True, against=claimed)}"
-    least = "" if low is None else bound(low, up=False, against=claimed)
-    strictly = refuted and least == number(claimed, digits=CLAIM_DIGITS)
-    left = f"{least} {'<' if strictly else '≤'} " if least else ""
-    right = (
-        ""
-        if high is None or math.isinf(high)
-        else f" ≤ {bound(high, up=True, against=claimed)}"
-    )
-    return f"{left}{letter}{right}" if left or right else MISSING
+    text = letter
+    if low is not None:
+        least = bound(low, up=False, against=claimed)
+        is_strict = refuted and least == number(claimed, digits=CLAIM_DIGITS)
+        text = f"{least} {'<' if is_strict else '≤'} {letter}"
+    if high is not None:
+        text += f" ≤ {bound(high, up=True, against=claimed)}"
+    return MISSING if text == letter else text
 
 
 def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
-    """Return a bound that counting shows: no event S has P(S) > e^ε Q(S) + δ, on pairs that are named if they are given.
+    """Return an (ε, δ) bound from counting: no event S has P(S) > e^ε Q(S) + δ.
 
     >>> at_most(1.0612, 0.00141204)
     'ε ≤ 1.062, but for outputs of probability δ = 0.0015'
     """
-    pairs = "" if on is None else f" on {on}"
-    return f"ε ≤ {bound(epsilon, up=True)}{pairs}, but for outputs of probability δ = {bound(delta, up=True, digits=2)}"
+    pairs = between(" on ", on)
+    rare = f"outputs of probability δ = {bound(delta, up=True, digits=2)}"
+    return f"ε ≤ {bound(epsilon, up=True)}{pairs}, but for {rare}"
 
 
 def bounds(result: AuditResult) -> str:
     """Return the bounds that an audit found."""
-    refuted = result.verdict is Verdict.VIOLATED
-    return interval(
-        result.epsilon_lower, result.epsilon_upper, result.claim, refuted=refuted
-    )
+    is_refuted = result.verdict is Verdict.VIOLATED
+    lower, upper = result.epsilon_lower, result.epsilon_upper
+    return interval(lower, upper, result.claim, refuted=is_refuted)
 
 
 def e_value(log_e_value: object) -> str:
-    """Return the wealth whose natural logarithm is given; it may be too large for a float."""
+    """Return the wealth with a natural logarithm, which may be too large for a float."""
     log = as_float(log_e_value)
     if log is None or math.isinf(log):
         return number(log)
     if abs(log) < math.log(1e6):
         return number(math.exp(log), digits=3)
     exponent = math.floor(log / math.log(10))
-    if abs(log) > 1e12:  # whose fraction has no digit left
-        return f"1.0e{exponent}"
-    mantissa = f"{math.exp(log - exponent * math.log(10)):.1f}"
+    # The fraction of a larger logarithm has no digit left.
+    rest = log - exponent * math.log(10) if abs(log) <= 1e12 else 0.0
+    mantissa = f"{math.exp(rest):.1f}"
     return f"1.0e{exponent + 1}" if mantissa == "10.0" else f"{mantissa}e{exponent}"
 
 
 def duration(seconds: object) -> str:
-    """Return a time that reads at a glance.
+    """Return a time with two units at most.
 
     >>> duration(0.4213), duration(75), duration(7300)
     ('0.42 s', '1 min 15 s', '2 h 1 min')
@@ -153,8 +169,11 @@ def duration(seconds: object) -> str:
     value = as_float(seconds)
     if value is None or math.isinf(value):
         return number(value)
+    # Times are rounded, so 9.995 and 59.95 have a digit less than smaller ones.
+    if value < 9.995:
+        return f"{value:.2f} s"
     if value < 59.95:
-        return f"{value:.2f} s" if value < 9.995 else f"{value:.1f} s"
+        return f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
@@ -163,11 +182,9 @@ def duration(seconds: object) -> str:
 def _write(value: Decimal) -> str:
     if value == 0:
         return "0"
+    sign = "−" if value < 0 else ""
     if not -4 <= value.adjusted() < 9:
-        mantissa, _, exponent = f"{value:.3e}".partition("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace(
-            "-", "−", 1 if value < 0 else 0
-        )
-    text = f"{value:,f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return text.replace("-", "−")
+        mantissa, _, exponent = f"{abs(value):.3e}".partition("e")
+        return f"{sign}{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    text = f"{abs(value):,f}"
+    return sign + (text.rstrip("0").rstrip(".") if "." in text else text)

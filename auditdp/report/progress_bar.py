@@ -1,4 +1,4 @@
-"""While a run goes on: how many audits are finished, which are running, and about how long the rest takes."""
+"""The line at the bottom of a terminal during a run: finished audits and the time left."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from auditdp.record.results import AuditResult
 from auditdp.report.numbers import duration
 from auditdp.report.plain_text import printable, shorten
 
-NARROW = 60
-"""Columns below which only the count and the time stand in the line."""
-
 
 def left(
     waiting: Sequence[str],
@@ -28,35 +25,44 @@ def left(
     workers: int,
     running: float = 0.0,
 ) -> float | None:
-    """Return about how many seconds the rest of a run takes; None where nothing is known yet.
+    """Estimate the seconds until the end of a run.
 
-    An audit takes as long as it took before, times how much longer the finished ones took than before; one that was never
-    run takes as long as the mean of those that are known.
+    An audit takes its last time, multiplied by how much longer the finished audits took than
+    their last times. A new audit takes the mean of the known ones.
 
-    ``waiting`` are the ids of audits that are not finished, and ``running`` the seconds that the running ones have run
-    already.
+    Args:
+        waiting: Ids of the audits that are not finished.
+        finished: Seconds of the finished audits by id.
+        before: Seconds of the last run's audits by id.
+        workers: Audits that run at a time.
+        running: Seconds since the running audits began.
+
+    Returns:
+        The seconds, or None if no time is known.
     """
+    if not waiting:
+        return 0.0
     both = [name for name in finished if before.get(name, 0.0) > 0]
-    slower = (
-        sum(finished[name] for name in both) / sum(before[name] for name in both)
-        if both
-        else 1.0
-    )
-    known = list(finished.values()) + [
-        slower * before[name] for name in waiting if name in before
-    ]
-    if not known or not waiting:
-        return None if waiting else 0.0
-    mean = sum(known) / len(known)
-    each = [slower * before[name] if name in before else mean for name in waiting]
-    together = min(workers, len(each))
-    return max(0.0, max(sum(each) / together, max(each)) - running)
+    slower = 1.0
+    if both:
+        slower = sum(map(finished.__getitem__, both)) / sum(
+            map(before.__getitem__, both)
+        )
+    expected = [slower * before[name] for name in waiting if name in before]
+    known = [*finished.values(), *expected]
+    if not known:
+        return None
+    unknown = len(waiting) - len(expected)
+    each = expected + [sum(known) / len(known)] * unknown
+    longest = max(sum(each) / min(workers, len(each)), *each)
+    return max(0.0, longest - running)
 
 
 class Watch:
-    """A line at the bottom of a terminal that says how far a run is; nothing elsewhere.
+    """A line at the bottom of a terminal with the progress of a run.
 
-    Audits are started in the order of their ids, so the first unfinished ones are those that run.
+    Nothing is written to a console that is not a terminal. Audits are started in the order of
+    their ids, so the first unfinished ones are running.
     """
 
     def __init__(
@@ -67,16 +73,21 @@ class Watch:
         workers: int = 1,
         before: Mapping[str, float] | None = None,
     ) -> None:
-        self._waiting, self._total, self._workers = list(ids), len(ids), workers
+        self._waiting = list(ids)
+        self._total = len(ids)
+        self._workers = workers
         self._finished: dict[str, float] = {}
         self._before = dict(before or {})
         self._since = time.monotonic()
-        self._narrow = console.width < NARROW
-        parts = (
-            [_Said(self)] if self._narrow else [BarColumn(bar_width=12), _Said(self)]
-        )
+        # Below 60 columns the line has neither the bar nor the names of audits.
+        self._is_narrow = console.width < 60
+        bar: list[ProgressColumn] = [BarColumn(bar_width=12)]
         self._progress = Progress(
-            *parts, console=console, transient=True, disable=not console.is_terminal
+            *([] if self._is_narrow else bar),
+            _Line(self),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
         )
         self._bar = self._progress.add_task("", total=self._total or 1)
 
@@ -105,30 +116,29 @@ class Watch:
         self._progress.update(self._bar, completed=self._total - len(self._waiting))
 
     def as_line(self) -> str:
-        """Return what the line says."""
+        """Return the text of the line."""
         done = self._total - len(self._waiting)
+        running = time.monotonic() - self._since
         rest = left(
             self._waiting,
             self._finished,
             before=self._before,
             workers=self._workers,
-            running=time.monotonic() - self._since,
+            running=running,
         )
         parts = [f"{done} of {self._total}"]
         if rest is not None and self._waiting:
             parts.append(f"about {_coarse(rest)} left")
-        now = [
-            shorten(printable(name.rpartition("::")[2]), 30)
-            for name in self._waiting[: self._workers]
-        ]
-        if now and not self._narrow:
-            more = f" and {len(now) - 2} more" if len(now) > 2 else ""
-            parts.append(f"running {', '.join(now[:2])}{more}")
+        names = [name.rpartition("::")[2] for name in self._waiting[: self._workers]]
+        if names and not self._is_narrow:
+            shown = ", ".join(shorten(printable(name), 30) for name in names[:2])
+            more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+            parts.append(f"running {shown}{more}")
         return " · ".join(parts)
 
 
-class _Said(ProgressColumn):
-    """What a watch says, at the moment when the line is drawn."""
+class _Line(ProgressColumn):
+    """The text of a watch, at the moment at which the line is drawn."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__(Column(no_wrap=True, overflow="ellipsis"))
@@ -139,9 +149,7 @@ class _Said(ProgressColumn):
 
 
 def _coarse(seconds: float) -> str:
-    """A time that is only guessed, without digits that nobody knows."""
-    if seconds < 10:
-        return "10 s"
+    """Return an estimated time without meaningless digits."""
     if seconds < 90:
-        return f"{round(seconds, -1):.0f} s"
+        return f"{max(10, round(seconds, -1)):.0f} s"
     return duration(60 * round(seconds / 60)).removesuffix(" 0 s")

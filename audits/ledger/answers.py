@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from auditdp.report.ledger import Line
-from auditdp.report.plain_text import block, markdown
+from auditdp.report.plain_text import markdown, shell
 from audits.ledger.entries import Entry, Outcome
 from audits.ledger.statements import Paper
 
@@ -37,7 +37,7 @@ def answer(entry: Entry, paper: Paper) -> Iterator[str]:
             yield f"At your own setting: {markdown(statement.setting)}"
         yield "This command shows it again, in a checkout of this repository:"
         yield ""
-        yield from block(line.reproduce)
+        yield "    " + shell(line.reproduce)  # an indented block, which no text can end
         yield ""
     if statement.instead:
         yield f"What holds instead: {markdown(statement.instead)}" + (

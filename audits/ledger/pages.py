@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -10,7 +11,7 @@ from dataclasses import asdict
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.ledger import SCHEMA, Line, lines_of
 from auditdp.report.numbers import count
-from auditdp.report.plain_text import graphs, markdown, markdown_code, table
+from auditdp.report.plain_text import markdown, markdown_code, table
 from auditdp.report.sentences import run_meaning, unseen
 from audits.ledger.answers import answer, shown
 from audits.ledger.entries import (
@@ -28,6 +29,11 @@ from audits.ledger.statements import Kind, Paper
 COLUMNS = ("statement", "where", "verdict", "claimed → found", "what holds instead")
 LONGEST = 120
 """Characters of a cell of the overview; where a text has more, the cell links to the card, which has all of it."""
+
+
+_GRAPH = re.compile(
+    r"(?<!\d)(10|\d) nodes, (?:edges (\d\d(?: \d\d)*)|no edges|edges none)"
+)
 
 
 TITLE = "What published claims are worth"
@@ -174,6 +180,22 @@ def found_of(line: Line) -> str:
 Draw = Callable[[str, str], Sequence[str]]
 """Maps a recorded pair and output to the lines of a drawing, none if it cannot be drawn.
 """
+
+
+def graphs(pair: str, output: str = "") -> list[str]:
+    """Return a Mermaid drawing of the two graphs of a pair, of at most ten nodes; nothing of any other pair."""
+    found = _GRAPH.findall(pair)
+    if len(found) != 2:
+        return []
+    lines = ["```mermaid", "graph LR"]
+    for letter, title, (nodes, edges) in zip(
+        "ab", ("first input", "second input"), found, strict=True
+    ):
+        lines.append(f"  subgraph {letter}[{title}]")
+        lines += [f"    {letter}{node}(({node}))" for node in range(int(nodes))]
+        lines += [f"    {letter}{e[0]} --- {letter}{e[1]}" for e in edges.split()]
+        lines.append("  end")
+    return [*lines, "```"]
 
 
 def page(record: RunRecord, paper: Paper, *, drawn: Draw = graphs) -> str:

@@ -153,14 +153,15 @@ budget = "quick"
 BASELINE = write_baseline(
     [
         Entry(
-            ID,
-            "1-DP",
-            "one row",
-            Verdict.CERTIFIED,
+            id=ID,
+            claim="1-DP",
+            adjacency="one row",
+            verdict=Verdict.CERTIFIED,
             evidence=("exact", "game"),
             calls=12,
             numbers=(1.0,),
-            bounds=(0.5, 1.0),
+            at_least=0.5,
+            at_most=1.0,
         )
     ]
 ).encode()

@@ -242,9 +242,7 @@ def test_hostile_text_in_every_field_of_a_trace_comes_through_as_text(attack):
         ):
             text = render(shown, name)
             PARSED[name](text, shown)
-            assert ("ead off the code" in text) == (
-                name != "github" or "%0ARead off the code" in text
-            )
+            assert ("ead off" in text) == (name != "github" or "%0ARead off" in text)
         (game, *_) = [
             result
             for result in results

@@ -24,7 +24,8 @@ ENTRIES = st.builds(
     evidence=st.lists(TEXT, unique=True).map(tuple),
     controls=st.lists(TEXT, unique=True).map(tuple),
     calls=st.integers(0, 10**9),
-    bounds=st.tuples(BOUND, BOUND),
+    at_least=BOUND,
+    at_most=BOUND,
     numbers=st.lists(st.floats(0, 99).map(lambda value: float(f"{value:.9g}"))).map(
         tuple
     ),

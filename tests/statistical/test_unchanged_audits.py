@@ -193,10 +193,8 @@ def test_two_runs_of_one_mechanism_hardly_ever_contradict_each_other(name, repea
         event = told_apart(first, first + later, PAIR, runs - FIRST_RUNS, error)
         entries.append(
             Entry(
-                "",
-                "",
-                "",
-                Verdict.NOT_REFUTED,
+                id="",
+                verdict=Verdict.NOT_REFUTED,
                 counted=losses.shown[::-1],
                 told_apart=event,
             )

@@ -42,10 +42,8 @@ FORBIDDEN = {
     "libraries": ("mechanisms", "gnn", "benchmarks", "tests"),
     "benchmarks": ("tests",),
 }
-# A result draws itself when a person asks it to, by what draws records, which is imported then.
+# A finding of a trace draws itself in a notebook, by the report room, which is imported then.
 WHEN_ASKED = {
-    ("auditdp/record/results.py", "auditdp.report.html.notebook"),
-    ("auditdp/record/results.py", "auditdp.report.terminal"),
     ("auditdp/tracing/findings.py", "auditdp.report.html.notebook"),
 }
 NOT_FOR_MECHANISMS = {

@@ -1,7 +1,8 @@
-"""The inputs of a pair and the telling output, read back from how a record writes them, for a template to draw.
+"""Drawings of recorded inputs and outputs, for a template.
 
-A record has text alone. A graph is written as ``3 nodes, edges 01 12``, an array as NumPy writes it with commas; whatever is
-neither, or was cut short, stays text. The templates draw what these classes hold; nothing here writes markup.
+A record has text alone. A graph is written as ``3 nodes, edges 01 12``, and an array as NumPy
+writes it with commas; other text, or text that was cut, stays text. The templates draw the
+classes; nothing here writes markup.
 """
 
 from __future__ import annotations
@@ -16,18 +17,26 @@ from typing import Any
 from auditdp.files import json_of
 from auditdp.report.plain_text import shorten
 
-MOST_NODES = 24
-MOST_CELLS = 24
-"""Columns of an array that is drawn."""
-MOST_ROWS = 8
-LONGEST = 4_000
-"""Characters of a pair or an output that is drawn."""
-RADIUS = 42.0
-CENTRE = 50.0
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes up to which a value is drawn."""
+
+    nodes: int = 24
+    """Nodes of a graph."""
+    columns: int = 24
+    """Columns of an array."""
+    rows: int = 8
+    """Rows of an array."""
+    characters: int = 4_000
+    """Characters of the text of a pair or an output."""
+
+
+LIMITS = Limits()
 
 _EDGE = r"(?:\d+-\d+|\d\d)"
+# Older records have 'edges none'.
 _GRAPH = rf"\d+ nodes, (?:no edges|edges none|edges {_EDGE}(?: {_EDGE})*)"
-"""Records that are older have 'edges none'."""
 _ARRAY = r"\[[-\d\s.,+e\[\]]*\]"
 _NUMBER = r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?"
 _VALUE = f"(?:{_GRAPH}|{_ARRAY}|{_NUMBER})"
@@ -49,7 +58,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Cells:
-    """An array in rows of (number, whether the other array has another one there)."""
+    """An array in rows of (number, whether the other array has a different one there)."""
 
     rows: Sequence[Sequence[tuple[str, bool]]]
     text: str
@@ -57,7 +66,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Words:
-    """What is not drawn."""
+    """A text that is not drawn."""
 
     text: str
 
@@ -67,7 +76,7 @@ Drawing = Graph | Cells | Words
 
 @dataclass(frozen=True)
 class DrawnPair:
-    """Both inputs of a pair, ready to be drawn, and what the pair is called."""
+    """Both inputs of a pair, and the name of the pair."""
 
     name: str
     first: Drawing
@@ -75,19 +84,24 @@ class DrawnPair:
 
 
 def inputs(pair: str) -> DrawnPair | None:
-    """Return the two inputs of a recorded pair; None where its text does not say where one ends and the other begins."""
-    found = _PAIR.fullmatch(pair.strip()) if len(pair) <= LONGEST else None
+    """Return the two inputs of a recorded pair.
+
+    Returns:
+        The inputs, or None if the text does not separate them.
+    """
+    if len(pair) > LIMITS.characters:
+        return None
+    found = _PAIR.fullmatch(pair.strip())
     if found is None:
         return None
     first, second = found["first"], found["second"]
-    return DrawnPair(
-        found["name"] or "", drawing(first, second), drawing(second, first)
-    )
+    name = found["name"] or ""
+    return DrawnPair(name, drawing(first, second), drawing(second, first))
 
 
 def drawing(text: str, other: str = "") -> Drawing:
-    """Return how one value is drawn, with what differs from another one marked."""
-    if len(text) > LONGEST:
+    """Return the drawing of a value, in which differences from another one are marked."""
+    if len(text) > LIMITS.characters:
         return Words(text)
     if re.fullmatch(_GRAPH, text):
         return _graph(text, other) or Words(text)
@@ -96,58 +110,52 @@ def drawing(text: str, other: str = "") -> Drawing:
 
 def _graph(text: str, other: str) -> Graph | None:
     nodes, edges = _parts(text)
-    if not 0 < nodes <= MOST_NODES or any(
-        end >= nodes for edge in edges for end in edge
-    ):
+    ends = [end for edge in edges for end in edge]
+    if not max([0, *ends]) < nodes <= LIMITS.nodes:
         return None
-    beside = _parts(other)[1] if re.fullmatch(_GRAPH, other) else edges
-    turn = 2 * math.pi / nodes
-    at = [
-        (
-            round(CENTRE + RADIUS * math.sin(k * turn), 1),
-            round(CENTRE - RADIUS * math.cos(k * turn), 1),
-        )
-        for k in range(nodes)
-    ]
-    return Graph(at, [(*at[i], *at[j], (i, j) not in beside) for i, j in edges], text)
+    kept = edges
+    if re.fullmatch(_GRAPH, other):
+        _, kept = _parts(other)
+    # The circle has radius 42 around the centre of the square.
+    places = []
+    for node in range(nodes):
+        angle = 2 * math.pi * node / nodes
+        across, up = 50 + 42 * math.sin(angle), 50 - 42 * math.cos(angle)
+        places.append((round(across, 1), round(up, 1)))
+    drawn = [(*places[i], *places[j], (i, j) not in kept) for i, j in edges]
+    return Graph(places, drawn, text)
 
 
 def _parts(text: str) -> tuple[int, list[tuple[int, int]]]:
-    """The number of nodes and the edges of a written graph; single digits stand without a dash between them."""
+    """Return the number of nodes, and the edges, of a recorded graph."""
     nodes, _, edges = text.partition(" nodes, ")
-    ends = [
-        edge.split("-") if "-" in edge else [edge[:1], edge[1:]]
-        for edge in re.findall(_EDGE, edges)
-    ]
-    return int(nodes), [(int(i), int(j)) for i, j in ends]
+    pairs = []
+    for edge in re.findall(_EDGE, edges):
+        # Nodes of one digit stand beside each other, without a dash.
+        first, second = edge.split("-") if "-" in edge else edge
+        pairs.append((int(first), int(second)))
+    return int(nodes), pairs
 
 
 def _cells(text: str, other: str) -> Cells | None:
-    rows, beside = _rows(text), _rows(other)
-    if (
-        not rows
-        or len(rows) > MOST_ROWS
-        or any(not 0 < len(row) <= MOST_CELLS for row in rows)
-    ):
+    rows = _rows(text)
+    longest = max(map(len, rows), default=0)
+    is_small = len(rows) <= LIMITS.rows and longest <= LIMITS.columns
+    if not is_small or not rows or not all(rows):
         return None
-    changed = _changed(rows, beside) if beside else [[False] * len(row) for row in rows]
-    marked = [
-        [
-            (shorten(f"{value:g}", 9), mark)
-            for value, mark in zip(row, marks, strict=True)
-        ]
-        for row, marks in zip(rows, changed, strict=True)
-    ]
+    changed = _changed(rows, _rows(other) or rows)
+    marked = []
+    for row, marks in zip(rows, changed, strict=True):
+        values = [shorten(f"{value:g}", 9) for value in row]
+        marked.append(list(zip(values, marks, strict=True)))
     return Cells(marked, text)
 
 
 def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bool]]:
-    """Which numbers others do not have: at their place, or where there are more of them, wherever they stand."""
+    """Return which numbers others lack: at their place, or anywhere in longer arrays."""
     if [len(row) for row in beside] == [len(row) for row in rows]:
-        return [
-            [x != y for x, y in zip(row, line, strict=True)]
-            for row, line in zip(rows, beside, strict=True)
-        ]
+        pairs = zip(rows, beside, strict=True)
+        return [[x != y for x, y in zip(*pair, strict=True)] for pair in pairs]
     if len(rows) == len(beside) == 1:
         return [_added(rows[0], beside[0])]
     added = _added([tuple(row) for row in rows], [tuple(row) for row in beside])
@@ -155,28 +163,26 @@ def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bo
 
 
 def _added(items: Sequence[Any], others: Sequence[Any]) -> list[bool]:
-    """Which items are none of the longest run that both have in common, and so on beside it."""
-    kept = SequenceMatcher(None, others, items, autojunk=False).get_matching_blocks()
-    same = {block.b + k for block in kept for k in range(block.size)}
-    return [k not in same for k in range(len(items))]
+    """Return which items are outside of the longest common runs of both sequences."""
+    added = [True] * len(items)
+    matcher = SequenceMatcher(None, others, items, autojunk=False)
+    for block in matcher.get_matching_blocks():
+        added[block.b : block.b + block.size] = [False] * block.size
+    return added
 
 
 def _rows(text: str) -> list[list[float]]:
-    """The rows of numbers of a written array; none where it is not one or two levels of them."""
+    """Return the rows of a recorded array of one or two dimensions, or an empty list."""
     try:
+        # NumPy writes "1." for 1.0, which JSON does not read.
         value = json_of(re.sub(r"(?<=\d)\.(?=[^\d]|$)", ".0", " ".join(text.split())))
     except ValueError:
         return []
-    rows = (
-        value
-        if isinstance(value, list) and value and isinstance(value[0], list)
-        else [value]
-    )
-    rows = [row if isinstance(row, list) else [row] for row in rows]
-    return (
-        rows
-        if all(
-            isinstance(n, int | float) and abs(n) < 1e300 for row in rows for n in row
-        )
-        else []
-    )
+    is_nested = isinstance(value, list) and value and isinstance(value[0], list)
+    rows = []
+    for row in value if is_nested else [value]:
+        numbers = row if isinstance(row, list) else [row]
+        if not all(isinstance(n, int | float) and abs(n) < 1e300 for n in numbers):
+            return []
+        rows.append(numbers)
+    return rows

@@ -1,4 +1,4 @@
-"""A result as a notebook shows it: a line, a card of HTML that needs nothing around it, and the bounds as a plot."""
+"""Results in a notebook: a card of HTML that needs nothing around it, and plots."""
 
 from __future__ import annotations
 
@@ -7,49 +7,32 @@ from typing import TYPE_CHECKING
 
 from markupsafe import escape
 
-from auditdp.record.results import AuditResult, ClaimRecord, Verdict
-from auditdp.report.html.cards import audit_view
+from auditdp.record.results import AuditResult, ClaimRecord
 from auditdp.report.html.pages import environment
-from auditdp.report.html.plots import COLOURS, TICKS, interval_of, place
-from auditdp.report.html.plots import INTERVAL_WIDTH as WIDTH
-from auditdp.report.numbers import MISSING, bounds, count, duration, level, symbol
+from auditdp.report.html.plots import (
+    COLOURS,
+    INTERVAL_WIDTH,
+    TICKS,
+    interval_of,
+    place,
+)
+from auditdp.report.numbers import MISSING, level, symbol
 from auditdp.report.plain_text import markdown, printable
-from auditdp.report.sentences import BEYOND, counted, detectable, rarely
+from auditdp.report.terminal import key_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def short(result: AuditResult) -> str:
-    """Return a result on one line."""
-    return printable(f"<{result.verdict}: {_numbers(result)}>")
-
-
-def _numbers(result: AuditResult) -> str:
-    claim = f"{result.claim.text} claimed" if result.claim else ""
-    found = f"{bounds(result)} found" if bounds(result) != MISSING else ""
-    early = "stopped early" if result.interrupted else ""
-    calls = count(result.calls, "call") if result.calls else ""
-    parts = [claim, found, calls, duration(result.seconds), early]
-    return ", ".join(part for part in parts if part)
-
-
 def card(result: AuditResult) -> str:
     """Return a result as HTML that stands alone in a page of somebody else's."""
-    clean = result.verdict is Verdict.NOT_REFUTED
     template = environment().get_template("notebook.html.j2")
-    return template.render(
-        view=audit_view(result, {}, address=""),
-        numbers=_numbers(result),
-        rest=", and ".join(rarely(result)) if clean else "",
-        beyond=BEYOND if clean and detectable(result) else "",
-        counted=counted(result),
-        colours=COLOURS,
-    )
+    numbers = key_numbers(result)
+    return template.render(result=result, numbers=numbers, colours=COLOURS)
 
 
 def printed(text: str) -> str:
-    """Return lines as HTML that shows them as they are."""
+    """Return lines as HTML that keeps their layout."""
     return f'<pre class="auditdp">{escape(printable(text, keep=chr(10)))}</pre>'
 
 
@@ -59,54 +42,45 @@ def printed_markdown(text: str) -> str:
 
 
 def bar(done: int, of: int) -> str:
-    """Return how far a check is."""
-    text = (
-        f"{done:,} of {of:,} calls; an interrupt keeps what there is"
-        if done
-        else "checking"
-    )
+    """Return the progress of a check as HTML."""
+    text = "checking"
+    if done:
+        text = f"{done:,} of {of:,} calls; an interrupt keeps what there is"
     return f'<progress max="{of}" value="{min(done, of)}"></progress> {text}'
+
+
+def _axes(axes: Axes | None, height: float) -> Axes:
+    if axes is not None:
+        return axes
+    from matplotlib import pyplot
+
+    _, made = pyplot.subplots(figsize=(6, height), layout="constrained")
+    return made
 
 
 def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
     """Draw the bounds of a result in multiples of its claim, with the claim as a line."""
-    if axes is None:
-        from matplotlib import pyplot
-
-        _, axes = pyplot.subplots(figsize=(6, 1.4), layout="constrained")
-    interval, claim = interval_of(result), result.claim
+    axes = _axes(axes, height=1.4)
+    interval = interval_of(result)
     shade = COLOURS[interval.role if interval else "soft"]
-    axes.set(
-        xlim=(-4, WIDTH + 4),
-        ylim=(-1, 1),
-        yticks=[],
-        xticks=[place(ratio) for ratio in TICKS.values()],
-    )
-    axes.set_xticklabels(list(TICKS))
+    ticks = [place(ratio) for ratio in TICKS.values()]
+    axes.set(xlim=(-4, INTERVAL_WIDTH + 4), ylim=(-1, 1), yticks=[])
+    axes.set_xticks(ticks, list(TICKS))
     axes.axvline(place(1.0), color=COLOURS["ink"], linewidth=1.5)
+    text = f"{result.verdict}: no bounds"
     if interval is not None:
-        style = (0, (1, 2)) if interval.open else "solid"
-        axes.plot(
-            [interval.start, interval.end],
-            [0, 0],
-            color=shade,
-            linewidth=2 if interval.open else 6,
-            linestyle=style,
-        )
-        axes.plot([interval.mark], [0], "o", color=shade, markersize=9)
+        text = f"{result.verdict}: {interval.text}"
+        ends = [interval.start, interval.end]
+        if interval.open:
+            axes.plot(ends, [0, 0], color=shade, linewidth=2, linestyle=(0, (1, 2)))
+        else:
+            axes.plot(ends, [0, 0], color=shade, linewidth=6)
+        axes.plot(interval.mark, 0, "o", color=shade, markersize=9)
         if interval.detectable is not None:
-            axes.plot(
-                [interval.detectable],
-                [0],
-                "|",
-                color=shade,
-                markersize=16,
-                markeredgewidth=2,
-            )
-    text = f"{result.verdict}: {interval.text if interval else 'no bounds'}, claimed {claim.text if claim else MISSING}"
-    axes.set_title(
-        printable(text), color=shade, fontsize=10, loc="left", parse_math=False
-    )
+            axes.plot(interval.detectable, 0, "|", color=shade, markersize=16)
+    claim = result.claim.text if result.claim else MISSING
+    text = printable(f"{text}, claimed {claim}")
+    axes.set_title(text, color=shade, fontsize=10, loc="left", parse_math=False)
     return axes
 
 
@@ -118,29 +92,26 @@ def plot_levels(
     *,
     stepwise: bool = False,
 ) -> Axes:
-    """Draw certified levels against what they were certified from, with the claim as a dashed line.
+    """Draw certified levels, with the claim as a dashed line.
 
     Args:
-        points: (how much, level), increasing.
+        points: (amount, level), with increasing amounts of ``label``.
         claim: The claim, whose level is drawn.
-        label: What there is how much of.
-        axes: Where to draw; Matplotlib's own new axes unless given.
-        stepwise: Whether a level stands until the next one is reached.
+        label: Name of the amount, such as "calls".
+        axes: The axes to draw on; new ones of Matplotlib by default.
+        stepwise: Whether a level holds until the next one.
     """
-    if axes is None:
-        from matplotlib import pyplot
-
-        _, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
-    across, up = zip(*points, strict=True)
-    style = {"drawstyle": "steps-post"} if stepwise else {"marker": "o"}
-    axes.plot(across, up, color=COLOURS["ink"], **style)  # type: ignore[arg-type]
-    if claim is not None and (claimed := level(claim)) is not None:
-        axes.axhline(
-            claimed,
-            color=COLOURS["soft"],
-            linestyle="--",
-            label=f"claimed: {printable(claim.text)}",
-        )
+    axes = _axes(axes, height=3)
+    amounts, levels = zip(*points, strict=True)
+    ink = COLOURS["ink"]
+    if stepwise:
+        axes.plot(amounts, levels, color=ink, drawstyle="steps-post")
+    else:
+        axes.plot(amounts, levels, color=ink, marker="o")
+    claimed = level(claim)
+    if claim is not None and claimed is not None:
+        name = f"claimed: {printable(claim.text)}"
+        axes.axhline(claimed, color=COLOURS["soft"], linestyle="--", label=name)
         axes.legend(frameon=False, loc="lower right")
     axes.set(xlabel=label, ylabel=f"{symbol(claim)} at least", ylim=(0, None))
     return axes

@@ -1,13 +1,12 @@
-"""The verification report: a light index, and one page for each audit beside it, to read, print and hand on.
+"""The verification report: a light index, and a page for each audit beside it.
 
-No page needs a script or loads anything from elsewhere; the index has one, for the search in its table. Everything that
-comes from a record is escaped; only plots are inserted as they are, as images that hold what Matplotlib wrote.
+No page needs a script or loads anything from elsewhere; the index has one script, which searches
+its table. Everything from a record is escaped. Only plots are inserted as they are, as images
+that hold the SVG of Matplotlib.
 
-Which paper a claim is from, so that what is known of one paper stands together.
-
-What changed since the last report: verdicts that are others, audits that are new, and audits that are gone.
-
-What a run found, and what it could not have found, by what is claimed: the table that a report opens with.
+The index opens with the findings, and the losses that the run would have missed, by the kind of
+the claims. It groups declared faults by the paper of the claim, and lists the verdicts that
+changed since the last report.
 """
 
 from __future__ import annotations
@@ -27,45 +26,50 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from auditdp.record.results import AuditResult, RunRecord, Verdict
-from auditdp.report import numbers
-from auditdp.report.facts import PAIRS_SHOWN, plain
-from auditdp.report.guesses import CLEAN_RUN, MEANINGS
+from auditdp.report import numbers, sentences
+from auditdp.report.facts import facts, pairs, plain, tables
+from auditdp.report.guesses import CLEAN_RUN, MEANINGS, guessing
 from auditdp.report.html.cards import (
-    AuditView,
     EvidenceView,
-    audit_view,
     evidence_views,
     file_name,
+    first_sentence,
+    heading,
+    instead,
+    label,
+    meaning,
 )
-from auditdp.report.html.plots import TICKS, place
+from auditdp.report.html.drawings import drawing, inputs
+from auditdp.report.html.plots import TICKS, interval_of, place
 from auditdp.report.ledger import ledger, repairs_of
-from auditdp.report.numbers import bound, number
+from auditdp.report.numbers import bound
 from auditdp.report.plain_text import printable, shell
-from auditdp.report.sentences import (
-    AS_DECLARED,
-    Standing,
-    audited_claims,
-    by_standing,
-    crowded,
-    detectable,
-    headline,
-    mutants_by_fate,
-    mutation_score,
-    named,
-    of_planned,
-    rarely,
-    role,
-    run_meaning,
-    self_reported,
-    slowest,
-    standing,
-    undecided,
-    verdict_label,
-)
+from auditdp.report.sentences import AS_DECLARED, Standing, standing
 
-STYLE, DATA = "report.css", "record.json"
+STYLE = "report.css"
+DATA = "record.json"
 MOST_PLOTS = 450
-"""Plots of a report: each takes 40 ms, and with more a report of 5,000 audits would take minutes."""
+"""Plots of a report, at 40 ms each: without a limit, 5,000 audits would take minutes."""
+
+
+@dataclass(frozen=True)
+class AuditView:
+    """An audit for a template.
+
+    Attributes:
+        result: The result.
+        address: Its page relative to the index: a file, or a place on the same page.
+        instead: The claims that hold instead of a refuted one.
+    """
+
+    result: AuditResult
+    address: str
+    instead: Sequence[str] = ()
+
+    @property
+    def anchor(self) -> str:
+        """The id of its element on a page."""
+        return f"audit-{file_name(self.result.id)}"
 
 
 def report(record: RunRecord) -> str:
@@ -77,25 +81,26 @@ def report(record: RunRecord) -> str:
 def pages(
     record: RunRecord, *, index: str, folder: str, previous: RunRecord | None = None
 ) -> dict[str, str]:
-    """Return the report as files: the index, and in a folder a page for each audit, their style sheet, and the record.
+    """Return the report as files: the index, and the pages of the audits in a folder.
+
+    The folder also has the style sheet of the pages, and the record.
 
     Args:
         record: The run.
         index: File name of the index.
         folder: Name of the folder beside it.
-        previous: The run of the last report, if it is at hand.
+        previous: The run of the last report, if it is known.
 
     Returns:
-        The text of every file, by its path relative to the folder of the index.
+        The text of every file, by its path relative to the folder of the index. The index
+        comes last, so that all pages of the index on the disk exist while they are written.
     """
     views = _views(record, lambda result: f"{folder}/{file_name(result.id)}.html")
-    made = {
-        f"{folder}/{STYLE}": files("auditdp.report.html")
-        .joinpath("report.css")
-        .read_text(encoding="utf-8")
-    }
-    names = [f"{file_name(view.result.id)}.html" for view in views]
-    template, evidence = environment().get_template("audit.html.j2"), _Drawn()
+    style = files("auditdp.report.html").joinpath("report.css")
+    made = {f"{folder}/{STYLE}": style.read_text(encoding="utf-8")}
+    names = ["", *(f"{file_name(view.result.id)}.html" for view in views), ""]
+    template = environment().get_template("audit.html.j2")
+    evidence = _Drawn()
     for k, view in enumerate(views):
         made[view.address] = template.render(
             record=record,
@@ -103,24 +108,28 @@ def pages(
             evidence=evidence(view.result),
             started=_moment(record.started),
             back=f"../{index}",
-            earlier=names[k - 1] if k else "",
-            later=names[k + 1] if k + 1 < len(names) else "",
+            earlier=names[k],
+            later=names[k + 2],
         )
-    made[at := f"{folder}/{DATA}"] = record.to_json(indent=None)
-    # The index last: while it is the old one, all its pages are there.
-    return made | {
-        index: _index(record, views, previous, data=made[at], at=at, evidence=evidence)
-    }
+    at = f"{folder}/{DATA}"
+    data = record.to_json(indent=None)
+    made[at] = data
+    made[index] = _index(record, views, previous, data=data, at=at, evidence=evidence)
+    return made
 
 
 def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[AuditView]:
     repairs = repairs_of(record)
-    ordered = [result for results in by_standing(record).values() for result in results]
-    return [audit_view(result, repairs, address=address(result)) for result in ordered]
+    views = []
+    for results in sentences.by_standing(record).values():
+        for result in results:
+            holding = list(instead(result, repairs.get(result.id, [])))
+            views.append(AuditView(result, address(result), holding))
+    return views
 
 
 class _Drawn:
-    """The evidence of audits, one after the other, with plots as long as these are not too many: those that come first."""
+    """The evidence of audits, with plots for the first ones, up to ``MOST_PLOTS``."""
 
     def __init__(self) -> None:
         self.plots = 0
@@ -140,57 +149,44 @@ def _index(
     at: str,
     evidence: _Drawn,
 ) -> str:
-    """Return the index; ``data`` is the record as the file at a place beside the pages has it, or a JSON report of it."""
-    groups = {
-        key: [view for view in views if view.standing is key]
-        for key in by_standing(record)
-    }
-    by_id = {view.result.id: view for view in views}
-    known = by_paper([view.result for view in views if view.standing in AS_DECLARED])
+    """Return the index.
+
+    Args:
+        record: The run.
+        views: Its audits, worst first.
+        previous: The run of the last report, if it is known.
+        data: The text of the file with the record, or of its JSON report.
+        at: The address of that file, or an empty text for a report of one page.
+        evidence: The views of evidence, which a report of one page has.
+    """
+    groups: dict[Standing, list[AuditView]] = {}
+    for view in views:
+        groups.setdefault(standing(view.result), []).append(view)
+    declared = [view for key in AS_DECLARED for view in groups.get(key, [])]
+    shares = Counter((entry.purpose, entry.alpha) for entry in record.alpha_ledger)
+    alpha = math.fsum(entry.alpha for entry in record.alpha_ledger)
+    sums = "".join(f"{digest}  {name}\n" for name, digest in record.sources.items())
     return (
         environment()
         .get_template("index.html.j2")
         .render(
             record=record,
             started=_moment(record.started),
-            headline=headline(record),
-            total=of_planned(record),
-            missing=record.missing,
             views=views,
             groups=groups,
             ledger=ledger(record),
-            by_id=by_id,
-            addresses={name: view.address for name, view in by_id.items()},
-            declared={
-                paper: [by_id[result.id] for result in results]
-                for paper, results in known.items()
-            },
-            claims=audited_claims(record),
+            by_id={view.result.id: view for view in views},
+            declared=by_paper(declared),
             mutated=any(result.mutation is not None for result in record.results),
-            shares=Counter(
-                (entry.purpose, entry.alpha) for entry in record.alpha_ledger
-            ),
-            total_alpha=numbers.bound(
-                math.fsum(entry.alpha for entry in record.alpha_ledger), up=True
-            ),
-            slowest=slowest(record),
-            previous=previous is not None,
+            shares=shares,
+            total_alpha=bound(alpha, up=True),
+            previous=previous,
             previous_started=_moment(previous.started) if previous else "",
             changes=changes(previous, record) if previous else [],
             asked=asked_otherwise(previous, record) if previous else [],
-            meanings=MEANINGS,
-            clean_run=CLEAN_RUN,
-            run_meaning=run_meaning(record),
-            self_reported=self_reported(record),
-            crowded=crowded(record),
-            standings=Standing,
             at=at,
             digest=hashlib.sha256(data.encode()).hexdigest(),
-            sources=hashlib.sha256(
-                "".join(f"{d}  {name}\n" for name, d in record.sources.items()).encode()
-            ).hexdigest(),
-            columns=COLUMNS,
-            summary=summary(record),
+            sources=hashlib.sha256(sums.encode()).hexdigest(),
             evidence=evidence,
             most_plots=MOST_PLOTS,
         )
@@ -199,49 +195,64 @@ def _index(
 
 @cache
 def environment() -> Environment:
-    """Return the templates of reports, which escape whatever they are given."""
+    """Return the templates of reports, which escape every value."""
     made = Environment(
         loader=PackageLoader("auditdp.report.html", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: (
-            value if isinstance(value, Markup) else printable(str(value), keep="\n")
-        ),
+        finalize=_printable,
     )
     made.filters |= {
         "bounds": numbers.bounds,
         "breakable": _breakable,
         "coded": coded,
         "count": numbers.count,
-        "detectable": detectable,
+        "detectable": sentences.detectable,
         "duration": numbers.duration,
-        "n": lambda value: f"{value:g}",
-        "number": number,
+        "label": label,
+        "n": "{:g}".format,
+        "number": numbers.number,
         "paragraphs": _paragraphs,
         "plain": plain,
-        "role": role,
+        "role": sentences.role,
         "shell": shell,
         "slug": lambda verdict: verdict.value.lower().replace("_", "-"),
     }
     shared: Mapping[str, Any] = {
         "as_declared": AS_DECLARED,
+        "clean_run": CLEAN_RUN,
+        "columns": COLUMNS,
+        "drawing": drawing,
+        "facts": facts,
+        "first_sentence": first_sentence,
+        "guessing": guessing,
+        "heading": heading,
+        "inputs": inputs,
         "interval": numbers.interval,
-        "mutants_by_fate": mutants_by_fate,
-        "mutation_score": mutation_score,
-        "named": named,
-        "pairs_shown": PAIRS_SHOWN,
-        "rarely": rarely,
-        "undecided": undecided,
+        "interval_of": interval_of,
+        "meaning": meaning,
+        "meanings": MEANINGS,
+        "pairs": pairs,
+        "sentences": sentences,
+        "standing": standing,
+        "standings": Standing,
+        "summary": summary,
+        "tables": tables,
         "ticks": {name: place(ratio) for name, ratio in TICKS.items()},
     }
     made.globals |= shared
     return made
 
 
+def _printable(value: object) -> str:
+    # Markup is a str that is escaped already.
+    return value if isinstance(value, Markup) else printable(str(value), keep="\n")
+
+
 def _moment(text: str) -> str:
-    """A recorded time as a reader writes it; as it is recorded where it is no time."""
+    """Return a recorded time for a reader, or the text if it is not a time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -251,33 +262,21 @@ def _moment(text: str) -> str:
 
 
 def _paragraphs(text: str) -> list[Markup]:
-    """The paragraphs of a docstring; see ``coded``."""
-    return [
-        coded(" ".join(paragraph.split()))
-        for paragraph in text.strip().split("\n\n")
-        if paragraph.strip()
-    ]
+    """Return the paragraphs of a docstring; see ``coded``."""
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    return [coded(paragraph) for paragraph in paragraphs if paragraph]
 
 
 def coded(text: str) -> Markup:
-    """Return a text, escaped, with what stands between single or double backticks as code."""
-    return Markup(
-        re.sub(
-            r"(``?)([^`]+)\1",
-            r"<code>\2</code>",
-            str(escape(printable(text, keep="\n"))),
-        )
-    )
+    """Return a text, escaped, with the parts in single or double backticks as code."""
+    written = str(escape(printable(text, keep="\n")))
+    return Markup(re.sub(r"(``?)([^`]+)\1", r"<code>\2</code>", written))
 
 
 def _breakable(audit_id: str) -> Markup:
-    """An audit id that may be broken after its separators, where a column is narrow."""
-    written = escape(printable(audit_id))
-    for separator in ("/", "::", "["):
-        written = Markup(
-            written.replace(Markup(separator), Markup(f"{separator}<wbr>"))
-        )
-    return written
+    """Return an audit id that may be broken after its separators."""
+    written = str(escape(printable(audit_id)))
+    return Markup(re.sub(r"(/|::|\[)", r"\1<wbr>", written))
 
 
 NO_PAPER = "Claims of no named paper"
@@ -298,20 +297,23 @@ def paper(source: str) -> str:
     return f"{found[1]} {found[2]}" if found else NO_PAPER
 
 
-def by_paper(results: Sequence[AuditResult]) -> dict[str, list[AuditResult]]:
-    """Return the audits of each paper, in the order of the record; those of no paper come last."""
-    groups: dict[str, list[AuditResult]] = {}
-    for result in results:
-        groups.setdefault(
-            paper(result.claim.source if result.claim else ""), []
-        ).append(result)
-    rest = groups.pop(NO_PAPER, [])
-    return groups | ({NO_PAPER: rest} if rest else {})
+def by_paper(views: Sequence[AuditView]) -> dict[str, list[AuditView]]:
+    """Return the audits of each paper, and last those of no paper."""
+    groups: dict[str, list[AuditView]] = {}
+    for view in views:
+        claim = view.result.claim
+        groups.setdefault(paper(claim.source if claim else ""), []).append(view)
+    if NO_PAPER in groups:
+        groups[NO_PAPER] = groups.pop(NO_PAPER)
+    return groups
 
 
 @dataclass(frozen=True)
 class Change:
-    """An audit that ended otherwise than in the last report; ``then`` or ``now`` is empty where one of them lacks it."""
+    """An audit with another verdict than in the last report.
+
+    Its verdict ``then`` or ``now`` is empty if that report has no result of it.
+    """
 
     audit: str
     then: str
@@ -320,48 +322,44 @@ class Change:
 
 
 def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
-    """Return the changes, new findings first, otherwise in the order of the new record and then of the old one.
+    """Return the changes, new findings first, otherwise in the order of the records.
 
-    Audits that the new run planned and has no result of are not listed: they changed nothing.
+    Planned audits without a result in the new run are left out, since they changed nothing.
     """
     old = {result.id: result for result in previous.results}
     new = {result.id: result for result in record.results}
-    missing = set(record.missing)
-    found = [
-        Change(
-            name,
-            _verdict_text(old.get(name)),
-            _verdict_text(new.get(name)),
-            _finds(new.get(name)),
-        )
-        for name in [*new, *(name for name in old if name not in new)]
-        if name not in missing
-        and _verdict_text(old.get(name)) != _verdict_text(new.get(name))
-    ]
+    found = []
+    for name in dict.fromkeys([*new, *old]):
+        now = new.get(name)
+        then_text, now_text = _verdict_text(old.get(name)), _verdict_text(now)
+        if then_text != now_text and name not in record.missing:
+            is_finding = now is not None and now.needs_a_look
+            found.append(Change(name, then_text, now_text, is_finding))
     return sorted(found, key=lambda change: not change.finding)
 
 
 def asked_otherwise(previous: RunRecord, record: RunRecord) -> Sequence[str]:
-    """Return what the two runs were asked differently, as sentences."""
-    asked = [
-        ("root seed", previous.root_seed, record.root_seed),
-        ("budget", previous.arguments.get("budget"), record.arguments.get("budget")),
-        ("revision", previous.revision or "unknown", record.revision or "unknown"),
+    """Return the differences between the options of two runs, as sentences."""
+    options = [
+        {
+            "root seed": run.root_seed,
+            "budget": run.arguments.get("budget"),
+            "revision": run.revision or "unknown",
+        }
+        for run in (previous, record)
     ]
+    then, now = options
     return [
-        f"{name} {then} then, {now} now" for name, then, now in asked if then != now
+        f"{name} {then[name]} then, {now[name]} now"
+        for name in then
+        if then[name] != now[name]
     ]
 
 
 def _verdict_text(result: AuditResult | None) -> str:
     if result is None:
         return ""
-    surviving = " (a control survived)" if result.surviving_controls else ""
-    return verdict_label(result).replace("_", " ") + surviving
-
-
-def _finds(result: AuditResult | None) -> bool:
-    return result is not None and result.needs_a_look
+    return label(result) + " (a control survived)" * bool(result.surviving_controls)
 
 
 COLUMNS: dict[str, Sequence[Standing]] = {
@@ -378,14 +376,17 @@ COLUMNS: dict[str, Sequence[Standing]] = {
         Standing.SKIPPED,
     ),
 }
+"""Standings of the columns of the summary."""
 
 
 @dataclass(frozen=True)
 class ClaimSummary:
-    """What became of the claims of one kind.
+    """Outcomes of the claims of one kind.
 
     Attributes:
-        missed: Which losses may be there all the same.
+        claimed: The kind.
+        counts: The number of audits in each of ``COLUMNS``.
+        missed: The losses that these audits may have missed.
     """
 
     claimed: str
@@ -394,12 +395,12 @@ class ClaimSummary:
 
 
 def summary(record: RunRecord) -> list[ClaimSummary]:
-    """Return what became of the claims of each kind, those with most audits first, and a last row for all of them."""
+    """Return the outcomes by kind, the most frequent kind first, and last those of all."""
     kinds = Counter(_kind(result) for result in record.results)
-    rows = [
-        _row(kind, [r for r in record.results if _kind(r) == kind])
-        for kind, _ in kinds.most_common()
-    ]
+    rows = []
+    for kind, _ in kinds.most_common():
+        of_kind = [result for result in record.results if _kind(result) == kind]
+        rows.append(_row(kind, of_kind))
     return [*rows, _row("all", record.results, len(record.missing))]
 
 
@@ -407,32 +408,18 @@ def _row(
     claimed: str, results: Sequence[AuditResult], missing: int = 0
 ) -> ClaimSummary:
     found = Counter(standing(result) for result in results)
-    counts = [sum(found[each] for each in of) for of in COLUMNS.values()]
-    return ClaimSummary(claimed, [*counts[:-1], counts[-1] + missing], _missed(results))
-
-
-def _missed(results: Sequence[AuditResult]) -> str:
-    """Say from which loss on clean games would have seen one, where they played."""
-    powers = [
-        result.power or math.inf
-        for result in results
-        if result.verdict is Verdict.NOT_REFUTED
-    ]
+    counts = [sum(found[key] for key in keys) for keys in COLUMNS.values()]
+    counts[-1] += missing
+    clean = [each for each in results if each.verdict is Verdict.NOT_REFUTED]
+    powers = [result.power or math.inf for result in clean]
     known = sorted(power for power in powers if power < math.inf)
-    ends = dict.fromkeys(
-        bound(power, up=True, digits=2) for power in (*known[:1], *known[-1:])
-    )
-    parts = [f"below {' to '.join(ends)}×"] if known else []
-    return "; ".join(
-        [
-            *parts,
-            *(
-                [f"any in {len(powers) - len(known):,}"]
-                if len(powers) > len(known)
-                else []
-            ),
-        ]
-    )
+    missed = []
+    if known:
+        ends = [bound(power, up=True, digits=2) for power in (known[0], known[-1])]
+        missed.append(f"below {' to '.join(dict.fromkeys(ends))}×")
+    if len(powers) > len(known):
+        missed.append(f"any in {len(powers) - len(known):,}")
+    return ClaimSummary(claimed, counts, "; ".join(missed))
 
 
 def _kind(result: AuditResult) -> str:
@@ -441,13 +428,7 @@ def _kind(result: AuditResult) -> str:
     >>> _kind(AuditResult("a.py::b", Verdict.ERROR, "it crashed"))
     'not told'
     """
-    words = re.findall(r"[A-Z]+[a-z]*", result.claim.kind) if result.claim else []
-    return (
-        " ".join(
-            [
-                *words[:1],
-                *(word if word.isupper() else word.lower() for word in words[1:]),
-            ]
-        )
-        or "not told"
-    )
+    kind = result.claim.kind if result.claim else ""
+    first, *rest = re.findall(r"[A-Z]+[a-z]*", kind) or ["not told"]
+    words = [word if word.isupper() else word.lower() for word in rest]
+    return " ".join([first, *words])

@@ -11,10 +11,12 @@ from auditdp.record.details import GameDetails
 from auditdp.record.results import Place, Verdict
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.report import terminal
+from auditdp.report.facts import tables
 from auditdp.report.forge import commands, pull_request
 from auditdp.report.formats import render
 from auditdp.report.guesses import at_most, line_of, looked_at, proposed, read_off, said
-from auditdp.report.html.cards import audit_view, evidence_views
+from auditdp.report.html.cards import evidence_views
+from auditdp.report.html.pages import pages
 from auditdp.report.machine_readable import sarif
 from auditdp.tracing import Trace, compare, compare_versions
 
@@ -152,7 +154,7 @@ def test_the_line_is_the_location_and_the_fingerprint_is_that_of_the_audit(
         "the mechanism",
         "the audit",
     ]
-    assert f"Read off the code: src/ages.py: {SENTENCE}." in found["message"]["text"]
+    assert f"Read off: src/ages.py: {SENTENCE}" in found["message"]["text"]
 
 
 @pytest.mark.parametrize(
@@ -174,21 +176,22 @@ def test_annotation_comment_and_terminal_name_the_line(record, broken):
     assert SENTENCE.replace("%", "%25") in line
     comment = pull_request(made)
     assert "at `src/ages.py:31`" in comment
-    assert f"- read off the code: src/ages.py: {SENTENCE}" in comment.replace("\\", "")
+    assert f"- read off: src/ages.py: {SENTENCE}" in comment.replace("\\", "")
     text = " ".join(terminal.line(broken).split())
     assert f"read off src/ages.py: {SENTENCE}" in text
     assert "line 40" not in text
 
 
-def test_pages_show_the_line_and_the_table(broken, clean):
-    view = audit_view(broken, {}, address="")
-    assert view.read[0] == f"Read off the code, src/ages.py: {SENTENCE}."
+def test_pages_show_the_line_and_the_table(record, broken, clean):
+    made = pages(replace(record, results=[broken]), index="i.html", folder="f")
+    page = "".join(made.values())
+    assert f"<b>Read off:</b> src/ages.py: {SENTENCE}." in page
     for result in (broken, clean):
         (evidence,) = evidence_views(result, plots=False)
         assert ("Traced", "4,000 pairs and 8,012 runs looked at") in evidence.facts
         table = next(
             table
-            for table in evidence.tables
+            for table in tables(evidence.evidence, result.claim)
             if table.title == "Lines at which noise enters"
         )
         assert table.columns == [

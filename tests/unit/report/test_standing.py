@@ -128,17 +128,23 @@ def unconfirmed(clean):
         ),
         together=Confirmation(log_e_value=math.log(53.6), confirmed=True, **fresh),
     )
+    statement = "bets had multiplied their stake by 318; fresh calls, made one by one, "
+    statement += "did not confirm it (e-value 0.962), and of several outputs did (53.6)"
     dropped = Evidence(
         "game",
         Verdict.INCONCLUSIVE,
-        "…",
+        statement,
         log_e_value=math.log(318),
         details=game,
         unconfirmed=True,
     )
     return run(
         *clean.results,
-        replace(ended(Verdict.INCONCLUSIVE, name="hidden"), evidence=[dropped]),
+        replace(
+            ended(Verdict.INCONCLUSIVE, name="hidden"),
+            evidence=[dropped],
+            summary=statement,
+        ),
     )
 
 
@@ -153,6 +159,8 @@ def test_a_refutation_that_was_not_confirmed_comes_first_in_every_report(unconfi
     for name, text in shown.items():
         assert "A clean run means" not in text.partition('id="meaning"')[0], name
         assert all(value in text for value in ("318", "0.962", "53.6")), name
+    for name in ("terminal", "pull-request", "github"):
+        assert shown[name].count("318") == 1, name
     assert f"<h1>{line}</h1>" in shown["html"]
     assert shown["html"].index('id="finding-1"') < shown["html"].index('id="verdicts"')
     assert f"### Privacy audits: {line}\n" in shown["pull-request"]

@@ -7,10 +7,17 @@ import pytest
 
 from auditdp.errors import ConfigurationError
 from auditdp.record.results import Counterexample, Published, Verdict
-from auditdp.report.plain_text import graphs, markdown, markdown_code
+from auditdp.report.plain_text import markdown, markdown_code
 from audits.ledger.entries import Outcome, entries, tally, without_statement
 from audits.ledger.letters import letter
-from audits.ledger.pages import found_of, overview, page, to_json, two_inputs
+from audits.ledger.pages import (
+    found_of,
+    graphs,
+    overview,
+    page,
+    to_json,
+    two_inputs,
+)
 from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
 EVIL = "<b>x</b>|`y` \x1b[31m[a](http://b)\n# *z*"

@@ -12,28 +12,32 @@ from auditdp.record.baseline_entries import Accepted, Entry
 from auditdp.record.results import Verdict
 
 HOLDS = Entry(
-    "audits/audit_b.py::holds",
-    "1-DP",
-    'value "LDP"\\',
-    Verdict.NOT_REFUTED,
+    id="audits/audit_b.py::holds",
+    claim="1-DP",
+    adjacency='value "LDP"\\',
+    verdict=Verdict.NOT_REFUTED,
     evidence=("counting", "game"),
     controls=("Twin(ε=2)",),
     calls=62_000,
-    bounds=(0.81, None),
+    at_least=0.81,
     numbers=(1.0, 1e-5),
     counted=(1.2, 0.013),
     told_apart=(0.66, 0.35),
 )
 FOUND = Entry(
-    "audits/audit_a.py::found",
-    "0.226-DP",
-    "edge DP",
-    Verdict.VIOLATED,
-    bounds=(float("inf"), None),
+    id="audits/audit_a.py::found",
+    claim="0.226-DP",
+    adjacency="edge DP",
+    verdict=Verdict.VIOLATED,
+    at_least=float("inf"),
     accepted=Accepted("repaired in release 3", date(2027, 1, 31)),
 )
 DECLARED = Entry(
-    "audits/audit_a.py::known", "1-DP", "edge DP", Verdict.VIOLATED, expect="violation"
+    id="audits/audit_a.py::known",
+    claim="1-DP",
+    adjacency="edge DP",
+    verdict=Verdict.VIOLATED,
+    expect="violation",
 )
 
 
@@ -65,7 +69,13 @@ def test_it_is_made_to_be_read_in_a_diff(tmp_path):
 
 @pytest.mark.parametrize("name", ["a\nb::c", "\x7f\x00", "ε–\u2028", '"quoted"\\'])
 def test_names_of_any_letters_are_kept(tmp_path, name):
-    entry = Entry(name, name, name, Verdict.CERTIFIED, controls=(name,))
+    entry = Entry(
+        id=name,
+        claim=name,
+        adjacency=name,
+        verdict=Verdict.CERTIFIED,
+        controls=(name,),
+    )
     assert read_baseline(stored(tmp_path, write_baseline([entry]))) == {name: entry}
 
 

@@ -4,7 +4,7 @@ import base64
 import io
 from xml.etree import ElementTree
 
-from auditdp.report.html.plots import drawing, finish, new_axes, thin, thin_evenly
+from auditdp.report.html.plots import drawing, finish, new_axes, thin_evenly
 
 
 def test_a_plot_is_what_matplotlib_writes_and_is_described():
@@ -25,14 +25,6 @@ def test_a_plot_is_what_matplotlib_writes_and_is_described():
     written = base64.b64decode(element.partition("base64,")[2].rstrip('">'))
     assert written == direct.getvalue()
     assert ElementTree.fromstring(written).tag == "{http://www.w3.org/2000/svg}svg"
-
-
-def test_a_thinned_path_keeps_its_ends_and_the_refutation():
-    path = [(float(calls), 0.001 * calls) for calls in range(1, 5000)]
-    kept = thin(path, keep=1234.0)
-    assert len(kept) <= 62
-    assert {path[0], path[-1], (1234.0, 1.234)} <= set(kept)
-    assert kept == sorted(kept)
 
 
 def test_thinning_evenly_keeps_both_ends():

@@ -11,7 +11,7 @@ import matplotlib
 import pytest
 
 from auditdp.record.results import Counterexample, Evidence, Published, Verdict
-from auditdp.report.facts import facts, says
+from auditdp.report.facts import evidence_facts, says
 from auditdp.report.formats import render
 from auditdp.report.html import pages as html
 from auditdp.report.html.cards import file_name
@@ -196,12 +196,12 @@ def test_a_statement_is_not_said_again_beside_it(audit):
         details={"detectable_epsilon": 1.083, "went_on": "after 600"},
     )
     claim = audit("warner").claim
-    assert dict(facts(evidence, claim, already_shown=evidence.statement)) == {
+    assert dict(evidence_facts(evidence, claim, already_shown=evidence.statement)) == {
         "Went on": "after 600"
     }
-    assert dict(facts(evidence, claim)) == {
+    assert dict(evidence_facts(evidence, claim)) == {
         "Went on": "after 600",
-        "Calls": "1,200",
+        "Calls": "1,200 calls",
         "Would have refuted, 9 times in 10": "ε = 1.083",
     }
     assert not says("after 21,200 calls, 1.0834, 2 pairsome", "1,200 calls")
@@ -220,11 +220,11 @@ def test_only_forecasters_that_won_are_named(audit):
         "",
         details={"forecasters": rows, "forecasters_played": 70},
     )
-    assert list(facts(evidence, None)) == [
+    assert list(evidence_facts(evidence, None)) == [
         ("Best forecasters, of 70", "f3 (8,103); f5 (20.1); f2 (7.39)")
     ]
     lost = Evidence("game", Verdict.NOT_REFUTED, "", details={"forecasters": rows[:2]})
-    assert list(facts(lost, None)) == []
+    assert list(evidence_facts(lost, None)) == []
 
 
 def test_nothing_is_loaded(text, page):
@@ -534,7 +534,7 @@ def test_unknown_details_are_listed_only_where_they_are_plain_values(audit):
         "",
         details={"batch_size": 64, "steps": [1, 2, 3], "note": "x"},
     )
-    assert list(facts(evidence, audit("warner").claim)) == [
+    assert list(evidence_facts(evidence, audit("warner").claim)) == [
         ("Batch size", "64"),
         ("Note", "x"),
     ]

@@ -7,6 +7,7 @@ import pytest
 from auditdp.record.results import Verdict
 from auditdp.report.html.pages import (
     NO_PAPER,
+    AuditView,
     asked_otherwise,
     by_paper,
     changes,
@@ -47,12 +48,12 @@ def test_the_paper_of_a_source(source, expected):
 
 
 def test_papers_come_in_the_order_of_the_record_and_those_of_none_last(record):
-    groups = by_paper(record.results)
+    groups = by_paper([AuditView(result, "") for result in record.results])
     assert next(iter(groups)) == "Hidano & Murakami 2022"
     assert list(groups)[-1] == NO_PAPER
-    assert sorted(r.id for results in groups.values() for r in results) == sorted(
-        r.id for r in record.results
-    )
+    assert sorted(
+        view.result.id for views in groups.values() for view in views
+    ) == sorted(r.id for r in record.results)
 
 
 def test_changes_are_verdicts_that_are_others_new_findings_first(record):
