@@ -123,7 +123,7 @@ def test_a_planted_sensitivity_is_refuted_with_the_line():
     ]
     assert found.verdict is Verdict.MISCALIBRATED
     assert (
-        "line 25 is calibrated to l1 sensitivity 50, but the value to which it is added moves by 100"
+        "line 33 is calibrated to l1 sensitivity 50, but the value to which it is added moves by 100"
         in found.statement
     )
     assert pair.python
