@@ -1,10 +1,12 @@
-"""Accounting evidence: what accountants say of the claim, given the mechanism's parameters and its sensitivity.
+"""Accounting evidence: accountants' bounds for the parameters and the sensitivity.
 
-Nothing is run. The claim is about a *model*: noise of the stated size on sums of the stated sensitivity over batches that
-are drawn as stated. Whether the code does that is for the game and for evidence of sensitivity. CERTIFIED is said where a
-proof covers the claim, VIOLATED where something that is described loses more than is claimed of all of it. Beside a
-mechanism that is only if the audit says what the mechanism is (``Audit(about=...)``). What is found about the accountants
-themselves is in the details and decides nothing (`auditdp.accountants.cross_checks`).
+Nothing is run. The claim is about a *model*: noise of the stated size on sums of the
+stated sensitivity over batches that are drawn as stated. Whether the code does that is
+tested by the game and by evidence of sensitivity. The verdict is CERTIFIED if a proof
+covers the claim, and VIOLATED if a described mechanism loses more than the claim allows
+for all of them. Beside a mechanism the latter needs an audit that describes the
+mechanism (``Audit(about=...)``). Findings about the accountants themselves are in the
+details and decide nothing (``auditdp.accountants.cross_checks``).
 """
 
 from __future__ import annotations
@@ -26,7 +28,11 @@ from auditdp.record.results import Counterexample, Evidence, Verdict
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """Accountants, which are about the class that is described; the mechanism may be a better one than its worst."""
+    """Query the accountants.
+
+    They are about the described class; the mechanism may be better than its worst
+    member.
+    """
     del alpha  # nothing is drawn
     if not request.accountants or request.control:
         return None
@@ -46,22 +52,44 @@ def accounting_evidence(
 ) -> Evidence:
     """Cross-check a claim with all accountants of its mechanism.
 
-    The claim is ``about`` a class of mechanisms, the narrowest that the accountants describe unless given; about its worst
-    one where ``attained``, as that of a formula is. A mechanism of the class may be a better one, so that nothing refutes a
-    claim about it.
+    Args:
+        claim: The claim.
+        accountants: The accountants of the mechanism.
+        about: The class of mechanisms that the claim is about; the narrowest that the
+            accountants describe unless given.
+        attained: The claim is about the worst mechanism of the class, as that of a
+            formula is. Otherwise the mechanism may be a better one, so that nothing
+            refutes the claim.
 
     Raises:
-        AccountantError: If there are no accountants, or they are for different things and it is not said which is claimed,
-            or all of them failed and nothing is known without them.
+        AccountantError: If there are no accountants, or they are for different things
+            and the claim names none of these, or all of them failed and the claim is
+            undecided.
     """
     check = cross_check(claim, accountants, about=about, attained=attained)
-    if check.verdict is Verdict.NOT_REFUTED and len(check.failures) == len(
-        check.answers
-    ):
-        raise AccountantError(f"no accountant answered: {'; '.join(check.failures)}")
+    failed = "; ".join(check.failures)
+    none_answered = len(check.failures) == len(check.answers)
+    if check.verdict is Verdict.NOT_REFUTED and none_answered:
+        raise AccountantError(f"no accountant answered: {failed}")
     found = len(check.findings)
     remark = f" ({found} finding{'s' * (found > 1)} about accountants)" if found else ""
-    remark += f" (no answer: {'; '.join(check.failures)})" if check.failures else ""
+    remark += f" (no answer: {failed})" if failed else ""
+    text = check.about.text
+    better = (
+        "" if attained else "; the mechanism is one of them, and maybe a better one"
+    )
+    answers = [
+        AccountantAnswer(
+            name=answer.name,
+            soundness=str(answer.soundness),
+            epsilon=answer.value,
+            adjacency=answer.adjacency,
+            sampling=answer.sampling,
+            source=answer.source,
+            finding=answer.finding or answer.failed,
+        )
+        for answer in check.answers
+    ]
     return Evidence(
         kind="accounting",
         verdict=check.verdict,
@@ -69,12 +97,7 @@ def accounting_evidence(
         assumptions=[
             f"neighbours: {check.about.adjacency}",
             f"batches: {check.about.sampling}",
-            f"about: {check.about.text}"
-            + (
-                ""
-                if attained
-                else "; the mechanism is one of them, and maybe a better one"
-            ),
+            f"about: {text}{better}",
             "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
         ],
         epsilon_lower=check.level[0],
@@ -82,20 +105,9 @@ def accounting_evidence(
         counterexample=_counterexample(check),
         details=AccountingDetails(
             claimed_epsilon=check.epsilon,
-            about=check.about.text,
+            about=text,
             delta=check.delta,
-            accountants=[
-                AccountantAnswer(
-                    name=answer.name,
-                    soundness=str(answer.soundness),
-                    epsilon=answer.value,
-                    adjacency=answer.adjacency,
-                    sampling=answer.sampling,
-                    source=answer.source,
-                    finding=answer.finding or answer.failed,
-                )
-                for answer in check.answers
-            ],
+            accountants=answers,
             findings=check.findings,
         ),
     )

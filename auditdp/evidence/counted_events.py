@@ -1,50 +1,62 @@
-"""Upper bounds over all events at once, from how often each output came in n runs on each input.
+"""Upper bounds over all events at once, from counts of outputs in n runs on each input.
 
-The bounds are about every event, events of outputs that never came included, and there is no list of outputs that would have
-to be fixed beforehand. They need no correction for how many events, pairs or orders there are:
+The bounds are about every event, also events of outputs that never came, and need no
+list of outputs that would have to be fixed beforehand. They need no correction for the
+number of events, pairs or orders:
 
-**One event is enough.** Let P and Q be the laws of the output on the two inputs of a pair. Suppose that some pair, in some
-order, has an event S with P(S) > e^ε Q(S) + δ. This S is fixed by the laws: it does not depend on the runs. The numbers of
-runs that fall into it, X on the first and Y on the second input, are independent and binomial, so there is a region that
-holds (P(S), Q(S)) with probability 1 - error. If it does, then the largest ε that any event's region allows is at least
-that of S. It does not matter which event S is: the bound is the largest over *all* events, so its error is that of one.
+**One event is enough.** Let P and Q be the laws of the output on the two inputs of a
+pair. Suppose that some pair, in some order, has an event S with P(S) > e^ε Q(S) + δ.
+This S is fixed by the laws: it does not depend on the runs. The numbers of runs that
+fall into it, X on the first and Y on the second input, are independent and binomial, so
+there is a region that holds (P(S), Q(S)) with probability 1 - error. If it does, then
+the largest ε that any event's region allows is at least that of S. It does not matter
+which event S is: the bound is the largest over *all* events, so its error is that of
+one.
 
-**The region** of an event with X and Y of n runs: let a = P[Bin(n, p) <= X] and b = P[Bin(n, q) >= Y]. At the true p and q
-each is at most u with probability at most u, so Φ⁻¹(a) and Φ⁻¹(b) are stochastically larger than two independent standard
-normal numbers. The region is r² >= min(Φ⁻¹(a), 0)² + min(Φ⁻¹(b), 0)², which fails with probability at most
-½ P(χ²₁ > r²) + ¼ P(χ²₂ > r²) = Φ(-r) + ¼ exp(-r²/2), and r makes that the error. Every (p, q) of it has an angle θ in
-[0, π/2] with p at most the Clopper-Pearson upper limit at error Φ(-r cos θ) and q at least the lower limit at error
-Φ(-r sin θ). Both limits fall with θ, so a grid of angles encloses the region: p's limit at an angle with q's at the next.
-(Two limits, each with half of the error, would let ln(p/q) reach up to 1.4 times as far: their deviations would add, here it
-is their squares that do.)
+**The region** of an event with X and Y of n runs: let a = P[Bin(n, p) <= X] and b =
+P[Bin(n, q) >= Y]. At the true p and q each is at most u with probability at most u, so
+Φ⁻¹(a) and Φ⁻¹(b) are stochastically larger than two independent standard normal
+numbers. The region is r² >= min(Φ⁻¹(a), 0)² + min(Φ⁻¹(b), 0)², which fails with
+probability at most ½ P(χ²₁ > r²) + ¼ P(χ²₂ > r²) = Φ(-r) + ¼ exp(-r²/2), and r makes
+that the error. Every (p, q) of it has an angle θ in [0, π/2] with p at most the
+Clopper-Pearson upper limit at error Φ(-r cos θ) and q at least the lower limit at error
+Φ(-r sin θ). Both limits fall with θ, so a grid of angles encloses the region: p's limit
+at an angle with q's at the next. (Two limits, each with half of the error, would let
+ln(p/q) reach up to 1.4 times as far: their deviations would add, but here their squares
+add.)
 
-**All events.** What is largest grows with X and falls with Y. So only sets of outputs that came count, and of these only
-those with the most X for their Y: a knapsack, solved exactly (Bellman 1957). Limits are first looked up in a table, with X
-rounded up and Y down, and computed where that is not enough.
+**All events.** The largest ε or δ grows with X and falls with Y. So only sets of
+outputs that came count, and of these only those with the most X for their Y: a
+knapsack, solved exactly (Bellman 1957). Limits are first found in a table, with X
+rounded up and Y down, and computed if that is not enough.
 
-The ε of a given δ holds for a δ that is fixed beforehand, and the δ of a given ε for that ε; several statements have their
-own error each. What never came costs δ: no ε is finite for a δ below ``unseen``.
+The ε of a given δ holds for a δ that is fixed beforehand, and the δ of a given ε for
+that ε; several statements have their own error each. Outputs that never came cost δ: no
+ε is finite for a δ below ``unseen``.
 
-Assumption: runs are independent. Null hypothesis of each bound: some event exceeds it. Errors are conservative.
+Assumption: runs are independent. Null hypothesis of each bound: some event exceeds it.
+Errors are conservative.
 
-How far what a mechanism draws is from the law that it states, on the inputs that were run.
+The rest of the module compares outputs with the law that the mechanism states, on the
+inputs that were run. A certificate is about the law; counts show the code: an upper
+bound on the distance of its outputs from the law, and a test of the law.
 
-A certificate is about the law. This is what can be seen of the code: an upper bound on the distance of what it draws from
-the law, and a test of the law.
+- **Finite laws**: the total variation distance, sup P(S) - L(S) over events S. It is
+  attained by the event of the outputs that are likelier than the law states, which is
+  fixed before anything is drawn. So, as above, the upper Clopper-Pearson limit of that
+  one event suffices, and the largest limit minus L(S) of all events is no less. The law
+  is tested by the e-value of a mixture of multinomial laws around it (see
+  ``log_e_value``).
+- **Laws of one number**: the Kolmogorov distance, the largest difference of two
+  distribution functions, by the inequality of Dvoretzky, Kiefer & Wolfowitz (1956) with
+  the constant of Massart (1990, Corollary 1): the empirical function is further than
+  √(ln(2/error)/2n) from the true one with probability at most the error. It is no bound
+  on the total variation, which no number of runs bounds for such laws.
 
-- **Finite laws**: the total variation distance, sup P(S) - L(S) over events S. It is attained by the event of the outputs
-  that are likelier than the law says, which is fixed before anything is drawn; so, as in ``events``, the upper
-  Clopper-Pearson limit of that one event suffices, and the largest limit minus L(S) of all events is no less. The law
-  is tested by the e-value of a mixture of multinomial laws around it (see ``log_e_value``).
-- **Laws of one number**: the Kolmogorov distance, the largest difference of two distribution functions, by the inequality
-  of Dvoretzky, Kiefer & Wolfowitz (1956) with the constant of Massart (1990, Corollary 1): the empirical function is further
-  than √(ln(2/error)/2n) from the true one with probability at most the error. It is no bound on the total variation, which
-  no number of runs bounds for such laws.
+Probabilities of laws are converted to doubles; that rounding, below 1e-9, is less than
+any of these tests can detect. Assumption: runs are independent.
 
-Probabilities of laws are read as doubles; what that rounds, below 1e-9, is less than any of these can tell.
-Assumption: runs are independent.
-
-Counting which outputs came how often, on several inputs.
+``Tally`` counts how often each output came on each of several inputs.
 """
 
 from __future__ import annotations
@@ -70,28 +82,41 @@ from auditdp.numerics.binomial import lower_limit, upper_limit
 from auditdp.numerics.streams import Streams
 
 Counts = NDArray[np.int64]
+Places = NDArray[np.intp]
 Loss = Callable[[Floats, Floats], Floats]
 
-COARSE, FINE = 9, 65
-"""Angles of the table, and of the limits that are computed."""
-SPACING = 0.25
-"""Steps of the table in standard deviations of a count; a count is rounded by less than one step."""
+COARSE = 9
+"""Number of angles of the limits in the table."""
+FINE = 65
+"""Number of angles of the limits that are computed."""
 MOST_OUTPUTS = 512
-"""Of more outputs, the rarest on the second input are taken never to come there."""
+"""Largest number of outputs of the knapsack.
+
+Of more outputs, the rarest on the second input are assumed never to come there.
+"""
+MOST_EXACT = 64
+"""Largest number of outputs whose sets are all compared with a law."""
+LARGEST_BATCH = 1 << 16
+"""Largest number of runs of one call."""
 
 
 def nodes(runs: int, spacing: float) -> Counts:
-    """Return counts from 0 to ``runs`` that are so many standard deviations apart, or 1."""
-    # The arcsine of the root of a share has a standard deviation of about 1/(2 √runs), whatever the share is.
-    share = (
-        np.sin(
-            np.linspace(
-                0, np.pi / 2, 2 + math.ceil(math.pi * math.sqrt(runs) / spacing)
-            )
-        )
-        ** 2
-    )
+    """Return counts from 0 to ``runs`` that are ``spacing`` standard deviations apart.
+
+    Consecutive counts differ by at least 1.
+    """
+    # The arcsine of the root of a share has a standard deviation of about 1/(2 √runs),
+    # whatever the share is.
+    steps = 2 + math.ceil(math.pi * math.sqrt(runs) / spacing)
+    share = np.sin(np.linspace(0, np.pi / 2, steps)) ** 2
     return np.unique(np.rint(share * runs)).astype(np.int64)
+
+
+def _binned(values: Counts, ends: Counts) -> tuple[Places, Places]:
+    """Return the first and last place of ascending values between each two ends."""
+    part = np.searchsorted(ends, values, side="right")
+    starts = np.flatnonzero(np.diff(part, prepend=-1))
+    return starts, np.append(starts[1:], len(values)) - 1
 
 
 @cache
@@ -105,19 +130,19 @@ def radius(error: float) -> float:
 
     if error >= 0.75:
         return 0.0
-    return float(
-        brentq(
-            lambda r: (
-                np.logaddexp(log_ndtr(-r), -r * r / 2 - math.log(4)) - math.log(error)
-            ),
-            0,
-            60,
-        )
-    )
+
+    def excess(r: float) -> float:
+        log_chi = -r * r / 2 - math.log(4)
+        return float(np.logaddexp(log_ndtr(-r), log_chi) - math.log(error))
+
+    return float(brentq(excess, 0, 60))
 
 
 def unseen(runs: int, error: float) -> float:
-    """Return the δ below which no ε is finite: what an event may have that never came in so many runs."""
+    """Return the δ below which no ε is finite.
+
+    It is the upper limit on the probability of an event that never came.
+    """
     return -math.expm1(float(log_ndtr(-radius(error))) / runs)
 
 
@@ -131,11 +156,14 @@ class Limits:
     def __call__(
         self, first: Counts, second: Counts, angles: int
     ) -> tuple[Floats, Floats]:
-        """Return limits that enclose the region of every (X, Y): p at most, q at least; shape (events, angles - 1)."""
+        """Return limits that enclose the region of every (X, Y).
+
+        They are an upper limit of p and a lower limit of q; shape (events, angles - 1).
+        """
         return self._most(first, angles)[:, :-1], self._least(second, angles)[:, 1:]
 
     def rounded(self, first: Counts, second: Counts) -> tuple[Floats, Floats]:
-        """Return wider limits of the same shape, looked up."""
+        """Return wider limits of the same shape, from the table."""
         up = np.searchsorted(self.nodes, first)
         down = np.searchsorted(self.nodes, second, side="right") - 1
         most, least = self._table
@@ -146,74 +174,87 @@ class Limits:
 
     @cached_property
     def nodes(self) -> Counts:
-        """Counts from 0 to ``runs`` that are a step apart."""
-        return nodes(self.runs, SPACING)
+        """Counts from 0 to ``runs``, a quarter of a standard deviation apart."""
+        return nodes(self.runs, 0.25)
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """Limits of the nodes at every angle, NaN where nobody has asked yet."""
+        """Limits of the nodes at every angle, NaN until they are needed."""
         empty = np.full((len(self.nodes), COARSE), np.nan)
         return empty, empty.copy()
 
     def _most(self, counts: Counts, angles: int) -> Floats:
-        errors = ndtr(-radius(self.error) * np.cos(np.linspace(0, np.pi / 2, angles)))
-        return upper_limit(counts[:, None], self.runs, errors)
+        return self._limit(upper_limit, counts, np.cos(_grid(angles)))
 
     def _least(self, counts: Counts, angles: int) -> Floats:
-        errors = ndtr(-radius(self.error) * np.sin(np.linspace(0, np.pi / 2, angles)))
-        return lower_limit(counts[:, None], self.runs, errors)
+        return self._limit(lower_limit, counts, np.sin(_grid(angles)))
+
+    def _limit(self, limit: Any, counts: Counts, side: Floats) -> Floats:
+        errors = ndtr(-radius(self.error) * side)
+        found: Floats = limit(counts[:, None], self.runs, errors)
+        return found
+
+
+def _grid(angles: int) -> Floats:
+    return np.linspace(0, np.pi / 2, angles)
 
 
 def largest_losses(
     counts: Counts,
-    ends: NDArray[np.intp],
+    ends: Places,
     runs: int,
     *,
     error: float,
     deltas: Sequence[float] = (),
     epsilons: Sequence[float] = (),
 ) -> tuple[list[float], list[float]]:
-    """Return the largest ε of every δ, and the largest δ of every ε, over all events of all pairs in both orders.
+    """Return the largest ε of every δ, and δ of every ε, over all events of all pairs.
+
+    Both orders of each pair count.
 
     Args:
-        counts: How often each output came on each input, shape (inputs, outputs): all outputs that came.
+        counts: The count of each output on each input, shape (inputs, outputs): all
+            outputs that came.
         ends: The two inputs of every pair, shape (2, pairs).
-        runs: Runs on each input.
+        runs: Number of runs on each input.
         error: Probability that one of the statements is wrong; each has its own.
-        deltas: What δ to bound ε for.
-        epsilons: What ε to bound δ for.
+        deltas: The values of δ for which ε is bounded.
+        epsilons: The values of ε for which δ is bounded.
 
     Returns:
-        For every δ an ε, infinite where runs are too few, and for every ε a δ: P(S) <= e^ε Q(S) + δ.
+        For every δ an ε, infinite if runs are too few, and for every ε a δ:
+        P(S) <= e^ε Q(S) + δ.
     """
-    losses = [_epsilon_at(delta) for delta in deltas] + [
-        _delta_at(epsilon) for epsilon in epsilons
-    ]
+    losses = [*map(_epsilon_at, deltas), *map(_delta_at, epsilons)]
     limits, found = Limits(runs, error), [0.0] * len(losses)
-    for one, other in ends.T:
-        for first, second in ((one, other), (other, one)):
-            events = _events(counts[first], counts[second], limits)
-            found = [
-                _largest(loss, events, limits, least)
-                for loss, least in zip(losses, found, strict=True)
-            ]
+    for first, second in np.concatenate([ends, ends[::-1]], axis=1).T:
+        events = _events(counts[first], counts[second], limits)
+        found = [
+            _largest(loss, events, limits, least)
+            for loss, least in zip(losses, found, strict=True)
+        ]
     return found[: len(deltas)], found[len(deltas) :]
 
 
 def told_apart(
-    first: Counts, counts: Counts, ends: NDArray[np.intp], runs: int, error: float
+    first: Counts, counts: Counts, ends: Places, runs: int, error: float
 ) -> tuple[float, float] | None:
-    """Return (p, q) so that some event has at least p on one input of a pair, and at most q on the other.
+    """Return (p, q): an event has at least p on one input, at most q on its neighbour.
 
-    Pair, order and event are those that the first runs tell apart best. All later runs are independent of that choice, so
-    that their numbers in the event are binomial, and each limit fails with at most half of the error.
+    Pair, order and event are those that differ most in the first runs. All later runs
+    are independent of that choice, so that their numbers in the event are binomial, and
+    each limit fails with at most half of the error.
 
     Args:
-        first: How often each output came on each input in the first runs, shape (inputs, outputs).
-        counts: The same in all runs; outputs that came later stand behind.
+        first: The count of each output on each input in the first runs, shape (inputs,
+            outputs).
+        counts: The counts in all runs; outputs that came later are the last columns.
         ends: The two inputs of every pair, shape (2, pairs).
-        runs: Later runs on each input; None is returned where there are none.
+        runs: Number of later runs on each input.
         error: Probability that there is no such event.
+
+    Returns:
+        The two probabilities, or None without later runs.
     """
     if not runs:
         return None
@@ -226,7 +267,9 @@ def told_apart(
 
 
 def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
-    """Return the most runs on the first input of any set of outputs that has at most y on the second, for y up to ``runs``.
+    """Return, for each y, the most runs on the first input of a set of outputs.
+
+    The set has at most y runs on the second input.
 
     >>> most_hits(np.array([3, 1]), np.array([1, 2]), 4).tolist()
     [0, 3, 3, 4, 4]
@@ -239,99 +282,87 @@ def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
         rare, kept = order[:-MOST_OUTPUTS], order[-MOST_OUTPUTS:]
         most += gains[rare].sum()
         weights, gains = weights[kept], gains[kept]
+    # Invariant: ``most`` has the best sets of the outputs so far.
     for weight, gain in zip(weights, gains, strict=True):
         np.maximum(most[weight:], most[:-weight] + gain, out=most[weight:])
     return most
 
 
 def _events(first: Counts, second: Counts, limits: Limits) -> tuple[Counts, Counts]:
-    """Return (X, Y) such that every event has at most the X and at least the Y of one of them."""
+    """Return (X, Y): every event has at most the X and at least the Y of an entry."""
     most = most_hits(first, second, limits.runs)
-    steps = np.append(0, 1 + np.flatnonzero(np.diff(most)))  # where more can be had
-    part = np.searchsorted(limits.nodes, steps, side="right")
-    starts = np.flatnonzero(
-        np.diff(part, prepend=-1)
-    )  # of all steps between two nodes, the least Y and the most X
-    return most[steps[np.append(starts[1:], len(steps)) - 1]], steps[starts]
+    # Only steps at which X grows count, and of all steps between two nodes, the least Y
+    # and the most X.
+    steps = np.append(0, 1 + np.flatnonzero(np.diff(most)))
+    starts, ends = _binned(steps, limits.nodes)
+    return most[steps[ends]], steps[starts]
 
 
 def _largest(
     loss: Loss, events: tuple[Counts, Counts], limits: Limits, least: float
 ) -> float:
-    """Return the largest loss of all events, or ``least`` where that is more."""
+    """Return the largest loss of all events, or ``least`` if that is larger."""
     first, second = events
     bounds = loss(*limits.rounded(first, second)).max(axis=1)
     for k in np.argsort(-bounds):
         if bounds[k] <= least:
             break
-        least = max(
-            least, float(loss(*limits(first[k : k + 1], second[k : k + 1], FINE)).max())
-        )
+        exact = limits(first[k : k + 1], second[k : k + 1], FINE)
+        least = max(least, float(loss(*exact).max()))
     return least
 
 
 def _epsilon_at(delta: float) -> Loss:
     def loss(p: Floats, q: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            return np.log(np.maximum(p - delta, 0.0)) - np.where(
-                p > delta, np.log(q), 0.0
-            )
+            log_q = np.where(p > delta, np.log(q), 0.0)
+            return np.log(np.maximum(p - delta, 0.0)) - log_q
 
     return loss
 
 
 def _delta_at(epsilon: float) -> Loss:
-    return lambda p, q: (
-        p - math.exp(min(epsilon, 700.0)) * q
-    )  # a smaller ε only needs more δ
-
-
-SAMPLED_SPACING = 0.1
-"""Steps, in standard deviations of a count, in which the total variation is searched."""
-MOST_EXACT = 64
-"""Outputs whose sets are all looked at."""
-CONCENTRATIONS = 4.0 ** np.arange(14)
-"""How narrowly the alternatives of the test lie around the law: a Dirichlet law of this sum of parameters."""
+    # A smaller ε only needs more δ, and e^700 is a double.
+    factor = math.exp(min(epsilon, 700.0))
+    return lambda p, q: p - factor * q
 
 
 def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> float:
-    """Return an upper bound on the total variation distance from the law, over all inputs.
+    """Return an upper bound on the total variation distance from the law.
 
-    The input with the largest distance, and its event, are fixed by the laws, so no correction for inputs is needed either.
+    The input with the largest distance, and its event, are fixed by the laws, so that
+    no correction for inputs is needed either.
 
     Args:
-        counts: How often each output came on each input, shape (inputs, outputs): all outputs that came.
+        counts: The count of each output on each input, shape (inputs, outputs): all
+            outputs that came.
         law: Probability of each of these outputs by the law of each input, same shape.
-        runs: Runs on each input.
+        runs: Number of runs on each input.
         error: Probability that the distance is larger.
     """
-    ends = nodes(runs, SAMPLED_SPACING)
+    ends = nodes(runs, 0.1)
     largest = 0.0
     for x, q in zip(counts, law, strict=True):
         hits, mass = _least_mass(x[x > 0], q[x > 0], runs)
-        part = np.searchsorted(ends, hits, side="right")
-        starts = np.flatnonzero(
-            np.diff(part, prepend=-1)
-        )  # of all sets between two ends, the most runs and the least mass
-        most = hits[np.append(starts[1:], len(hits)) - 1]
-        limits = upper_limit(most, runs, error)
-        largest = max(
-            largest, float(np.max(limits - np.minimum.reduceat(mass, starts)))
-        )
+        # Of all sets between two ends, the most runs and the least mass.
+        first, last = _binned(hits, ends)
+        limits = upper_limit(hits[last], runs, error)
+        distances = limits - np.minimum.reduceat(mass, first)
+        largest = max(largest, float(np.max(distances)))
     return largest
 
 
 def _least_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
-    """Return (X, m): every set of outputs has at most the X and at least the mass m of one entry; X ascends from 0.
+    """Return (X, m): every set has at most the X and at least the m of an entry.
 
-    Few outputs are a knapsack, solved exactly; of many, no set has less than the convex hull of the largest ratios.
+    X ascends from 0. Up to ``MOST_EXACT`` outputs are a knapsack, solved exactly; of
+    more, no set has less than the convex hull of the largest ratios.
     """
     if len(x) > MOST_EXACT:
         order = np.argsort(q / x)
         hits = np.arange(runs + 1)
-        return hits, np.interp(
-            hits, np.append(0, np.cumsum(x[order])), np.append(0.0, np.cumsum(q[order]))
-        )
+        known = np.append(0, np.cumsum(x[order]))
+        return hits, np.interp(hits, known, np.append(0.0, np.cumsum(q[order])))
     least = np.full(runs + 1, np.inf)
     least[0] = 0.0
     for times, mass in zip(x, q, strict=True):
@@ -341,35 +372,39 @@ def _least_mass(x: Counts, q: Floats, runs: int) -> tuple[Counts, Floats]:
 
 
 def log_e_value(counts: Counts, law: Floats) -> float:
-    """Return the logarithm of an e-value against the laws of all inputs; at least ln(1/α) with probability at most α.
+    """Return the logarithm of an e-value against the laws of all inputs.
 
-    Per input: the mean, over ``CONCENTRATIONS`` c, of the probability of the counts if the outputs' probabilities are drawn
-    from a Dirichlet law with parameters c times the law, divided by their probability under the law. Each has expectation 1
-    under the law, because both are probabilities of counts; so has the mean, and the mean over inputs. P(e >= 1/α) <= α by
-    Markov's inequality. Infinite where an output came that the law excludes. Where the law is known up to rounding, its
-    largest probabilities make the divisor the largest, and the expectation at most 1.
+    It is at least ln(1/α) with probability at most α. Per input it is the mean, over
+    concentrations c = 1, 4, …, 4^13, of the probability of the counts if the outputs'
+    probabilities are drawn from a Dirichlet law with parameters c times the law,
+    divided by their probability under the law. Each has expectation 1 under the law,
+    because both are probabilities of counts; so has the mean, and the mean over inputs.
+    P(e >= 1/α) <= α by Markov's inequality. It is infinite if an output came that the
+    law excludes. If the law is known up to rounding, its largest probabilities make the
+    divisor the largest, and the expectation at most 1.
 
-    ``counts`` and ``law`` are of shape (inputs, outputs): how often each output came, all that came, and its largest
-    probability by the law.
+    Args:
+        counts: The count of each output on each input, shape (inputs, outputs): all
+            outputs that came.
+        law: Largest probability of each of these outputs by the law, same shape.
     """
-    return float(
-        logsumexp([_log_e_value(x, q) for x, q in zip(counts, law, strict=True)])
-        - math.log(len(counts))
-    )
+    logs = [_log_e_value(x, q) for x, q in zip(counts, law, strict=True)]
+    return float(logsumexp(logs) - math.log(len(counts)))
 
 
 def _log_e_value(x: Counts, q: Floats) -> float:
     q, x = q[x > 0], x[x > 0]
     if (q <= 0).any():
         return math.inf
-    c = CONCENTRATIONS[:, None] / max(1.0, float(q.sum()))
+    concentrations = 4.0 ** np.arange(14)
+    c = concentrations[:, None] / max(1.0, float(q.sum()))
     outputs = (gammaln(c * q + x) - gammaln(c * q) - x * np.log(q)).sum(axis=1)
-    mixed = outputs + gammaln(CONCENTRATIONS) - gammaln(CONCENTRATIONS + x.sum())
-    return float(logsumexp(mixed) - math.log(len(CONCENTRATIONS)))
+    mixed = outputs + gammaln(concentrations) - gammaln(concentrations + x.sum())
+    return float(logsumexp(mixed) - math.log(len(concentrations)))
 
 
 def cdf_of(law: object) -> Callable[[Floats], Floats] | None:
-    """Return the distribution function of a law of one number, elementwise; None for any other law."""
+    """Return the distribution function of a law of one number, or None."""
     if isinstance(law, StepLaw):
         return law.cdf
     if isinstance(law, GaussianLaw) and len(law.location) == 1:
@@ -379,53 +414,48 @@ def cdf_of(law: object) -> Callable[[Floats], Floats] | None:
 
 
 def kolmogorov(values: Floats, cdf: Callable[[Floats], Floats]) -> float:
-    """Return the Kolmogorov distance between runs and a law with or without atoms; 1 where a run gave no number.
+    """Return the Kolmogorov distance between runs and a law with or without atoms.
 
-    ``cdf`` is the law's probability of at most y, elementwise.
+    It is 1 if a run gave no number. ``cdf`` is the law's probability of at most y,
+    elementwise.
     """
     if np.isnan(values).any():
         return 1.0
     points, times = np.unique(values, return_counts=True)
     until = np.cumsum(times) / len(values)
     before = np.append(0.0, until[:-1])
-    return float(
-        max(
-            np.max(until - cdf(points)),
-            np.max(cdf(np.nextafter(points, -np.inf)) - before),
-        )
-    )
+    above = np.max(until - cdf(points))
+    below = np.max(cdf(np.nextafter(points, -np.inf)) - before)
+    return float(max(above, below))
 
 
 def kolmogorov_margin(runs: int, error: float) -> float:
-    """Return what the Kolmogorov distance of runs from their own law exceeds with probability at most ``error``."""
+    """Return a bound on the Kolmogorov distance of runs from their own law.
+
+    The distance exceeds it with probability at most ``error``.
+    """
     return math.sqrt(math.log(2 / error) / (2 * runs))
 
 
-LARGEST_BATCH = 1 << 16
-LARGEST_ARRAY = 1 << 24
-"""Runs, and numbers, that are drawn at once."""
-
-
 class Tally:
-    """How often each different output came on each input.
+    """The count of each different output on each input.
 
-    Outputs are the same where their rows of numbers are equal, signs of zeros included; NaN equals NaN.
-
-    Where how outputs are represented is open, these inputs decide it. At most so many different outputs are counted; where
-    there were more, it is ``full``, and counts are incomplete.
+    Outputs are the same if their rows of numbers are equal, signs of zeros included;
+    NaN equals NaN. These inputs decide the representation of outputs, if it is
+    undecided. At most ``most`` different outputs are counted; if there were more, the
+    tally is ``full``, and counts are incomplete.
     """
 
     def __init__(
         self, calls: Calls, inputs: Sequence[Any], streams: Streams, *, most: int
     ) -> None:
-        self.calls, self.inputs, self.streams, self.most = (
-            calls,
-            list(inputs),
-            streams,
-            most,
-        )
+        self.calls = calls
+        self.inputs = list(inputs)
+        self.streams = streams
+        self.most = most
+        self.runs = 0
+        self.full = False
         calls.look(self.inputs, streams("counting: shape", 0))
-        self.runs, self.full = 0, False
         self._batches = count()
         self._places: dict[bytes, int] = {}
         self._outputs: list[Array] = []
@@ -433,32 +463,29 @@ class Tally:
 
     @property
     def counts(self) -> Counts:
-        """How often each output came on each input, shape (inputs, outputs)."""
+        """The count of each output on each input, shape (inputs, outputs)."""
         return self._counts[:, : len(self._outputs)]
 
     @property
     def outputs(self) -> Array:
-        """The different outputs, one row of numbers each, in the order in which they came."""
+        """The different outputs, one row of numbers each, in order of occurrence."""
         return np.array(self._outputs)
 
     def add(self, runs: int) -> list[Array]:
-        """Run the mechanism so many more times on each input, and return the rows of each."""
+        """Run the mechanism ``runs`` more times on each input; return all rows."""
         rows = [self._add(k, runs) for k in range(len(self.inputs))]
         self.runs += runs
         return rows
 
     def _add(self, which: int, runs: int) -> Array:
+        # A batch of 2^24 numbers protects memory.
+        width = max(1, math.prod(self.calls.form.shape))
+        largest = min(LARGEST_BATCH, max(1, (1 << 24) // width))
         drawn = []
         while runs:
-            size = min(
-                runs,
-                LARGEST_BATCH,
-                max(1, LARGEST_ARRAY // max(1, math.prod(self.calls.form.shape))),
-            )
-            outputs = self.calls(
-                self.inputs[which], size, self.streams("counting", next(self._batches))
-            )
-            drawn.append(as_rows(outputs))
+            size = min(runs, largest)
+            rng = self.streams("counting", next(self._batches))
+            drawn.append(as_rows(self.calls(self.inputs[which], size, rng)))
             self._count(which, drawn[-1])
             runs -= size
         return np.concatenate(drawn)
@@ -467,7 +494,6 @@ class Tally:
         if self.full:
             return
         found, counts = different(rows)
-        self.full = len(found) > self.most
         for row, times in zip(found[: self.most], counts, strict=False):
             place = self._places.setdefault(_key(row), len(self._outputs))
             if place == len(self._outputs):
@@ -476,40 +502,45 @@ class Tally:
                 more = np.zeros((len(self.inputs), 64 + place), dtype=np.int64)
                 self._counts = np.concatenate([self._counts, more], axis=1)
             self._counts[which, place] += times
-        self.full |= len(self._outputs) > self.most
+        self.full = max(len(found), len(self._outputs)) > self.most
 
 
-def inputs_of(pairs: Sequence[Pair]) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the different inputs of pairs, and the places of both inputs of each among them, shape (2, pairs)."""
-    inputs = {
-        identity_key(data): data
-        for pair in pairs
-        for data in (pair.data, pair.neighbour)
-    }
-    place = {key: k for k, key in enumerate(inputs)}
-    ends = [
-        [place[identity_key(data)] for data in (pair.data, pair.neighbour)]
-        for pair in pairs
-    ]
-    return list(inputs.values()), np.array(ends, np.intp).T
+def inputs_of(pairs: Sequence[Pair]) -> tuple[list[Any], Places]:
+    """Return the different inputs of pairs, and the places of both inputs of each pair.
+
+    The places are among the different inputs, shape (2, pairs).
+    """
+    places: dict[Any, int] = {}
+    inputs: list[Any] = []
+    ends = []
+    for pair in pairs:
+        for data in (pair.data, pair.neighbour):
+            same = identity_key(data)
+            if same not in places:
+                places[same] = len(inputs)
+                inputs.append(data)
+            ends.append(places[same])
+    return inputs, np.array(ends, np.intp).reshape(-1, 2).T
 
 
 def different(rows: Array) -> tuple[Array, Counts]:
-    """Return the different rows and how often each comes."""
+    """Return the different rows and the count of each."""
     _, first, which, times = np.unique(
         fingerprint(rows), return_index=True, return_inverse=True, return_counts=True
     )
     same = rows[first][which]
-    if not (
-        (rows == same) | ((rows != rows) & (same != same))
-    ).all():  # different rows with one fingerprint
+    equal = (rows == same) | ((rows != rows) & (same != same))
+    if not equal.all():  # different rows with one fingerprint
         keys = np.array([_key(row) for row in rows])
         _, first, times = np.unique(keys, return_index=True, return_counts=True)
     return rows[first], times
 
 
 def _key(row: Array) -> bytes:
-    """Return bytes that two rows of one type share where they are equal; the sign of NaN means nothing, its name does."""
-    return (
-        np.where(np.isnan(row), np.abs(row), row) if row.dtype.kind == "f" else row
-    ).tobytes()
+    """Return bytes that two rows of one type share if they are equal.
+
+    The sign of NaN means nothing, and the rest of its bits is a name.
+    """
+    if row.dtype.kind == "f":
+        row = np.where(np.isnan(row), np.abs(row), row)
+    return row.tobytes()

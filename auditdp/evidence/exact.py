@@ -1,13 +1,17 @@
-"""Exact evidence: epsilon and the whole curve δ(ε) from known laws, in outward-rounded ball arithmetic.
+"""Exact evidence: epsilon and the curve δ(ε) of known laws, in ball arithmetic.
 
-The claim is about a *model*: the law that the mechanism states. Whether the code draws from it is for the game and for
-goodness-of-fit tests. CERTIFIED is said only when every neighbouring pair of the stated scope is covered
-(``exact_coverage.py`` says how, and on what assumptions) and each inequality is certain at the working precision. VIOLATED
-is said when one pair certainly breaks the claim by more than a relative 1e-12 of the claimed level: two budgets that agree
-to twelve digits are the same claim written in doubles. Anything between the two is NOT_REFUTED, and says so.
+Balls are rounded outwards. The claim is about a *model*: the law that the mechanism
+states. Whether the code draws from it is tested by the game and by goodness-of-fit
+tests. The verdict is CERTIFIED only if every neighbouring pair of the stated scope is
+covered (``exact_coverage.py`` has the ways, and their assumptions) and each inequality
+is certain at the working precision. It is VIOLATED if one pair certainly breaks the
+claim by more than a relative 1e-12 of the claimed level: two budgets that agree to
+twelve digits are the same claim written in doubles. Anything between the two is
+NOT_REFUTED, with the reason.
 
-Only what is attained refutes: the loss of a pair under the law of the output itself. A bound that covers more than was
-looked at, and the law before post-processing, bound the loss from above. They can certify a claim and never refute one.
+Only an attained loss refutes: the loss of a pair under the law of the output itself. A
+bound that covers more pairs than were compared, and the law before post-processing,
+bound the loss from above. They can certify a claim and never refute one.
 """
 
 from __future__ import annotations
@@ -15,7 +19,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,13 +38,11 @@ from auditdp.evidence.exact_losses import (
     ROUNDING_TOLERANCE,
     PairLoss,
     aligned,
-    hockey_stick,
     ratio,
     row_loss,
 )
-from auditdp.evidence.loss_of_laws import delta_curve
+from auditdp.evidence.loss_of_laws import Stated, delta_curve, is_pure, size, stated_by
 from auditdp.evidence.request import EvidenceRequest
-from auditdp.evidence.stated_laws import Stated, is_pure, size, stated_by
 from auditdp.mechanism.capabilities import Capabilities, capabilities
 from auditdp.mechanism.laws import (
     Envelope,
@@ -54,43 +58,31 @@ from auditdp.numerics.rounding import outwards
 from auditdp.record.details import ExactDetails
 from auditdp.record.results import Counterexample, Evidence, Verdict
 
-CURVE_POINTS = 60
-NOTHING = 1e-30
-"""A bound below this is written as 0; no claim is about so little."""
-
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """Stated laws, of the listed pairs alone where the audit is not exhaustive."""
+    """Compare stated laws, of the listed pairs alone unless the audit is exhaustive."""
     del alpha  # nothing is drawn
-    mechanism, adjacency, refuting = (
-        request.mechanism,
-        request.adjacency,
-        request.control,
-    )
-    if not has_exact_law(mechanism, adjacency, refuting=refuting):
+    mechanism, adjacency = request.mechanism, request.adjacency
+    if not has_exact_law(mechanism, adjacency, refuting=request.control):
         return None
     play = None if request.exhaustive else (request.game.play or adjacency.pairs())
-    seed, examples = (
-        int(request.streams("exact", 0).integers(2**32)),
-        request.generated(EXAMPLES),
-    )
     return exact_evidence(
         mechanism,
         request.privacy,
         adjacency,
         play=play,
-        seed=seed,
-        examples=examples,
-        refuting=refuting,
+        seed=int(request.streams("exact", 0).integers(2**32)),
+        examples=request.generated(EXAMPLES),
+        refuting=request.control,
     )
 
 
 def has_exact_law(
     mechanism: Any, adjacency: Adjacency, *, refuting: bool = False
 ) -> bool:
-    """Return whether the mechanism states a law that this evidence can use for these neighbours.
+    """Return True if the mechanism states a law that this evidence can use.
 
-    Where that is for ``refuting`` a claim, one before post-processing cannot be used.
+    A law before post-processing cannot be used for ``refuting`` a claim.
     """
     able = capabilities(mechanism)
     if isinstance(adjacency, Box) and able.envelope is not None:
@@ -110,13 +102,19 @@ def exact_evidence(
 ) -> Evidence:
     """Compare the stated laws of neighbours with the claim.
 
-    Of pairs to ``play`` no others are looked at; then the claim can be refuted but not certified. Where it is enough to be
-    ``refuting`` it, the first pair that certainly breaks it is all that counts. A search generates at most so many
-    ``examples``.
+    Args:
+        mechanism: The mechanism, which states a law or an envelope.
+        claim: The claim.
+        adjacency: The neighbours.
+        play: The only pairs to compare, if given; then the claim can be refuted but not
+            certified.
+        seed: Seed of searches.
+        examples: Largest number of pairs that a search generates.
+        refuting: End at the first pair that certainly breaks the claim.
 
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
-        ClaimError: If the claim is of a curve, of which one point would be compared.
+        ClaimError: If the claim is about a curve, of which one point would be compared.
         AdjacencyError: If a pair is not adjacent.
 
     >>> from auditdp.adjacency import as_adjacency
@@ -157,99 +155,125 @@ def exact_evidence(
             ),
             **found.recorded(),
         )
-    reached = _reached(found.worst, compared, claim, attained=found.attained)
     if found.within and found.bounded and compared.complete:
-        return Evidence(
-            verdict=Verdict.CERTIFIED,
-            statement=f"{reached}, certainly within {claim}",
-            **found.recorded(),
-        )
-    return Evidence(
-        verdict=Verdict.NOT_REFUTED,
-        statement=f"{reached}; not certified: {found.undecided_because()}",
-        **found.recorded(),
-    )
+        verdict, ending = Verdict.CERTIFIED, f", certainly within {claim}"
+    else:
+        verdict = Verdict.NOT_REFUTED
+        ending = f"; not certified: {found.undecided_because()}"
+    statement = f"{found.reached()}{ending}"
+    return Evidence(verdict=verdict, statement=statement, **found.recorded())
 
 
+@dataclass(frozen=True)
 class _LawComparison:
-    """The losses that were compared with a claim, and how they stand to it.
+    """The losses of compared pairs, and their relation to a claim."""
 
-    Attributes:
-        attained: Whether some output attains the losses: an envelope is of the output, and its pairs attain it where no law
-            says otherwise.
-        broken: Which pairs certainly break the claim.
-        within: Whether all that were looked at certainly keep it.
-        bounded: Whether the bound on all others certainly keeps it.
-        index: Of the pair that is shown: one that certainly breaks the claim, else the one that comes nearest.
-    """
+    able: Capabilities
+    claim: Claim
+    stated: Stated | None
+    envelope: Envelope | None
+    compared: Compared
 
-    def __init__(
-        self,
-        able: Capabilities,
-        claim: Claim,
-        stated: Stated | None,
-        envelope: Envelope | None,
-        compared: Compared,
-    ) -> None:
-        self.able, self.claim, self.stated, self.envelope, self.compared = (
-            able,
-            claim,
-            stated,
-            envelope,
-            compared,
-        )
-        self.attained = envelope is not None or (
-            stated is not None and stated.of_output
-        )
-        judged, bound = (
-            [_judge(loss, claim) for loss in compared.losses],
-            compared.coverage.bound,
-        )
-        self.broken = [k for k, (_, breaks) in enumerate(judged) if breaks]
-        self.within = all(holds for holds, _ in judged)
-        self.bounded = bound is None or _judge(bound, claim)[0]
-        self.index = max(
-            self.broken or range(len(judged)), key=lambda k: size(compared.losses[k])
-        )
-        self.worst, self.pair = compared.losses[self.index], compared.pairs[self.index]
+    @property
+    def attained(self) -> bool:
+        """True if some output attains the losses.
+
+        An envelope is of the output, and its pairs attain it unless a law contradicts.
+        """
+        of_output = self.stated is not None and self.stated.of_output
+        return self.envelope is not None or of_output
+
+    @cached_property
+    def _judged(self) -> list[tuple[bool, bool]]:
+        return [_judge(loss, self.claim) for loss in self.compared.losses]
+
+    @property
+    def broken(self) -> list[int]:
+        """The indices of pairs that certainly break the claim."""
+        return [k for k, (_, breaks) in enumerate(self._judged) if breaks]
+
+    @property
+    def within(self) -> bool:
+        """True if all compared pairs certainly keep the claim."""
+        return all(holds for holds, _ in self._judged)
+
+    @property
+    def bounded(self) -> bool:
+        """True if the bound on all others certainly keeps the claim."""
+        bound = self.compared.coverage.bound
+        return bound is None or _judge(bound, self.claim)[0]
+
+    @cached_property
+    def index(self) -> int:
+        """The index of the reported pair.
+
+        It is the pair with the largest loss of those that certainly break the claim, or
+        else of all.
+        """
+        losses = self.compared.losses
+        among = self.broken or range(len(losses))
+        return max(among, key=lambda k: size(losses[k]))
+
+    @property
+    def worst(self) -> PairLoss:
+        """The loss of the reported pair."""
+        return self.compared.losses[self.index]
+
+    @property
+    def pair(self) -> Pair:
+        """The reported pair."""
+        return self.compared.pairs[self.index]
 
     def recorded(self) -> dict[str, Any]:
-        """Return what an evidence holds whatever its verdict is."""
+        """Return the fields of the evidence that do not depend on its verdict."""
         claim, compared, worst = self.claim, self.compared, self.worst
         coverage = compared.coverage
-        ends = [
-            _levels(loss, claim) for loss in [*compared.losses, coverage.bound or worst]
-        ]
-        known = all(level is not None for level in ends)
+        losses = [*compared.losses, coverage.bound or worst]
+        levels = [_levels(loss, claim) for loss in losses]
+        ends = [level for level in levels if level is not None]
+        known = len(ends) == len(losses)
+        pure = worst.mu is None or is_pure(claim)
         calibrated = coverage.bound is not None and self.envelope is None
+        details = ExactDetails(
+            exact_epsilon=worst.lower if self.attained and pure else None,
+            worst_pair=str(self.pair),
+            loss_computed_from=worst.source,
+            scope=coverage.scope,
+            pairs_enumerated=compared.looked_at,
+            given_sensitivity=self.able.sensitivity if calibrated else None,
+            **_curves(claim, self.stated, worst, self.pair),
+        )
+        lower = upper = None
+        if known and self.attained:
+            lower = max(low for low, _ in ends[:-1])
+        if known and compared.complete:
+            upper = max(high for _, high in ends)
         return {
             "kind": "exact",
-            "assumptions": _assumptions(
-                self.able.name, compared, attained=self.attained
-            ),
-            "details": ExactDetails(
-                exact_epsilon=worst.lower
-                if self.attained and (worst.mu is None or is_pure(claim))
-                else None,
-                worst_pair=str(self.pair),
-                loss_computed_from=worst.source,
-                scope=coverage.scope,
-                pairs_enumerated=compared.looked_at,
-                given_sensitivity=self.able.sensitivity if calibrated else None,
-                **_curves(claim, self.stated, worst, self.pair),
-            ),
-            "epsilon_lower": max(level[0] for level in ends[:-1] if level)
-            if known and self.attained
-            else None,
-            "epsilon_upper": max(level[1] for level in ends if level)
-            if known and compared.complete
-            else None,
+            "assumptions": self._assumptions(),
+            "details": details,
+            "epsilon_lower": lower,
+            "epsilon_upper": upper,
         }
+
+    def _assumptions(self) -> list[str]:
+        what = "computes its output from what has the law that it states"
+        if self.attained:
+            what = "draws from the law that it states"
+        coverage = self.compared.coverage
+        losses = [*self.compared.losses, *filter(None, [coverage.bound])]
+        assumed = chain.from_iterable(loss.assumed for loss in losses)
+        return [
+            f"{self.able.name} {what}",
+            f"scope: {coverage.scope}",
+            *coverage.assumptions,
+            *dict.fromkeys(assumed),
+        ]
 
     def counterexample(
         self, adjacency: Adjacency, *, seed: int, examples: int
     ) -> Counterexample:
-        """Spell out the pair that breaks the claim, or a smaller one that a search comes to."""
+        """Return the pair that breaks the claim, or a smaller one from a search."""
         if self.envelope is not None and not self.compared.by_law:
             return _envelope_counterexample(
                 self.envelope, self.index, self.worst, self.pair, self.claim
@@ -262,8 +286,20 @@ class _LawComparison:
             )
         return _counterexample(self.stated, pair, self.claim)
 
+    def reached(self) -> str:
+        """Return a sentence for the largest loss, and for the pair that attains it."""
+        coverage, loses = self.compared.coverage, _value(self.worst, self.claim)
+        bound = loses
+        if coverage.bound is not None:
+            bound = _value(coverage.bound, self.claim)
+        if not self.attained:
+            return f"Before post-processing the law loses {bound} over {coverage.scope}, and the output at most that"
+        if bound == loses:
+            return f"Exact {loses} over {coverage.scope}"
+        return f"At most {bound} over {coverage.scope}; the pair that loses most of those looked at has {loses}"
+
     def undecided_because(self) -> str:
-        """Say why the claim is neither broken nor certified."""
+        """Return the reason why the claim is neither broken nor certified."""
         unchecked = self.compared.coverage.unchecked
         if self.broken:
             return (
@@ -280,20 +316,13 @@ class _LawComparison:
 def _first_that_breaks(
     stated: Stated, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None
 ) -> list[Pair] | None:
-    """Return the first pair, of those that are given, listed or enumerated, that certainly breaks the claim, if any does."""
-    enumerated = (
-        pair
-        for source in (adjacency.pairs, adjacency.exhaustive)
-        for pair in source() or ()
-    )
-    return next(
-        (
-            [pair]
-            for pair in given or enumerated
-            if _judge(stated.loss_of(pair), claim)[1]
-        ),
-        None,
-    )
+    """Return the first given or listed pair that certainly breaks the claim, if any."""
+    sources = adjacency.pairs, adjacency.exhaustive
+    listed = chain.from_iterable(source() or () for source in sources)
+    for pair in given or listed:
+        if _judge(stated.loss_of(pair), claim)[1]:
+            return [pair]
+    return None
 
 
 def _smallest(
@@ -305,7 +334,7 @@ def _smallest(
     seed: int,
     examples: int,
 ) -> Pair:
-    """Return the simplest violating pair that a search comes to, or the one that it starts from."""
+    """Return the simplest violating pair that a search finds, or ``start``."""
 
     def loss_of(pair: Pair) -> PairLoss | None:
         try:
@@ -324,50 +353,36 @@ def _smallest(
     generated = offers(adjacency).generated
     if generated is None:
         return start
-    return (
-        smallest(
-            generated, violates, examples=examples, seed=seed, start=start, score=score
-        )
-        or start
+    found = smallest(
+        generated, violates, examples=examples, seed=seed, start=start, score=score
     )
+    return found or start
 
 
 def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
-    """Bounds on what the claim's parameter has to be for this pair: epsilon, or mu where the pair is Gaussian."""
+    """Return bounds on the parameter that the claim needs for this pair, if computed.
+
+    The parameter is epsilon, or mu for a claim of Gaussian DP.
+    """
     if isinstance(claim, GaussianDP):
-        return (
-            None
-            if loss.mu is None or loss.least_mu is None
-            else (max(0.0, below(loss.least_mu)), above(loss.mu))
-        )
-    if is_pure(claim) or loss.needed is None:
-        return (loss.lower, loss.upper) if is_pure(claim) else None
+        if loss.mu is None or loss.least_mu is None:
+            return None
+        return max(0.0, below(loss.least_mu)), above(loss.mu)
+    if is_pure(claim):
+        return loss.lower, loss.upper
+    if loss.needed is None:
+        return None
     holds, breaks = _judge(loss, claim)
     lower, upper = loss.needed
-    return max(lower, claim.level) if breaks else lower, min(
-        upper, claim.level
-    ) if holds else upper
-
-
-def _reached(
-    worst: PairLoss, compared: Compared, claim: Claim, *, attained: bool
-) -> str:
-    """Say what is lost at most, and whether any pair was seen to lose it."""
-    coverage = compared.coverage
-    loses, bound, scope = (
-        _value(worst, claim),
-        coverage.bound and _value(coverage.bound, claim),
-        coverage.scope,
-    )
-    if not attained:
-        return f"Before post-processing the law loses {bound or loses} over {scope}, and the output at most that"
-    if bound in (None, loses):
-        return f"Exact {loses} over {scope}"
-    return f"At most {bound} over {scope}; the pair that loses most of those looked at has {loses}"
+    if breaks:
+        lower = max(lower, claim.level)
+    if holds:
+        upper = min(upper, claim.level)
+    return lower, upper
 
 
 def _value(loss: PairLoss, claim: Claim) -> str:
-    """Say what a loss is, by the parameter of the claim."""
+    """Return the text of a loss, by the parameter of the claim."""
     if isinstance(claim, GaussianDP) and loss.mu is not None:
         return f"μ = {_number(loss.mu, 12)}"
     if loss.delta is not None and loss.needed is not None:
@@ -377,38 +392,24 @@ def _value(loss: PairLoss, claim: Claim) -> str:
 
 
 def _number(value: arb, digits: int) -> str:
-    """Write the middle of a ball, or its ends where they are apart."""
+    """Return the text of the middle of a ball, or of its ends if they are apart."""
     low, high = max(0.0, below(value)), above(value)
     if low == high == math.inf:
         return "∞"
     if low == 0.0 < high:
-        return "0" if high < NOTHING else f"at most {high:.{digits}g}"
+        # No claim is about a probability below 1e-30.
+        return "0" if high < 1e-30 else f"at most {high:.{digits}g}"
     if high - low > 1e-6 * high:
         return f"between {low:.{digits}g} and {high:.{digits}g}"
     return f"{float(value.mid()):.{digits}g}"
 
 
-def _assumptions(name: str, compared: Compared, *, attained: bool) -> list[str]:
-    """Return what the evidence rests on."""
-    what = (
-        "draws from the law that it states"
-        if attained
-        else "computes its output from what has the law that it states"
-    )
-    losses = [*compared.losses, *filter(None, [compared.coverage.bound])]
-    return [
-        f"{name} {what}",
-        f"scope: {compared.coverage.scope}",
-        *compared.coverage.assumptions,
-        *dict.fromkeys(each for loss in losses for each in loss.assumed),
-    ]
-
-
 def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
-    """Return (the claim certainly holds for this pair, it is certainly broken beyond rounding).
+    """Return (the claim certainly holds for this pair, it is certainly broken).
 
-    A bounded loss that is not of Gaussian noise lies within some Gaussian curve; whether within the claimed one is left to
-    the game.
+    A claim is certainly broken only beyond rounding. A bounded loss that is not of
+    Gaussian noise lies within some Gaussian curve; whether within the claimed one is
+    left to the game.
     """
     with precision():
         level = arb(claim.level)
@@ -417,47 +418,42 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
             if loss.mu is None or loss.least_mu is None:
                 return False, float(loss.low) == math.inf
             return bool(loss.mu <= level), bool(loss.least_mu > level * tolerance)
-        delta = claim.tangents()[0][1]
+        delta = arb(claim.tangents()[0][1])
+        # A pure loss within the level satisfies every delta.
+        holds = bool(loss.high <= level)
         if delta == 0:
-            return bool(loss.high <= level), bool(loss.low > level * tolerance)
+            return holds, bool(loss.low > level * tolerance)
         if loss.delta is None or loss.delta_beyond is None:
-            return bool(
-                loss.high <= level
-            ), False  # a pure loss within the level satisfies every delta
-        return bool(loss.high <= level or loss.delta <= arb(delta)), bool(
-            loss.delta_beyond > arb(delta) * tolerance
-        )
+            return holds, False
+        within = holds or bool(loss.delta <= delta)
+        return within, bool(loss.delta_beyond > delta * tolerance)
 
 
 def _curves(
     claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair
 ) -> dict[str, Any]:
-    """Return δ(ε) of the claim, and of the worst pair where its law is known."""
-    top = 1.25 * max(
-        claim.level, worst.lower if math.isfinite(worst.lower) else 2 * claim.level
-    )
-    epsilons = np.linspace(0.0, top, CURVE_POINTS)
-    curves: dict[str, Any] = {
-        "claim_curve": [(float(e), claim.delta_at(float(e))) for e in epsilons]
-    }
-    laws = (
-        []
-        if stated is None or not stated.of_output
-        else [stated.law_of(data) for _, data in sides(pair)]
-    )
-    if laws and isinstance(laws[0], FiniteLaw | StepLaw | GaussianLaw):
-        with suppress(MechanismError):  # no closed form where sigma depends on the data
-            curves["curve"] = delta_curve(laws[0], laws[1], epsilons)
+    """Return δ(ε) of the claim, and of the worst pair if its law is stated."""
+    largest = worst.lower if math.isfinite(worst.lower) else 2 * claim.level
+    epsilons = np.linspace(0.0, 1.25 * max(claim.level, largest), 60)
+    claimed = [(float(e), claim.delta_at(float(e))) for e in epsilons]
+    curves: dict[str, Any] = {"claim_curve": claimed}
+    if stated is None or not stated.of_output:
+        return curves
+    first, second = (stated.law_of(data) for _, data in sides(pair))
+    if isinstance(first, FiniteLaw | StepLaw | GaussianLaw):
+        # There is no closed form if sigma depends on the data.
+        with suppress(MechanismError):
+            curves["curve"] = delta_curve(first, second, epsilons)
     return curves
 
 
 def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
-    """Spell a violation out: of the outputs that certainly exceed the claim, the one that adds most to δ."""
-    loss, p, q = (
-        stated.loss_of(pair),
-        stated.law_of(pair.data),
-        stated.law_of(pair.neighbour),
-    )
+    """Return a violation with the output that adds most to δ.
+
+    That output is one of those that certainly exceed the claim.
+    """
+    loss = stated.loss_of(pair)
+    p, q = stated.law_of(pair.data), stated.law_of(pair.neighbour)
     found = partial(Counterexample, pair=str(pair), python=pair.python)
     if isinstance(p, LaplaceLaw) and loss.lower == math.inf:
         return found(explanation=f"An infinite loss, computed from {loss.source}")
@@ -471,25 +467,24 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
             explanation=f"The two laws are Gaussian: exact {_value(loss, claim)}; the claim is {claim}"
         )
     with precision():
-        level = arb(claim.level).exp()
+        factor = arb(claim.level).exp()
+
+        def excess(row: Any) -> float:
+            return max(float(row[0] - factor * row[1]), float(row[1] - factor * row[0]))
+
         laws = aligned(p, q)
         rows = laws.filled
-        exceeding = [row for row in rows if ratio(row[0], row[1])[0] > level] or rows
-        pp, qq, output = max(
-            exceeding,
-            key=lambda row: max(
-                float(row[0] - level * row[1]), float(row[1] - level * row[0])
-            ),
-        )
-        delta = float(hockey_stick(laws, arb(claim.level)).mid())
+        exceeding = [row for row in rows if ratio(row[0], row[1])[0] > factor]
+        one, two, output = max(exceeding or rows, key=excess)
+        delta = float(laws.delta(arb(claim.level)).mid())
     return found(
         output=output if isinstance(output, str) else brief(output),
         explanation=(
-            f"This output has probability {_show(pp)} on the first input and {_show(qq)} on the second, "
-            f"{_factor(row_loss(pp, qq))}; the claim is {claim}. Over all outputs ε = {loss} and "
+            f"This output has probability {_show(one)} on the first input and {_show(two)} on the second, "
+            f"{_factor(row_loss(one, two))}; the claim is {claim}. Over all outputs ε = {loss} and "
             f"δ({claim.level:.6g}) = {outwards(delta, up=False, against=claim.delta)}"
         ),
-        probabilities=(float(pp.mid()), float(qq.mid())),
+        probabilities=(float(one.mid()), float(two.mid())),
     )
 
 
@@ -498,11 +493,11 @@ def _envelope_counterexample(
 ) -> Counterexample:
     output = envelope.outputs[k]
     least, most = envelope.bounds[k]
-    each = (
-        f"; {envelope.uses} coordinates lose as much each, ε = {loss} in all"
-        if envelope.uses > 1
-        else ""
-    )
+    several = envelope.uses > 1
+    each = ""
+    if several:
+        each = f"; {envelope.uses} coordinates lose as much each, ε = {loss} in all"
+    probabilities = float(most.mid()), float(least.mid())
     return Counterexample(
         pair=str(pair),
         python=pair.python,
@@ -511,9 +506,7 @@ def _envelope_counterexample(
             f"This output has probability (or density) {_show(most)} on the first input and {_show(least)} on the second, "
             f"{_factor(row_loss(most, least))}{each}; the claim is {claim}"
         ),
-        probabilities=None
-        if envelope.uses > 1
-        else (float(most.mid()), float(least.mid())),
+        probabilities=None if several else probabilities,
     )
 
 
@@ -525,7 +518,7 @@ def _show(p: arb) -> str:
 def _factor(loss: PairLoss) -> str:
     if loss.lower == math.inf:
         return "it is possible on one of them only"
-    if loss.lower >= 700:
+    if loss.lower >= 700:  # e^709 is the largest double
         return f"a factor of more than 1e304 = e^{loss}"
     if loss.upper == math.inf:
         return f"a factor of {outwards(math.exp(loss.lower), up=False)} at least"

@@ -1,16 +1,16 @@
-"""Which pairs exact evidence looks at, and what is known of all others.
+"""The pairs that exact evidence compares, and the statement about all other pairs.
 
-All pairs are covered where the adjacency enumerates them; where an ``Envelope`` bounds what any two inputs of a domain can
-do; or by a declared model of additive noise (``noise.py``). Each of these can be contradicted by a pair that is looked at,
-and then covers nothing: a law whose loss depends on the order of nodes, where the adjacency enumerates pairs up to that
-order; a law that loses more than its envelope; a scale that depends on the data. Such pairs are searched for. What a search
-did not find is not proved to be absent, and is written down as an assumption.
+All pairs are covered if the adjacency enumerates them (``enumerated``); if an
+``Envelope`` bounds the probabilities of any two inputs of a domain (``enclosed``); or
+by a declared model of additive noise (``additive``, and ``exact_noise.py``), which
+bounds all pairs by the sensitivity. Otherwise some pairs were compared, and nothing is
+stated about the others (``searched``).
 
-The ways in which exact evidence covers neighbours, each with what it assumes and what contradicts it.
-
-``enumerated``: all pairs were looked at. ``enclosed``: an envelope bounds what any two inputs of a domain can do.
-``additive``: a declared model of noise bounds all pairs by the sensitivity. ``searched``: some pairs, and nothing is known
-of the others. A cover that is contradicted by a pair covers nothing, and then has neither a bound nor assumptions.
+A compared pair can contradict each of these: a law whose loss depends on the order of
+nodes, if the adjacency enumerates pairs up to that order; a law that loses more than
+its envelope; a scale that depends on the data. Such pairs are searched for. A
+contradicted cover has neither a bound nor assumptions. That a search found no
+contradiction is no proof, and is recorded as an assumption.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,41 +30,50 @@ from auditdp.claims.claim import Claim
 from auditdp.errors import AuditError
 from auditdp.evidence.exact_losses import ROUNDING_TOLERANCE, PairLoss, envelope_losses
 from auditdp.evidence.exact_noise import DeclaredNoise, declared_noise
-from auditdp.evidence.stated_laws import Stated, asked_by, size
+from auditdp.evidence.loss_of_laws import Stated, claimed_point, size
 from auditdp.mechanism.capabilities import Capabilities
 from auditdp.mechanism.laws import FLOAT_ABSOLUTE_ERROR, Envelope, FiniteLaw
 from auditdp.numerics.rounding import count
 
 EXAMPLES = 100
-"""Pairs that a search for the largest loss generates, at most; one for a departure from a model, twice as many."""
-BOX_EXAMPLES = 40
-"""Pairs whose laws are compared with an envelope, beside those that are listed, at most."""
-REORDERED = 200
-"""Pairs that are compared with themselves in another order of the nodes, at most."""
-REORDERED_EACH = 20
-"""And at most so many for each pair that is enumerated."""
-AGREEMENT = 1e-9
-"""Relative difference of losses, and of probabilities, that is called rounding."""
+"""Largest number of pairs that a search for the largest loss generates.
+
+A search for a contradiction of a model generates twice that number.
+"""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The statement about the pairs of a scope."""
+
+    scope: str
+    """The pairs, in words."""
+    unchecked: str = ""
+    """The reason why other neighbours are not covered; empty if all are covered."""
+    bound: PairLoss | None = None
+    """A bound on the loss of every pair, beside the computed losses, if any."""
+    assumptions: Sequence[str] = ()
+    """The assumptions of the cover."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The pairs that were looked at, with the loss of each, and what is known of all others."""
+    """The compared pairs, with the loss of each, and the statement about all others."""
 
     pairs: list[Pair]
     losses: list[PairLoss]
     coverage: Coverage
-    """What is known of all pairs of which scope, and why."""
+    """The statement about all pairs of a scope, and its reason."""
     searchable: bool = False
-    """Whether other pairs may be looked for, among them the simplest that violates."""
+    """True if other pairs may be searched, such as the simplest that violates."""
     looked_at: int | None = None
-    """How many pairs were enumerated; None where that is not how they are covered."""
+    """Number of enumerated pairs; None if they are covered in another way."""
     by_law: bool = True
-    """Whether the losses are those of laws; else they are those of the outputs of an envelope."""
+    """True if the losses are those of laws; else they are those of an envelope."""
 
     @property
     def complete(self) -> bool:
-        """Whether the losses, or the bound, cover every pair of the scope."""
+        """True if the losses, or the bound, cover every pair of the scope."""
         return not self.coverage.unchecked
 
 
@@ -77,44 +87,38 @@ def by_pairs(
     seed: int,
     examples: int,
 ) -> Compared:
-    """Compare all pairs where they can be enumerated; else the given or listed ones, and those that a search finds."""
+    """Compare all pairs if they are enumerated; else given, listed and found pairs."""
     everything = adjacency.exhaustive() if given is None else None
     if everything is not None:
         return _enumerated(stated, adjacency, everything, seed)
     pairs = list(checked_pairs(adjacency, given))
     losses = [stated.loss_of(pair) for pair in pairs]
-    seen = count(len(pairs), "pair")
+    looked_at, compared = len(pairs), count(len(pairs), "pair")
     if given is not None:
-        return Compared(pairs, losses, searched(adjacency, seen), looked_at=len(pairs))
+        coverage = searched(adjacency, compared)
+        return Compared(pairs, losses, coverage, looked_at=looked_at)
     noise = declared_noise(able, stated, pairs[0].data)
-    departures = (
-        [] if noise is None else [d for pair in pairs if (d := noise.departure(pair))]
-    )
+    departures = []
+    if noise is not None:
+        departures = list(filter(None, map(noise.departure, pairs)))
     found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
     listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
     new = [pair for pair in found if key(pair) not in listed]
-    looked_at = len(pairs)
     if new:
         pairs.append(max(new, key=lambda pair: size(stated.loss_of(pair))))
         losses.append(stated.loss_of(pairs[-1]))
-        seen = f"{seen} and {len(new):,} that a search came across"
+        compared += f" and {len(new):,} that a search came across"
     if noise is None:
-        coverage = searched(adjacency, seen, offers(adjacency).remedy)
-        return Compared(pairs, losses, coverage, searchable=True, looked_at=looked_at)
+        coverage = searched(adjacency, compared, offers(adjacency).remedy)
+        return Compared(pairs, losses, coverage, True, looked_at)
     if not departures and not new:
         departures = [
             "the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"
         ]
-    coverage = additive(
-        adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), "")
-    )
-    return Compared(
-        pairs,
-        losses,
-        coverage,
-        searchable=True,
-        looked_at=looked_at if departures else None,
-    )
+    bound = noise.bound(claimed_point(claim))
+    departure = departures[0] if departures else ""
+    coverage = additive(adjacency, noise, bound, compared, departure)
+    return Compared(pairs, losses, coverage, True, looked_at if departures else None)
 
 
 def _search(
@@ -126,118 +130,124 @@ def _search(
     seed: int,
     examples: int,
 ) -> list[Pair]:
-    """Return distinct pairs that searches for a large loss, and for a departure from a model, came across."""
+    """Return the distinct pairs of searches for a large loss, and for a contradiction.
+
+    Contradictions of the noise model are added to ``departures``.
+    """
     offered = offers(adjacency)
     if offered.generated is None:
         return []
 
-    def loss(pair: Pair) -> float:
-        if noise is not None and (departure := noise.departure(pair)):
+    def check(pair: Pair) -> None:
+        departure = "" if noise is None else noise.departure(pair)
+        if departure:
             departures.append(departure)
+
+    def loss(pair: Pair) -> float:
+        check(pair)
         return max(size(stated.loss_of(pair))[:2])
 
     def departs(pair: Pair) -> float:
-        assert noise is not None  # asked only where there is a model
-        if departure := noise.departure(pair):
-            departures.append(departure)
+        assert noise is not None  # it is called only with a model
+        check(pair)
         return noise.size(pair)
 
     found = maximise(offered.generated, loss, examples=examples, seed=seed)
     if noise is not None and not departures:
         wide = offered.generated if offered.wide is None else offered.wide
-        with suppress(
-            AuditError
-        ):  # inputs that a mechanism refuses, all of them, show nothing
+        # If a mechanism refuses all inputs, they show nothing.
+        with suppress(AuditError):
             found += maximise(wide, departs, examples=2 * examples, seed=seed)
-    distinct = {key(pair): pair for _, pair in found}
-    return [pair for pair in distinct.values() if _states(stated, pair)]
+    return _distinct(stated, (pair for _, pair in found))
 
 
-def _states(stated: Stated, pair: Pair) -> bool:
-    try:
-        stated.loss_of(pair)
-    except AuditError:
-        return False
-    return True
+def _distinct(stated: Stated, pairs: Any) -> list[Pair]:
+    """Return the distinct pairs whose laws are stated."""
+    distinct = []
+    for pair in {key(pair): pair for pair in pairs}.values():
+        with suppress(AuditError):
+            stated.loss_of(pair)
+            distinct.append(pair)
+    return distinct
 
 
 def _enumerated(
     stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: int
 ) -> Compared:
-    """Compare all pairs; where they are listed up to the order of nodes, compare some of them in other orders as well."""
+    """Compare all pairs of an adjacency.
+
+    If they are listed up to the order of nodes, some of them are compared again in
+    other orders.
+    """
     losses = [stated.loss_of(pair) for pair in pairs]
-    looked_at = len(pairs)
-    if not isinstance(adjacency, UpToOrder) or not adjacency.unlabelled:
-        return Compared(
-            pairs, losses, enumerated(adjacency, looked_at), looked_at=looked_at
-        )
-    rng = np.random.default_rng(seed)
+    looked_at, tried = len(pairs), 0
     unlike: list[tuple[Pair, Pair]] = []
-    tried = min(REORDERED, REORDERED_EACH * looked_at)
-    for number in range(tried):
-        pair = pairs[int(rng.integers(looked_at))]
-        other = adjacency.reordered(pair, number, rng)
-        if not _alike(stated, pair, other):
-            unlike.append((pair, other))
-    if not unlike:
-        return Compared(
-            pairs, losses, enumerated(adjacency, looked_at, tried), looked_at=looked_at
+    if isinstance(adjacency, UpToOrder) and adjacency.unlabelled:
+        rng = np.random.default_rng(seed)
+        # Twenty orders of each pair, and 200 altogether, protect time.
+        tried = min(200, 20 * looked_at)
+        for number in range(tried):
+            pair = pairs[int(rng.integers(looked_at))]
+            other = adjacency.reordered(pair, number, rng)
+            if not _alike(stated, pair, other):
+                unlike.append((pair, other))
+    depends = ""
+    if unlike:
+        pair, other = unlike[0]
+        depends = (
+            f"the law depends on the order of the nodes ({pair} loses {stated.loss_of(pair)}, {other} loses "
+            f"{stated.loss_of(other)}, or gives its outputs other probabilities); leave unlabelled=True out"
         )
-    found = max(
-        (other for _, other in unlike), key=lambda pair: size(stated.loss_of(pair))
-    )
-    pair, other = unlike[0]
-    depends = (
-        f"the law depends on the order of the nodes ({pair} loses {stated.loss_of(pair)}, {other} loses "
-        f"{stated.loss_of(other)}, or gives its outputs other probabilities); leave unlabelled=True out"
-    )
+        others = [other for _, other in unlike]
+        found = max(others, key=lambda pair: size(stated.loss_of(pair)))
+        pairs, losses = [*pairs, found], [*losses, stated.loss_of(found)]
     coverage = enumerated(adjacency, looked_at, tried, depends)
-    return Compared(
-        [*pairs, found], [*losses, stated.loss_of(found)], coverage, looked_at=looked_at
-    )
+    return Compared(pairs, losses, coverage, looked_at=looked_at)
 
 
 def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
-    """Return whether a pair in another order of the nodes loses the same, by outputs of the same probabilities."""
+    """Return True if a pair in another order of the nodes has the same loss and law.
+
+    Losses and probabilities are compared up to rounding, and those of outputs in sorted
+    order.
+    """
+    rounding = 1e-9
     one, two = stated.loss_of(pair), stated.loss_of(other)
     ends = [(one.lower, two.lower), (one.upper, two.upper)]
     for this, that in ((one.delta, two.delta), (one.mu, two.mu)):
         if this is not None and that is not None:
             ends.append((float(this.mid()), float(that.mid())))
-    if not all(np.isclose(a, b, rtol=AGREEMENT, atol=AGREEMENT) for a, b in ends):
+    if not all(np.isclose(a, b, rtol=rounding, atol=rounding) for a, b in ends):
         return False
     first, second = stated.law_of(pair.data), stated.law_of(other.data)
     if not isinstance(first, FiniteLaw) or not isinstance(second, FiniteLaw):
         return type(first) is type(second)
-    longest = max(len(law.floats) for law in (first, second))
+    longest = max(len(first.floats), len(second.floats))
     mine, theirs = (
         np.sort(np.pad(law.floats, (longest - len(law.floats), 0)))
         for law in (first, second)
     )
-    rounded = first.left_out.floats or second.left_out.floats
-    return np.allclose(
-        mine, theirs, rtol=AGREEMENT, atol=FLOAT_ABSOLUTE_ERROR if rounded else 0
-    )
+    floats = first.left_out.floats or second.left_out.floats
+    return np.allclose(mine, theirs, rtol=rounding, atol=floats * FLOAT_ABSOLUTE_ERROR)
 
 
 def by_envelope(
     envelope: Envelope, stated: Stated | None, adjacency: Box, seed: int
 ) -> Compared:
-    """Bound all pairs of a domain by an envelope, and compare it with the law of the output where one is stated.
+    """Bound all pairs of a domain by an envelope; compare it with the law, if stated.
 
-    The bound rests on least <= P(y) <= most for all inputs. That the two are attained, and by all ``uses`` at once, is a
-    statement of its own: the loss of a pair is what its law loses, where there is one.
+    The bound rests on least <= P(y) <= most for all inputs. That the two are attained,
+    and by all ``uses`` at once, is a statement of its own: the loss of a pair is that
+    of its law, if there is one.
     """
     pairs = [Pair(large, small) for large, small in envelope.inputs]
     for pair in pairs:
         adjacency.check(pair)
     bounds = envelope_losses(envelope)
     bound = max(bounds, key=lambda loss: (loss.upper, loss.lower))
-    compared = (
-        []
-        if stated is None or not stated.of_output
-        else _of_box(stated, adjacency, pairs, seed)
-    )
+    compared: list[Pair] = []
+    if stated is not None and stated.of_output:
+        compared = _of_box(stated, adjacency, pairs, seed)
     if stated is None or not compared:
         return Compared(pairs, bounds, enclosed(adjacency, bound), by_law=False)
     losses = [stated.loss_of(pair) for pair in compared]
@@ -252,56 +262,38 @@ def by_envelope(
 
 
 def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> list[Pair]:
-    """Return the pairs of a box that a law is stated for: those given, those listed, and those of a search."""
+    """Return given, listed and found pairs of a box for which a law is stated."""
     candidates = [*pairs, *adjacency.pairs()]
+
+    def loss(pair: Pair) -> float:
+        return stated.loss_of(pair).lower
+
     with suppress(AuditError):  # no law is stated for any
-        found = maximise(
-            adjacency.strategy(),
-            lambda pair: stated.loss_of(pair).lower,
-            examples=BOX_EXAMPLES,
-            seed=seed,
-        )
+        found = maximise(adjacency.strategy(), loss, examples=40, seed=seed)
         candidates += [pair for _, pair in found]
-    return [
-        pair
-        for pair in {key(pair): pair for pair in candidates}.values()
-        if _states(stated, pair)
-    ]
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """What is known of the pairs of a scope."""
-
-    scope: str
-    """Which pairs these are, in words."""
-    unchecked: str = ""
-    """Why other neighbours are not covered, in words; empty where all of them are."""
-    bound: PairLoss | None = None
-    """A bound on the loss of every pair of the scope; None where there is none but the losses that were computed."""
-    assumptions: Sequence[str] = ()
-    """What the cover rests on."""
+    return _distinct(stated, candidates)
 
 
 def enumerated(
     adjacency: Adjacency, pairs: int, reordered: int = 0, unlike: str = ""
 ) -> Coverage:
-    """All pairs that the adjacency lists as its neighbours.
+    """Return the cover by all pairs that the adjacency lists as its neighbours.
 
-    Where they are listed up to the order of nodes, ``reordered`` of them were compared in another order, and ``unlike`` says
-    how one of them lost something else there.
+    Args:
+        adjacency: The neighbours.
+        pairs: Number of pairs.
+        reordered: Number of pairs that were compared in another order of the nodes.
+        unlike: The difference that another order made, if any.
     """
     many = f"all {count(pairs, 'pair')}" if pairs > 1 else "the only pair"
     if unlike:
-        return Coverage(
-            f"{many} and {reordered} in another order of the nodes, of {adjacency.name}",
-            unlike,
+        scope = (
+            f"{many} and {reordered} in another order of the nodes, of {adjacency.name}"
         )
-    assumed = (
-        ["scope: these values are the whole domain"]
-        if isinstance(adjacency, AnyValues)
-        else []
-    )
+        return Coverage(scope, unlike)
+    assumed = []
+    if isinstance(adjacency, AnyValues):
+        assumed = ["scope: these values are the whole domain"]
     if reordered:
         tried = f"true on {reordered} pairs in another order of the nodes"
         assumed = [f"it treats nodes alike: {tried}, and not proved on all"]
@@ -311,16 +303,19 @@ def enumerated(
 def enclosed(
     adjacency: Adjacency, most: PairLoss, compared: int = 0, beyond: str = ""
 ) -> Coverage:
-    """All pairs of a domain, whose loss is at most that of an envelope.
+    """Return the cover of all pairs of a domain by the loss of an envelope.
 
-    The law, if one is stated, was compared with it on so many pairs; ``beyond`` says how it loses more on one of them.
+    Args:
+        adjacency: The domain.
+        most: The loss of the envelope.
+        compared: Number of pairs whose law was compared with the envelope.
+        beyond: The larger loss of one of them, if any.
     """
     if beyond:
         return Coverage(f"{count(compared, 'pair')} of {adjacency.name}", beyond)
     assumed = "its envelope is the least and the most of every output"
     if compared:
-        searched = "and that is searched, not proved, for all others"
-        assumed += f": its law lost no more on {count(compared, 'pair')}, {searched}"
+        assumed += f": its law lost no more on {count(compared, 'pair')}, and that is searched, not proved, for all others"
     else:
         assumed += ", attained as stated: no law was there to compare"
     return Coverage(f"all pairs of {adjacency.name}", "", most, [assumed])
@@ -333,10 +328,14 @@ def additive(
     seen: str,
     departure: str = "",
 ) -> Coverage:
-    """All neighbours of a declared sensitivity, by the model of noise of one scale and shape.
+    """Return the cover of all neighbours of a declared sensitivity by the noise model.
 
-    They lose at most what answers do that are as far apart as the sensitivity. ``seen`` says in words which pairs were
-    looked at, and ``departure`` how one of them contradicts the model.
+    Args:
+        adjacency: The neighbours.
+        noise: The model: noise of one scale and shape.
+        most: The loss of answers that are as far apart as the sensitivity.
+        seen: The compared pairs, in words.
+        departure: The contradiction of one of them to the model, if any.
     """
     if departure:
         return Coverage(f"{seen} of {adjacency.name}", departure)
@@ -355,8 +354,7 @@ def additive(
 
 
 def searched(adjacency: Adjacency, seen: str, remedy: str = "") -> Coverage:
-    """Some pairs, which ``seen`` says in words; ``remedy`` says how all could be covered."""
-    return Coverage(
-        f"{seen} of {adjacency.name}",
-        f"not all neighbouring pairs were covered{remedy and f'; {remedy}'}",
-    )
+    """Return the cover by some pairs, ``seen`` in words; ``remedy`` would cover all."""
+    more = f"; {remedy}" if remedy else ""
+    unchecked = f"not all neighbouring pairs were covered{more}"
+    return Coverage(f"{seen} of {adjacency.name}", unchecked)

@@ -1,29 +1,62 @@
-"""The privacy loss between known laws, enclosed in outward-rounded ball arithmetic.
+"""The privacy loss between stated laws, enclosed in outward-rounded ball arithmetic.
 
-Let P and Q be the laws of the output on two neighbours. The pure ε is the largest |ln P(y)/Q(y)| over outputs y, and δ(ε)
-the largest P(S) - e^ε Q(S) over sets S of outputs, the larger of the two orders of P and Q. Each family of laws has a
-function of its own: ``rows_loss`` for laws that are listed or constant on intervals, ``laplace_loss``, ``gaussian_loss``,
-and ``envelope_losses`` for all inputs of a domain at once. They return a ``PairLoss``: bounds, never estimates, and what
-they are computed from. A new family is a new function, and its line in ``pair_loss``.
+Let P and Q be the laws of the output on two neighbours. The pure ε is the largest |ln
+P(y)/Q(y)| over outputs y, and δ(ε) the largest P(S) - e^ε Q(S) over sets S of outputs,
+the larger of the two orders of P and Q. Each family of laws has a function of its own:
+``rows_loss`` for laws that are listed or constant on intervals, ``laplace_loss`` and
+``gaussian_loss``. They return a ``PairLoss``: bounds, never estimates, with their
+origin. A new family is a new function, and its line in ``pair_loss``. ``stated_by`` has
+the losses of the laws that a mechanism states, each computed once.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from flint import arb
 
-from auditdp.evidence.exact_losses import PairLoss, aligned, rows_loss
-from auditdp.evidence.noise_loss import gaussian_loss, laplace_loss
-from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
+from auditdp.accountants.root_finding import least
+from auditdp.adjacency import Pair
+from auditdp.adjacency.pair_search import key
+from auditdp.claims.claim import Claim
+from auditdp.claims.statements import GaussianDP
+from auditdp.errors import MechanismError
+from auditdp.evidence.exact_losses import (
+    EXACT_INTEGERS,
+    ROUNDING_TOLERANCE,
+    ROUNDING_UNITS,
+    PairLoss,
+    aligned,
+    rows_loss,
+    verified_epsilon,
+)
+from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.capabilities import Capabilities
+from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw, ball, precision
 from auditdp.mechanism.laws.additive import gaussian_delta
+from auditdp.mechanism.protocol import identity_key
+from auditdp.numerics.arrays import Floats
+from auditdp.numerics.balls import above
+
+Result = TypeVar("Result")
 
 
 def pair_loss(
     p: Any, q: Any, *, epsilon: float | None = None, delta: float | None = None
 ) -> PairLoss:
-    """Return the loss between two laws of one family; what is asked of δ(ε) at an epsilon or a delta, where it is known.
+    """Return the loss between two laws of one family.
+
+    Args:
+        p: A law.
+        q: Another law.
+        epsilon: The ε at which δ is computed, if any.
+        delta: The δ for which the needed ε is computed, if any.
 
     Raises:
         MechanismError: If the two laws are not of one family.
@@ -35,23 +68,135 @@ def pair_loss(
     return rows_loss(aligned(p, q), epsilon=epsilon, delta=delta)
 
 
-def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
-    """Return [ε, δ(ε)] for plots, of two finite laws or two step laws: floating point, the larger of the two orders.
+def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
+    """Return the exact loss between two laws of independent Laplace coordinates.
 
-    With ratios sorted, δ(ε) is a difference of two suffix sums: one sort serves the whole curve.
+    If a coordinate has a larger scale under P, ln P/Q has no bound on its tail: the
+    loss is infinite. If all scales agree to a relative 1e-12, the upper bound is open,
+    and the loss of the other coordinates is the lower bound. The lower bound is reduced
+    by the part that the rounding of the locations explains.
+
+    Raises:
+        MechanismError: If the numbers of coordinates differ.
+    """
+    if np.shape(p.scale) != np.shape(q.scale):
+        raise MechanismError(
+            f"LaplaceLaw: {np.size(p.scale)} coordinates and {np.size(q.scale)} on a neighbour; how many there are must not "
+            "depend on the data"
+        )
+    same = np.asarray(p.scale) == np.asarray(q.scale)
+    if not np.allclose(p.scale, q.scale, rtol=ROUNDING_TOLERANCE, atol=0):
+        source = "the scales of the noise, which depend on the data, so that the log ratio of the two densities has no bound"
+        return PairLoss(arb.pos_inf(), arb.pos_inf(), source)
+    with precision():
+        one, two = (LaplaceLaw(law.location[same], law.scale[same]) for law in (p, q))
+        high = ball(one.epsilon_against(two)).upper()
+        source = "the distances of the two locations in scales of the noise, summed over the coordinates"
+        if not same.all():
+            high = arb.pos_inf()
+            source += " of one scale; the scales of others agree up to rounding only, so that there is no upper bound"
+        low = arb(0)
+        for gap, scale in zip(_certain_gaps(one, two), one.scale, strict=True):
+            low += ball(gap / Fraction(float(scale)))
+        return PairLoss(low.lower(), high, source)
+
+
+def _certain_gaps(first: Any, second: Any) -> list[Fraction]:
+    """Return the distances of coordinates, less what rounding of locations explains.
+
+    Rounding explains ``ROUNDING_UNITS`` units in the last place, but nothing between
+    whole numbers.
+    """
+    gaps = []
+    locations = zip(first.location, second.location, strict=True)
+    for a, b in (map(float, pair) for pair in locations):
+        gap = abs(Fraction(a) - Fraction(b))
+        size = max(abs(a), abs(b))
+        whole = a.is_integer() and b.is_integer()
+        if not whole or size >= EXACT_INTEGERS:
+            gap -= ROUNDING_UNITS * Fraction(math.ulp(size))
+        gaps.append(max(gap, Fraction(0)))
+    return gaps
+
+
+def gaussian_loss(
+    p: GaussianLaw,
+    q: GaussianLaw,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+) -> PairLoss:
+    """Return the loss between two Gaussian laws: its exact μ, and its δ(ε).
+
+    There is no pure epsilon unless the laws are equal. If σ > σ′, the log ratio grows
+    like the square of a coordinate, P(ln P/Q > ε) falls as a power of e^-ε only, and
+    the δ(ε) of every μ falls like e^-(ε/μ)²/2: no μ is large enough, and δ(ε) is left
+    open. So are ε and μ if σ and σ′ agree to a relative 1e-12. Lower bounds are reduced
+    by the part that the rounding of the locations explains.
+
+    Raises:
+        MechanismError: If the numbers of coordinates differ.
+    """
+    if p.sigma != q.sigma and len(p.location) == len(q.location):
+        return _unequal_gaussian_loss(p, q, epsilon, delta)
+    with precision():
+        at = beyond = needed = None
+        mu = p.mu_against(q)
+        squares = sum((gap**2 for gap in _certain_gaps(p, q)), Fraction(0))
+        least_mu = ball(squares).sqrt() / ball(Fraction(float(p.sigma)))
+        if epsilon is not None:
+            larger = arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE))
+            at = gaussian_delta(mu, arb(epsilon))
+            beyond = gaussian_delta(least_mu, larger)
+        if delta is not None:
+            guess = least(lambda e: above(gaussian_delta(mu, arb(e))), delta)
+            lower, upper = (
+                verified_epsilon(partial(gaussian_delta, each), delta, guess)
+                for each in (least_mu, mu)
+            )
+            needed = lower[0], upper[1]
+        source = (
+            "the distance of the two locations in deviations of the noise, which is μ"
+        )
+        low, high = (arb(0) if at == 0 else arb.pos_inf() for at in (least_mu, mu))
+        return PairLoss(low, high, source, at, beyond, mu, needed, least_mu=least_mu)
+
+
+def _unequal_gaussian_loss(
+    p: GaussianLaw, q: GaussianLaw, epsilon: float | None, delta: float | None
+) -> PairLoss:
+    with precision():
+        low = mu = arb.pos_inf()
+        source = "the deviations of the noise, which depend on the data, so that no μ is large enough"
+        if math.isclose(p.sigma, q.sigma, rel_tol=ROUNDING_TOLERANCE):
+            low, mu = arb(0), arb(0, math.inf)
+            source = "two deviations that agree up to rounding only, which leaves μ and δ open"
+        anything = None if epsilon is None else arb(0.5, 0.5)
+        needed = None if delta is None else (0.0, math.inf)
+        high = arb.pos_inf()
+        return PairLoss(low, high, source, anything, anything, mu, needed, least_mu=mu)
+
+
+def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
+    """Return [ε, δ(ε)] of two finite, step or Gaussian laws, for plots.
+
+    It is floating point, the larger of the two orders. With ratios sorted, δ(ε) is a
+    difference of two suffix sums: one sort serves the whole curve.
     """
     if isinstance(p, GaussianLaw):
         mu = p.mu_against(q)
-        return [
-            [float(e), float(gaussian_delta(mu, arb(float(e))).mid())] for e in epsilons
+        curve = [float(gaussian_delta(mu, arb(float(e))).mid()) for e in epsilons]
+    else:
+        laws = aligned(p, q)
+        first, second = laws.side(0), laws.side(1)
+        orders = [
+            _one_sided(*pair, epsilons) for pair in ((first, second), (second, first))
         ]
-    rows = aligned(p, q).rows
-    pp, qq = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
-    curve = np.maximum(_one_sided(pp, qq, epsilons), _one_sided(qq, pp, epsilons))
-    return [[float(e), float(d)] for e, d in zip(epsilons, curve, strict=True)]
+        curve = np.maximum(*orders).tolist()
+    return [[float(e), d] for e, d in zip(epsilons, curve, strict=True)]
 
 
-def _one_sided(p: Any, q: Any, epsilons: Any) -> Any:
+def _one_sided(p: Floats, q: Floats, epsilons: Any) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.nan_to_num(
             np.log(p) - np.log(q), nan=0.0, posinf=np.inf, neginf=-np.inf
@@ -60,8 +205,80 @@ def _one_sided(p: Any, q: Any, epsilons: Any) -> Any:
     tail_p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0)
     tail_q = np.append(np.cumsum(q[order][::-1])[::-1], 0.0)
     start = np.searchsorted(loss[order], epsilons, side="right")
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # beyond the largest loss e^ε may overflow, times a tail of 0
+    # Beyond the largest loss e^ε may overflow, times a tail of 0.
+    with np.errstate(over="ignore", invalid="ignore"):
         taken = np.where(tail_q[start] > 0, np.exp(epsilons) * tail_q[start], 0.0)
-    return np.maximum(tail_p[start] - taken, 0.0)
+    return np.asarray(np.maximum(tail_p[start] - taken, 0.0))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """The stated laws of a mechanism."""
+
+    law_of: Callable[[Any], Any]
+    loss_of: Callable[[Pair], PairLoss]
+    of_output: bool
+    """True if the law is that of the output itself.
+
+    The loss of a law before post-processing is an upper bound on that of the output,
+    and no lower bound. """
+
+
+def stated_by(able: Capabilities, claim: Claim) -> Stated | None:
+    """Return the stated laws of a mechanism, with losses at the claim's point of δ(ε).
+
+    Returns:
+        The laws, or None if the mechanism states none.
+    """
+    law = able.law
+    if law is None:
+        return None
+    inputs, name, point = Inputs(), f"{able.name}: its law", claimed_point(claim)
+
+    def lent_law(data: Any) -> Any:
+        with inputs.lent(name, data) as (lent,):
+            return law(lent)
+
+    law_of = _once(lent_law, identity_key)
+
+    def loss_of(pair: Pair) -> PairLoss:
+        return pair_loss(law_of(pair.data), law_of(pair.neighbour), **point)
+
+    return Stated(law_of, _once(loss_of, key), able.law_of_output is not None)
+
+
+def is_pure(claim: Claim) -> bool:
+    """Return True if a claim is about the pure epsilon."""
+    return not isinstance(claim, GaussianDP) and claim.tangents()[0][1] == 0
+
+
+def claimed_point(claim: Claim) -> dict[str, float]:
+    """Return the point of the curve δ(ε) that a claim is about, if it is about one."""
+    if isinstance(claim, GaussianDP) or is_pure(claim):
+        return {}
+    return {"epsilon": claim.level, "delta": claim.tangents()[0][1]}
+
+
+def size(loss: PairLoss) -> tuple[float, float, float]:
+    """Return a key that sorts losses by μ or δ, then by the pure epsilon."""
+    main = loss.mu if loss.mu is not None else loss.delta
+    # The middle of an enclosure of 0 would measure its width.
+    if main is None or main.contains(0):
+        return 0.0, loss.lower, loss.upper
+    return float(main.mid()), loss.lower, loss.upper
+
+
+def _once(
+    function: Callable[[Any], Result], identity: Callable[[Any], Any]
+) -> Callable[[Any], Result]:
+    """Return the function, computed once for values that are certainly the same."""
+    cache: dict[Any, tuple[Result, Any]] = {}
+
+    def of(value: Any) -> Result:
+        same = identity(value)
+        if same not in cache:
+            # The value is kept alive, so that its identity stays its own.
+            cache[same] = function(value), value
+        return cache[same][0]
+
+    return of

@@ -1,27 +1,34 @@
-"""One-run evidence: many canaries, each in the training data by its own coin, guessed from what one training releases.
+"""One-run evidence: guesses which canaries were in the data of one training.
 
-Null hypothesis: adding or removing any one canary changes the law of what is released as the claim allows. Guarantee: the
-verdict is VIOLATED, or the lower bound exceeds the truth, with probability at most alpha. Assumes that a canary more or less
-is a step between neighbours, whatever the other canaries are, and that scores are computed from what is released and not
-from the coins. For pure ε every number of guesses is tried at once, and the law of the maximum is known
-(``auditdp.bounds.thresholds``); for any other claim all canaries, a quarter and a sixteenth of them are guessed, which is
-fixed beforehand, with a third of alpha each (``auditdp.bounds.one_run``: the recursion of Mahloujifar, Melis & Chaudhuri
-2024, arXiv:2410.22235v1, for the trade-off curve of the claim).
+Each of many canaries is in the data by its own coin. Null hypothesis: adding or
+removing any one canary changes the law of the release as the claim allows. Guarantee:
+the verdict is VIOLATED, or the lower bound exceeds the truth, with probability at most
+alpha. Assumes that adding a canary is a step between neighbours, whatever the other
+canaries are, and that scores are computed from the release and not from the coins. For
+pure ε every number of guesses is tried at once, and the law of the maximum is known
+(``auditdp.bounds.thresholds``); for any other claim all canaries, a quarter and a
+sixteenth of them are guessed, which is fixed beforehand, with a third of alpha each
+(``auditdp.bounds.one_run``: the recursion of Mahloujifar, Melis & Chaudhuri 2024,
+arXiv:2410.22235v1, for the trade-off curve of the claim).
 
-Several trainings, each with canaries and coins of its own, are one: jointly they are a mechanism of all the coins, in which
-each coin is as protected as in its own training.
+Several trainings, each with canaries and coins of its own, are one: jointly they are a
+mechanism of all the coins, in which each coin is as protected as in its own training.
 
-Before anything is believed of several trainings, the first is made again after the others, with its generator: where its
-scores differ, trainings depend on each other. Of a mechanism that draws from elsewhere that they do not is assumed.
+Before a finding of several trainings is reported, the first is made again after the
+others, with its generator: if its scores differ, trainings depend on each other. For a
+mechanism that draws from elsewhere, independence is assumed.
 
-A finding is not confirmed by a second training, which would cost as much again: alpha is the probability of a false one.
+A finding is not confirmed by a second training, which would cost the same again: alpha
+is the probability of a false one.
 
-Beside that it is said what follows ASSUMING Gaussian scores, and whether they look so
-(``auditdp.bounds.stated_assumptions``). That is mostly more, and neither verdict nor bound of the audit comes of it.
+The evidence also states the consequence of ASSUMING Gaussian scores, and whether they
+look Gaussian (``auditdp.bounds.stated_assumptions``). That bound is mostly larger, and
+affects neither verdict nor bound of the audit.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,15 +55,13 @@ from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Canaries of one training, or of as many as the audit names."""
-    trainings = request.calls if request.budget.named is not None else 1
-    made, adjacency = request.adapted, request.adjacency
+    """Guess the canaries of one training, or of the number that the audit gives."""
     return one_run_evidence(
-        made,
+        request.adapted,
         request.privacy,
-        adjacency,
+        request.adjacency,
         alpha=alpha,
-        trainings=trainings,
+        trainings=request.calls if request.budget.named is not None else 1,
         streams=request.streams,
     )
 
@@ -70,15 +75,17 @@ def one_run_evidence(
     trainings: int,
     streams: Streams,
 ) -> Evidence:
-    """Audit a claim by guessing which canaries were in.
+    """Audit a claim by guessing which canaries were in the training data.
 
-    The mechanism is one of which canaries are in, bool, shape (canaries,); it returns a score of each, larger for those
-    that look more like being in, each output of shape (canaries,). Each training has fresh coins. A false VIOLATED verdict,
-    or a lower bound above the truth, has probability at most ``alpha``.
+    The input of the mechanism is the presence of each canary, bool, shape (canaries,).
+    Its output is a score of each, shape (canaries,), larger for those that look more
+    like being in. Each training has fresh coins. A false VIOLATED verdict, or a lower
+    bound above the truth, has probability at most ``alpha``.
 
     Raises:
         AdjacencyError: If inputs are not canaries, or fewer than two coins are thrown.
-        MechanismError: If the mechanism raises, or does not return a finite score for each canary.
+        MechanismError: If the mechanism raises, or does not return a finite score for
+            each canary.
     """
     if not isinstance(adjacency, Canaries):
         raise AdjacencyError(
@@ -89,23 +96,16 @@ def one_run_evidence(
             f"evidence 'one_run' needs two canaries or trainings at least, got {adjacency.name}"
         )
     made, streams = Calls(mechanism), prefixed(streams, "one_run:")
-    coins = [
-        streams("coins", k).random(adjacency.count) < 0.5 for k in range(trainings)
-    ]
-    scores = [
-        _scores(made, included, streams("training", k))
-        for k, included in enumerate(coins)
-    ]
+    places = range(trainings)
+    coins = [streams("coins", k).random(adjacency.count) < 0.5 for k in places]
+    scores = [_scores(made, coins[k], streams("training", k)) for k in places]
     question = Question(curve_of_claim(claim), alpha, claim.level)
     labels = np.concatenate(coins).astype(np.int8)
-    bound = in_one_run(
-        np.concatenate(scores), labels, question, rng=streams("order", 0)
-    )
-    assumed = (
-        assuming_gaussian(np.concatenate(scores), labels, question)
-        if is_bound(claim)
-        else None
-    )
+    everything = np.concatenate(scores)
+    bound = in_one_run(everything, labels, question, rng=streams("order", 0))
+    assumed = None
+    if is_bound(claim):
+        assumed = assuming_gaussian(everything, labels, question)
     found = _evidence(bound, assumed, claim, adjacency, trainings)
     if trainings == 1 or not made.seeded or not (bound.lower > 0 or bound.refuted):
         return found
@@ -132,17 +132,16 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
         raise MechanismError(
             f"{calls.name}: expected a score for each canary, numbers, got {output!r:.60}"
         ) from None
-    if scores.shape != included.shape or not np.isfinite(scores).all():
-        wrong = (
-            f"shape {scores.shape}"
-            if scores.shape != included.shape
-            else f"{scores[~np.isfinite(scores)][0]}"
-        )
-        raise MechanismError(
-            f"{calls.name}: expected a finite score for each of {len(included):,} canaries, shape ({len(included)},), got "
-            f"{wrong}; larger is more like 'in', and where nothing is known any one number will do"
-        )
-    return scores
+    if scores.shape != included.shape:
+        wrong = f"shape {scores.shape}"
+    elif not np.isfinite(scores).all():
+        wrong = f"{scores[~np.isfinite(scores)][0]}"
+    else:
+        return scores
+    raise MechanismError(
+        f"{calls.name}: expected a finite score for each of {len(included):,} canaries, shape ({len(included)},), got "
+        f"{wrong}; larger is more like 'in', and where nothing is known any one number will do"
+    )
 
 
 def _evidence(
@@ -153,50 +152,47 @@ def _evidence(
     trainings: int,
 ) -> Evidence:
     runs = "one training" if trainings == 1 else f"{trainings:,} trainings"
-    lower, sure = (
-        f"{SYMBOLS[claim.parameter]} {at_least(bound.lower, claim.level)}, ",
-        confidence(bound.alpha),
+    symbol, sure = SYMBOLS[claim.parameter], confidence(bound.alpha)
+    lower, shown, also = None, f"({sure})", ""
+    if is_bound(claim):
+        lower = bound.lower
+        shown = f"({symbol} {at_least(lower, claim.level)}, {sure})"
+    details = OneRunDetails(
+        canaries=adjacency.count,
+        trainings=trainings,
+        method=bound.method,
+        p_value=bound.p_value,
     )
-    shown = f"({lower if is_bound(claim) else ''}{sure})"
-    seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
-    also = (
-        ""
-        if assumed is None
-        else f". {assumed.statement(SYMBOLS[claim.parameter], sure)}"
-    )
-    common: dict[str, Any] = {
-        "kind": "one_run",
-        "assumptions": [
+    if assumed is not None:
+        also = f". {assumed.statement(symbol, sure)}"
+        details = replace(
+            details,
+            assumed_lower=assumed.lower,
+            assumption_p_value=assumed.p_value,
+            assumption_power=assumed.power,
+        )
+    guessed = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
+    counterexample, verb = None, "does not refute"
+    if bound.refuted:
+        assert bound.p_value is not None  # a claim was given
+        verb = "refutes"
+        explanation = (
+            f"{guessed}; where the claim is true, guesses are right so often with probability at most "
+            f"{bound.p_value:.3g}"
+        )
+        pair = f"{adjacency.name}, whichever others are there"
+        counterexample = Counterexample(pair=pair, explanation=explanation)
+    return Evidence(
+        kind="one_run",
+        verdict=Verdict.VIOLATED if bound.refuted else Verdict.NOT_REFUTED,
+        statement=f"{guessed}, which {verb} the claim {shown}{also}",
+        assumptions=[
             *bound.assumptions,
             f"neighbours: {adjacency.name}",
             f"source: {bound.source}",
         ],
-        "epsilon_lower": bound.lower if is_bound(claim) else None,
-        "calls": trainings,
-        "details": OneRunDetails(
-            canaries=adjacency.count,
-            trainings=trainings,
-            method=bound.method,
-            p_value=bound.p_value,
-            assumed_lower=None if assumed is None else assumed.lower,
-            assumption_p_value=None if assumed is None else assumed.p_value,
-            assumption_power=None if assumed is None else assumed.power,
-        ),
-    }
-    if not bound.refuted:
-        return Evidence(
-            verdict=Verdict.NOT_REFUTED,
-            statement=f"{seen}, which does not refute the claim {shown}{also}",
-            **common,
-        )
-    assert bound.p_value is not None  # a claim was given
-    explanation = f"{seen}; where the claim is true, guesses are right so often with probability at most {bound.p_value:.3g}"
-    return Evidence(
-        verdict=Verdict.VIOLATED,
-        statement=f"{seen}, which refutes the claim {shown}{also}",
-        counterexample=Counterexample(
-            pair=f"{adjacency.name}, whichever others are there",
-            explanation=explanation,
-        ),
-        **common,
+        epsilon_lower=lower,
+        calls=trainings,
+        counterexample=counterexample,
+        details=details,
     )

@@ -1,10 +1,13 @@
-"""Support evidence: do the last bits of floating-point outputs show the input, whatever the size of the noise?
+"""Support evidence: the last bits of floating-point outputs may reveal the input.
 
-Noise that is added in floating point lands on other numbers from one input than from another: the sum is rounded to the
-lattice of doubles of its own size, and generators reach only part of the doubles. An output that one input cannot give
-refutes any claim with delta = 0, however well the noise is calibrated (Mironov 2012, "On Significance of the Least
-Significant Bits for Differential Privacy", CCS). Nearly every textbook implementation has this leak, and the game does
-not look for it: there, outputs are numbers. Here they are bit patterns. The bets and their guarantee are the game's.
+They may do so whatever the size of the noise. Noise that is added in floating point
+lands on other numbers from one input than from another: the sum is rounded to the
+lattice of doubles of its own size, and generators reach only part of the doubles. An
+output that one input cannot give refutes any claim with delta = 0, however well the
+noise is calibrated (Mironov 2012, "On Significance of the Least Significant Bits for
+Differential Privacy", CCS). Nearly every textbook implementation has this leak. In the
+game, outputs are numbers, and it does not search for the leak; here, outputs are bit
+patterns. The bets and their guarantee are those of the game.
 """
 
 from __future__ import annotations
@@ -31,19 +34,21 @@ from auditdp.record.results import Evidence
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Bets on bit patterns, which never go on, nor have more calls to find a fault; the guarantee is that of a game.
+    """Bet on bit patterns, with the guarantee of a game.
 
-    A mechanism's own ``possible(outputs, data)`` is used where it has one: whether an input can give exactly that output.
+    Such a game is not continued, nor gets more calls to find a fault. If a mechanism
+    has ``possible(outputs, data)``, which tests whether an input can give exactly that
+    output, it is used.
     """
+    forecasters: list[Any] = [BitPatterns()]
+    if capabilities(request.adapted).possible is not None:
+        forecasters = [Possible(), *forecasters]
     game = GameOptions(
         alpha=alpha,
         budget=AuditBudget.of(
             request.calls, stop_when_refuted=request.game.stop_when_refuted
         ),
-        forecasters=[
-            *([] if capabilities(request.adapted).possible is None else [Possible()]),
-            BitPatterns(),
-        ],
+        forecasters=forecasters,
         play=request.game.play,
         search=False,
         trace=False,
@@ -52,51 +57,48 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
     evidence = play_game(
         request.adapted, request.privacy, request.adjacency, game, streams=streams
     )
+    seen = "whoever sees the outputs sees all of their bits"
     return replace(
         evidence,
         kind="support",
         statement=f"Bit patterns: {evidence.statement}",
-        assumptions=[
-            *evidence.assumptions,
-            "whoever sees the outputs sees all of their bits",
-        ],
+        assumptions=[*evidence.assumptions, seen],
     )
 
 
 class Possible:
-    """Is certain of an input when the other cannot give the output, by the mechanism's own ``possible(outputs, data)``."""
+    """Is certain of an input if the other cannot give the output.
+
+    The mechanism's own ``possible(outputs, data)`` decides that.
+    """
 
     name = "possible outputs"
     share = 16.0
     calibrated = True
+    _possible: Any = None
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair."""
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         assert able.possible is not None  # else it is not played
-        asked = able.possible
+        asked, name = able.possible, f"{able.name}.possible"
 
         def possible(outputs: Array) -> list[Array]:
-            with inputs.lent(
-                f"{able.name}.possible", pair.data, pair.neighbour
-            ) as lent:
-                return [asked(outputs, x) for x in lent]
+            with inputs.lent(name, pair.data, pair.neighbour) as lent:
+                return [np.asarray(asked(outputs, x), dtype=bool) for x in lent]
 
         bound._possible = possible
         return bound
 
     def log_odds(self, outputs: Array) -> Floats:
-        """Return plus or minus infinity where only one of the inputs can give the output, else 0."""
-        ones, zeros = (np.asarray(side, dtype=bool) for side in self._possible(outputs))
-        return np.asarray(
-            np.where(ones & ~zeros, np.inf, np.where(zeros & ~ones, -np.inf, 0.0))
-        )
-
-    _possible: Any = None
+        """Return ±infinity if only one of the inputs can give the output, else 0."""
+        ones, zeros = self._possible(outputs)
+        odds = np.where(zeros & ~ones, -np.inf, 0.0)
+        return np.asarray(np.where(ones & ~zeros, np.inf, odds))
 
 
 class BitPatterns:
-    """Watches how fine the lattice is that each number lies on, and which exact values come again."""
+    """Bets on the lattice of each number, and on exact values that are repeated."""
 
     name = "bit patterns"
 
@@ -106,9 +108,10 @@ class BitPatterns:
 
 
 def patterns(outputs: Array) -> Floats:
-    """Return the place of the lowest set bit of every number, and a name for the whole output, shape (n, d + 1).
+    """Return the place of the lowest set bit of each number, and a name of the output.
 
-    The place of 0.75 = 3 * 2^-2 is -2. Zero, infinities and NaN have none.
+    The place of 0.75 = 3 * 2^-2 is -2. Zero, infinities and NaN have none. The shape is
+    (n, d + 1).
 
     >>> patterns(np.array([[0.75, 8.0, 0.0]]))[:, :3].tolist()
     [[-2.0, 3.0, nan]]
@@ -116,8 +119,7 @@ def patterns(outputs: Array) -> Floats:
     rows = as_rows(outputs)
     fraction, exponent = np.frexp(rows.astype(np.float64))
     with np.errstate(invalid="ignore", divide="ignore"):
-        whole = np.where(np.isfinite(rows), np.abs(fraction) * 2.0**53, 0.0).astype(
-            np.int64
-        )
+        scaled = np.where(np.isfinite(rows), np.abs(fraction) * 2.0**53, 0.0)
+        whole = scaled.astype(np.int64)
         place = exponent - 53 + np.log2((whole & -whole).astype(np.float64))
     return np.column_stack([np.where(whole > 0, place, np.nan), fingerprint(rows)])

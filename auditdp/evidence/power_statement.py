@@ -1,6 +1,7 @@
-"""What the calls of a game would have shown, and how many calls show a fault: `betting/power.py` for a game that is played.
+"""The power of a game that is played: detectable levels, and calls that find a fault.
 
-With several pairs, the calls of the one that was played most are those that count.
+`betting/power.py` has the computations. With several pairs, the calls of the pair that
+was played most count.
 """
 
 from __future__ import annotations
@@ -20,19 +21,16 @@ from auditdp.betting.power import (
 from auditdp.errors import ConfigurationError, ExhaustedError, Timeout
 from auditdp.record.budget import Fault
 
-SAME = (8, 32, 128, 512)
-"""Calls on each input that are looked at, one after the other, while outputs are the same."""
-SURELY = 3.0
-"""So many times the calls that the best bet takes on average show a loss nearly always, whatever bets with it."""
 MOST_CALLS = 10**9
-"""Calls that are spent to find a fault, at most."""
+"""Largest number of calls that are spent to find a fault."""
 
 
 def calls_of_pair(fault: Fault, game: Game, alpha: float) -> int:
-    """Return how many calls of one pair find a fault there.
+    """Return the number of calls of one pair that find a fault there.
 
     Raises:
-        ConfigurationError: If that is not known, or they are too many for all pairs.
+        ConfigurationError: If that is not known, or the calls of all pairs are too
+            many.
     """
     white_box = fault.kind == "level" and _knows_the_law(game)
     share, pairs = _share(game, white_box=white_box), len(game.tables)
@@ -49,50 +47,65 @@ def calls_of_pair(fault: Fault, game: Game, alpha: float) -> int:
 
 
 def _knows_the_law(game: Game) -> bool:
-    """Return whether the likelihood ratio takes part: on outputs that its law does not list it abstains."""
+    """Return True if the likelihood ratio takes part.
+
+    It abstains on outputs that its law does not list.
+    """
     return bool(game.names[0] == LikelihoodRatio.name and not game.unlisted)
 
 
 def detectable(game: Game, alpha: float) -> tuple[float, str]:
-    """Return the smallest level that the calls of the best-played pair would have refuted nine times in ten."""
-    white_box, calls = _knows_the_law(game), _most_played(game)
-    share = _share(game, white_box=white_box)
+    """Return the smallest level that the most-played pair would have refuted.
+
+    Its calls would have refuted it nine times in ten.
+    """
+    white_box = _knows_the_law(game)
     return detectable_level(
-        game.claim, calls=calls, alpha=alpha, share=share, white_box=white_box
+        game.claim,
+        calls=_most_played(game),
+        alpha=alpha,
+        share=_share(game, white_box=white_box),
+        white_box=white_box,
     )
 
 
 def rarely(game: Game, alpha: float) -> tuple[float, float]:
-    """Return how rare what tells may be for a black box to refute the claim by it nine times in ten."""
-    share = _share(game, white_box=False)
-    return detectable_rarely(
-        game.claim, calls=_most_played(game), alpha=alpha, share=share
-    )
+    """Return the rarest events by which a black box would have refuted the claim.
+
+    It would have refuted it nine times in ten.
+    """
+    share, calls = _share(game, white_box=False), _most_played(game)
+    return detectable_rarely(game.claim, calls=calls, alpha=alpha, share=share)
 
 
 def calls_to_show(game: Game, alpha: float) -> int | None:
-    """Return how many calls would refute the claim by the laws that were read off the pairs; None where none would."""
-    won = max(
-        (
-            gain(game.claim, law)[0]
-            for law in game.of_forecasters("stated")
-            if law is not None
-        ),
-        default=0.0,
-    )
-    needed = SURELY * math.log(1 / alpha) / won if won > 0 else math.inf
+    """Return the number of calls that would refute the claim by the traced laws.
+
+    Returns:
+        The number, or None if none is large enough.
+    """
+    laws = [law for law in game.of_forecasters("stated") if law is not None]
+    growth = max((gain(game.claim, law)[0] for law in laws), default=0.0)
+    if growth <= 0:
+        return None
+    # Three times the calls that the best bet takes on average nearly always suffice.
+    needed = 3.0 * math.log(1 / alpha) / growth
     return math.ceil(needed) if needed < MOST_CALLS else None
 
 
 def same_outputs(game: Game) -> int | None:
-    """Return how many calls gave the same outputs on both inputs of every pair, with the same randomness.
+    """Return the number of calls with equal outputs on both inputs of every pair.
 
-    None where some differed, or too few calls were left. A pair of which all are the same shows no loss, whatever the
-    noise. A mechanism that draws its own randomness is not looked at.
+    The calls on both inputs use the same randomness. A pair with equal outputs shows no
+    loss, whatever the noise.
+
+    Returns:
+        The number, or None if some outputs differed, too few calls were left, or the
+        mechanism draws its own randomness.
     """
     if not game.calls.seeded:
         return None
-    for size in SAME:
+    for size in (8, 32, 128, 512):
         seed = [int(game.streams("same outputs", size).integers(2**32)), size]
         for table in game.tables:
             sides = (table.pair.data, table.pair.neighbour)
@@ -105,7 +118,7 @@ def same_outputs(game: Game) -> int | None:
                 return None
             if one.shape != other.shape or one.tobytes() != other.tobytes():
                 return None
-    return SAME[-1]
+    return size
 
 
 def _most_played(game: Game) -> int:
@@ -113,7 +126,10 @@ def _most_played(game: Game) -> int:
 
 
 def _share(game: Game, *, white_box: bool) -> float:
-    """Return the share of the wealth that the likelihood ratio, or a usual other forecaster, has from the start."""
+    """Return the initial share of the wealth of one forecaster.
+
+    It is that of the likelihood ratio, or of the median of all.
+    """
     shares = game.wealth.shares
     own = shares[0] if white_box else float(np.median(shares))
     return own / (sum(shares) + game.wealth.leader)

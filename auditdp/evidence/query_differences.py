@@ -1,13 +1,17 @@
-"""Evaluating what a mechanism computes before its noise on two neighbours, with the same internal randomness.
+"""Queries on two neighbours, and traced releases that refute a calibration.
 
-A calibration that a trace refutes: one release by itself moves further than the mechanism declares.
+``QueryComparison`` evaluates the value before the noise on both inputs of a pair, with
+the same internal randomness.
 
-A mechanism without ``query`` does not show the value to which it adds noise; a trace of its code does. A calibration is
-refuted only by one release, never by the loss of several together: each of them may be calibrated to the declared
-sensitivity, and the claim may be one about all of them. Four things have to hold of that release:
+A mechanism without ``query`` does not show the value to which it adds noise; a trace of
+its code does (``traced_sensitivity``). A calibration is refuted only by one release,
+never by the loss of several together: each of them may be calibrated to the declared
+sensitivity, and the claim may be one about all of them. Four conditions have to hold
+for that release:
 
 - its location moves further, in the declared norm, than the declared sensitivity;
-- its noise alone loses more than the claim, exactly: then the sensitivity is too small in whatever unit it is declared;
+- its noise alone loses more than the claim, exactly: then the sensitivity is too small
+  in whatever unit it is declared;
 - the output shows its result;
 - runs with other draws confirm both (``auditdp.tracing.prediction``).
 """
@@ -27,6 +31,7 @@ from auditdp.adjacency.adjacency import offers
 from auditdp.adjacency.pair_search import draws
 from auditdp.betting.pairs.search import attempted, generated, is_adjacent
 from auditdp.errors import AuditError, MechanismError
+from auditdp.evidence.exact_losses import EXACT_INTEGERS, ROUNDING_UNITS
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls.allowance import ASIDE, allowance, allowing
 from auditdp.mechanism.calls.inputs import Inputs, is_sparse
@@ -44,24 +49,24 @@ from auditdp.tracing.noise_families import moves
 from auditdp.tracing.prediction import Experiments
 
 DRAWS = 8
-"""Draws of its internal randomness with which a random query is compared on each pair."""
-ROUNDING_TOLERANCE = 1e-9
-"""Excess over the sensitivity, relative to it, that is called rounding."""
-ROUNDING_UNITS = 256
-"""Excess in units of the last place of the values (at the norm of the larger one) that is called rounding."""
-EXACT_INTEGERS = 2**53
-"""Integers below this are doubles, and so are their differences."""
+"""Number of draws of its internal randomness with which a random query is compared."""
 
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """The values of a query on the two inputs of a pair, the norm of their difference, and what rounding adds to it."""
+    """The values of a query on a pair, and the norm of their difference."""
 
     pair: Pair
     first: Any
     second: Any
     norm: float
     rounding: float
+    """Excess over the sensitivity that the rounding of the values explains."""
+
+
+def _allowed(sensitivity: float, rounding: float) -> float:
+    """Return the largest norm that the sensitivity and rounding explain."""
+    return sensitivity * (1 + 1e-9) + rounding
 
 
 def evidence_of(
@@ -70,38 +75,43 @@ def evidence_of(
     statement: str,
     refuted: tuple[Pair, str] | None = None,
 ) -> Evidence:
-    """Return what a comparison says, with the pair that refutes the calibration, and why, where one does."""
-    shown = None
+    """Return the evidence of a comparison.
+
+    ``refuted`` is the pair that refutes the calibration, with an explanation, if any.
+    """
+    counterexample, verdict = None, Verdict.NOT_REFUTED
     if refuted is not None:
         pair, explanation = refuted
-        shown = Counterexample(
+        verdict = Verdict.MISCALIBRATED
+        counterexample = Counterexample(
             pair=str(pair), python=pair.python, explanation=explanation
         )
-    verdict = Verdict.NOT_REFUTED if shown is None else Verdict.MISCALIBRATED
     return Evidence(
         "sensitivity",
         verdict,
         statement,
         assumptions=assumptions,
         details=details,
-        counterexample=shown,
+        counterexample=counterexample,
     )
 
 
 class QueryComparison:
-    """Evaluates a query on both inputs of a pair, with the same randomness, and keeps the tally.
+    """Evaluates a query on both inputs of pairs, with the same randomness.
 
-    Equal seeds make a coupling whatever is drawn, so a small difference under them always counts. A large one counts
-    only if both inputs leave the generator in the same state: else the seed means different things to the two.
+    Equal seeds make a coupling whatever is drawn, so a small difference under them
+    always counts. A large one counts only if both inputs leave the generator in the
+    same state: otherwise the seed means different randomness for the two.
 
     Attributes:
         largest: The largest difference that counts.
-        pairs: How many pairs were compared.
-        uncoupled: On how many of them a large difference did not count.
+        pairs: Number of compared pairs.
+        uncoupled: Number of pairs with a large difference that did not count.
         random: Whether the query ever drew anything.
 
     Raises:
-        AuditError: If there is no query, or the declared sensitivity or its norm is not one.
+        AuditError: If there is no query, or the declared sensitivity or its norm is not
+            one.
     """
 
     def __init__(self, mechanism: Any, adjacency: Adjacency, streams: Streams) -> None:
@@ -115,47 +125,42 @@ class QueryComparison:
         self.name = f"{able.name}.query"
         self.sensitivity = able.sensitivity
         self.order, self.norm = able.norm.order, able.norm.name
-        self.seeds = [
-            int(seed) for seed in streams("query", 0).integers(2**63, size=DRAWS)
-        ]
+        self.seeds = streams("query", 0).integers(2**63, size=DRAWS).tolist()
         self._inputs = Inputs()
         self.largest: QueryDifference | None = None
         self.pairs = self.uncoupled = 0
         self.random = False
 
     def refutes(self, difference: QueryDifference) -> bool:
-        """Return whether the norm is above the sensitivity by more than what rounding explains."""
-        return (
-            difference.norm
-            > self.sensitivity * (1 + ROUNDING_TOLERANCE) + difference.rounding
-        )
+        """Return True if the norm exceeds the sensitivity by more than rounding."""
+        return difference.norm > _allowed(self.sensitivity, difference.rounding)
 
     def of(self, pair: Pair) -> QueryDifference | None:
-        """Return the largest difference that counts, over the draws; None where none does.
+        """Return the largest difference that counts, over the draws, if any.
 
         Raises:
             AdjacencyError: If the pair is not adjacent.
-            MechanismError: If the query raises, does not return finite numbers, or has different shapes on neighbours.
+            MechanismError: If the query raises, does not return finite numbers, or has
+                different shapes on neighbours.
         """
         self.adjacency.check(pair)
         if not self.pairs:
             self._check_repeats(pair.data)
         self.pairs += 1
-        counting, dropped = [], 0
+        counting, dropped = [], False
         for seed in self.seeds:
-            (first, used), (second, also_used) = (
-                self._evaluate(pair.data, seed),
-                self._evaluate(pair.neighbour, seed),
-            )
+            first, used = self._evaluate(pair.data, seed)
+            second, also_used = self._evaluate(pair.neighbour, seed)
             difference = self._difference(pair, first, second)
             if used == also_used or not self.refutes(difference):
                 counting.append(difference)
             else:
-                dropped += 1
+                dropped = True
+            # A query that draws nothing is the same with the other seeds.
             if used == also_used == position(np.random.default_rng(seed)):
-                break  # it draws nothing, so the other seeds would give the same
+                break
             self.random = True
-        self.uncoupled += dropped > 0
+        self.uncoupled += dropped
         if not counting:
             return None
         worst = max(counting, key=lambda difference: difference.norm)
@@ -164,7 +169,7 @@ class QueryComparison:
         return worst
 
     def _evaluate(self, data: Any, seed: int) -> tuple[Any, Any]:
-        """Return the query's value, and the state in which it left its generator."""
+        """Return the query's value, and the final state of its generator."""
         rng = np.random.default_rng(seed)
         try:
             with self._inputs.lent(self.name, data) as (lent,):
@@ -200,24 +205,16 @@ class QueryComparison:
         if size >= EXACT_INTEGERS:
             floats.append(np.dtype(float))
         unit = max((float(np.finfo(dtype).eps) for dtype in floats), default=0.0)
-        return QueryDifference(
-            pair,
-            first,
-            second,
-            self._norm(minus(first, second)),
-            ROUNDING_UNITS * unit * size,
-        )
+        norm, rounding = self._norm(minus(first, second)), ROUNDING_UNITS * unit * size
+        return QueryDifference(pair, first, second, norm, rounding)
 
     def _norm(self, value: Any) -> float:
-        entries = _entries(value)
-        return (
-            float(np.linalg.norm(entries.astype(float), self.order))
-            if entries.size
-            else 0.0
-        )
+        entries = _entries(value).astype(float)
+        return float(np.linalg.norm(entries, self.order)) if entries.size else 0.0
 
     def _check_repeats(self, data: Any) -> None:
-        (once, _), (again, _) = (self._evaluate(data, self.seeds[0]) for _ in range(2))
+        once, _ = self._evaluate(data, self.seeds[0])
+        again, _ = self._evaluate(data, self.seeds[0])
         if once.shape != again.shape or _entries(minus(once, again)).any():
             raise MechanismError(
                 f"{self.name}: gave {show(once)} and {show(again)} on one input with one seed; draw all its "
@@ -240,71 +237,64 @@ def show(value: Any) -> str:
     return f"a sparse {value.shape} matrix" if is_sparse(value) else brief(value[()])
 
 
-EXAMPLES = 100
-"""Pairs beside the played ones, at most: corner cases, then drawn ones."""
-
-
 def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
-    """Compare the moves of single releases with the declared sensitivity.
+    """Compare the moves of single traced releases with the declared sensitivity.
 
-    An excess of a relative 1e-9 of the sensitivity, plus 256 units in the last place of the values, is taken for rounding.
+    An excess of a relative 1e-9 of the sensitivity, plus 256 units in the last place of
+    the values, is attributed to rounding.
 
     Returns:
-        MISCALIBRATED with a pair on which one release moves further, or NOT_REFUTED. None where the trace does not follow
-        all of the code, or finds no noise on a value.
+        MISCALIBRATED with a pair on which one release moves further, or NOT_REFUTED.
+        None if the trace does not follow all of the code, or finds no noise on a value.
     """
     able = request.able
     try:
         order, norm, sensitivity = able.norm.order, able.norm.name, able.sensitivity
-    except AuditError:  # what is declared is no sensitivity of a value
+    except AuditError:  # the declaration is no sensitivity of a value
         return None
-    trace, seed = (
-        Trace(request.adapted),
-        int(request.streams("sensitivity", 0).integers(2**32)),
-    )
-    moves_of_pairs = list[tuple[float, Pair]]()
+    trace = Trace(request.adapted)
+    seed = int(request.streams("sensitivity", 0).integers(2**32))
+    largest: tuple[float, Pair] | None = None
     pairs, refuted = 0, None
     most = int(ASIDE * allowance().left) // 2  # two runs each
     with trace, allowing(share=ASIDE):
         for pair in islice(_pairs(request, seed), most):
-            rng = np.random.default_rng(seed)
-            seen = attempted(
+            rng, claim = np.random.default_rng(seed), request.privacy
+            traced = attempted(
                 partial(
                     compare,
                     trace,
                     pair.data,
                     pair.neighbour,
                     rng,
-                    claim=request.privacy,
+                    claim=claim,
                     outcomes=0,
                 )
             )
-            if seen is None or seen.extent != "full":
+            if traced is None or traced.extent != "full":
                 return None
             pairs += 1
-            noisy = [moved for moved in seen.noisy if moved.first.kind == NOISY]
-            moves_of_pairs += [(_distance(moved, order), pair) for moved in noisy]
-            allowed = sensitivity * (1 + SINGLE if seen.is_single else 1)
-            above = (moved for moved in noisy if _exceeds(moved, allowed, order))
-            refuted = next(
-                (
-                    moved
-                    for moved in above
-                    if attempted(partial(_loses, trace, seen, moved))
-                ),
-                None,
-            )
+            allowed = sensitivity * (1 + SINGLE if traced.is_single else 1)
+            noisy = [moved for moved in traced.noisy if moved.first.kind == NOISY]
+            for moved in noisy:
+                distance = _distance(moved, order)
+                if largest is None or distance > largest[0]:
+                    largest = distance, pair
+            for moved in noisy:
+                exceeds = _exceeds(moved, allowed, order)
+                if exceeds and attempted(partial(_loses, trace, traced, moved)):
+                    refuted, largest = moved, (_distance(moved, order), pair)
+                    break
             if refuted is not None:
-                moves_of_pairs = [(_distance(refuted, order), pair)]
                 break
-    if not moves_of_pairs:
+    if largest is None:
         return None
-    largest, worst = max(moves_of_pairs, key=lambda each: each[0])
+    distance, worst = largest
     details = SensitivityDetails(
         scope=f"{pairs:,} pairs of {request.adjacency.name}",
         sensitivity=sensitivity,
         norm=norm,
-        largest_difference=largest,
+        largest_difference=distance,
         worst_pair=str(worst),
         pairs_compared=pairs,
         exhaustive=False,
@@ -317,12 +307,12 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     if refuted is None:
         statement = (
             f"No release that moves further than the {declared} and loses more than the claim was shown in {details.scope}; "
-            f"the largest move of a release is {largest:.6g} (this says nothing about the noise)"
+            f"the largest move of a release is {distance:.6g} (this says nothing about the noise)"
         )
         return evidence_of(details, assumptions, statement)
     line = f"line {refuted.first.site.line}"
     statement = (
-        f"The noise of {line} is calibrated to {declared}, but the value to which it is added moves by {largest:.6g} "
+        f"The noise of {line} is calibrated to {declared}, but the value to which it is added moves by {distance:.6g} "
         "between two neighbours, and the output shows the sum: the calibration is refuted"
     )
     assumptions.append(
@@ -337,49 +327,37 @@ def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:
     yield from adjacency.pairs() if play is None else play
     if play is not None or not request.exhaustive:
         return
-    offered, most = offers(adjacency), request.generated(EXAMPLES)
-    corners = (offered.corner_cases or [])[: most // 2]
-    drawn = (
-        []
-        if offered.generated is None
-        else islice(draws(generated(adjacency), seed=seed), most - len(corners))
-    )
-    yield from (
-        pair
-        for pair in (*corners, *(one.value for one in drawn))
-        if is_adjacent(adjacency, pair)
-    )
+    # A hundred pairs beside the played ones protect time.
+    offered, most = offers(adjacency), request.generated(100)
+    others = list(offered.corner_cases or [])[: most // 2]
+    if offered.generated is not None:
+        drawn = islice(draws(generated(adjacency), seed=seed), most - len(others))
+        others += [each.value for each in drawn]
+    for pair in others:
+        if is_adjacent(adjacency, pair):
+            yield pair
 
 
 def _distance(moved: Moved, order: float) -> float:
-    return float(
-        np.linalg.norm(
-            np.ravel(moves(moved.first.location, moved.second.location)), order
-        )
-    )
+    moved_by = moves(moved.first.location, moved.second.location)
+    return float(np.linalg.norm(np.ravel(moved_by), order))
 
 
 def _exceeds(moved: Moved, sensitivity: float, order: float) -> bool:
-    """Return whether a release moves further than is declared, by more than rounding."""
-    size = max(
-        float(np.linalg.norm(np.ravel(side.centre), order))
-        for side in (moved.first, moved.second)
-    )
+    """Return True if a release moves further than declared, by more than rounding."""
+    sides = moved.first, moved.second
+    size = max(float(np.linalg.norm(np.ravel(each.centre), order)) for each in sides)
     rounding = ROUNDING_UNITS * float(np.finfo(float).eps) * size
-    return (
-        sensitivity * (1 + ROUNDING_TOLERANCE) + rounding
-        < _distance(moved, order)
-        < np.inf
-    )
+    return _allowed(sensitivity, rounding) < _distance(moved, order) < np.inf
 
 
-def _loses(trace: Trace, seen: PairTrace, moved: Moved) -> bool:
-    """Return whether the noise of a release alone loses more than the claim, as the output shows."""
-    claim = seen.claim
+def _loses(trace: Trace, traced: PairTrace, moved: Moved) -> bool:
+    """Return True if a release alone loses more than the claim, as the output shows."""
+    claim = traced.claim
     return (
         claim is not None
         and moved.loss is not None
         and not moved.why
         and not ComposedLoss.of([moved.loss]).satisfies(claim)
-        and Experiments(trace, seen).shows_loss([moved])
+        and Experiments(trace, traced).shows_loss([moved])
     )

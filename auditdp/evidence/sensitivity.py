@@ -1,21 +1,27 @@
-"""Sensitivity evidence: what a mechanism computes before its noise, against what that noise is calibrated to.
+"""Sensitivity evidence: the query of a mechanism against the sensitivity of its noise.
 
-A mechanism that adds noise to ``query(data, rng)`` scales it to a bound S on ‖query(x) - query(x')‖ over all neighbours
-(Dwork, McSherry, Nissim & Smith 2006, "Calibrating Noise to Sensitivity in Private Data Analysis", Definition 1). Here
-the query is evaluated on both inputs of a pair and the norm is compared with S: no sampling, no error probability.
+A mechanism that adds noise to ``query(data, rng)`` scales it to a bound S on ‖query(x)
+- query(x')‖ over all neighbours (Dwork, McSherry, Nissim & Smith 2006, "Calibrating
+Noise to Sensitivity in Private Data Analysis", Definition 1). Here the query is
+evaluated on both inputs of a pair and the norm is compared with S: no sampling, no
+error probability.
 
-What a pair that needs S' > S refutes is the *calibration*, and so the argument for the claim: the verdict is MISCALIBRATED,
-and never VIOLATED. The claim is false as well where the noise is additive, tight and of that norm: Laplace noise of scale
-S/ε makes the loss of the pair exactly sup_y Σ_i (|y_i - b_i| - |y_i - a_i|) ε/S = ε ‖a - b‖₁/S, and Gaussian noise of
-deviation S/μ makes it exactly ‖a - b‖₂ μ/S-Gaussian DP (Dong, Roth & Su 2022, "Gaussian Differential Privacy", Theorem
-2.7). But noise with slack keeps it, and this evidence does not see the noise: exact evidence and the game do, and say
-VIOLATED by themselves. A sensitivity that holds proves nothing about the noise, so this evidence never certifies a claim.
+A pair that needs S' > S refutes the *calibration*, and so the argument for the claim:
+the verdict is MISCALIBRATED, and never VIOLATED. The claim is false as well if the
+noise is additive, tight and of that norm: Laplace noise of scale S/ε makes the loss of
+the pair exactly sup_y Σ_i (|y_i - b_i| - |y_i - a_i|) ε/S = ε ‖a - b‖₁/S, and Gaussian
+noise of deviation S/μ makes it exactly ‖a - b‖₂ μ/S-Gaussian DP (Dong, Roth & Su 2022,
+"Gaussian Differential Privacy", Theorem 2.7). But noise with slack keeps it, and this
+evidence does not observe the noise: exact evidence and the game do, and report VIOLATED
+by themselves. A sensitivity that holds proves nothing about the noise, so this evidence
+never certifies a claim.
 
-Randomness inside the query, such as sampling, comes from the generator that it is given, and both inputs get the same.
-If the difference is within S for every value u of it, the mechanism is a mixture over u of pairs with the claimed
-privacy, hence private itself. The converse is false: another coupling may serve where equal seeds do not. So a large
-difference counts only where both inputs drew equally much, and then under the assumption, which is stated, that the
-calibration is argued for equal internal randomness.
+Randomness inside the query, such as sampling, comes from the given generator, and both
+inputs get the same. If the difference is within S for every value u of it, the
+mechanism is a mixture over u of pairs with the claimed privacy, hence private itself.
+The converse is false: another coupling may serve if equal seeds do not. So a large
+difference counts only if both inputs drew equal amounts, and then under the assumption,
+which is stated, that the calibration is argued for equal internal randomness.
 """
 
 from __future__ import annotations
@@ -47,30 +53,25 @@ from auditdp.record.details import SensitivityDetails
 from auditdp.record.results import Evidence
 
 EXAMPLES = 300
-"""Pairs that the search generates, at most."""
+"""Largest number of pairs that the search generates."""
 MAX_ENUMERATED = 5_000
-"""Pairs that an adjacency may list for all of them to be compared."""
-SHOWN = 4
-"""Entries of long values that a counterexample names."""
+"""Largest number of listed pairs that are all compared."""
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
-    """What is computed before the noise, of the listed pairs alone where the audit is not exhaustive."""
+    """Compare queries, of the listed pairs alone unless the audit is exhaustive."""
     del alpha  # nothing is drawn that a verdict rests on
-    if not request.able.is_calibrated:
-        declared = (
-            request.able.query is None and request.able.finite_sensitivity is not None
+    able = request.able
+    if able.is_calibrated:
+        return sensitivity_evidence(
+            request.mechanism,
+            request.adjacency,
+            streams=request.streams,
+            play=request.game.play,
+            examples=request.generated(EXAMPLES) if request.exhaustive else 0,
         )
-        return traced_sensitivity(request) if declared and request.game.trace else None
-    examples = request.generated(EXAMPLES) if request.exhaustive else 0
-    play, streams = request.game.play, request.streams
-    return sensitivity_evidence(
-        request.mechanism,
-        request.adjacency,
-        streams=streams,
-        play=play,
-        examples=examples,
-    )
+    declared = able.query is None and able.finite_sensitivity is not None
+    return traced_sensitivity(request) if declared and request.game.trace else None
 
 
 def sensitivity_evidence(
@@ -81,28 +82,34 @@ def sensitivity_evidence(
     play: Sequence[Pair] | None = None,
     examples: int = EXAMPLES,
 ) -> Evidence:
-    """Compare the query on neighbours with the declared sensitivity; look at all pairs, or search for the worst.
+    """Compare the query on neighbours with the declared sensitivity.
+
+    All pairs are compared, or the largest difference is searched.
 
     Args:
-        mechanism: Has ``query(data, rng) -> number, array or sparse matrix``; ``sensitivity``, a positive number; and
-            ``norm``: 'l1', 'l2', 'linf' or an order >= 1, over all entries.
-        adjacency: The neighbours. All pairs are compared where it lists at most 5,000; then a violation is shown on the
-            first of its list. Otherwise the played pairs are compared, then a search climbs the norm, and a violation is
-            shrunk to the simplest pair found.
+        mechanism: Has ``query(data, rng) -> number, array or sparse matrix``;
+            ``sensitivity``, a positive number; and ``norm``: 'l1', 'l2', 'linf' or an
+            order >= 1, over all entries.
+        adjacency: The neighbours. All pairs are compared if it lists at most 5,000;
+            then a violation is shown on the first of its list. Otherwise the played
+            pairs are compared, then a search climbs the norm, and a violation is shrunk
+            to the simplest pair that the search finds.
         streams: Randomness by (purpose, batch): for the query, and for the search.
         play: The pairs that are played, if not ``adjacency.pairs()``.
-        examples: Pairs that the search generates, by no means uniformly, so that a clean search bounds nothing; 0 compares
-            the played pairs alone.
+        examples: Number of pairs that the search generates, by no means uniformly, so
+            that a clean search bounds nothing; 0 compares the played pairs alone.
 
     Returns:
-        MISCALIBRATED with the pair and both values, or NOT_REFUTED. An excess of a relative 1e-9 of the
-        sensitivity, plus 256 units in the last place of floating-point values, is taken for rounding; what rounding can
-        do to a sensitivity (Casacuberta, Shoemate, Vadhan & Wagaman 2022) is not judged here.
+        MISCALIBRATED with the pair and both values, or NOT_REFUTED. An excess of a
+        relative 1e-9 of the sensitivity, plus 256 units in the last place of
+        floating-point values, is attributed to rounding; the effect of rounding on a
+        sensitivity (Casacuberta, Shoemate, Vadhan & Wagaman 2022) is not judged here.
 
     Raises:
         AuditError: If the sensitivity or the norm is not one.
-        MechanismError: If the query raises, is not finite numbers, has different shapes on neighbours, draws randomness
-            from elsewhere, or draws so unequally on neighbours that no difference counts.
+        MechanismError: If the query raises, is not finite numbers, has different shapes
+            on neighbours, draws randomness from elsewhere, or draws such different
+            amounts on neighbours that no difference counts.
         AdjacencyError: If a pair is not adjacent, or there is none.
     """
     comparison = QueryComparison(mechanism, adjacency, streams)
@@ -111,14 +118,11 @@ def sensitivity_evidence(
         everything = None
     listed = everything or (adjacency.pairs() if play is None else play)
     differences = [comparison.of(pair) for pair in listed]
-    violation = next(
-        (d for d in differences if d is not None and comparison.refutes(d)), None
-    )
+    above = (d for d in differences if d is not None and comparison.refutes(d))
+    violation = next(above, None)
     if everything is None and examples:
-        violation = (
-            _search(comparison, adjacency, examples, streams("sensitivity", 0))
-            or violation
-        )
+        rng = streams("sensitivity", 0)
+        violation = _search(comparison, adjacency, examples, rng) or violation
     if not comparison.pairs:
         raise AdjacencyError(f"{adjacency.name}: lists no pairs to compare")
     if comparison.largest is None:
@@ -126,12 +130,8 @@ def sensitivity_evidence(
             f"{comparison.name}: draws unequally much randomness on neighbours, so the same seed does not mean the same "
             "randomness; draw a fixed number of values, such as one for every possible record"
         )
-    return _evidence(
-        comparison,
-        violation,
-        len(listed),
-        complete=everything is not None and not comparison.uncoupled,
-    )
+    complete = everything is not None and not comparison.uncoupled
+    return _evidence(comparison, violation, len(listed), complete=complete)
 
 
 def _search(
@@ -140,7 +140,10 @@ def _search(
     examples: int,
     rng: np.random.Generator,
 ) -> QueryDifference | None:
-    """Climb the norm until a pair violates; return the simplest such pair that shrinking came to."""
+    """Climb the norm until a pair violates; return the simplest violation found."""
+    generated = offers(adjacency).generated
+    if generated is None:
+        return None
     latest: QueryDifference | None = None
     violations: list[QueryDifference] = []
 
@@ -149,25 +152,19 @@ def _search(
         latest = comparison.of(pair)
         return -math.inf if latest is None else latest.norm
 
-    def violates(_: Pair) -> bool:  # asked right after the norm of the same pair
+    def violates(_: Pair) -> bool:  # called right after the norm of the same pair
         if latest is None or not comparison.refutes(latest):
             return False
         violations.append(latest)
         return True
 
-    if (generated := offers(adjacency).generated) is not None:
-        smallest(
-            generated,
-            violates,
-            score=norm,
-            examples=examples,
-            seed=int(rng.integers(2**63)),
-        )
+    seed = int(rng.integers(2**63))
+    smallest(generated, violates, score=norm, examples=examples, seed=seed)
     return violations[-1] if violations else None
 
 
 def _scope(comparison: QueryComparison, listed: int, *, complete: bool) -> str:
-    """Say which pairs were compared, and how."""
+    """Return the compared pairs, in words."""
     pairs = count(listed, "pair")
     if complete:
         pairs = f"all {pairs}" if listed > 1 else "the only pair"
@@ -191,11 +188,8 @@ def _evidence(
     *,
     complete: bool,
 ) -> Evidence:
-    largest, sensitivity, norm = (
-        comparison.largest,
-        comparison.sensitivity,
-        comparison.norm,
-    )
+    largest, norm = comparison.largest, comparison.norm
+    sensitivity = comparison.sensitivity
     assert largest is not None  # checked by the caller
     scope = _scope(comparison, listed, complete=complete)
     assumptions = [
@@ -229,9 +223,9 @@ def _evidence(
             f"{violation.norm:.6g}: the calibration is refuted; the largest difference in {scope} is {largest.norm:.6g}",
             (violation.pair, explanation),
         )
-    held = f"The {norm} sensitivity {sensitivity:.6g} holds for {scope}"
-    if not complete:
-        held = f"No difference above the {norm} sensitivity {sensitivity:.6g} was seen in {scope}"
+    held = f"No difference above the {norm} sensitivity {sensitivity:.6g} was seen in {scope}"
+    if complete:
+        held = f"The {norm} sensitivity {sensitivity:.6g} holds for {scope}"
     within = ", above it by rounding alone" if largest.norm > sensitivity else ""
     return evidence_of(
         details,
@@ -241,12 +235,12 @@ def _evidence(
 
 
 def _where(violation: QueryDifference) -> str:
-    """Say in which entries two long values differ."""
+    """Return the first four entries that differ, if there are over eight entries."""
     first, second = violation.first, violation.second
-    if (size := math.prod(first.shape)) <= 2 * SHOWN:
+    size = math.prod(first.shape)
+    if size <= 8:
         return ""
     places = np.transpose(minus(first, second).nonzero()).tolist()
-    named = "; ".join(
-        f"{brief(first[*p])} and {brief(second[*p])} at {p}" for p in places[:SHOWN]
-    )
-    return f" (they differ in {len(places):,} of {size:,} entries: {named}{'; …' * (len(places) > SHOWN)})"
+    named = [f"{brief(first[*p])} and {brief(second[*p])} at {p}" for p in places[:4]]
+    more = "; …" if len(places) > 4 else ""
+    return f" (they differ in {len(places):,} of {size:,} entries: {'; '.join(named)}{more})"

@@ -1,4 +1,7 @@
-"""What a trace saw of pairs, as a record has it: lines at which noise enters, and what is proposed. It is no evidence."""
+"""The record of the traces before a game: lines that add noise, and suspected faults.
+
+It is informative, and no evidence.
+"""
 
 from __future__ import annotations
 
@@ -33,26 +36,27 @@ OTHERWISE = (
     "outputs of the game that do not look like those that were traced: {:,}; no bet was made on them by the noise that was "
     "read off"
 )
-"""What is said of outputs on which the replayed ratio abstained."""
+"""The sentence on outputs for which the traced law abstained."""
 
 
 def game_trace(
     look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, abstained: int
 ) -> GameTrace | None:
-    """Return the record of what a trace saw before a game; None where it looked at nothing.
+    """Return the record of the traces before a game, or None if nothing was traced.
 
-    ``played`` says whether the replayed ratio was a forecaster, and ``abstained`` on how many outputs it abstained.
+    Args:
+        look: The traces.
+        claim: The claim.
+        played: Whether the traced law was a forecaster.
+        abstained: Number of outputs on which it abstained.
     """
     if isinstance(look, TraceElsewhere):
         return shaped(GAME_TRACE, look.recorded(played=played, abstained=abstained))
+    failed = [look.failed] if look.failed else []
     if not look.looked:
-        return (
-            GameTrace(
-                pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]
-            )
-            if look.failed
-            else None
-        )
+        if not failed:
+            return None
+        return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=failed)
     found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
     place = max(range(len(found)), key=lambda k: found[k][1].share)
     pair, worst = found[place]
@@ -60,7 +64,7 @@ def game_trace(
         worst = checked(look.trace, worst)
         found[place] = pair, worst
     findings, opaque = findings_of(found, claim, root, look.trace)
-    opaque += [look.failed] if look.failed else []
+    opaque += failed
     opaque += [OTHERWISE.format(abstained)] if abstained else []
     extents = {trace.extent for _, trace in found}
     return GameTrace(
@@ -77,139 +81,143 @@ def game_trace(
     )
 
 
+Line = tuple[CodeLine, str]
+"""A line of code, and the family of its noise."""
+
+
 def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
     """Return each line with the largest numbers that it has on any pair."""
-    largest: dict[tuple[CodeLine, str], TracedLine] = {}
+    largest: dict[Line, TracedLine] = {}
     for _, pair in found:
-        for (site, family), losses in _losses(pair).items():
-            moves = [
-                moved
-                for moved in pair.by_line().get(site, ())
-                if moved.first.law.family == family
-            ]
-            releases = [
-                release
-                for release in (*pair.first.releases, *pair.second.releases)
-                if release.site == site
-            ]
-            release = next(
-                release for release in releases if release.law.family == family
-            )
+        releases = {_line(each): each for each in reversed(_releases(pair))}
+        for line, losses in _losses(pair).items():
+            site, family = line
+            at_line = pair.by_line().get(site, ())
+            moves = [moved for moved in at_line if _line(moved.first) == line]
             composed = None if None in losses else ComposedLoss.of(losses)
             if composed is not None and not composed.parts and not pair.covers:
-                composed = None  # part of the loss is not understood, and it may be that of this line
+                # Part of the loss is not understood, and it may be that of this line.
+                composed = None
             row = TracedLine(
                 file=_file(site, root),
                 line=site.line,
                 family=family,
-                scale=_scale(release),
+                scale=_scale(releases[line]),
                 moved=moved_by(moves) if moves else 0.0,
                 loss=composed.level(claim) if composed is not None else None,
                 share=composed.share(claim) if composed is not None else None,
                 needed=_needed(moves, claim),
             )
-            before = largest.get((site, family))
-            largest[site, family] = row if before is None else _larger(before, row)
-    return [largest[key] for key in sorted(largest)]
+            before = largest.get(line)
+            largest[line] = row if before is None else _larger(before, row)
+    return [largest[line] for line in sorted(largest)]
 
 
-def _losses(pair: PairTrace) -> dict[tuple[CodeLine, str], list[Loss | None]]:
-    """Return what each line loses; of lines at which chance decides, all together, the first has it and the others None."""
-    found: dict[tuple[CodeLine, str], list[Loss | None]] = {}
+def _line(release: Release) -> Line:
+    return release.site, release.law.family
+
+
+def _releases(pair: PairTrace) -> list[Release]:
+    return [*pair.first.releases, *pair.second.releases]
+
+
+def _losses(pair: PairTrace) -> dict[Line, list[Loss | None]]:
+    """Return the losses of each line.
+
+    If all outcomes of random choices were compared, the first line that makes them has
+    the loss of all of them together, and the others have None.
+    """
+    found: dict[Line, list[Loss | None]] = {}
     together = pair.outcomes is not None and pair.outcomes.complete
-    by_chance = [
-        release
-        for release in (*pair.first.releases, *pair.second.releases)
-        if is_by_chance(release)
-    ]
+    by_chance = list(filter(is_by_chance, _releases(pair)))
     if together and by_chance:
-        found = {(release.site, release.law.family): [None] for release in by_chance}
-        found[by_chance[0].site, by_chance[0].law.family] = [pair.losses[-1]]
+        found = {_line(release): [None] for release in by_chance}
+        found[_line(by_chance[0])] = [pair.losses[-1]]
     for moved in pair.moved:
         if not (together and is_by_chance(moved.first)):
-            found.setdefault((moved.first.site, moved.first.law.family), []).append(
-                moved.loss
-            )
+            found.setdefault(_line(moved.first), []).append(moved.loss)
     return found
 
 
 def _scale(release: Release) -> str:
-    return (
-        ""
-        if release.kind in (COIN, CHOICE) or release.law.known is None
-        else scale_of(release)
-    )
+    if release.kind in (COIN, CHOICE) or release.law.known is None:
+        return ""
+    return scale_of(release)
 
 
 def _larger(one: TracedLine, other: TracedLine) -> TracedLine:
-    """Return the row of one line that loses more, with the larger move; a loss that is not known outranks the others."""
+    """Return the row of one line that loses more, with the larger move.
+
+    An unknown loss precedes the others.
+    """
     worse = max(one, other, key=lambda row: (row.share is None, row.share or 0.0))
-    needed = max(
-        (row.needed for row in (one, other) if row.needed is not None), default=None
-    )
-    return replace(worse, moved=max(one.moved, other.moved), needed=needed)
+    scales = [row.needed for row in (one, other) if row.needed is not None]
+    moved = max(one.moved, other.moved)
+    return replace(worse, moved=moved, needed=max(scales, default=None))
 
 
 def findings_of(
     found: Traced, claim: Claim, root: Path, code: Trace
 ) -> tuple[list[TracedFinding], list[str]]:
-    """Return every finding once, as it is on the pair where it shows most, and what is opaque."""
+    """Return every finding once, and the sentences on code that is not understood.
+
+    A finding is reported for the pair with the largest share of the claim.
+    """
     by_place: dict[tuple[str, CodeLine], list[tuple[Pair, PairTrace, Finding]]] = {}
     for pair, trace in found:
         for finding in trace.findings:
-            by_place.setdefault((finding.kind, finding.site), []).append(
-                (pair, trace, finding)
-            )
-    made, opaque, tried = list[TracedFinding](), list[str](), dict[int, PairTrace]()
-    for (kind, site), seen in by_place.items():
+            same = by_place.setdefault((finding.kind, finding.site), [])
+            same.append((pair, trace, finding))
+    rows: list[TracedFinding] = []
+    opaque: list[str] = []
+    confirmed: dict[int, PairTrace] = {}
+    for (kind, site), same in by_place.items():
         pair, trace, finding = max(
-            seen, key=lambda each: (each[2].is_read_off, each[1].share)
+            same, key=lambda each: (each[2].is_read_off, each[1].share)
         )
         if finding.is_read_off:
-            if id(trace) not in tried:
-                tried[id(trace)] = checked(code, trace)
+            if id(trace) not in confirmed:
+                confirmed[id(trace)] = checked(code, trace)
+            again = confirmed[id(trace)].findings
             finding = next(
-                one
-                for one in tried[id(trace)].findings
-                if (one.kind, one.site) == (kind, site)
+                each for each in again if (each.kind, each.site) == (kind, site)
             )
         if kind == "opaque":
-            opaque += list(dict.fromkeys(each.sentence for _, _, each in seen))
+            opaque += dict.fromkeys(each.sentence for _, _, each in same)
             continue
-        on, sentence = len({id(each) for each, _, _ in seen}), finding.sentence
+        sentence = finding.sentence
         noise = _noise_of(trace.by_line().get(site, ()), claim)
-        if (kind == "flow" or (kind == "round" and not site.line)) and (
-            maker := made_at(code, trace)
-        ).line:
-            does = (
-                "goes another way on the other input"
-                if trace.second.parted
-                else "makes what gets round the noise"
-            )
-            site, sentence = maker, f"line {maker.line} {does}: {sentence}"
-        if kind == "steps" and not any(row.kind == kind for row in made):
+        if kind == "flow" or (kind == "round" and not site.line):
+            maker = made_at(code, trace)
+            if maker.line:
+                does = "makes what gets round the noise"
+                if trace.second.parted:
+                    does = "goes another way on the other input"
+                site, sentence = maker, f"line {maker.line} {does}: {sentence}"
+        if kind == "steps" and not any(row.kind == kind for row in rows):
             sentence += _cost_as_run(trace, claim)
-        file = _file(site, root)
         row = TracedFinding(
             kind=kind,
-            file=file,
+            file=_file(site, root),
             line=site.line,
             sentence=sentence,
             read_off=finding.is_read_off,
             confirmed=finding.is_confirmed,
             pair=str(pair),
-            pairs=on,
+            pairs=len({id(each) for each, _, _ in same}),
             **noise,
         )
-        made.append(row)
-    return sorted(
-        made, key=lambda each: (not each.confirmed, not each.read_off)
-    ), opaque
+        rows.append(row)
+    return sorted(rows, key=lambda row: (not row.confirmed, not row.read_off)), opaque
 
 
 def _cost_as_run(trace: PairTrace, claim: Claim) -> str:
-    """Return what the steps as they were run cost at least by an accountant; empty where that is no more than the claim."""
-    if (found := cost_as_run(trace)) is None or not isinstance(claim, AccountedDP):
+    """Return a sentence on the cost of the steps as they were run.
+
+    It is an accountant's lower bound, and empty if that is at most the claim.
+    """
+    found = cost_as_run(trace)
+    if found is None or not isinstance(claim, AccountedDP):
         return ""
     ran, lower = found
     words = ran.words.format(self=ran)
@@ -217,30 +225,26 @@ def _cost_as_run(trace: PairTrace, claim: Claim) -> str:
 
 
 def _noise_of(moves: Sequence[Moved], claim: Claim) -> dict[str, Any]:
-    """Return family, scale, move and the scale that is needed, of the noise of one line on one pair."""
-    if not moves or not (scale := _scale(max(moves, key=size).first)):
+    """Return the noise of one line: its family, scale, move, and needed scale."""
+    if not moves:
         return {}
-    family = max(moves, key=size).first.law.family
-    return {
-        "family": family,
-        "scale": scale,
-        "moved": moved_by(moves),
-        "needed": _needed(moves, claim),
-    }
+    release = max(moves, key=size).first
+    scale = _scale(release)
+    if not scale:
+        return {}
+    moved, needed = moved_by(moves), _needed(moves, claim)
+    family = release.law.family
+    return {"family": family, "scale": scale, "moved": moved, "needed": needed}
 
 
 def _needed(moves: Sequence[Moved], claim: Claim) -> float | None:
-    return (
-        needed_scale(max(moves, key=size).first, moved_by(moves), claim)
-        if moves
-        else None
-    )
+    if not moves:
+        return None
+    return needed_scale(max(moves, key=size).first, moved_by(moves), claim)
 
 
 def _file(site: CodeLine, root: Path) -> str:
     file = Path(site.file)
-    return (
-        file.relative_to(root).as_posix()
-        if site.file and file.is_relative_to(root)
-        else file.name
-    )
+    if site.file and file.is_relative_to(root):
+        return file.relative_to(root).as_posix()
+    return file.name

@@ -1,1 +1,1 @@
-"""What is audited: the protocol of a mechanism, what it offers, its calls and its laws."""
+"""The protocol of a mechanism, its optional methods, its calls, and its laws."""

@@ -1,8 +1,9 @@
-"""What a mechanism can do beside being called: its optional methods and numbers, looked up and checked in one place.
+"""The optional methods and numbers of a mechanism, found and checked in one place.
 
-`auditdp.mechanism.protocol` says what each of them means. An attribute that is missing, or is None, is not offered.
-One that is offered is refused here, with its name and what was expected, where it is no method of these arguments, or
-where what it returns is of another type or shape.
+`auditdp.mechanism.protocol` defines each of them. An attribute that is missing, or is
+None, is not offered. An offered attribute is refused here, with its name and the
+expected form, if it is no method of these arguments, or if its result has another type
+or shape.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from auditdp.mechanism.protocol import Array, brief, name_of
 
 Law = FiniteLaw | StepLaw | LaplaceLaw | GaussianLaw
 LawOf = Callable[[Any], Law]
+NumberEach = Callable[[Array, Any], Array]
+Number = int | float | np.integer | np.floating
 
 ARGUMENTS = {
     "distribution": ("data",),
@@ -36,13 +39,13 @@ ARGUMENTS = {
     "output_range": ("data",),
     "query": ("data", "rng"),
 }
-"""The optional methods, and what they are called with."""
+"""The optional methods, with their arguments."""
 NORMS = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A norm in which a sensitivity is measured: its order, and what reports call it."""
+    """The norm of a sensitivity: its order, and its name in reports."""
 
     order: float
     name: str
@@ -50,15 +53,18 @@ class Norm:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a mechanism offers. What is looked up is kept, and methods that are not offered are None."""
+    """The optional methods of a mechanism, each found once; None if not offered."""
 
     mechanism: Any
     form: Representation | None = None
-    """How outputs are represented, where what is computed of them is asked for with rows; the mechanism gets numbers."""
+    """The representation of outputs, if methods are called with rows.
+
+    The mechanism's own methods get numbers.
+    """
 
     @cached_property
     def name(self) -> str:
-        """What reports call the mechanism."""
+        """The name of the mechanism in reports."""
         return name_of(self.mechanism)
 
     @cached_property
@@ -68,69 +74,61 @@ class Capabilities:
 
     @cached_property
     def law(self) -> LawOf | None:
-        """The law of the output where that is stated, else the law before post-processing."""
-        return (
-            self.law_of_output or self._law("before_processing") or self._law("laplace")
-        )
+        """The law of the output if stated, else the law before post-processing."""
+        law = self.law_of_output or self._law("before_processing")
+        return law or self._law("laplace")
 
     @cached_property
     def envelope(self) -> Callable[[], Envelope] | None:
-        """The least and the most that any input of a domain gives each output."""
-        method = self._method("envelope")
-        return (
-            None
-            if method is None
-            else lambda: self._of_type("envelope", method(), Envelope)
-        )
+        """The smallest and largest probability of each output over all inputs."""
+        return self._checked("envelope", Envelope)
 
     @cached_property
-    def log_prob(self) -> Callable[[Array, Any], Array] | None:
+    def log_prob(self) -> NumberEach | None:
         """The log density, or probability, of outputs on an input, shape (outputs,)."""
         return self._number_each("log_prob")
 
     @property
     def knows_odds(self) -> bool:
-        """Whether the mechanism states how likely outputs are."""
+        """True if the mechanism states the probabilities of outputs."""
         if isinstance(self.mechanism, MechanismElsewhere):
             return self.mechanism.held.knows_odds
         return self.log_prob is not None or self.law_of_output is not None
 
     @cached_property
-    def score(self) -> Callable[[Array, Any], Array] | None:
-        """One number per output that keeps what tells a pair apart, shape (outputs,)."""
+    def score(self) -> NumberEach | None:
+        """One number per output that separates a pair's inputs, shape (outputs,)."""
         return self._number_each("score")
 
     @cached_property
-    def possible(self) -> Callable[[Array, Any], Array] | None:
-        """Whether an input can give exactly these outputs, shape (outputs,)."""
+    def possible(self) -> NumberEach | None:
+        """True if an input can give exactly these outputs, shape (outputs,)."""
         return self._number_each("possible")
 
     @cached_property
     def output_range(self) -> Callable[[Any], Any] | None:
-        """What every output lies between on an input, (low, high) or None."""
+        """An interval (low, high) that holds every output on an input, or None."""
         return self._method("output_range")
 
     @cached_property
     def query(self) -> Callable[[Any, np.random.Generator], Any] | None:
-        """What is computed before the noise."""
+        """The value before the noise."""
         return self._method("query")
 
-    @cached_property
+    @property
     def is_calibrated(self) -> bool:
-        """Whether the mechanism says what it computes before its noise and what the noise is calibrated to."""
-        return (
-            self.query is not None
-            and getattr(self.mechanism, "sensitivity", None) is not None
-        )
+        """True if the mechanism states its query and the sensitivity of its noise."""
+        return self.query is not None and self._declared_sensitivity is not None
+
+    @property
+    def _declared_sensitivity(self) -> Any:
+        return getattr(self.mechanism, "sensitivity", None)
 
     @cached_property
     def finite_sensitivity(self) -> float | None:
-        """The number that the noise is calibrated to; None where none that can be is declared."""
-        value = getattr(self.mechanism, "sensitivity", None)
-        if (
-            not isinstance(value, int | float | np.integer | np.floating)
-            or not 0 < value < math.inf
-        ):
+        """The number that the noise is calibrated to, or None if no finite one > 0."""
+        value = self._declared_sensitivity
+        if not isinstance(value, Number) or not 0 < value < math.inf:
             return None
         return float(value)
 
@@ -142,15 +140,14 @@ class Capabilities:
             AuditError: If it is no finite number > 0.
         """
         if self.finite_sensitivity is None:
-            declared = getattr(self.mechanism, "sensitivity", None)
             raise AuditError(
-                f"{self.name}: expected a finite sensitivity > 0, got sensitivity={declared!r}"
+                f"{self.name}: expected a finite sensitivity > 0, got sensitivity={self._declared_sensitivity!r}"
             )
         return self.finite_sensitivity
 
     @cached_property
     def declared_norm(self) -> Any:
-        """The norm as it is declared: 'l1', 'l2', 'linf' or an order; None where none is."""
+        """The declared norm, 'l1', 'l2', 'linf' or an order, if any."""
         return getattr(self.mechanism, "norm", None)
 
     @property
@@ -163,7 +160,7 @@ class Capabilities:
         norm = self.declared_norm
         if isinstance(norm, str) and norm in NORMS:
             return Norm(NORMS[norm], norm)
-        if isinstance(norm, int | float | np.integer | np.floating) and norm >= 1:
+        if isinstance(norm, Number) and norm >= 1:
             return Norm(float(norm), f"l{norm:g}")
         raise AuditError(
             f"{self.name}: expected norm 'l1', 'l2', 'linf' or an order >= 1, in which its sensitivity is measured; "
@@ -171,7 +168,7 @@ class Capabilities:
         )
 
     def log_prob_by(self, law: Law, outputs: Array) -> Array:
-        """Return the log density or probability of outputs by a stated law, shape (outputs,)."""
+        """Return the log density or probability of outputs, shape (outputs,)."""
         if isinstance(law, FiniteLaw):
             return law.log_prob(outputs, self.form)
         return law.log_prob(self._numbers(outputs))
@@ -180,16 +177,15 @@ class Capabilities:
         return outputs if self.form is None else self.form.numbers(outputs)
 
     def offered(self) -> list[str]:
-        """Return what the mechanism offers, each as a reader would call it.
+        """Return the offered methods with their arguments, and the sensitivity.
 
         Raises:
-            AuditError: If an attribute is not what its name promises.
+            AuditError: If an attribute has not the form that its name promises.
         """
-        found = [
-            f"{name}({', '.join(given)})"
-            for name, given in ARGUMENTS.items()
-            if self._method(name) is not None
-        ]
+        found = []
+        for name, given in ARGUMENTS.items():
+            if self._method(name) is not None:
+                found.append(f"{name}({', '.join(given)})")
         if self.is_calibrated:
             found.append(f"{self.norm.name} sensitivity {self.sensitivity:.6g}")
         return found
@@ -206,7 +202,7 @@ class Capabilities:
             )
         try:
             signature = inspect.signature(method)
-        except (TypeError, ValueError):  # a builtin that tells none
+        except (TypeError, ValueError):  # a builtin without a signature
             return method
         try:
             signature.bind(*given)
@@ -217,24 +213,28 @@ class Capabilities:
         return method
 
     def _law(self, name: str) -> LawOf | None:
+        return self._checked(name, Law)
+
+    def _checked(self, name: str, kind: Any) -> Callable[..., Any] | None:
+        """Return a method whose result is checked to be of a type, or of a union."""
         method = self._method(name)
-        return (
-            None
-            if method is None
-            else lambda data: self._of_type(name, method(data), Law)
-        )
+        if method is None:
+            return None
 
-    def _of_type(self, name: str, found: Any, kind: Any) -> Any:
-        if isinstance(found, kind):
-            return found
-        families = " or ".join(
-            each.__name__ for each in getattr(kind, "__args__", (kind,))
-        )
-        raise MechanismError(
-            f"{self.name}.{name}: returned {brief(found)}, expected {families} of auditdp.mechanism.laws"
-        )
+        def of(*given: Any) -> Any:
+            found = method(*given)
+            if isinstance(found, kind):
+                return found
+            kinds = getattr(kind, "__args__", (kind,))
+            families = " or ".join(each.__name__ for each in kinds)
+            raise MechanismError(
+                f"{self.name}.{name}: returned {brief(found)}, expected {families} of auditdp.mechanism.laws"
+            )
 
-    def _number_each(self, name: str) -> Callable[[Array, Any], Array] | None:
+        return of
+
+    def _number_each(self, name: str) -> NumberEach | None:
+        """Return a method of rows whose result is checked to be a number for each."""
         method = self._method(name)
         if method is None:
             return None
@@ -252,14 +252,12 @@ class Capabilities:
 
 
 def capabilities(mechanism: Any) -> Capabilities:
-    """Return what a mechanism offers.
+    """Return the optional methods of a mechanism.
 
     >>> from auditdp.testing import LaplaceMechanism
     >>> capabilities(LaplaceMechanism(scale=1.0)).offered()
     ['distribution(data)', 'log_prob(outputs, data)']
     """
-    return (
-        Capabilities(mechanism.mechanism, mechanism.form)
-        if isinstance(mechanism, SeenAs)
-        else Capabilities(mechanism)
-    )
+    if isinstance(mechanism, SeenAs):
+        return Capabilities(mechanism.mechanism, mechanism.form)
+    return Capabilities(mechanism)

@@ -1,30 +1,39 @@
-"""The Mechanism protocol, and adapters for people's own functions; `auditdp.mechanism.calls` makes the calls.
+"""The Mechanism protocol, and adapters for functions of users.
 
-A mechanism is any callable ``mechanism(data, size, *, rng)`` that returns ``size`` *independent* outputs for one input,
-stacked along the first axis. Independence is what makes a batch of calls as good as that many single calls: a mechanism
-that shares noise between the outputs of one call is a different mechanism (`mechanism/calls/independence.py` looks
-for that). It draws all its randomness from ``rng``, and leaves its input as it is; one that draws from elsewhere is
-declared with ``unseeded``. NaN in an output means "no number here" (a query that was not answered, the padding of a
-short trace) and is an output like any other. A function ``f(data, rng)``, one output a call, may also return text,
-None, lists of different lengths, dictionaries, tables and more (`mechanism/calls/leaves.py`), and raise: that is an
-output too, unless it always does.
+A mechanism is any callable ``mechanism(data, size, *, rng)`` that returns ``size``
+*independent* outputs for one input, stacked along the first axis. Independence is what
+makes a batch of calls as good as that number of single calls: a mechanism that shares
+noise between the outputs of one call is a different mechanism, and
+`mechanism/calls/independence.py` tests for it. A mechanism draws all its randomness
+from ``rng`` and does not change its input; one that draws from elsewhere is declared
+with ``unseeded``. NaN in an output means "no number here" (an unanswered query, the
+padding of a short trace) and is an output like any other. A function ``f(data, rng)``,
+with one output a call, may also return text, None, lists of different lengths,
+dictionaries, tables and more (`mechanism/calls/leaves.py`), and raise: an exception is
+an output too, unless every call raises. `auditdp.mechanism.calls` makes the calls.
 
-Optional methods make audits stronger; the harness uses those it finds (`auditdp.mechanism.capabilities`):
+Optional methods make audits stronger; the harness uses those that a mechanism has
+(`auditdp.mechanism.capabilities`):
 
-- ``distribution(data) -> FiniteLaw``, ``StepLaw``, ``LaplaceLaw`` or ``GaussianLaw``: the exact law of the output itself
-  (exact evidence, and the best forecaster);
-- ``before_processing(data)``, the law of what is computed before post-processing, of any of these families: the output loses
-  at most what that law loses, so exact evidence can certify a claim by it and never refute one. ``laplace(data)`` is an
-  older name of it;
-- ``envelope() -> Envelope``: the least and the most probability of every output over all records of a ``Box`` (exact
-  evidence about all pairs of them);
-- ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best forecaster);
-- ``output_range(data) -> (low, high)``, or None: what every output, a number, lies between (estimation without asymptotics);
-- ``score(outputs, pair) -> array (size,)``: one number per output that keeps what tells the pair apart;
-- ``possible(outputs, data) -> bool array (size,)``: whether the input can give that very output (evidence of support);
-- ``query(data, rng) -> array``, what is computed before the noise, with its internal randomness from ``rng``;
-  ``sensitivity``, the number that the noise is calibrated to; and ``norm``, 'l1', 'l2', 'linf' or an order, in which
-  that number bounds the change of the query between neighbours (evidence of sensitivity).
+- ``distribution(data) -> FiniteLaw``, ``StepLaw``, ``LaplaceLaw`` or ``GaussianLaw``:
+  the exact law of the output itself (exact evidence, and the best forecaster);
+- ``before_processing(data)``: the law of the value before post-processing, of any of
+  these families. The output loses at most as much as that law, so exact evidence can
+  certify a claim by it and never refute one. ``laplace(data)`` is an older name of it;
+- ``envelope() -> Envelope``: the smallest and the largest probability of every output
+  over all records of a ``Box`` (exact evidence about all pairs of them);
+- ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best
+  forecaster);
+- ``output_range(data) -> (low, high)``, or None: an interval that holds every output, a
+  number (estimation without asymptotics);
+- ``score(outputs, pair) -> array (size,)``: one number per output that separates the
+  two inputs of the pair;
+- ``possible(outputs, data) -> bool array (size,)``: whether the input can give that
+  very output (evidence of support);
+- ``query(data, rng) -> array``: the value before the noise, with its internal
+  randomness from ``rng``; ``sensitivity``, the number that the noise is calibrated to;
+  and ``norm``, 'l1', 'l2', 'linf' or an order, in which that number bounds the change
+  of the query between neighbours (evidence of sensitivity).
 """
 
 from __future__ import annotations
@@ -47,37 +56,26 @@ from numpy.typing import NDArray
 from auditdp.errors import MechanismError
 
 Array = NDArray[Any]
-PLAIN = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    type(None),
-    np.generic,
-    date,
-    time,
-    timedelta,
-    Decimal,
-    Fraction,
-)
-"""Types of which the representation tells all."""
+LITERALS = (bool, int, float, complex, str, bytes, type(None), np.generic)
+"""Types of plain values whose representation is a literal of Python or numpy."""
+PLAIN = (*LITERALS, date, time, timedelta, Decimal, Fraction)
+"""Types whose representation determines the value."""
 
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """A randomised map from private data to something released."""
+    """A randomised map from private data to a released output."""
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` independent outputs for ``data``, shape (size, ...)."""
 
 
 class PerCall:
-    """Adapts a function of one output a call to the Mechanism protocol, as a list of whatever it returns.
+    """Adapter of a function with one output a call; a batch is a list of its outputs.
 
     Args:
-        function: ``function(data, rng)``; or ``function(data)`` where it draws from elsewhere.
+        function: ``function(data, rng)``, or ``function(data)`` if it draws from
+            elsewhere.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -85,8 +83,9 @@ class PerCall:
         self.name = name_of(function)
 
     def __getattr__(self, attribute: str) -> Any:
-        """Offer what else the function offers, such as the ``distribution`` of a callable object."""
-        if attribute == "function":  # while a copy is being made
+        """Return an attribute of the function, such as its ``distribution``."""
+        # A copy that is being made has no function yet, and must not look for it here.
+        if attribute == "function":
             raise AttributeError(attribute)
         return getattr(self.function, attribute)
 
@@ -101,7 +100,7 @@ class PerCall:
 OWN_RANDOMNESS = (
     "repeats the test and not its numbers: the mechanism draws its own randomness"
 )
-"""What a re-run of a mechanism does that is declared with ``unseeded``."""
+"""The sentence of reports on a re-run of a mechanism declared with ``unseeded``."""
 
 
 class Unseeded(PerCall):
@@ -111,31 +110,32 @@ class Unseeded(PerCall):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        parameters = _parameters(function) or {}
         self.takes_size = takes_size(function)
-        self._takes_rng = "rng" in parameters
+        self._takes_rng = "rng" in (_parameters(function) or {})
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
-        """Call the function once for all outputs where it takes a size, else once for each."""
+        """Call the function once if it takes a size, else once for each output."""
         if not self.takes_size:
             return super().__call__(data, size, rng=rng)
-        return self.function(
-            data, size=size, **({"rng": rng} if self._takes_rng else {})
-        )
+        given = {"rng": rng} if self._takes_rng else {}
+        return self.function(data, size=size, **given)
 
     def _call(self, data: Any, rng: np.random.Generator) -> Any:
         return self.function(data, rng=rng) if self._takes_rng else self.function(data)
 
 
 def unseeded(function: Callable[..., Any]) -> Unseeded:
-    """Declare that a mechanism draws its randomness from elsewhere than the generator that an audit gives it.
+    """Declare that a mechanism does not draw from the generator that an audit passes.
 
-    Libraries draw from the operating system, or from the global state of numpy or torch. Their calls are independent all the
-    same, so the guarantee of a game is what it is for others; but running it again repeats the test and not its numbers.
-    Reports say so, and the log keeps the outputs that a finding rests on, so that ``auditdp replay`` can check it again.
+    Libraries draw from the operating system, or from the global state of numpy or
+    torch. Their calls are independent all the same, so the guarantee of a game is the
+    usual one; but a re-run repeats the test and not its numbers. Reports state this,
+    and the log keeps the outputs that a finding rests on, so that ``auditdp replay``
+    can check it again.
 
     Args:
-        function: ``function(data)``, one output a call, or ``function(data, size)``, that many independent outputs.
+        function: ``function(data)``, with one output a call, or ``function(data,
+            size)``, with ``size`` independent outputs.
 
     Raises:
         MechanismError: If it is not callable.
@@ -152,15 +152,16 @@ def unseeded(function: Callable[..., Any]) -> Unseeded:
 
 
 def is_seeded(mechanism: Any) -> bool:
-    """Return whether a mechanism draws from the generator that it is given, as all do that do not declare otherwise."""
+    """Return True if a mechanism draws from the generator of the audit."""
     return getattr(mechanism, "seeded", True) is not False
 
 
 def as_mechanism(function: Any) -> Mechanism:
-    """Return ``function`` as a Mechanism: itself if it takes a size, else adapted one call at a time.
+    """Return ``function`` as a Mechanism: itself if it takes a size, or a ``PerCall``.
 
     Args:
-        function: ``f(data, size, *, rng)`` (vectorised) or ``f(data, rng)`` (one output a call).
+        function: ``f(data, size, *, rng)`` (vectorised) or ``f(data, rng)`` (one output
+            a call).
 
     Raises:
         MechanismError: If it is not callable or takes neither form of arguments.
@@ -169,48 +170,41 @@ def as_mechanism(function: Any) -> Mechanism:
         raise MechanismError(
             f"expected a mechanism: a callable f(data, size, *, rng) or f(data, rng), got {brief(function)}"
         )
-    if isinstance(function, PerCall):
-        return function  # type: ignore[return-value]  # which returns a list, and only `auditdp.mechanism.calls` runs it
     parameters = _parameters(function)
-    if parameters is None:
-        return function  # type: ignore[no-any-return]  # builtins without a signature must follow the protocol
-    names = [
-        name
-        for name, p in parameters.items()
-        if p.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
+    # A builtin without a signature has to follow the protocol. A ``PerCall`` returns a
+    # list where the protocol has an array, and `auditdp.mechanism.calls` expects that.
+    if isinstance(function, PerCall) or parameters is None:
+        return function  # type: ignore[no-any-return]
+    variable = inspect.Parameter.VAR_KEYWORD
+    names = [name for name, p in parameters.items() if p.kind is not variable]
     if "rng" not in names:
         raise MechanismError(
             f"{name_of(function)}: takes {', '.join(names) or 'nothing'}, but needs an argument 'rng' for its "
             "randomness: f(data, size, *, rng) or f(data, rng); where it draws from elsewhere, as libraries do, declare it "
             "with auditdp.unseeded(f)"
         )
-    if takes_size(function):
-        return function  # type: ignore[no-any-return]
-    return PerCall(function)  # type: ignore[return-value]
+    return function if takes_size(function) else PerCall(function)  # type: ignore[return-value]
 
 
 def takes_size(function: Any) -> bool:
-    """Return whether a function is given how many outputs to return, as its second argument or as a keyword that it needs.
+    """Return True if ``size`` is the second argument or a required keyword.
 
-    Any other ``size`` is an argument of its own, such as how many rows a synthesizer makes.
+    Any other ``size`` is an argument of its own, such as the number of rows that a
+    synthesizer makes.
     """
-    parameters = (_parameters(function) or {}).values()
-    if any(
-        p.name == "size" and p.kind is p.KEYWORD_ONLY and p.default is p.empty
-        for p in parameters
-    ):
-        return True
-    positional = [
-        p.name
-        for p in parameters
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    return positional[1:2] == ["size"]
+    parameters = list((_parameters(function) or {}).values())
+    for p in parameters:
+        if p.name == "size" and p.kind is p.KEYWORD_ONLY and p.default is p.empty:
+            return True
+    positional = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    return [p.name for p in parameters if p.kind in positional][1:2] == ["size"]
 
 
 def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:
-    """Return the parameters of a function by name, or None for a builtin that tells none."""
+    """Return the parameters of a function by name, or None if it has no signature."""
     try:
         return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):
@@ -218,30 +212,28 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:
 
 
 def is_vectorised(mechanism: Any) -> bool:
-    """Return whether a mechanism returns many outputs of one call of the user's code."""
-    return not isinstance(mechanism, PerCall) or (
-        isinstance(mechanism, Unseeded) and mechanism.takes_size
-    )
+    """Return True if one call of the user's code returns many outputs."""
+    if isinstance(mechanism, Unseeded):
+        return mechanism.takes_size
+    return not isinstance(mechanism, PerCall)
 
 
 def name_of(mechanism: Any) -> str:
-    """Return the name that reports call a mechanism by: its ``name``, its function or class name, or its repr.
+    """Return the name of a mechanism in reports.
 
-    A function of which some arguments are given is called by them, too: ``noisy_count(epsilon=1.0)``.
-
-    Never a default repr: that holds a memory address, and a record must not depend on where objects lie.
+    It is the mechanism's ``name``, the name of its function or class, or its repr. A
+    ``functools.partial`` is named with its arguments: ``noisy_count(epsilon=1.0)``. A
+    default repr is never used: it holds a memory address, on which no record may
+    depend.
     """
     name = getattr(mechanism, "name", None)
     if isinstance(name, str):
         return name
-    if isinstance(mechanism, PerCall):
-        return mechanism.name
     if isinstance(mechanism, functools.partial):
-        bound = [brief(value, LONGEST_ARGUMENT) for value in mechanism.args]
-        bound += [
-            f"{name}={brief(value, LONGEST_ARGUMENT)}"
-            for name, value in mechanism.keywords.items()
-        ]
+        longest = 20  # characters of an argument
+        bound = [brief(value, longest) for value in mechanism.args]
+        for name, value in mechanism.keywords.items():
+            bound.append(f"{name}={brief(value, longest)}")
         return f"{name_of(mechanism.func)}({', '.join(bound)})"
     if getattr(mechanism, "__name__", None):
         return str(mechanism.__name__)
@@ -252,153 +244,116 @@ def name_of(mechanism: Any) -> str:
 def identity_key(data: Any) -> Any:
     """Return a hashable key that two inputs share only if they are certainly the same.
 
-    Arrays are compared by type, shape and content, tables by their columns, containers and dataclasses by their
-    items (of dicts in any order), plain values by type and value, and anything else by identity (so the object has to stay
-    alive as long as the key is used).
+    Arrays are compared by type, shape and content, tables by their columns, containers
+    and dataclasses by their items (of dicts in any order), plain values by type and
+    value. Any other object is compared by identity, and has to stay alive while the key
+    is used.
     """
-    if isinstance(data, np.ndarray) and not data.dtype.hasobject:
-        return (
-            "array",
-            data.dtype.str if data.dtype.names is None else str(data.dtype),
-            data.shape,
-            data.tobytes(),
-        )
+    kind = type(data).__name__
     if isinstance(data, np.ndarray):
-        return ("array", str(data.dtype), data.shape, identity_key(data.tolist()))
+        if data.dtype.hasobject:
+            return "array", str(data.dtype), data.shape, identity_key(data.tolist())
+        dtype = data.dtype.str if data.dtype.names is None else str(data.dtype)
+        return "array", dtype, data.shape, data.tobytes()
     if isinstance(data, tuple | list):
-        return (type(data).__name__, tuple(identity_key(item) for item in data))
+        return kind, tuple(map(identity_key, data))
     if isinstance(data, dict):
-        return (
-            type(data).__name__,
-            frozenset(
-                (identity_key(name), identity_key(value))
-                for name, value in data.items()
-            ),
-        )
+        return kind, frozenset(map(identity_key, data.items()))
     if isinstance(data, PLAIN):
-        return (type(data).__name__, repr(data))
+        return kind, repr(data)
     if isinstance(data, set | frozenset):
-        return ("set", frozenset(map(identity_key, data)))
+        return "set", frozenset(map(identity_key, data))
     if dataclasses.is_dataclass(data) and not isinstance(data, type):
-        fields = tuple(
-            identity_key(getattr(data, field.name))
-            for field in dataclasses.fields(data)
-        )
-        return (type(data).__module__, type(data).__qualname__, fields)
+        fields = [getattr(data, field.name) for field in dataclasses.fields(data)]
+        return type(data).__module__, type(data).__qualname__, identity_key(fields)
     if is_table(data):
-        index = identity_key(data.index.to_numpy()) if hasattr(data, "iloc") else None
-        return (
-            "table",
-            index,
-            tuple(
-                (str(name), identity_key(data[name].to_numpy()))
-                for name in data.columns
-            ),
-        )
-    return ("object", id(data))
+        index = data.index.to_numpy() if hasattr(data, "iloc") else None
+        columns = [(str(name), data[name].to_numpy()) for name in data.columns]
+        return "table", identity_key(index), identity_key(columns)
+    return "object", id(data)
 
 
 def is_table(data: Any) -> bool:
-    """Return whether something is a table of pandas or polars, which the harness does not import."""
+    """Return True for a table of pandas or polars; neither is imported here."""
     return type(data).__name__ == "DataFrame" and hasattr(data, "columns")
 
 
 def columns_of(table: Any) -> dict[str, list[Any]]:
     """Return the columns of a table."""
-    found: dict[str, list[Any]] = (
-        table.to_dict("list")
-        if hasattr(table, "iloc")
-        else table.to_dict(as_series=False)
-    )
-    return found
+    of_pandas = hasattr(table, "iloc")
+    columns = table.to_dict("list") if of_pandas else table.to_dict(as_series=False)
+    return dict(columns)
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """Return the rows of a table."""
     columns = columns_of(table)
-    return [
-        dict(zip(columns, row, strict=True))
-        for row in zip(*columns.values(), strict=True)
-    ]
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _is_graph(data: Any) -> bool:
-    """Return whether something is the symmetric int8 matrix of a graph without loops."""
-    if (
-        not isinstance(data, np.ndarray)
-        or data.dtype != np.int8
-        or data.ndim != 2
-        or len(data) < 2
-    ):
+    """Return True if ``data`` is the symmetric int8 matrix of a graph without loops."""
+    if not isinstance(data, np.ndarray) or data.dtype != np.int8 or data.ndim != 2:
         return False
-    square = data.shape[0] == data.shape[1]
-    return square and bool(
-        (data == data.T).all()
-        and not data.diagonal().any()
-        and ((data == 0) | (data == 1)).all()
-    )
+    if len(data) < 2 or data.shape[0] != data.shape[1]:
+        return False
+    symmetric = (data == data.T).all() and not data.diagonal().any()
+    return bool(symmetric and ((data == 0) | (data == 1)).all())
 
 
-def _runs(data: list[Any] | tuple[Any, ...]) -> str:
-    """Return how many items a sequence has, and the items, those that follow each other and look the same as one."""
-    runs = [
-        (text, len(list(same))) for text, same in itertools.groupby(map(_item, data))
-    ]
-    return f"{len(data)} items: {', '.join(f'{count} × {text}' if count > 1 else text for text, count in runs)}"
+def _graph(data: Array, limit: int) -> str:
+    """Return the edges of a graph, or their number if the text exceeds ``limit``."""
+    between = "" if len(data) <= 10 else "-"
+    edges = [f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data))]
+    listed = " ".join(["edges", *edges]) if edges else "no edges"
+    text = f"{len(data)} nodes, {listed}"
+    return text if len(text) <= limit else f"{len(data)} nodes, {len(edges):,} edges"
+
+
+def _sequence(data: list[Any] | tuple[Any, ...]) -> str:
+    """Return the items of a sequence; consecutive items of one text are counted."""
+    runs = []
+    for text, same in itertools.groupby(map(_item, data)):
+        count = len(list(same))
+        runs.append(f"{count} × {text}" if count > 1 else text)
+    return f"{len(data)} items: {', '.join(runs)}"
 
 
 def _item(value: Any) -> str:
-    """Return an item of a sequence; an array or tensor of many entries by its shape."""
+    """Return the text of an item; that of an array of over 20 entries is its shape."""
     shape = getattr(value, "shape", ())
-    if not isinstance(shape, tuple) or math.prod(shape) <= MOST_ENTRIES:
+    if not isinstance(shape, tuple) or math.prod(shape) <= 20:
         return repr(value)
     return f"{type(value).__name__.lower().removeprefix('nd')} of shape {tuple(shape)}"
 
 
-MOST_ENTRIES = 20
-"""Entries of an array in a sequence that is rendered in short, which are all listed."""
 ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
 
 
 def _without_address(data: Any) -> str:
-    """Return the repr of an object; where that is its address, its class and its attributes."""
+    """Return the repr, or the class and attributes if the repr is only an address."""
     text = repr(data)
-    if (
-        not text.startswith("<")
-        or not ADDRESS.search(text)
-        or not getattr(data, "__dict__", None)
-        or callable(data)
-    ):
+    is_address = text.startswith("<") and ADDRESS.search(text) and not callable(data)
+    if not is_address or not getattr(data, "__dict__", None):
         return text
-    return f"{type(data).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(data).items())})"
-
-
-LONGEST_ARGUMENT = 20
-"""Characters of an argument in the name of a function of which some are given."""
-LONGEST_GRAPH = 160
-"""Characters of a graph whose edges are listed: a report draws it from them. Some 20 nodes with few edges have as many."""
+    attributes = [f"{name}={value!r}" for name, value in vars(data).items()]
+    return f"{type(data).__name__}({', '.join(attributes)})"
 
 
 def brief(data: Any, limit: int = 60) -> str:
-    """Return a short, one-line rendering of an input: the adjacency matrix of a graph by its edges, such as 01 12.
+    """Return a short, one-line rendering of an input.
 
-    Of a graph with too many edges to list it has their number.
-
-    It holds no address of an object, as no record may depend on where objects lie.
+    The adjacency matrix of a graph is rendered by its edges, such as 01 12, or by their
+    number if there are too many to list. The text holds no address of an object, since
+    no record may depend on where objects lie.
     """
     if isinstance(data, np.generic):
         data = data.item()
     if _is_graph(data):
-        between = "" if len(data) <= 10 else "-"
-        edges = [f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data))]
-        listed = (
-            f"{len(data)} nodes, {' '.join(['edges', *edges]) if edges else 'no edges'}"
-        )
-        return (
-            listed
-            if len(listed) <= LONGEST_GRAPH
-            else f"{len(data)} nodes, {len(edges):,} edges"
-        )
+        # A report draws a graph from its edges; some 20 nodes with few edges fit in 160
+        # characters.
+        return _graph(data, 160)
     if is_table(data):
         text = f"{len(data)} row{'' if len(data) == 1 else 's'} {columns_of(data)}"
     elif isinstance(data, np.ndarray):
@@ -406,6 +361,6 @@ def brief(data: Any, limit: int = 60) -> str:
     else:
         text = _without_address(data)
         if len(text) > limit and isinstance(data, list | tuple):
-            text = _runs(data)
+            text = _sequence(data)
     text = " ".join(ADDRESS.sub("", text).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import QueryAnswers
-from auditdp.evidence.loss_of_laws import pair_loss
-from auditdp.evidence.noise_loss import laplace_loss
+from auditdp.evidence.loss_of_laws import laplace_loss, pair_loss
 from auditdp.mechanism.capabilities import capabilities
 from mechanisms.classic import (
     SVT1,

@@ -1,4 +1,4 @@
-"""Calls of a mechanism: on inputs that stay as declared, with outputs as rows of one kind, and their independence."""
+"""Calls of a mechanism on lent inputs, outputs as rows, and tests of independence."""
 
 from __future__ import annotations
 

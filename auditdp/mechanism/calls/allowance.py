@@ -1,10 +1,13 @@
-"""How many runs of a mechanism, and how much time, are left: the one object that every phase of an audit asks.
+"""The remaining runs and time of an audit, which every phase of it draws on.
 
-The calls that a user names bound all runs, whoever makes them: checks, traces, searches, games, confirmations and the search
-for a smaller pair. Each of these phases has an allowance of its own, which is a part of the one around it, and each run is
-counted where it is made (``spend``). A question to the process of a mechanism carries the allowance with it.
+The number of calls that a user gives bounds all runs, whatever phase makes them:
+checks, traces, searches, games, confirmations and the search for a smaller pair. Each
+phase has an allowance of its own inside that of the phase around it. Each run is
+counted where it is made (``spend``), and a request to the process of a mechanism
+carries its allowance along.
 
-A game may stop at any time, so the end of an allowance ends a phase and throws nothing away.
+A game may stop at any time, so the end of an allowance ends a phase and discards
+nothing.
 """
 
 from __future__ import annotations
@@ -17,22 +20,24 @@ from contextvars import ContextVar
 
 from auditdp.errors import ExhaustedError
 
-ASIDE, MAIN = 1 / 4, 3 / 4
-"""Parts of the time that is left: of what comes before or after a game, and of a game and a confirmation."""
+ASIDE = 1 / 4
+"""Share of the remaining time that a phase before or after a game may use."""
+MAIN = 3 / 4
+"""Share of the remaining time that a game, or a confirmation, may use."""
 
 LATE = "the time for it has ended"
 
 
 class Allowance:
-    """Runs and time of one phase.
+    """The runs and the time of one phase.
 
     Args:
-        most: Runs at most; infinite where a user bounds none.
-        until: The end, on the clock of ``time.monotonic``; infinite where there is no time limit.
+        most: Largest number of runs; infinite without a bound.
+        until: End on the clock of ``time.monotonic``; infinite without a time limit.
         around: The allowance that this one is a part of.
 
     Attributes:
-        made: Runs so far.
+        made: Number of runs that were made.
     """
 
     def __init__(
@@ -41,12 +46,15 @@ class Allowance:
         until: float = math.inf,
         around: Allowance | None = None,
     ) -> None:
-        self.most, self.until, self.around = most, until, around
-        self.made, self._started = 0, time.monotonic()
+        self.most = most
+        self.until = until
+        self.around = around
+        self.made = 0
+        self._started = time.monotonic()
 
     @property
     def left(self) -> float:
-        """Runs that may still be made."""
+        """Number of runs that may still be made."""
         own = max(self.most - self.made, 0)
         return own if self.around is None else min(own, self.around.left)
 
@@ -57,23 +65,24 @@ class Allowance:
 
     @property
     def is_late(self) -> bool:
-        """Whether the time has ended."""
+        """True if the time has ended."""
         return self.seconds <= 0
 
     def affordable(self, share: float) -> float:
-        """Return how many runs fit into a share of the seconds that are left, as fast as they were made so far."""
+        """Return the number of runs that fit into a share of the remaining seconds.
+
+        The pace is assumed to stay what it was so far.
+        """
+        if math.isinf(self.until):
+            return math.inf
         pace = self.made / max(time.monotonic() - self._started, 1e-9)
-        return (
-            max(share * self.seconds * pace, 0.0)
-            if math.isfinite(self.until)
-            else math.inf
-        )
+        return max(share * self.seconds * pace, 0.0)
 
     def spend(self, runs: int) -> None:
         """Count runs that are about to be made.
 
         Raises:
-            ExhaustedError: If so many are not left, or no time is.
+            ExhaustedError: If fewer than ``runs`` runs are left, or the time has ended.
         """
         if runs > self.left:
             raise ExhaustedError(
@@ -87,7 +96,8 @@ class Allowance:
         """Count runs, and yield once for each of them, until the time ends.
 
         Raises:
-            ExhaustedError: If so many are not left, or the time ends before they are made.
+            ExhaustedError: If fewer than ``runs`` runs are left, or the time ends
+                before all of them are made.
         """
         self.spend(runs)
         for made in range(runs):
@@ -103,11 +113,12 @@ class Allowance:
             self.around.count(runs)
 
 
-_current: ContextVar[Allowance] = ContextVar("allowance", default=Allowance())  # noqa: B039  # counts all runs of a process
+# The default is shared on purpose: it counts all runs of a process.
+_current: ContextVar[Allowance] = ContextVar("allowance", default=Allowance())  # noqa: B039
 
 
 def allowance() -> Allowance:
-    """Return what the phase under way may still use."""
+    """Return the allowance of the current phase."""
     return _current.get()
 
 
@@ -115,12 +126,12 @@ def allowance() -> Allowance:
 def allowing(
     runs: float = math.inf, *, share: float = 1.0, seconds: float = math.inf
 ) -> Iterator[Allowance]:
-    """Give the block an allowance of its own within the present one.
+    """Give the block an allowance of its own within the current one.
 
     Args:
-        runs: Runs at most, if the present one has as many left.
-        share: The part of the seconds that are left, above 0 and at most 1.
-        seconds: Seconds at most.
+        runs: Largest number of runs; the current allowance may have fewer left.
+        share: Share of the remaining seconds, in (0, 1].
+        seconds: Largest number of seconds.
     """
     around = allowance()
     until = time.monotonic() + min(around.seconds * share, seconds)

@@ -1,4 +1,4 @@
-"""Making calls as evidence needs them: checked, on lent inputs, with outputs as rows; together, or one by one."""
+"""Calls of a mechanism: checked, on lent inputs, with outputs as rows."""
 
 from __future__ import annotations
 
@@ -34,14 +34,18 @@ from auditdp.mechanism.protocol import (
 from auditdp.numerics.streams import position
 
 PROBES = 8
-"""Calls on each of two inputs that show what outputs look like; what these look like on others, a single call shows."""
+"""Number of calls on the first input that decide how outputs are represented.
+
+Each further input is called once.
+"""
 MOST_PROBED = 32
-"""Inputs that are probed, at most."""
+"""Largest number of inputs that are called to decide the representation."""
 Result = TypeVar("Result")
+Decided = tuple[Representation | None, bool, Counter[str]]
 
 
 class Run(NamedTuple):
-    """A call that can be made again: its input, how many outputs it has, and the seed of its generator."""
+    """A repeatable call: its input, its number of outputs, and its generator's seed."""
 
     data: Any
     size: int
@@ -49,27 +53,31 @@ class Run(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What calls show that is no part of their outputs."""
+    """Side outputs of calls on one stream: prints, log messages or files."""
 
     stream: str
-    """Of ``STREAMS``."""
+    """One of ``STREAMS``."""
     many: int
-    """Lines, messages or files of a call, at most."""
+    """Largest number of lines, messages or files of a call."""
     depends: bool | None
-    """Whether they are others on another input, with the same randomness; None where they differ anyway."""
+    """True if they depend on the input, with the same randomness.
+
+    None if they differ on one input, too.
+    """
 
 
 class Calls:
     """Runs one mechanism.
 
     Attributes:
-        seeded: Whether it draws from the generator that it is given.
-        like: Rows of the calls that decided how outputs are represented; None before.
-        labels: What each number of a row is; none before.
-        raising: Whether exceptions are outputs; then every output has a call of its own.
-        raised: How often calls raised, by the type of the exception.
-        drew: Whether it drew from the generator when it was looked at.
-        shown: What it showed then beside its outputs.
+        seeded: Whether it draws from the generator of the audit.
+        like: Rows of the calls that decided how outputs are represented, if decided.
+        labels: A label of each number of a row; none before the decision.
+        raising: Whether exceptions are outputs; then every output has a call of its
+        own.
+        raised: Number of calls that raised, by the type of the exception.
+        drew: Whether the deciding calls drew from the generator.
+        shown: Side outputs of the deciding calls.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -86,59 +94,57 @@ class Calls:
         self._representation: Representation | None = None
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
-        """Decide how outputs are represented, from calls on these inputs, unless that is decided.
+        """Decide from calls on some inputs how outputs are represented, unless decided.
 
         Raises:
-            RaisedError: If all calls raise; where only some do, that is an output.
+            RaisedError: If all calls raise. If only some raise, that is an output.
         """
         if self._representation is not None:
             return
         probed = list(islice(inputs, MOST_PROBED))
-        before, same = position(rng), copy.deepcopy(rng)
-        with showing() as seen:
-            self._represent(
-                self.outcomes(
-                    lambda: [
-                        self.outputs(x, 1 if k > 1 else PROBES, rng)
-                        for k, x in enumerate(probed)
-                    ]
-                )
-            )
-        self.drew = position(rng) != before
-        if seen:
-            self.shown = self._shown(probed, same)
+        before = copy.deepcopy(rng)
 
-    def _shown(self, inputs: Sequence[Any], rng: np.random.Generator) -> list[Shown]:
-        """Return what single calls on inputs show, all with the same randomness, and on the first input twice."""
-        parts = []
+        def probe() -> list[Outputs]:
+            # The first two inputs show what outputs look like.
+            return [
+                self.outputs(data, 1 if place > 1 else PROBES, rng)
+                for place, data in enumerate(probed)
+            ]
+
+        with showing() as showed:
+            self._represent(self.outcomes(probe))
+        self.drew = position(rng) != position(before)
+        if showed:
+            self.shown = self._side_outputs(probed, before)
+
+    def _side_outputs(
+        self, inputs: Sequence[Any], rng: np.random.Generator
+    ) -> list[Shown]:
+        """Return the side outputs of single calls that all use the same randomness."""
+        calls = []
+        # The first input is called twice: side outputs may differ by themselves.
         for data in [*inputs[:1], *inputs]:
-            with showing(quiet=True) as seen:
+            with showing(quiet=True) as showed:
                 self.outputs(data, 1, copy.deepcopy(rng))
-                parts.append(seen.parts)
+                calls.append(showed.parts)
         found = []
         for stream in STREAMS:
-            again, *others = (part[stream] for part in parts)
-            many = max(
-                len(each.splitlines() if isinstance(each, str) else each)
-                for each in others
-            )
+            again, *others = (call[stream] for call in calls)
+            items = [x.splitlines() if isinstance(x, str) else x for x in others]
+            many = max(map(len, items))
+            depends = None
+            if again == others[0]:
+                depends = any(each != again for each in others)
             if many:
-                found.append(
-                    Shown(
-                        stream,
-                        many,
-                        None
-                        if again != others[0]
-                        else any(each != again for each in others),
-                    )
-                )
+                found.append(Shown(stream, many, depends))
         return found
 
     def outcomes(self, make: Callable[[], Result]) -> Result:
-        """Return what makes calls before any is bet on, a second time where it raises: then with exceptions as outputs.
+        """Return the result of calls, repeated with exceptions as outputs if needed.
 
-        That has to be settled first. Were a call of many outputs that raised made again one by one, outputs would not have
-        the law of single runs: those of the calls that did not raise would be kept.
+        That has to be settled before any bet. If a call of many outputs that raised
+        were made again one by one, outputs would not have the law of single runs: those
+        of the calls that did not raise would be kept.
         """
         try:
             return make()
@@ -149,32 +155,33 @@ class Calls:
             return make()
 
     def repeated(self, data: Any, seed: int, size: int) -> tuple[bool, bool]:
-        """Return whether calls with two generators of one state gave the same outputs, and drew equally much."""
+        """Return (equal outputs, equal numbers of draws) of two calls with one seed."""
         generators = [np.random.default_rng(seed) for _ in range(2)]
         once, again = (self.outputs(data, size, rng) for rng in generators)
-        equally = position(generators[0]) == position(generators[1])
-        return difference(once, again) is None, equally
+        first, second = map(position, generators)
+        return difference(once, again) is None, first == second
 
     @property
     def form(self) -> Representation:
-        """How outputs are represented, once that is decided."""
-        assert self._representation is not None  # asked after calls were looked at
+        """The representation of outputs, which has been decided."""
+        assert self._representation is not None
         return self._representation
 
     @property
     def offering(self) -> Any:
-        """The mechanism for forecasters, which ask with rows for what it offers."""
-        return (
-            self.mechanism
-            if self._representation is None
-            else SeenAs(self.mechanism, self._representation)
-        )
+        """The mechanism for forecasters, whose optional methods get rows."""
+        if self._representation is None:
+            return self.mechanism
+        return SeenAs(self.mechanism, self._representation)
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
-        """Return ``size`` outputs as rows, shape (size, ...); the first call decides their kind, if ``look`` did not.
+        """Return ``size`` outputs as rows, shape (size, ...).
+
+        The first call decides the representation, if ``look`` did not.
 
         Raises:
-            MechanismError: If the mechanism raises, does not return ``size`` readable outputs, or changes its input.
+            MechanismError: If the mechanism raises, does not return ``size`` readable
+                outputs, or changes its input.
         """
         if size == 0 and self.like is not None:
             return self.like[:0]
@@ -186,115 +193,99 @@ class Calls:
     def sides(
         self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Return rows of ``ones`` outputs on an input, and then of ``zeros`` on its neighbour."""
+        """Return rows of ``ones`` outputs on an input, ``zeros`` on its neighbour."""
         first = self(data, ones, rng)
         return first, self(neighbour, zeros, rng)
 
     def _represent(self, samples: list[Outputs]) -> None:
-        first = next((output for sample in samples for output in sample), None)
-        if isinstance(first, Raised) and all(
-            isinstance(output, Raised) for sample in samples for output in sample
-        ):
-            raise self._error(first.error, "every input that was tried")
+        outputs = [output for sample in samples for output in sample]
+        if outputs and all(isinstance(output, Raised) for output in outputs):
+            raise self._error(outputs[0].error, "every input that was tried")
         try:
             self._representation = Representation.of(samples)
         except MechanismError as error:
             raise MechanismError(f"{self.name}: {error}") from None
-        self.like = np.concatenate([self._rows(outputs) for outputs in samples])
-        shown = max(samples, key=len)
-        self.labels = self._representation.names(shown[0]) if len(shown) else []
+        self.like = np.concatenate([self._rows(sample) for sample in samples])
+        longest = max(samples, key=len)
+        self.labels = self.form.names(longest[0]) if len(longest) else []
 
     def _rows(self, outputs: Outputs) -> Array:
-        assert self._representation is not None  # decided by the first outputs
         try:
-            return self._representation.rows(outputs)
+            return self.form.rows(outputs)
         except MechanismError as error:
             raise MechanismError(f"{self.name}: {error}") from None
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
-        """Return what the mechanism returns, checked for being ``size`` outputs."""
+        """Return ``size`` outputs as the mechanism returns them, after a check."""
         with self.inputs.lent(self.name, data) as (lent,):
-            return self._run(self.mechanism, lent, size, rng)
+            return self._run(lent, size, rng)
 
-    def _run(
-        self, mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator
-    ) -> Outputs:
+    def _run(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         process = os.getpid()
         try:
-            if self.raising:
-                return [
-                    output
-                    for _ in allowance().each(size)
-                    for output in self._outcome(mechanism, data, rng)
-                ]
-            if not is_vectorised(mechanism):
-                outputs = [
-                    output
-                    for _ in allowance().each(size)
-                    for output in mechanism(data, 1, rng=rng)
-                ]
-                return checked_outputs(outputs, size, self.name)
-            allowance().spend(size)
-            return checked_outputs(mechanism(data, size, rng=rng), size, self.name)
+            if is_vectorised(self.mechanism) and not self.raising:
+                allowance().spend(size)
+                raw = self.mechanism(data, size, rng=rng)
+                return checked_outputs(raw, size, self.name)
+            outputs: list[Any] = []
+            for _ in allowance().each(size):
+                outputs.extend(self._outcome(data, rng))
+            return (
+                outputs if self.raising else checked_outputs(outputs, size, self.name)
+            )
         except AuditError:
             raise
         except Exception as error:
             raise self._error(error, f"input {brief(data)}") from error
         finally:
-            if (
-                os.getpid() != process
-            ):  # the mechanism forked: its copy must not go on with the audit, and fork again
+            # If the mechanism forked, its copy must not go on with the audit.
+            if os.getpid() != process:
                 os._exit(0)
 
-    def _outcome(
-        self, mechanism: Mechanism, data: Any, rng: np.random.Generator
-    ) -> Outputs:
-        """Return the output of one call, which may be that it raised."""
+    def _outcome(self, data: Any, rng: np.random.Generator) -> Outputs:
+        """Return the output of one call, which may be an exception."""
         try:
-            raw = mechanism(data, 1, rng=rng)
+            raw: Any = self.mechanism(data, 1, rng=rng)
         except AuditError:
             raise
         except Exception as error:
+            if not self.raising:
+                raise
             self.raised[type(error).__name__] += 1
             return [Raised.of(error)]
-        return (
-            raw
-            if isinstance(mechanism, PerCall) and isinstance(raw, list)
-            else checked_outputs(raw, 1, self.name)
-        )
+        if isinstance(self.mechanism, PerCall) and isinstance(raw, list):
+            return raw
+        return checked_outputs(raw, 1, self.name)
 
     def _error(self, error: Exception, where: str) -> RaisedError:
-        late = "; as a function f(data, rng) of one output, it may raise: that is an output then"
-        rarely = late if self._representation is not None and not self.raising else ""
-        place = f", at {at}" if (at := raised_at(error)) else ""
+        at = raised_at(error)
+        place = f", at {at}" if at else ""
+        if self._representation is not None and not self.raising:
+            place += "; as a function f(data, rng) of one output, it may raise: that is an output then"
         found = RaisedError(
-            f"{self.name} raised {type(error).__name__}: {error} (on {where}){place}{rarely}"
+            f"{self.name} raised {type(error).__name__}: {error} (on {where}){place}"
         )
         found.__cause__ = error
         return found
 
     def runs(self, wanted: Sequence[Run]) -> Array:
         """Return the rows of some calls."""
-        return np.concatenate(
-            [
-                self(run.data, run.size, np.random.default_rng(run.seed))
-                for run in wanted
-            ]
-        )
+        rows = [
+            self(data, size, np.random.default_rng(seed)) for data, size, seed in wanted
+        ]
+        return np.concatenate(rows)
 
     @property
-    def decided(self) -> tuple[Representation | None, bool, Counter[str]]:
-        """How outputs are represented, whether exceptions are, and which were raised: for other calls to take over."""
+    def decided(self) -> Decided:
+        """Representation, ``raising`` and ``raised``, for other calls to take over."""
         return self._representation, self.raising, self.raised
 
     @decided.setter
-    def decided(
-        self, decided: tuple[Representation | None, bool, Counter[str]]
-    ) -> None:
+    def decided(self, decided: Decided) -> None:
         self._representation, self.raising, self.raised = decided
 
     def anew(self) -> Self:
-        """Return the same calls, with nothing decided about how outputs are represented."""
+        """Return the same calls, without a representation of outputs."""
         fresh = copy.copy(self)
         fresh.like = fresh._representation = None
         fresh.labels = []
@@ -306,7 +297,7 @@ class Calls:
 
 
 class SingleCalls(Calls):
-    """Makes every call by itself, so that outputs share nothing that the outputs of one call may share."""
+    """Makes every call by itself, so that no two outputs share the draws of a call."""
 
     def __init__(self, calls: Calls) -> None:
         vars(self).update(vars(calls))
@@ -314,34 +305,25 @@ class SingleCalls(Calls):
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         """Return the outputs of ``size`` calls of one output each."""
         with self.inputs.lent(self.name, data) as (lent,):
-            return stacked(
-                [self._run(self.mechanism, lent, 1, rng) for _ in range(size)]
-            )
+            return stacked([self._run(lent, 1, rng) for _ in range(size)])
 
 
 def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
-    """Return what a call of many outputs returned as these: an array with one row each, or a list of them.
+    """Return the value of a call of many outputs as an array or a list of one row each.
 
     Raises:
-        MechanismError: If it is not so many outputs.
+        MechanismError: If it is not ``size`` outputs.
     """
     if isinstance(raw, Mapping):
-        columns = {
-            key: checked_outputs(column, size, f"{name}, {key!r}")
-            for key, column in raw.items()
-        }
-        return [
-            dict(zip(columns, row, strict=True))
-            for row in zip(*columns.values(), strict=True)
-        ]
-    if (
-        isinstance(raw, tuple)
-        and raw
-        and all(isinstance(part, np.ndarray) for part in raw)
-    ):
-        return list(
-            zip(*(checked_outputs(part, size, name) for part in raw), strict=True)
-        )
+        columns = {}
+        for key, column in raw.items():
+            columns[key] = checked_outputs(column, size, f"{name}, {key!r}")
+        rows = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+    is_tuple = isinstance(raw, tuple) and len(raw) > 0
+    if is_tuple and all(isinstance(part, np.ndarray) for part in raw):
+        parts = [checked_outputs(part, size, name) for part in raw]
+        return list(zip(*parts, strict=True))
     raw = of_tensor(raw)
     try:
         outputs = np.asarray(raw)
@@ -356,6 +338,7 @@ def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
         raise MechanismError(
             f"{name}: returned {what}, expected first dimension size={size}: one row per independent run"
         )
-    if isinstance(raw, list):  # which may hold numbers of several types
+    # A list may hold numbers of several types.
+    if isinstance(raw, list):
         return raw
     return outputs if outputs.dtype.kind in NUMERIC else list(outputs)

@@ -1,10 +1,15 @@
-"""Between who judges and the process of a mechanism: one question, one answer to it, which holds data and nothing else.
+"""Requests to the process of a mechanism, and answers that hold data only.
 
-A question has a ticket that nobody can guess, and an answer names it: what comes unasked, twice, or to another question
-ends the conversation. Who judges is trusted, so questions are pickled. Answers are not: they are a line of JSON and the
-bytes of arrays of numbers, and one that announces more bytes than were allowed is not read (``files`` has the bounds).
+A request has a ticket that cannot be guessed, and its answer repeats the ticket: an
+answer that was not requested, comes twice, or belongs to another request ends the
+conversation. The judging process is trusted, so requests are pickled. Answers are not
+trusted: an answer is a line of JSON and the bytes of arrays of numbers, and one that
+announces more bytes than are allowed is not read (``files`` has the bounds).
+``ANSWERS`` has the type of the answer of each method that may be called, and an answer
+of another type is refused.
 
-A process that is forked from this one, writes nowhere, and answers through a pipe until whoever asks has ended.
+``ForkedProcess`` is a process forked from this one. It writes nowhere, and answers
+through a pipe until the process that forked it has ended.
 """
 
 from __future__ import annotations
@@ -42,29 +47,35 @@ from auditdp.files import MOST_ARRAYS, MOST_MESSAGE, without_middle
 from auditdp.mechanism.calls.allowance import Allowance, allowance, allowing
 from auditdp.mechanism.protocol import Array
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
+"""Largest number of characters of the name of a type or of an exception."""
+ANSWERS: dict[str, TypeAdapter[Any]] = {}
+"""The type of the answer of each method of the other process, by the method's name."""
 _DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f2|f4|f8|f16)")
-_KNOWN: dict[str, type[BaseException]] = {
+_SHARED_ERRORS: dict[str, type[BaseException]] = {
     name: kind
     for name, kind in vars(of_the_harness).items()
     if isinstance(kind, type) and (issubclass(kind, AuditError) or kind is Timeout)
 }
-"""Errors that are the same on both sides; nothing is skipped for what a mechanism raises."""
+"""Errors that both sides raise as the same class.
+
+``Skip`` is not among them: a mechanism cannot have its audit skipped.
+"""
 
 
 class LostError(AuditError):
-    """The process of a mechanism has ended, or answers something that was not asked."""
+    """The process of a mechanism has ended, or its answer fits no request."""
 
 
 class ForeignError(Exception):
-    """What code of an audit raised in its process, beside the errors of the harness; its class has the name of that."""
+    """An exception of an audit's code; its class has the original name."""
 
     place: str = ""
-    """The file and line, in words; empty where it is not known."""
+    """The file and line, in words; empty if unknown."""
 
 
 Value = TypeVar("Value")
-Name = Annotated[str, Field(max_length=LONGEST_NAME)]
+Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 
 
 @dataclass(frozen=True)
@@ -74,24 +85,24 @@ class _Line:
     ticket: str
     cpu: Annotated[float, Field(ge=0)]
     runs: Annotated[int, Field(ge=0, lt=1 << 48)] = 0
-    """Runs of the mechanism that it took."""
+    """Number of runs of the mechanism that the answer took."""
     value: Any = None
     arrays: list[tuple[Name, list[Annotated[int, Field(ge=0)]]]] = field(
         default_factory=list
     )
     """The type and shape of each array."""
     error: tuple[Name, str, str] | None = None
-    """What was raised in its place: its name, what it says, and where."""
+    """The exception that was raised instead: its name, its message, and its place."""
 
 
 _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 class Channel:
-    """The end of who judges.
+    """The end of the judging process.
 
     Attributes:
-        cpu: Seconds that the process has computed, as it says.
+        cpu: Processor seconds of the other process, as it reports them.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -105,23 +116,26 @@ class Channel:
     def ask(
         self, what: str, *arguments: Any, most: int = MOST_ARRAYS
     ) -> tuple[Any, list[Array]]:
-        """Return the answer to a question: plain data, and arrays of numbers.
+        """Call a method of the other process; return plain data and arrays of numbers.
 
-        Arrays have at most so many bytes.
+        Args:
+            what: The name of the method.
+            arguments: The arguments, which are pickled.
+            most: Largest number of bytes of the arrays.
 
         Raises:
-            LostError: If there is none.
-            AuditError: What the harness raised there.
-            ForeignError: What code of the audit raised there.
+            LostError: If there is no answer, or one of another type than ``ANSWERS``
+            has.
+            AuditError: The error of the harness that was raised there.
+            ForeignError: The exception of the audit's code that was raised there.
         """
         if self._lost:
             raise LostError(self._lost)
         ticket = secrets.token_hex(8)
+        allowed = allowance()
+        limits = allowed.left, allowed.seconds
         try:
-            allowed = allowance()
-            self._connection.send_bytes(
-                pickle.dumps((ticket, what, arguments, (allowed.left, allowed.seconds)))
-            )
+            self._connection.send_bytes(pickle.dumps((ticket, what, arguments, limits)))
             line, arrays = self._answer(ticket, most)
         except (EOFError, OSError):
             self._lost = "the process of the mechanism ended before it had answered"
@@ -134,22 +148,24 @@ class Channel:
         allowed.count(line.runs)
         if line.error is not None:
             raise _raised(*line.error)
+        if what in ANSWERS:
+            return shaped(ANSWERS[what], line.value), arrays
         return line.value, arrays
 
     def _answer(self, ticket: str, most: int) -> tuple[_Line, list[Array]]:
         while True:
             try:
                 self._ready.poll()
-            except (
-                BaseException
-            ):  # a time limit: what comes late is no answer to the next question
+            except BaseException:
+                # A time limit. The late answer is no answer to the next request.
                 self._given_up.add(ticket)
                 raise
             try:
                 content = self._connection.recv_bytes(MOST_MESSAGE + most)
             except (EOFError, ConnectionError):
                 raise
-            except OSError:  # of a length that was announced
+            except OSError:
+                # The announced length is above the limit.
                 raise ValueError("more bytes than were asked for") from None
             except BaseException:
                 self._lost = "a time limit came in the middle of an answer of the process of the mechanism"
@@ -163,10 +179,10 @@ class Channel:
 
 
 def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
-    """Return what was answered as what was asked for.
+    """Return the value of an answer, validated.
 
     Raises:
-        LostError: If it is something else.
+        LostError: If it has another type.
     """
     try:
         return kind.validate_python(value)
@@ -178,31 +194,32 @@ def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
 
 def _read(content: bytes) -> tuple[_Line, list[Array]]:
     end = content.find(b"\n", 0, MOST_MESSAGE)
-    if end < 0 and len(content) > MOST_MESSAGE:
-        raise ValueError("a line of more bytes than any answer has")
-    line = _LINE.validate_json(content[:end] if end >= 0 else content)
-    rest, start, arrays = memoryview(content), end + 1 if end >= 0 else len(content), []
+    if end < 0:
+        end = len(content)
+        if end > MOST_MESSAGE:
+            raise ValueError("a line of more bytes than any answer has")
+    line = _LINE.validate_json(content[:end])
+    rest, arrays = memoryview(content)[end + 1 :], []
     for name, shape in line.arrays:
         if not _DTYPE.fullmatch(name):
             raise ValueError(f"an array of {name!r}")
         dtype = np.dtype(name)
         size = prod(shape) * dtype.itemsize
-        if len(shape) > 32 or size > len(rest) - start:
+        if len(shape) > 32 or size > len(rest):
             raise ValueError(f"an array of shape {shape} that is not there")
-        flat = np.frombuffer(
-            rest[start : start + size], np.uint8 if dtype.kind == "b" else dtype
-        )
-        arrays.append(flat.astype(dtype).reshape(shape))  # a copy; a truth is 0 or 1
-        start += size
-    if start != len(rest):
+        # A truth is any byte here, and 0 or 1 after the conversion, which copies.
+        stored = np.uint8 if dtype.kind == "b" else dtype
+        flat = np.frombuffer(rest[:size], stored)
+        arrays.append(flat.astype(dtype).reshape(shape))
+        rest = rest[size:]
+    if rest:
         raise ValueError("more bytes than its arrays have")
     return line, arrays
 
 
 def _raised(name: str, text: str, place: str) -> BaseException:
-    """Return an error of the harness as it was raised, and any other by its name."""
-    if name in _KNOWN:
-        return _KNOWN[name](text)
+    if name in _SHARED_ERRORS:
+        return _SHARED_ERRORS[name](text)
     error: ForeignError = type(name, (ForeignError,), {})(text)
     error.place = place
     return error
@@ -214,44 +231,39 @@ def answer(
     answers: Callable[[str, tuple[Any, ...]], tuple[Any, Sequence[Array]]],
     explained: Callable[[str], str] = str,
 ) -> None:
-    """Answer questions until there are no more.
+    """Answer requests until the other end is closed.
 
-    ``answers`` returns plain data and arrays of numbers. Errors name lines of the audit's file, and ``explained`` adds what
-    this process has to do with them.
+    Args:
+        connection: The end of this process.
+        path: The audit's file, whose lines errors name.
+        answers: Returns plain data and arrays of numbers for a method and its
+        arguments.
+        explained: Adds to an error message what this process has to do with it.
     """
-    with suppress(EOFError, OSError):  # who judges has ended
+    # The judging process may end at any time.
+    with suppress(EOFError, OSError):
         while True:
-            ticket, what, arguments, (runs, seconds) = pickle.loads(
-                connection.recv_bytes()
-            )
-            line, arrays = {"ticket": ticket}, []
+            request = pickle.loads(connection.recv_bytes())
+            ticket, what, arguments, (runs, seconds) = request
             with allowing(runs, seconds=seconds) as allowed:
                 try:
                     value, found = answers(what, arguments)
                     arrays = [np.ascontiguousarray(array) for array in found]
-                    line |= {
-                        "value": value,
-                        "arrays": [(array.dtype.str, array.shape) for array in arrays],
-                    }
-                    first = json.dumps(line | _spent(allowed))
-                except (
-                    BaseException
-                ) as error:  # an exit, or an interrupt that a mechanism raises
+                    kinds = [(array.dtype.str, array.shape) for array in arrays]
+                    line = _line(ticket, allowed, value=value, arrays=kinds)
+                except BaseException as error:
+                    # Also an exit, or an interrupt that a mechanism raises.
                     arrays = []
-                    first = json.dumps(
-                        {"ticket": ticket, "error": _described(error, path, explained)}
-                        | _spent(allowed)
-                    )
-            connection.send_bytes(
-                b"".join(
-                    [first.encode(), b"\n", *(array.tobytes() for array in arrays)]
-                )
-            )
+                    raised = _described(error, path, explained)
+                    line = _line(ticket, allowed, error=raised)
+            content = [array.tobytes() for array in arrays]
+            connection.send_bytes(b"".join([line, b"\n", *content]))
 
 
-def _spent(allowed: Allowance) -> dict[str, float]:
-    """Return the processor time of this process, in seconds, and the runs that a question took."""
-    return {"cpu": time.process_time(), "runs": allowed.made}
+def _line(ticket: str, allowed: Allowance, **content: Any) -> bytes:
+    """Return the first line of an answer, with the time and the runs that were used."""
+    spent = {"cpu": time.process_time(), "runs": allowed.made}
+    return json.dumps({"ticket": ticket} | content | spent).encode()
 
 
 def _described(
@@ -260,24 +272,24 @@ def _described(
     error = MissingExtraError.of(error) or error
     try:
         text = explained(str(error))
-    except Exception:  # whatever the errors of a user raise
+    except Exception:
+        # The errors of a user may raise when they are turned into text.
         text = ""
-    return (
-        type(error).__name__[:LONGEST_NAME],
-        without_middle(text.encode("utf-8", "backslashreplace").decode()),
-        raised_in(error, path),
-    )
+    name = type(error).__name__[:MAX_NAME_LENGTH]
+    readable = text.encode("utf-8", "backslashreplace").decode()
+    return name, without_middle(readable), raised_in(error, path)
 
 
 class ForkedProcess:
-    """The end of who asks.
+    """The end of the process that forks.
 
     Args:
-        serve: Answers in the process, until the pipe is closed.
+        serve: Answers in the forked process, until the pipe is closed.
 
     Attributes:
-        pipe: To the process; None where a platform cannot fork, or has no room, and after the end.
-        process: Its number.
+        pipe: To the process; None if the platform cannot fork or has no room, and after
+            the end.
+        process: The number of the process.
     """
 
     def __init__(self, serve: Callable[[Connection], object]) -> None:
@@ -286,21 +298,21 @@ class ForkedProcess:
             return
         ours, theirs = Pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of threads, which a fork lacks: calls that wait for one are given up
+            # A fork lacks threads, and Python warns of it. Calls that wait for a thread
+            # are given up.
+            warnings.simplefilter("ignore")
             with suppress(OSError):
                 self.process = os.fork()
                 self.pipe = ours
         if self.pipe is None:
             ours.close()
         elif self.process == 0:
-            with suppress(
-                BaseException
-            ):  # and it ends without whatever the other process would do at its end
+            # The fork must end here, without the exit handlers of the other process.
+            with suppress(BaseException):
                 ours.close()
                 die_with_parent()
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides
+                # The process that forked decides when this one is interrupted.
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 nothing = os.open(os.devnull, os.O_RDWR)
                 for stream in (0, 1, 2):

@@ -1,13 +1,15 @@
-"""Leaves: an output of any structure as numbers in order, without loss, and the way to each of them.
+"""The leaves of an output: numbers in order, without loss, for any structure.
 
-A number stands for itself, ``None`` for "no number here" (NaN), and a text for a number of its own, followed by its length,
-its lines and the numbers in it; bytes by their length and the first of them. What a double does not hold (a large integer,
-a ``Decimal``) is followed by what is left.
-Containers are read in order: mappings and sets by their sorted keys, tables by columns, objects of a dataclass by fields,
-with the name of their class.
+A number stands for itself and ``None`` for "no number here" (NaN). A text stands for a
+number of its own, followed by its length, its number of lines and the numbers in it;
+bytes for a number of their own, their length and the first of them. A value that a
+double does not hold (a large integer, a ``Decimal``) is followed by the remainder.
+Containers are read in order: mappings and sets by their sorted keys, tables by columns,
+objects of a dataclass by fields, with the name of their class.
 
-Leaves are the *value* of an output: 0 and 0.0, a list and a tuple, a mapping in any order have the same. What else whoever
-gets the output sees of it, types and the order of keys, is its ``kind``.
+Leaves are the *value* of an output: 0 and 0.0, a list and a tuple, a mapping in any
+order have the same value. The ``kind`` of an output is the rest that its receiver sees:
+types, and the order of keys.
 """
 
 from __future__ import annotations
@@ -30,15 +32,11 @@ from numpy.typing import NDArray
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.inputs import is_sparse, of_tensor
 from auditdp.mechanism.protocol import brief
+from auditdp.numerics.arrays import Floats
 
 NUMERIC = "biuf"
 EXACT = 2**53
-"""A double holds every integer up to this."""
-EPOCH = datetime.datetime(1970, 1, 1)
-MOST_NUMBERS = 16
-"""Numbers that are read in a text, at most."""
-MOST_BYTES = 64
-"""The same of bytes: of a number, high ones tell its size."""
+"""A double holds every integer up to this one."""
 NAMES = {
     bool: "truth",
     np.bool_: "truth",
@@ -47,26 +45,26 @@ NAMES = {
     float: "double",
     np.float64: "double",
 }
-"""What numbers are called by their type; of numpy and of Python those are alike that hold the same."""
-_IN_TEXT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+"""Kinds of numbers by type; types that hold the same numbers share one kind."""
+_NUMBER_IN_TEXT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_LAST_DIGITS = "the last digits of"
 
 
 class _Name(str):
-    """A text that is a name, of which nothing is read: it is the same as another or not."""
+    """A text that is only compared as a whole; nothing is read of it."""
 
 
 class Raised(_Name):
-    """That a call raised, as an output: a caller sees the type of an exception."""
+    """The output of a call that raised: a caller sees the type of the exception."""
 
     error: Any
-    """What it raised, or the type of it."""
+    """The exception, or its type."""
 
     @classmethod
     def of(cls, error: Any) -> Raised:
-        """Return the output of a call that raised."""
-        made = cls(
-            f"raised {(error if isinstance(error, type) else type(error)).__name__}"
-        )
+        """Return the output of a call that raised this exception."""
+        kind = error if isinstance(error, type) else type(error)
+        made = cls(f"raised {kind.__name__}")
         made.error = error
         return made
 
@@ -75,74 +73,57 @@ def leaves(output: Any) -> Iterator[float]:
     """Yield the leaves of an output as numbers.
 
     Raises:
-        MechanismError: If a leaf is of a type that is not known.
+        MechanismError: If a leaf has an unsupported type.
 
     >>> list(leaves([True, (2.5, None)]))
     [1.0, 2.5, nan]
     >>> list(leaves(2**60 + 1))
     [1.152921504606847e+18, 1.0]
     """
-    if (
-        isinstance(output, np.ndarray)
-        and output.dtype.kind in "bf"
-        and output.dtype.itemsize <= 8
-    ):
+    if is_plain_array(output):
         yield from output.ravel().astype(np.float64).tolist()
-    elif (parts := _parts(output)) is not None:
+        return
+    parts = _parts(output)
+    if parts is None:
+        for _, number in _numbers(output):
+            yield number
+    else:
         for _, part in parts:
             yield from leaves(part)
-    else:
-        yield from _numbers(output)
+
+
+def is_plain_array(output: Any) -> bool:
+    """Return True if an output is an array of truths or floats that doubles hold."""
+    if not isinstance(output, np.ndarray):
+        return False
+    return output.dtype.kind in "bf" and output.dtype.itemsize <= 8
 
 
 def paths(output: Any, start: str = "output") -> Iterator[str]:
-    """Yield the way to every leaf, as Python writes it.
+    """Yield the path of every leaf, as Python writes it.
 
     >>> list(paths({"age": [3, 4]}, "report"))
     ['a key of report', "report['age'][0]", "report['age'][1]"]
     """
     parts = _parts(output)
     if parts is None:
-        yield from (
-            f"{way} {start}".strip()
-            for way in _ways(output, len(list(_numbers(output))))
-        )
+        for way, _ in _numbers(output):
+            yield f"{way} {start}".strip()
         return
     for way, part in parts:
-        yield from paths(
-            part, f"{way} of {start}" if way.startswith(("a", "the ")) else start + way
-        )
-
-
-def _ways(output: Any, count: int) -> list[str]:
-    """Return what each number is of something that is no container: itself, and what its double does not hold."""
-    if isinstance(output, complex | np.complexfloating):
-        return ["the real part of", "the imaginary part of"]
-    if isinstance(output, str) and not isinstance(output, _Name):
-        more = [
-            "the length of",
-            "the number of lines of",
-            *(f"number {k + 1} in" for k in range(count)),
-        ]
-    elif isinstance(output, bytes | bytearray | memoryview):
-        more = ["the length of", *(f"byte {k + 1} of" for k in range(count))]
-    elif isinstance(output, Decimal | Fraction):
-        more = ["the exact value of"]
-    elif isinstance(output, datetime.datetime):
-        more = ["the time zone of"]
-    else:
-        more = ["the last digits of"] * count
-    return ["", *more][:count]
+        in_words = way.startswith(("a", "the "))
+        yield from paths(part, f"{way} of {start}" if in_words else start + way)
 
 
 def kind(output: Any) -> str:
-    """Return what an output shows beside its leaves: the types of its containers and leaves, and the order of its keys.
+    """Return the types of containers and leaves of an output, and the order of keys.
 
     >>> kind(5) == kind(5.0), kind([1, 2]) == kind([3])
     (False, True)
     >>> kind({"a": 1, "b": 2}) == kind({"b": 2, "a": 1})
     False
     """
+    name = type(output).__name__
     if type(output) in NAMES:
         return NAMES[type(output)]
     if isinstance(output, np.ndarray) and output.dtype != object:
@@ -150,69 +131,56 @@ def kind(output: Any) -> str:
     if isinstance(output, np.number):
         return str(output.dtype)
     if isinstance(output, Mapping):
-        order = [place for _, place in _order(output)]
+        keys = _order(output)
+        order = [place for _, place in keys]
         moved = f" in the order {order}" if order != sorted(order) else ""
-        return f"{type(output).__name__}{moved} of {_kinds(output[key] for key, _ in _order(output))}"
-    if (
-        type(output) in (list, tuple)
-        and len(types := set(map(type, output))) == 1
-        and (of := types.pop()) in NAMES
-    ):
-        return f"{type(output).__name__} of {NAMES[of]}"
+        return f"{name}{moved} of {_kinds(output[key] for key, _ in keys)}"
+    if type(output) in (list, tuple):
+        # Lists of numbers may be long; one type needs no kind of each item.
+        types = set(map(type, output))
+        if len(types) == 1 and types <= NAMES.keys():
+            return f"{name} of {NAMES[types.pop()]}"
     parts = _parts(output)
-    return (
-        type(output).__name__
-        if parts is None
-        else f"{_name_of_table(output)} of {_kinds(part for _, part in parts)}"
-    )
+    if parts is None:
+        return name
+    # A table has types of columns, and perhaps labels of rows.
+    columns = getattr(output, "dtypes", getattr(output, "dtype", None))
+    if columns is not None:
+        name += f" {list(map(str, np.atleast_1d(columns)))}"
+    if _index(output):
+        name += " with labels"
+    return f"{name} of {_kinds(part for _, part in parts)}"
 
 
 def _kinds(parts: Iterable[Any]) -> str:
-    """Return the kinds of some parts; of those that are alike it does not matter how many they are."""
+    """Return the kinds of some parts; their number counts only if they differ."""
     runs = [(name, len(list(same))) for name, same in groupby(map(kind, parts))]
-    return (
-        runs[0][0]
-        if len(runs) == 1
-        else ", ".join(f"{count} {name}" for name, count in runs)
-    )
-
-
-def _name_of_table(output: Any) -> str:
-    """Return the name of a container's type, with the types of its columns and whether rows have labels."""
-    types = getattr(output, "dtypes", getattr(output, "dtype", None))
-    labelled = " with labels" if _index(output) else ""
-    return (
-        type(output).__name__
-        + ("" if types is None else f" {list(map(str, np.atleast_1d(types)))}")
-        + labelled
-    )
+    if len(runs) == 1:
+        return runs[0][0]
+    return ", ".join(f"{count} {name}" for name, count in runs)
 
 
 def places(output: Any, start: str = "output") -> Iterator[tuple[str, float]]:
-    """Yield the place of every key in the order of its mapping, with what it is called; keys as leaves have them.
+    """Yield a name and the place of every key of mappings, by sorted keys.
 
     >>> list(places({"b": 5, "a": 7}))
     [("the place of output['a']", 1.0), ("the place of output['b']", 0.0)]
     """
-    if isinstance(output, str | bytes) or (
-        isinstance(output, np.ndarray) and output.dtype != object
-    ):
+    if isinstance(output, str | bytes):
+        return
+    if isinstance(output, np.ndarray) and output.dtype != object:
         return
     if isinstance(output, Mapping):
-        yield from (
-            (f"the place of {start}[{_label(key)}]", place)
-            for key, place in _order(output)
-        )
+        for key, place in _order(output):
+            yield f"the place of {start}[{_label(key)}]", place
     for way, part in _parts(output) or ():
         yield from places(part, start + way)
 
 
 def _order(output: Mapping[Any, Any]) -> list[tuple[Any, float]]:
-    """Return the keys of a mapping, sorted, with their places in it."""
-    return sorted(
-        ((key, float(place)) for place, key in enumerate(output)),
-        key=lambda item: _label(item[0]),
-    )
+    """Return the keys of a mapping, sorted by their labels, with their places in it."""
+    keys = [(key, float(place)) for place, key in enumerate(output)]
+    return sorted(keys, key=lambda item: _label(item[0]))
 
 
 def _label(key: Any) -> str:
@@ -220,57 +188,61 @@ def _label(key: Any) -> str:
 
 
 def row_keys(outputs: Sequence[Any] | NDArray[Any]) -> list[bytes]:
-    """Return the value of each output as bytes, which two share whose leaves are equal numbers, whatever their kind.
+    """Return the value of each output as bytes; equal leaves give equal bytes.
 
-    1, 1.0 and True agree, 0.0 and -0.0, NaN and None, and an array, a list and a tuple of the same numbers.
+    1, 1.0 and True agree, 0.0 and -0.0, NaN and None, and an array, a list and a tuple
+    of the same numbers.
     """
     if isinstance(outputs, np.ndarray) and outputs.dtype.kind in NUMERIC:
-        rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:])).astype(
-            np.float64
-        )
-        if (
-            outputs.dtype.itemsize <= 4
-            or (outputs.dtype == np.float64)
-            or not (np.abs(rows) >= EXACT).any()
-        ):
+        shape = len(outputs), math.prod(outputs.shape[1:])
+        rows = outputs.reshape(shape).astype(np.float64)
+        exact = outputs.dtype.itemsize <= 4 or outputs.dtype == np.float64
+        if exact or not (np.abs(rows) >= EXACT).any():
             return [row.tobytes() for row in as_values(rows)]
-    return [
-        as_values(np.array(list(leaves(output)), dtype=np.float64)).tobytes()
-        for output in outputs
-    ]
+    return [as_values(_array(output)).tobytes() for output in outputs]
 
 
-def as_values(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers of which those that are equal have the same bits: NaN and zeros of one sign."""
+def _array(output: Any) -> Floats:
+    return np.array(list(leaves(output)), dtype=np.float64)
+
+
+def as_values(numbers: Floats) -> Floats:
+    """Return numbers with equal bits for equal values: NaN and zeros of one sign."""
     return np.asarray(np.where(np.isnan(numbers), np.abs(numbers), numbers) + 0.0)
 
 
 def form_key(output: Any) -> bytes:
-    """Return bytes that outputs of one value share where they are of one kind and have zeros of the same signs."""
-    numbers = np.array(list(leaves(output)), dtype=np.float64)
+    """Return bytes of the kind of an output and of the signs of its zeros.
+
+    Outputs of one value that differ in either have different bytes.
+    """
+    numbers = _array(output)
     minus_zeros = np.signbit(numbers) & (numbers == 0)
-    return hashlib.blake2b(
-        kind(output).encode() + minus_zeros.tobytes(), digest_size=6
-    ).digest()
+    return _hash(kind(output).encode() + minus_zeros.tobytes())
 
 
 def digest(text: str | bytes) -> float:
-    """Return a number of six bytes, which a double holds: equal texts share it, others hardly ever."""
+    """Return a number of six bytes, which a double holds, as a hash of a text."""
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-    return float(int.from_bytes(hashlib.blake2b(data, digest_size=6).digest(), "big"))
+    return float(int.from_bytes(_hash(data), "big"))
 
 
-def _parts(output: Any) -> Iterator[tuple[str, Any]] | None:
-    """Return the parts of a container, each with the way to it; None for what is no container."""
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=6).digest()
+
+
+def _parts(output: Any) -> Iterable[tuple[str, Any]] | None:
+    """Return the parts of a container with their paths, or None for a leaf.
+
+    Tensors, sparse matrices, tables and columns belong to other libraries, none of
+    which is imported here.
+    """
     if isinstance(output, Mapping):
         return _items(output)
     if isinstance(output, np.void) and output.dtype.names is not None:
         return _items({name: output[name] for name in output.dtype.names})
     if isinstance(output, np.ndarray):
-        return (
-            (f"[{', '.join(map(str, index))}]" if index else "", value)
-            for index, value in np.ndenumerate(output)
-        )
+        return ((_bracketed(index), value) for index, value in np.ndenumerate(output))
     if isinstance(output, list | tuple):
         names = getattr(output, "_fields", ())  # of a named tuple
         ways = [f".{name}" for name in names] or (f"[{k}]" for k in range(len(output)))
@@ -278,99 +250,93 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]] | None:
     if isinstance(output, Set):
         return (("an element", value) for value in sorted(output, key=repr))
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
-        fields = [
-            (f".{field.name}", getattr(output, field.name))
-            for field in dataclasses.fields(output)
-        ]
-        return iter([("the class", _Name(type(output).__name__)), *fields])
-    return _table(output)
-
-
-def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
-    """The parts of what other libraries make, none of which is imported here: tensors, sparse matrices, tables, columns."""
-    if (array := of_tensor(output)) is not output:
-        return iter([("", array)])
+        names = [field.name for field in dataclasses.fields(output)]
+        fields = [(f".{name}", getattr(output, name)) for name in names]
+        return [("the class", _Name(type(output).__name__)), *fields]
+    array = of_tensor(output)
+    if array is not output:
+        return [("", array)]
     if is_sparse(output):
-        return iter([("", output.toarray())])
+        return [("", output.toarray())]
     if hasattr(output, "columns") and hasattr(output, "to_dict"):
-        columns = [
-            (f"[{name!r}]", [_Name(repr(name)), list(output[name])])
-            for name in output.columns
-        ]
-        return iter([*_index(output), *columns])
+        found = _index(output)
+        for name in output.columns:
+            found.append((f"[{name!r}]", [_Name(repr(name)), list(output[name])]))
+        return found
     if type(output).__name__ in ("Series", "Index") and hasattr(output, "dtype"):
-        return iter([*_index(output), ("", list(output))])
+        return [*_index(output), ("", list(output))]
     return None
 
 
+def _bracketed(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
 def _index(output: Any) -> list[tuple[str, Any]]:
-    """Return the index of a table or a column, in a list, unless it only counts the rows."""
+    """Return the index of a table or a column, unless it only numbers the rows."""
     index = list(getattr(output, "index", ())) if hasattr(output, "iloc") else []
-    return (
-        []
-        if index == list(range(len(index)))
-        else [(".index", [_Name(repr(label)) for label in index])]
-    )
+    if index == list(range(len(index))):
+        return []
+    return [(".index", [_Name(repr(label)) for label in index])]
 
 
 def _items(output: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     for key, _ in _order(output):
-        yield "a key", _Name(_label(key))
-        yield f"[{_label(key)}]", output[key]
+        label = _label(key)
+        yield "a key", _Name(label)
+        yield f"[{label}]", output[key]
 
 
-def _place(index: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, index))}]" if index else ""
-
-
-def _numbers(output: Any) -> Iterator[float]:
-    """Yield what stands for something that is no container; at least one number."""
+def _numbers(output: Any) -> Iterator[tuple[str, float]]:
+    """Yield the numbers of a leaf, at least one, each with a prefix for its path."""
     if output is None:
-        yield math.nan
+        yield "", math.nan
     elif isinstance(output, str):
-        yield digest(output)
+        yield "", digest(output)
         if not isinstance(output, _Name):
-            yield from (float(len(output)), float(len(output.splitlines())))
-            yield from (
-                float(number[0])
-                for number in islice(_IN_TEXT.finditer(output), MOST_NUMBERS)
-            )
+            yield "the length of", float(len(output))
+            yield "the number of lines of", float(len(output.splitlines()))
+            # Sixteen numbers are enough to see a number that a message contains.
+            numbers = islice(_NUMBER_IN_TEXT.finditer(output), 16)
+            for place, number in enumerate(numbers, 1):
+                yield f"number {place} in", float(number[0])
     elif isinstance(output, bytes | bytearray | memoryview):
-        yield digest(bytes(output))
-        yield float(len(output))
-        yield from map(float, bytes(output[:MOST_BYTES]))
+        yield "", digest(bytes(output))
+        yield "the length of", float(len(output))
+        # The high bytes of a number that is written in 64 bytes show its size.
+        for place, byte in enumerate(bytes(output[:64]), 1):
+            yield f"byte {place} of", float(byte)
     elif isinstance(output, enum.Enum):
-        yield digest(str(output))
-    elif isinstance(output, BaseException) or (
-        isinstance(output, type) and issubclass(output, BaseException)
-    ):
-        yield digest(Raised.of(output))  # as laws list it
+        yield "", digest(str(output))
+    elif _is_exception(output):
+        yield "", digest(Raised.of(output))  # as laws list it
     elif isinstance(output, bool | np.bool_):
-        yield float(output)
+        yield "", float(output)
     elif isinstance(output, int | np.integer):
         yield from _integer(int(output))
     elif isinstance(output, float | np.floating):
-        yield float(output)
-        if (own := hidden_number(output)) is not None:
-            yield own
-        if (
-            isinstance(output, np.longdouble)
-            and math.isfinite(output)
-            and (rest := output - np.longdouble(float(output)))
-        ):
-            yield float(rest)
+        yield "", float(output)
+        own = hidden_number(output)
+        if own is not None:
+            yield _LAST_DIGITS, own
+        if isinstance(output, np.longdouble) and math.isfinite(output):
+            rest = output - np.longdouble(float(output))
+            if rest:
+                yield _LAST_DIGITS, float(rest)
     elif isinstance(output, complex | np.complexfloating):
-        yield from (float(output.real), float(output.imag))
+        yield "the real part of", float(output.real)
+        yield "the imaginary part of", float(output.imag)
     elif isinstance(output, Decimal | Fraction):
-        yield float(output)
-        yield digest(str(output))
+        yield "", float(output)
+        yield "the exact value of", digest(str(output))
     elif isinstance(output, datetime.datetime):
-        yield (output.replace(tzinfo=None) - EPOCH).total_seconds()
-        yield digest(repr(output.tzinfo))
+        epoch = datetime.datetime(1970, 1, 1)
+        yield "", (output.replace(tzinfo=None) - epoch).total_seconds()
+        yield "the time zone of", digest(repr(output.tzinfo))
     elif isinstance(output, datetime.date):
-        yield float(output.toordinal())
+        yield "", float(output.toordinal())
     elif isinstance(output, datetime.timedelta):
-        yield output.total_seconds()
+        yield "", output.total_seconds()
     else:
         raise MechanismError(
             f"cannot read an output of type {type(output).__name__}: {brief(output)}; return numbers, text, None, times, "
@@ -378,29 +344,33 @@ def _numbers(output: Any) -> Iterator[float]:
         )
 
 
+def _is_exception(output: Any) -> bool:
+    kind = output if isinstance(output, type) else type(output)
+    return issubclass(kind, BaseException)
+
+
 def hidden_number(output: Any) -> float | None:
-    """Return what a float computes with, where its class converts it to another number; else None."""
-    if (
-        type(output) is float
-        or isinstance(output, np.floating)
-        or not isinstance(output, float)
-    ):
+    """Return the number that a float computes with, if its class converts it."""
+    if type(output) is float or isinstance(output, np.floating):
+        return None
+    if not isinstance(output, float):
         return None
     converted, own = float(output), float.__float__(output)
-    return (
-        None if converted == own or (math.isnan(converted) and math.isnan(own)) else own
-    )
+    both_nan = math.isnan(converted) and math.isnan(own)
+    return None if converted == own or both_nan else own
 
 
-def _integer(number: int) -> Iterator[float]:
-    """Yield doubles whose sum is the integer, the first of which is nearest to it."""
+def _integer(number: int) -> Iterator[tuple[str, float]]:
+    """Yield doubles whose sum is the integer, the nearest double first."""
+    way = ""
     try:
         while True:
             near = float(number)
-            yield near
+            yield way, near
+            way = _LAST_DIGITS
             number -= int(near)
             if number == 0:
                 return
     except OverflowError:
-        yield math.inf if number > 0 else -math.inf
-        yield digest(str(number))
+        yield way, math.inf if number > 0 else -math.inf
+        yield _LAST_DIGITS, digest(str(number))

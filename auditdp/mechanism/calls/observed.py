@@ -1,10 +1,11 @@
-"""Mechanisms of which an output is what a call returns and what it shows beside: prints, logs, files."""
+"""Mechanisms whose outputs include side outputs: prints, log messages, files."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,15 @@ from auditdp.mechanism.protocol import PerCall, as_mechanism, is_seeded, name_of
 
 
 class Observed(PerCall):
-    r"""A mechanism of which some of what a call shows is part of its output, beside what it returns.
+    r"""A mechanism whose output is the returned value and some side outputs.
 
-    It offers no law: what a mechanism states is about what it returns. Where files are observed, a call runs in an empty
-    folder of its own. Of a call that raises only that is seen.
+    It offers no law, since the law of a mechanism is about the returned value. If files
+    are observed, a call runs in an empty folder of its own. The output of a call that
+    raises is the exception alone.
 
     Args:
         mechanism: Any mechanism; it is called for one output at a time.
-        observe: Of ``STREAMS``.
+        observe: Names of ``STREAMS``.
 
     >>> import numpy as np
     >>> def chatty(x, rng):
@@ -36,37 +38,36 @@ class Observed(PerCall):
 
     def __init__(self, mechanism: Any, observe: Sequence[str]) -> None:
         made, name = as_mechanism(mechanism), name_of(mechanism)
+        streams = [stream for stream in STREAMS if stream in observe]
 
         def observing(data: Any, rng: np.random.Generator) -> dict[str, Any]:
-            with showing(observe, quiet=True) as seen:
-                if "files" in observe:
-                    outputs, files = _in_empty_folder(lambda: made(data, 1, rng=rng))
-                else:
-                    outputs, files = made(data, 1, rng=rng), {}
+            files: dict[str, Any] = {}
+            folder = _empty_folder(files) if "files" in observe else nullcontext()
+            with showing(observe, quiet=True) as showed, folder:
+                outputs = made(data, 1, rng=rng)
             (output,) = checked_outputs(outputs, 1, name)
-            parts = seen.parts
+            parts = showed.parts
             parts["files"] |= files
-            return {
-                "output": output,
-                **{stream: parts[stream] for stream in STREAMS if stream in observe},
-            }
+            return {"output": output} | {stream: parts[stream] for stream in streams}
 
-        observing.__signature__ = signature(observing)  # type: ignore[attr-defined]  # and not that of what it wraps
-        observing.__wrapped__ = getattr(made, "function", made)  # type: ignore[attr-defined]  # for traces and places
+        # The signature is that of this function, and not that of the wrapped one, which
+        # traces and places need.
+        observing.__signature__ = signature(observing)  # type: ignore[attr-defined]
+        observing.__wrapped__ = getattr(made, "function", made)  # type: ignore[attr-defined]
         super().__init__(observing)
         self.name, self.seeded = name, is_seeded(mechanism)
 
 
-def _in_empty_folder(call: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
-    """Return what a call returns, and the files that it leaves in the folder that it runs in, which is removed."""
+@contextmanager
+def _empty_folder(files: dict[str, Any]) -> Iterator[None]:
+    """Run the block in an empty folder, and add the remaining files to ``files``."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="auditdp-") as name:
         os.chdir(name)
         try:
-            outputs, folder = call(), Path(name)
-            paths = sorted(path for path in folder.rglob("*") if path.is_file())
-            return outputs, {
-                str(path.relative_to(folder)): content(path) for path in paths
-            }
+            yield
+            for path in sorted(Path(name).rglob("*")):
+                if path.is_file():
+                    files[str(path.relative_to(name))] = content(path)
         finally:
             os.chdir(before)

@@ -1,7 +1,8 @@
-"""Outputs that a finding rests on, kept so that it can be checked again where a re-run would draw others.
+"""Recorded outputs of a finding, to check it again without the same random numbers.
 
-A game whose forecasters start from nothing depends on its streams, which the seed gives, and on the outputs of its calls.
-With these kept, it can be played again exactly as it was, although the mechanism draws its randomness from elsewhere.
+A game whose forecasters start without knowledge depends on its streams, which the seed
+determines, and on the outputs of its calls. With the outputs recorded, the game can be
+replayed exactly, although the mechanism draws its randomness from elsewhere.
 """
 
 from __future__ import annotations
@@ -21,13 +22,11 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array
 
 MOST_BYTES = 1 << 26
-"""Outputs of more bytes than this are not kept."""
-HEADER = 1 << 16
-"""Bytes of what says of which shape and type an array is, at most."""
+"""Largest number of bytes of outputs that are kept."""
 
 
 class Recorder(Calls):
-    """Makes the calls of another, and keeps their outputs in the order in which they came."""
+    """Makes the calls of another object, and keeps their outputs in order."""
 
     def __init__(self, calls: Calls) -> None:
         vars(self).update(vars(calls))
@@ -36,7 +35,7 @@ class Recorder(Calls):
         self._bytes = 0
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
-        """Return the rows of the other's calls."""
+        """Return the rows of the other object's calls."""
         rows = self._calls(data, size, rng)
         self._bytes += rows.nbytes
         if self._bytes <= MOST_BYTES:
@@ -44,27 +43,22 @@ class Recorder(Calls):
         return rows
 
     def recorded(self) -> dict[str, Any]:
-        """Return the outputs as plain data: how many, and the array of them, compressed; or why they were not kept."""
-        if self._bytes > MOST_BYTES:
-            return {
-                "kept": 0,
-                "why": f"{self._bytes:,} bytes are more than {MOST_BYTES:,}",
-            }
-        assert self.like is not None  # the game looked at them
-        rows = np.concatenate(self._kept)
-        like, packed = _packed(self.like), _packed(rows)
-        # The rest of the result needs room, too: a finding without its outputs is better than none.
-        if (size := len(like) + len(packed)) > MOST_RESULT // 2:
-            return {
-                "kept": 0,
-                "why": f"{size:,} bytes are more than {MOST_RESULT // 2:,}",
-            }
-        return {
-            "kept": len(rows),
-            "like": like,
-            "rows": packed,
-            "form": self.form.recorded(),
-        }
+        """Return the outputs as plain data: their number, and the compressed array.
+
+        If they were too large to keep, the data is the reason.
+        """
+        size, most = self._bytes, MOST_BYTES
+        if size <= most:
+            assert self.like is not None  # the game looked at them
+            rows = np.concatenate(self._kept)
+            like, packed = _packed(self.like), _packed(rows)
+            # The rest of the result needs room, too: a finding without its outputs is
+            # better than none.
+            size, most = len(like) + len(packed), MOST_RESULT // 2
+        if size > most:
+            return {"kept": 0, "why": f"{size:,} bytes are more than {most:,}"}
+        form = self.form.recorded()
+        return {"kept": len(rows), "like": like, "rows": packed, "form": form}
 
 
 class Playback(Calls):
@@ -80,15 +74,11 @@ class Playback(Calls):
                 f"the outputs of this finding were not kept: {recorded.get('why', 'none recorded')}"
             )
         vars(self).update(vars(calls))
-        self.like, self._recorded = (
-            _unpacked(recorded.get("like")),
-            _unpacked(recorded["rows"]),
-        )
+        self.like = like = _unpacked(recorded.get("like"))
+        self._recorded = _unpacked(recorded["rows"])
+        form = recorded.get("form", {"flat": False})
         try:
-            form = recorded.get("form", {"flat": False})
-            self._representation = Representation(
-                self.like.shape[1:], self.like.dtype, **form
-            )
+            self._representation = Representation(like.shape[1:], like.dtype, **form)
         except TypeError as error:
             raise ConfigurationError(
                 f"the form of the recorded outputs cannot be read: {error}"
@@ -96,7 +86,7 @@ class Playback(Calls):
         self._next = 0
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
-        """Do nothing: how outputs are represented was decided when they were recorded."""
+        """Do nothing: the representation was decided when outputs were recorded."""
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
         """Return the next ``size`` recorded rows; fewer at the end of the record."""
@@ -111,16 +101,18 @@ def _packed(rows: Array) -> str:
 
 
 def _unpacked(text: Any) -> Array:
-    """Return the array that a record holds."""
+    """Return the array of a record, which may come from anywhere."""
+    # The header of a file of numpy has the shape and type of the array.
+    largest_header = 1 << 16
     try:
         unpacking = zlib.decompressobj()
-        content = unpacking.decompress(base64.b85decode(text), MOST_BYTES + HEADER)
+        packed = base64.b85decode(text)
+        content = unpacking.decompress(packed, MOST_BYTES + largest_header)
         if unpacking.unconsumed_tail:
             raise ValueError(f"more than {MOST_BYTES:,} bytes, which no run keeps")
         if not unpacking.eof:
             raise ValueError("cut off")
-        file = io.BytesIO(content)
-        array = np.asarray(np.load(file, allow_pickle=False))
+        array = np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
     except (ValueError, TypeError, EOFError, MemoryError, zlib.error) as error:
         raise ConfigurationError(
             f"the recorded outputs cannot be read: {error}"

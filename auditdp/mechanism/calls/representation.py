@@ -1,15 +1,19 @@
-"""Rows of numbers for whatever a mechanism returns, of one kind that its first outputs decide.
+"""Rows of numbers for the outputs of a mechanism, as its first outputs decide.
 
-Forecasters look at arrays, in which every output is a row of the same shape and type. Where all first outputs are numbers,
-or arrays of them, of one shape, a row is that output. Elsewhere (lists of different lengths, text, answers mixed with flags)
-an output is flattened to its *leaves* in order (``leaves.py``). Such a row begins with how many leaves there are, is padded
-with NaN, and ends with a number that tells apart what does not fit. Where first outputs are of several kinds, the kind is a
-number too, and where the order of keys varies, so is the place of every key.
+Forecasters work on arrays, in which every output is a row of the same shape and type.
+If all first outputs are numbers, or arrays of numbers, of one shape, a row is that
+output. Otherwise (lists of different lengths, text, answers mixed with flags) an output
+is flattened to its *leaves* in order (``leaves.py``). Such a row begins with the number
+of leaves, is padded with NaN, and ends with a number that distinguishes outputs that do
+not fit. If first outputs are of several kinds, the kind is a number too, and if the
+order of keys varies, so is the place of every key.
 
-Outputs that come later fit in any case. An output of another kind among rows of doubles begins with NaN that carries the
-name of that output, so that it is told apart from numbers, and from outputs of other names.
+Later outputs always fit. An output of another kind among rows of doubles begins with
+NaN that carries a *name* of that output, so that it differs from numbers, and from
+outputs of other names.
 
-What a law lists is compared with rows by ``keys``: the value of an output, read from its row, whatever its kind.
+The outcomes of a law are compared with rows by ``keys``: the value of an output, as its
+row holds it, whatever its kind.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from auditdp.mechanism.calls.leaves import (
     digest,
     form_key,
     hidden_number,
+    is_plain_array,
     kind,
     leaves,
     paths,
@@ -43,179 +48,177 @@ from auditdp.mechanism.calls.leaves import (
 from auditdp.mechanism.protocol import Array
 
 Outputs = Array | list[Any]
-"""Outputs of one call: an array with one row each, or a list of what a function of one output a call returned."""
-MOST_SEEN = 4096
-"""Outputs whose rows are remembered: answers, flags and short lists of them come again and again."""
-SIMPLE = (str, bytes, int, bool, type(None))
-LONGEST = 16
-NOT_A_NUMBER = 0x7FF8 << 48
+"""Outputs of one call: an array with one row each, or a list of the returned values."""
+_NOT_A_NUMBER = 0x7FF8 << 48
 """The bits of a quiet NaN of IEEE 754, whose lower 51 bits may hold anything."""
-A_NUMBER = 1 << 50
-"""Set in a name that ends with the first bits of a number, and not of a digest."""
-VALUE = 35
-"""Last bits of a name, which are of the value: sign, exponent and 23 bits of a double, or a digest of the leaves."""
+_IS_NUMBER = 1 << 50
+"""Flag of a name that ends with the first bits of a number instead of a digest."""
+_VALUE_BITS = 35
+"""Number of last bits of a name that depend on the value alone.
+
+They are the sign, the exponent and 23 bits of a double, or a digest of the leaves.
+"""
 
 
 @dataclass(frozen=True)
 class Representation:
-    """How the outputs of one mechanism become rows."""
+    """The form of the rows of one mechanism's outputs."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     flat: bool
-    """Whether rows hold the leaves of outputs, between their number and the name of what does not fit."""
+    """True if rows hold leaves, between their number and the name of the remainder."""
     typed: bool = False
-    """Whether the first leaf is the kind of an output."""
+    """True if the first leaf is the kind of an output."""
     kind: str = ""
-    """The kind of all first outputs; empty where there were several, or where rows are no doubles."""
+    """The kind of all first outputs.
+
+    It is empty if there were several kinds, or if rows are no doubles.
+    """
     longest: int = 0
-    """Leaves of the longest first output."""
+    """Largest number of leaves of a first output."""
     ordered: int = 0
-    """Keys whose places follow the leaves: those of the longest first output, where their order varies."""
-    _seen: dict[Any, Array] = field(
+    """Number of keys whose places follow the leaves.
+
+    It is 0 unless the order of keys varies.
+    """
+    _texts: dict[Any, Array] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+    """Rows of outputs that are a text or a number, which are often repeated."""
 
     @classmethod
     def of(cls, samples: Iterable[Outputs]) -> Representation:
-        """Return the representation for outputs that look like these.
+        """Return the representation for outputs like those of some calls.
 
-        Numbers of one shape keep it, and their type where they come in arrays of many outputs. Where they come one by one
-        they are doubles: a function may return 0 now and 0.5 later. Otherwise rows have room for twice as many leaves as the
-        longest sample, or for exactly as many where all samples are arrays of many outputs; where these are of several
-        kinds, the kind is a leaf of its own, since whoever gets the output sees it.
+        Numbers of one shape keep it, and their type if they come in arrays of many
+        outputs. Numbers that come one by one are doubles: a function may return 0 now
+        and 0.5 later. Otherwise rows have room for twice as many leaves as the longest
+        sample has, or for exactly that number if all samples are arrays of many
+        outputs. If samples are of several kinds, the kind is a leaf of its own, since
+        the receiver of an output sees it.
         """
-        seen = [_Seen.of(outputs) for outputs in samples]
-        shapes = {shape for one in seen for shape in one.shapes}
-        types = {one.dtype for one in seen}
-        kinds = {kind for one in seen for kind in one.kinds}
-        double, together = np.dtype(np.float64), all(one.together for one in seen)
-        longest = max((one.longest for one in seen), default=0)
-        typed, alike = len(kinds) > 1, "".join(kinds) if len(kinds) == 1 else ""
+        sampled = [_Sample.of(outputs) for outputs in samples]
+        shapes = set(chain.from_iterable(one.shapes for one in sampled))
+        kinds = set(chain.from_iterable(one.kinds for one in sampled))
+        types = {one.dtype for one in sampled}
+        double = np.dtype(np.float64)
+        together = np.dtype(object) not in types
+        longest = max((one.longest for one in sampled), default=0)
+        typed = len(kinds) > 1
+        alike = "".join(kinds) if len(kinds) == 1 else ""
         if None not in shapes and len(shapes) == 1 and len(types) == 1 and not typed:
             dtype = types.pop() if together else double
-            return cls(
-                shapes.pop() or (),
-                dtype,
-                flat=False,
-                kind=alike if dtype == double else "",
-                longest=longest,
-            )
-        orders = [order for one in seen for order in one.orders]
+            checked = alike if dtype == double else ""
+            shape = shapes.pop() or ()
+            return cls(shape, dtype, flat=False, kind=checked, longest=longest)
+        orders = [order for one in sampled for order in one.orders]
         ordered = 0 if _one_order(orders) else max(map(len, orders))
         width = max(1, (longest + typed) * (1 if together else 2))
         return cls((width + ordered + 2,), double, True, typed, alike, longest, ordered)
 
     @property
     def _width(self) -> int:
-        """Leaves that a row has room for, the kind included."""
+        """Number of leaves that a row has room for, the kind included."""
         return math.prod(self.shape) - self.ordered - 2
 
     def recorded(self) -> dict[str, Any]:
-        """Return as plain data what is not seen of rows."""
-        return {
-            name: getattr(self, name)
-            for name in ("flat", "typed", "kind", "longest", "ordered")
-        }
+        """Return as plain data the fields that rows do not show."""
+        names = "flat", "typed", "kind", "longest", "ordered"
+        return {name: getattr(self, name) for name in names}
 
     def names(self, sample: Any) -> list[str]:
-        """Return what each number of a row is: the way to it in an output like this one."""
+        """Return a label of each number of a row: its path in an output like this."""
         if not self.flat:
-            return [
-                f"[{', '.join(map(str, place))}]" for place in np.ndindex(self.shape)
-            ]
+            indices = np.ndindex(self.shape)
+            return [f"[{', '.join(map(str, index))}]" for index in indices]
         width = self._width
         ways = ["its type"] * self.typed + list(paths(sample))
         ways += [f"part {k + 1}" for k in range(len(ways), width)]
         order = [way for way, _ in places(sample)]
-        order += [
-            f"the place of key {k + 1} of output"
-            for k in range(len(order), self.ordered)
-        ]
-        return [
-            "number of parts",
-            *ways[:width],
-            *order[: self.ordered],
-            "what does not fit",
-        ]
+        for k in range(len(order), self.ordered):
+            order.append(f"the place of key {k + 1} of output")
+        shown = [*ways[:width], *order[: self.ordered]]
+        return ["number of parts", *shown, "what does not fit"]
 
     def rows(self, outputs: Outputs) -> Array:
         """Return one row per output, of this shape and type.
 
         Raises:
-            MechanismError: If a leaf is of a type that is not known; or if numbers of another shape or type come
-                where rows are integers or booleans, which have no room for them.
+            MechanismError: If a leaf has an unsupported type; or if numbers of another
+                shape or type come among rows of integers or truths, which cannot hold
+                them.
         """
-        array = outputs if isinstance(outputs, np.ndarray) else _array(outputs)
-        fits = array is not None and not self.flat and array.shape[1:] == self.shape
+        array = _array(outputs)
         if (
             array is not None
-            and fits
+            and not self.flat
+            and array.shape[1:] == self.shape
             and self._holds(array, outputs)
             and self._alike(outputs)
         ):
             return array.astype(self.dtype, copy=False)
         if not self.flat and self.dtype.kind != "f":
-            what = (
-                f"{array.dtype} outputs of shape {array.shape[1:]}"
-                if array is not None
-                else "ragged outputs"
-            )
+            what = "ragged outputs"
+            if array is not None:
+                what = f"{array.dtype} outputs of shape {array.shape[1:]}"
             raise MechanismError(
                 f"returned {what} after {self.dtype} of shape {self.shape}; return one shape and type, or doubles"
             )
-        rows = np.full((len(outputs), *self.shape), np.nan, self.dtype)
-        place = self._flat if self.flat else self._plain
-        for row, output in zip(
-            rows.reshape(len(outputs), math.prod(self.shape)), outputs, strict=True
-        ):
-            if (name := _name(output)) is None:
-                place(row, output)
-            elif (known := self._seen.get(name)) is not None:
-                row[:] = known
-            else:
-                place(row, output)
-                if len(self._seen) < MOST_SEEN:
-                    self._seen[name] = row.copy()
-        return rows
+        width = math.prod(self.shape)
+        rows = np.full((len(outputs), width), np.nan, self.dtype)
+        fill = self._fill_flat if self.flat else self._fill_plain
+        for row, output in zip(rows, outputs, strict=True):
+            if type(output) not in (str, bytes, int, bool, type(None)):
+                fill(row, output)
+                continue
+            key = type(output), output
+            if key in self._texts:
+                row[:] = self._texts[key]
+                continue
+            fill(row, output)
+            if len(self._texts) < 4096:  # protects memory
+                self._texts[key] = row.copy()
+        return rows.reshape(len(outputs), *self.shape)
 
     def _holds(self, array: Array, outputs: Outputs) -> bool:
-        """Return whether rows of this type hold the array of some outputs without loss."""
+        """Return True if rows hold the array of some outputs without loss."""
         if array.dtype.kind not in NUMERIC:
             return False
         with np.errstate(invalid="ignore"):
-            fits = np.can_cast(array.dtype, self.dtype) or bool(
-                (array.astype(self.dtype) == array).all()
-            )
-        return fits and (self.dtype.kind != "f" or _doubles(array, outputs))
+            fits = np.can_cast(array.dtype, self.dtype)
+            if not fits and not (array.astype(self.dtype) == array).all():
+                return False
+        return self.dtype.kind != "f" or _doubles(array, outputs)
 
     def _alike(self, outputs: Outputs) -> bool:
-        """Return whether outputs are all of the kind that the first were."""
+        """Return True if outputs are all of the kind of the first ones."""
         return not self.kind or _kinds(outputs) <= {self.kind}
 
-    def _plain(self, row: Array, output: Any) -> None:
-        """Fill the row of one output; of one that does not fit, the first number is NaN with its name."""
+    def _fill_plain(self, row: Array, output: Any) -> None:
+        """Fill the row of one output; one that does not fit begins with its name."""
         given = _array(output)
-        fits = (
-            given is not None
-            and given.shape == self.shape
-            and given.dtype.kind in NUMERIC
-            and _doubles(given, output)
-        )
-        if given is not None and fits:
+        fits = False
+        if given is not None and given.shape == self.shape:
+            fits = given.dtype.kind in NUMERIC and _doubles(given, output)
+        if fits:
+            assert given is not None
             row[:] = given.ravel()
         if (
             len(row)
             and row.dtype == np.float64
             and not (fits and self._alike([output]))
         ):
-            name = NOT_A_NUMBER | _name_of(output, list(leaves(output)), row.size)
+            name = _NOT_A_NUMBER | _name_of(output, list(leaves(output)), row.size)
             row[:1] = np.array([name], np.uint64).view(np.float64)
 
-    def _flat(self, row: Array, output: Any) -> None:
-        """Fill the row of one output: the number of its leaves, the leaves, and the name of those beyond the width."""
+    def _fill_flat(self, row: Array, output: Any) -> None:
+        """Fill the row of one output with its number of leaves and the leaves.
+
+        The last number is a name of the output if it has more leaves than the width.
+        """
         of, found, width = kind(output), list(leaves(output)), self._width
-        numbers = [*([digest(of)] if self.typed else []), *found]
+        numbers = [digest(of), *found] if self.typed else found
         row[0] = len(numbers)
         row[1 : 1 + min(len(numbers), width)] = numbers[:width]
         if self.ordered:
@@ -225,114 +228,117 @@ class Representation:
             row[-1] = _name_of(output, found)
 
     def keys(self, rows: Array) -> list[Any]:
-        """Return the value of each output as ``row_keys`` has it; where its row does not hold it, what is short for it."""
-        if self.flat:
-            start, room = 1 + self.typed, self._width
-            return [
-                _short(int(row[-1]), b"")
-                if row[0] > room
-                else as_values(row[start : 1 + int(row[0])]).tobytes()
-                for row in rows
-            ]
-        found: list[Any] = row_keys(rows)
-        named, names = _named(rows)
-        for k, name in zip(named, names, strict=True):
-            found[k] = _short(int(name), found[k][8:])
+        """Return the value of each output as ``row_keys`` has it.
+
+        If a row does not hold the value, its key is one of ``short_keys``.
+        """
+        found: list[Any]
+        if not self.flat:
+            found = list[Any](row_keys(rows))
+            for k, name in zip(*_named(rows), strict=True):
+                found[k] = _short(int(name), found[k][8:])
+            return found
+        found = []
+        for row in rows:
+            if row[0] > self._width:
+                found.append(_short(int(row[-1]), b""))
+            else:
+                numbers = row[1 + self.typed : 1 + int(row[0])]
+                found.append(as_values(numbers).tobytes())
         return found
 
     def numbers(self, rows: Array) -> Array:
-        """Return outputs for what a mechanism computes of them: their numbers, NaN where one has others, or fewer."""
+        """Return the numbers of outputs, for methods of the mechanism.
+
+        A number is NaN if the output has another structure, or fewer numbers.
+        """
         if self.flat:
             numbers = rows[:, 1 + self.typed :][:, : self.longest]
             return numbers[:, 0] if self.longest == 1 else numbers
         named, names = _named(rows)
-        if len(named) and (whole := names & A_NUMBER > 0).any():
+        whole = names & _IS_NUMBER > 0
+        if whole.any():
             rows = rows.copy()
             first = rows.reshape(len(rows), -1)[:, 0]
-            first[named[whole]] = (names[whole] << np.uint64(64 - VALUE)).view(
-                np.float64
-            )
+            bits = names[whole] << np.uint64(64 - _VALUE_BITS)
+            first[named[whole]] = bits.view(np.float64)
         return rows
 
 
 def short_keys(key: bytes) -> tuple[Any, Any]:
-    """Return what stands for a value in rows that do not hold it: its first number cut short, or a digest."""
-    return _short(A_NUMBER | _first_bits(key), key[8:]), _short(int(digest(key)), b"")
+    """Return the two keys of a value in rows that do not hold it.
+
+    One has the first bits of the first number, the other a digest.
+    """
+    truncated = _short(_IS_NUMBER | _first_bits(key), key[8:])
+    return truncated, _short(int(digest(key)), b"")
 
 
 def _first_bits(key: bytes) -> int:
-    return int.from_bytes(key[:8], "little") >> (64 - VALUE)
+    return int.from_bytes(key[:8], "little") >> (64 - _VALUE_BITS)
 
 
 def _short(name: int, rest: bytes) -> tuple[int, bytes | None]:
-    return name & (1 << VALUE) - 1, rest if name & A_NUMBER else None
+    return name & (1 << _VALUE_BITS) - 1, rest if name & _IS_NUMBER else None
 
 
 def _name_of(output: Any, numbers: list[float], width: int = -1) -> int:
-    """Return a name of 51 bits: for the value of an output, and for what else there is of it.
+    """Return a name of 51 bits for the value of an output and for its form.
 
-    ``numbers`` are its leaves. Where ``width`` of them make a row, the name holds the first of them, and else a digest of
-    all.
+    ``numbers`` are the leaves. If there are ``width`` of them, which make a row, the
+    name holds the first bits of the first number, and otherwise a digest of all.
     """
     key = as_values(np.array(numbers, dtype=np.float64)).tobytes()
-    value = (
-        _first_bits(key)
-        if (whole := len(numbers) == width)
-        else int(digest(key)) & (1 << VALUE) - 1
-    )
-    form = int(digest(form_key(output) + key)) & (A_NUMBER >> VALUE) - 1
-    return whole * A_NUMBER | form << VALUE | value
+    form = int(digest(form_key(output) + key)) & (_IS_NUMBER >> _VALUE_BITS) - 1
+    if len(numbers) == width:
+        return _IS_NUMBER | form << _VALUE_BITS | _first_bits(key)
+    return form << _VALUE_BITS | int(digest(key)) & (1 << _VALUE_BITS) - 1
 
 
 def _named(rows: Array) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Return which rows begin with a name, and the names."""
+    """Return the indices of rows that begin with a name, and the names."""
     if rows.dtype != np.float64 or not rows.size:
         return np.zeros(0, np.intp), np.zeros(0, np.uint64)
     first = np.ascontiguousarray(rows.reshape(len(rows), -1)[:, 0])
     named = np.flatnonzero(np.isnan(first))
-    names = first[named].view(np.uint64) & np.uint64(2 * A_NUMBER - 1)
+    names = first[named].view(np.uint64) & np.uint64(2 * _IS_NUMBER - 1)
     return named[names > 0], names[names > 0]
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What is to be known of the outputs of one call."""
+class _Sample:
+    """The properties of the outputs of one call that decide the representation."""
 
-    together: bool
-    """Whether they are an array of many outputs."""
     dtype: np.dtype[Any]
-    """The type of that array; object where outputs come one by one."""
+    """The type of an array of many outputs; object if outputs come one by one."""
     shapes: set[tuple[int, ...] | None]
     """The shape of each output, None for one that is not numbers alone."""
     longest: int
     kinds: set[str]
     orders: list[list[str]]
-    """The keys of each in order, by the way to them."""
+    """The keys of each output in their order, by their paths."""
 
     @classmethod
-    def of(cls, outputs: Outputs) -> _Seen:
+    def of(cls, outputs: Outputs) -> _Sample:
+        kinds = _kinds(outputs)
         if isinstance(outputs, np.ndarray):
-            longest = math.prod(outputs.shape[1:])
-            return cls(
-                True, outputs.dtype, {outputs.shape[1:]}, longest, _kinds(outputs), []
-            )
-        longest = max((sum(1 for _ in leaves(output)) for output in outputs), default=0)
-        orders = [
-            [way for way, _ in sorted(places(output), key=itemgetter(1))]
-            for output in outputs
-        ]
-        return cls(
-            False,
-            np.dtype(object),
-            set(map(_shape, outputs)),
-            longest,
-            _kinds(outputs),
-            orders,
-        )
+            shape = outputs.shape[1:]
+            return cls(outputs.dtype, {shape}, math.prod(shape), kinds, [])
+        longest = max(map(_leaf_count, outputs), default=0)
+        orders = []
+        for output in outputs:
+            by_place = sorted(places(output), key=itemgetter(1))
+            orders.append([way for way, _ in by_place])
+        shapes = set(map(_shape, outputs))
+        return cls(np.dtype(object), shapes, longest, kinds, orders)
+
+
+def _leaf_count(output: Any) -> int:
+    return sum(1 for _ in leaves(output))
 
 
 def _one_order(orders: Iterable[list[str]]) -> bool:
-    """Return whether keys follow each other in one order in all of some outputs, though each may lack some of them."""
+    """Return True if one order of all keys agrees with the order of every output."""
     after = TopologicalSorter[str]()
     for order in orders:
         for key, following in pairwise(order):
@@ -349,44 +355,40 @@ def _kinds(outputs: Outputs) -> set[str]:
     if isinstance(outputs, np.ndarray):
         return set(map(kind, outputs[:1]))
     types = set(map(type, outputs))
-    return (
-        {NAMES[of] for of in types}
-        if types <= NAMES.keys()
-        else set(map(kind, outputs))
-    )
+    if types <= NAMES.keys():
+        return {NAMES[of] for of in types}
+    return set(map(kind, outputs))
 
 
 def _shape(output: Any) -> tuple[int, ...] | None:
     given = _array(output)
-    # An empty list may be followed by others.
-    plain = given is not None and given.dtype.kind in NUMERIC and given.size
-    return (
-        given.shape
-        if given is not None and plain and sum(1 for _ in leaves(output)) == given.size
-        else None
-    )
+    # An empty list may be followed by others, so that it has no shape.
+    if given is None or given.dtype.kind not in NUMERIC or not given.size:
+        return None
+    return given.shape if _leaf_count(output) == given.size else None
 
 
 def _doubles(array: Array, outputs: Any) -> bool:
-    """Return whether doubles hold what an array was made of: numbers beyond 2^53 may need more."""
-    if array is outputs and array.dtype.kind in "bf" and array.dtype.itemsize <= 8:
+    """Return True if doubles hold the outputs of an array; from 2^53 they may not."""
+    if array is outputs and is_plain_array(outputs):
         return True
-    if any(hidden_number(part) is not None for part in _parts_of(outputs)):
+    if any(hidden_number(part) is not None for part in _flattened(outputs)):
         return False
+    if array.dtype.itemsize <= 4:
+        return True
     with np.errstate(invalid="ignore"):
-        large = array.dtype.itemsize > 4 and bool(
-            (np.abs(array.astype(np.float64)) >= EXACT).any()
-        )
-    return not large or sum(1 for _ in leaves(outputs)) == array.size
+        if not (np.abs(array.astype(np.float64)) >= EXACT).any():
+            return True
+    return _leaf_count(outputs) == array.size
 
 
-def _parts_of(outputs: Any) -> Iterable[Any]:
-    """Return what lists of at most two levels hold, as far as it is no float of Python's own."""
+def _flattened(outputs: Any) -> Iterable[Any]:
+    """Return the items of lists of at most two levels, without Python's own floats."""
     whole = outputs if isinstance(outputs, list | tuple) else (outputs,)
-    flat = chain.from_iterable(
-        each if isinstance(each, list | tuple) else (each,) for each in whole
-    )
-    return (each for each in flat if type(each) is not float)
+    for each in whole:
+        for part in each if isinstance(each, list | tuple) else (each,):
+            if type(part) is not float:
+                yield part
 
 
 def _array(output: Any) -> Array | None:
@@ -396,39 +398,28 @@ def _array(output: Any) -> Array | None:
         return None
 
 
-def _name(output: Any) -> Any:
-    """Return what only equal outputs of one type share, where such an output is likely to come again; else None."""
-    if type(output) in SIMPLE:
-        return type(output), output
-    if type(output) in (list, tuple) and len(output) <= LONGEST:
-        types = tuple(map(type, output))
-        return (
-            (type(output), types, tuple(output))
-            if all(of in SIMPLE for of in types)
-            else None
-        )
-    return None
-
-
 def stacked(outputs: Sequence[Outputs]) -> Outputs:
-    """Return the outputs of several calls as those of one."""
+    """Return the outputs of several calls as those of one call."""
     arrays = [part for part in outputs if isinstance(part, np.ndarray)]
-    if (
-        len(arrays) == len(outputs)
-        and len({(part.shape[1:], part.dtype) for part in arrays}) == 1
-    ):
+    forms = {(part.shape[1:], part.dtype) for part in arrays}
+    if len(arrays) == len(outputs) and len(forms) == 1:
         return np.concatenate(arrays)
     return [output for part in outputs for output in part]
 
 
 class SeenAs:
-    """A mechanism for forecasters: what it offers is asked for with rows (see ``auditdp.mechanism.capabilities``)."""
+    """A mechanism whose optional methods forecasters call with rows.
+
+    See ``auditdp.mechanism.capabilities``.
+    """
 
     def __init__(self, mechanism: Any, form: Representation) -> None:
-        self.mechanism, self.form = mechanism, form
+        self.mechanism = mechanism
+        self.form = form
 
     def __getattr__(self, name: str) -> Any:
-        if name == "mechanism":  # while a copy is being made
+        # A copy that is being made has no mechanism yet, and must not look for it here.
+        if name == "mechanism":
             raise AttributeError(name)
         return getattr(self.mechanism, name)
 

@@ -1,9 +1,10 @@
-"""What a call shows beside what it returns: what it prints, what it logs or warns of, and the files that it leaves.
+"""Side outputs of calls: prints, log messages and warnings, and files.
 
-Whoever gets a release may see all of that. It is no part of an output unless an audit says so (``observed.py``).
+The receiver of a release may see all of them. They are no part of an output unless an
+audit declares so (``observed.py``).
 
-What is printed is seen where it passes ``sys.stdout`` and ``sys.stderr``; what is logged, at level INFO or above, whatever
-level is set; warnings where the filters of Python let them pass.
+Prints are recorded if they pass ``sys.stdout`` or ``sys.stderr``; log messages from
+level INFO on, whatever level is set; warnings if the filters of Python let them pass.
 """
 
 from __future__ import annotations
@@ -16,45 +17,43 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 STREAMS = ("stdout", "logging", "files")
-"""What may be observed beside what is returned."""
-LONGEST_FILE = 1 << 20
-"""Bytes of a file that are read."""
+"""The streams of side outputs that an audit may observe."""
 
 
 @dataclass
 class Showing:
-    """What a block of code has shown."""
+    """The side outputs of a block of code."""
 
     printed: _Printed
     logged: list[str] = field(default_factory=list)
-    """What it logged, and what it warned of, one text each."""
-    written: dict[Path, None] = field(default_factory=dict)
-    """The files that it opened to write to, below the folder that it ran in."""
+    """Its log messages and warnings, one text each."""
+    written: set[Path] = field(default_factory=set)
+    """The files that it opened for writing, below its working directory."""
 
     def __bool__(self) -> bool:
         return bool(self.printed.text or self.logged or self.written)
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What it has shown, by stream: a text, a list of texts, and the contents of files by their names."""
-        files = {
-            str(path.relative_to(Path.cwd())): content(path)
-            for path in sorted(self.written)
-            if path.is_file()
-        }
-        return {
-            "stdout": self.printed.text,
-            "logging": list(self.logged),
-            "files": files,
-        }
+        """The side outputs by stream.
+
+        They are a text, a list of texts, and the contents of files by their names.
+        """
+        files = {}
+        for path in sorted(self.written):
+            if path.is_file():
+                files[str(path.relative_to(Path.cwd()))] = content(path)
+        logged = list(self.logged)
+        return {"stdout": self.printed.text, "logging": logged, "files": files}
 
 
 class _Printed(io.TextIOWrapper):
-    """Takes what is printed, and prints it, too, where there is somewhere to print to."""
+    """A stream that records prints, and passes them on to another stream, if any."""
 
     def __init__(self, through: Any) -> None:
         super().__init__(
@@ -72,11 +71,9 @@ class _Printed(io.TextIOWrapper):
         return super().write(text)
 
     def fileno(self) -> int:
-        return (
-            int(self._through.fileno())
-            if self._through is not None
-            else super().fileno()
-        )
+        if self._through is None:
+            return super().fileno()
+        return int(self._through.fileno())
 
     @property
     def text(self) -> str:
@@ -84,86 +81,83 @@ class _Printed(io.TextIOWrapper):
 
 
 _opened: list[Callable[[str], None]] = []
-"""Who hears of a file that is opened to be written to; the last one does."""
+"""Observers of files that are opened for writing; the last one is informed."""
 
 
-def _hears(event: str, arguments: tuple[Any, ...]) -> None:
-    if _opened and event == "open":
+@cache
+def _add_hook() -> None:
+    """Observe every opened file of this process; an audit hook cannot be removed."""
+
+    def observe(event: str, arguments: tuple[Any, ...]) -> None:
+        if not _opened or event != "open":
+            return
         path, mode, flags = arguments
-        writes = (
-            set(mode) & set("wax+")
-            if isinstance(mode, str)
-            else flags & (os.O_WRONLY | os.O_RDWR)
-        )
+        writes = flags & (os.O_WRONLY | os.O_RDWR) != 0
+        if isinstance(mode, str):
+            writes = not set(mode).isdisjoint("wax+")
         if writes and isinstance(path, str | bytes | os.PathLike):
             _opened[-1](os.fsdecode(path))
+
+    sys.addaudithook(observe)
 
 
 @contextmanager
 def showing(
     streams: Sequence[str] = STREAMS, *, quiet: bool = False
 ) -> Iterator[Showing]:
-    """See what the block shows.
-
-    Where it is ``quiet`` nobody else is to see it.
-    """
-    if _hears not in _installed:
-        sys.addaudithook(_hears)
-        _installed.append(_hears)
-    seen = Showing(_Printed(None if quiet else sys.stdout))
+    """Record the side outputs of the block; if ``quiet``, they go nowhere else."""
+    _add_hook()
+    showed = Showing(_Printed(None if quiet else sys.stdout))
     with ExitStack() as watched:
         if "stdout" in streams:
-            watched.enter_context(redirect_stdout(seen.printed))
-            watched.enter_context(redirect_stderr(seen.printed))
+            watched.enter_context(redirect_stdout(showed.printed))
+            watched.enter_context(redirect_stderr(showed.printed))
         if "logging" in streams:
-            watched.enter_context(_logging(seen, quiet=quiet))
+            watched.enter_context(_logging(showed, quiet=quiet))
         if "files" in streams:
-            watched.enter_context(_writing(seen))
-        yield seen
-
-
-_installed: list[Any] = []
+            watched.enter_context(_writing(showed))
+        yield showed
 
 
 @contextmanager
-def _logging(seen: Showing, *, quiet: bool) -> Iterator[None]:
-    """Take what is logged before any handler has it, and what is warned of before it is printed."""
-    enabled, handled = logging.Logger.isEnabledFor, logging.Logger.callHandlers
+def _logging(showed: Showing, *, quiet: bool) -> Iterator[None]:
+    """Record log messages before any handler, and warnings before they are printed."""
+    logger: Any = logging.Logger
+    enabled, handled = logger.isEnabledFor, logger.callHandlers
 
     def is_enabled(self: logging.Logger, level: int) -> bool:
         return level >= logging.INFO or enabled(self, level)
 
     def handle(self: logging.Logger, record: logging.LogRecord) -> None:
-        seen.logged.append(f"{record.levelname} {record.name}: {record.getMessage()}")
+        text = f"{record.levelname} {record.name}: {record.getMessage()}"
+        showed.logged.append(text)
         if not quiet and enabled(self, record.levelno):
             handled(self, record)
 
     with warnings.catch_warnings():
-        shown = warnings.showwarning
+        print_warning = warnings.showwarning
 
-        def warn(
-            message: Any, category: type[Warning], *place: Any, **more: Any
-        ) -> None:
-            seen.logged.append(f"{category.__name__}: {message}")
+        def warn(message: Any, category: type[Warning], *more: Any, **kw: Any) -> None:
+            showed.logged.append(f"{category.__name__}: {message}")
             if not quiet:
-                shown(message, category, *place, **more)
+                print_warning(message, category, *more, **kw)
 
         warnings.showwarning = warn
-        logging.Logger.isEnabledFor, logging.Logger.callHandlers = is_enabled, handle  # type: ignore[method-assign]
+        logger.isEnabledFor, logger.callHandlers = is_enabled, handle
         try:
             yield
         finally:
-            logging.Logger.isEnabledFor, logging.Logger.callHandlers = enabled, handled  # type: ignore[method-assign]
+            logger.isEnabledFor, logger.callHandlers = enabled, handled
 
 
 @contextmanager
-def _writing(seen: Showing) -> Iterator[None]:
+def _writing(showed: Showing) -> Iterator[None]:
     folder = Path.cwd()
 
     def opened(name: str) -> None:
         path = Path(os.path.abspath(name))
         if path.is_relative_to(folder) and "__pycache__" not in path.parts:
-            seen.written[path] = None
+            showed.written.add(path)
 
     _opened.append(opened)
     try:
@@ -173,9 +167,9 @@ def _writing(seen: Showing) -> Iterator[None]:
 
 
 def content(path: Path) -> str | bytes:
-    """Return what is in a file, as text where it is one."""
+    """Return the first mebibyte of a file, as text if it is one."""
     with path.open("rb") as file:
-        data = file.read(LONGEST_FILE)
+        data = file.read(1 << 20)
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""A process in which no call of a mechanism has been made: what calls leave behind in this one is not there."""
+"""A process in which the mechanism has never been called."""
 
 from __future__ import annotations
 
@@ -27,52 +27,53 @@ from auditdp.mechanism.calls.remote_mechanism import (
 )
 from auditdp.mechanism.protocol import Array, Mechanism
 
+Parts = Sequence[Sequence[Run]]
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 class Untouched:
-    """A process that is forked before the first call of a mechanism, and forks again for calls that are asked of it."""
+    """A process forked before the first call; it forks again for each part of calls."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
         self._forked: ForkedProcess | None = None
 
     def start(self) -> None:
-        """Fork, unless that was done; where a platform cannot, or has no room, no calls will be made."""
+        """Fork, unless that was done. Without a fork, no calls will be made."""
         self._forked = self._forked or ForkedProcess(partial(_serve, self.mechanism))
 
     def rows(
-        self,
-        calls: Calls,
-        parts: Sequence[Sequence[Run]],
-        seconds: float,
-        *,
-        afresh: bool = False,
+        self, calls: Calls, parts: Parts, seconds: float, *, afresh: bool = False
     ) -> list[Array] | None:
-        """Return the rows of some calls, each part made in a process of its own; None where that was not possible.
+        """Return the rows of some calls, each part made in a process of its own.
 
-        Each part is the calls of a process of its own, in which generators start afresh where a mechanism draws from
-        elsewhere, or where ``afresh`` says so. An exception that is not known to ``calls`` is taken to come from the
-        process, which is given up after so many seconds.
+        An exception that ``calls`` has not recorded is attributed to the process.
+
+        Args:
+            calls: Decide how outputs are represented.
+            parts: The calls of each process.
+            seconds: Time after which the process is given up.
+            afresh: Give generators states of their own in each process, as is always
+                done for a mechanism that draws from elsewhere.
+
+        Returns:
+            The rows of each part, or None if the calls could not be made.
         """
         pipe = None if self._forked is None else self._forked.pipe
         if pipe is None:
             return None
-        allowance().spend(sum(run.size for part in parts for run in part))
+        sizes = [sum(run.size for run in part) for part in parts]
+        allowance().spend(sum(sizes))
+        found: list[Array] | None
         try:
-            pipe.send_bytes(
-                pickle.dumps((calls.decided, parts, afresh or not calls.seeded))
-            )
-            found = [
-                _answer(pipe, calls, sum(run.size for run in part), seconds)
-                for part in parts
-            ]
-        except Exception:  # an input that cannot be sent, whatever it raises, or a process that has ended
-            found = [None]
-        if any(rows is None for rows in found):
+            asked = calls.decided, parts, afresh or not calls.seeded
+            pipe.send_bytes(pickle.dumps(asked))
+            found = [_answer(pipe, calls, size, seconds) for size in sizes]
+        except Exception:
+            # An input cannot be pickled, and may raise anything; or the process failed.
+            found = None
             self.close()
-            return None
-        return [rows for rows in found if rows is not None]
+        return found
 
     def close(self) -> None:
         """End the process."""
@@ -90,14 +91,9 @@ class UntouchedElsewhere(Untouched):
         self.mechanism.channel.ask("untouched", self.mechanism.number)
 
     def rows(
-        self,
-        calls: Calls,
-        parts: Sequence[Sequence[Run]],
-        seconds: float,
-        *,
-        afresh: bool = False,
+        self, calls: Calls, parts: Parts, seconds: float, *, afresh: bool = False
     ) -> list[Array] | None:
-        """Return the rows of some calls; None where that was not possible."""
+        """Return the rows of some calls, or None if they could not be made."""
         assert isinstance(calls, CallsElsewhere)
         number, asked = self.mechanism.number, [sent(part) for part in parts]
         given = number, calls.number, calls.raising, asked, seconds, afresh
@@ -106,30 +102,33 @@ class UntouchedElsewhere(Untouched):
         return calls.checked(found, sizes) if found else None
 
 
-def _answer(pipe: Connection, calls: Calls, size: int, seconds: float) -> Array | None:
-    if not pipe.poll(seconds) or not (content := pipe.recv_bytes()):
-        return None
+def _answer(pipe: Connection, calls: Calls, size: int, seconds: float) -> Array:
+    content = pipe.recv_bytes() if pipe.poll(seconds) else b""
+    if not content:
+        raise TimeoutError  # or the part raised
     assert calls.like is not None  # outputs have a representation
-    return np.frombuffer(content[1:], calls.like.dtype).reshape(
-        size, *calls.like.shape[1:]
-    )
+    flat = np.frombuffer(content[1:], calls.like.dtype)
+    return flat.reshape(size, *calls.like.shape[1:])
 
 
 def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
-    """Make the calls that are asked for, each part in a fork of this process."""
+    """Make the requested calls, each part in a fork of this process."""
     generators: list[Any] | None = None
     while True:
         decided, parts, afresh = pickle.loads(pipe.recv_bytes())
-        made = Calls(mechanism)
-        made.decided = decided
+        calls = Calls(mechanism)
+        calls.decided = decided
         if generators is None and afresh:
-            gc.unfreeze()  # what is frozen, which the process of an audit file does after its import, is in no list
+            # The process of an audit file freezes its objects after the import, and
+            # frozen objects are in no list of the collector.
+            gc.unfreeze()
             generators = [
-                e for e in gc.get_objects() if issubclass(type(e), GENERATORS)
+                each for each in gc.get_objects() if issubclass(type(each), GENERATORS)
             ]
         for part in parts:
-            if (child := os.fork()) == 0:
-                _make(made, part, generators if afresh else None, pipe)
+            child = os.fork()
+            if child == 0:
+                _make(calls, part, generators if afresh else None, pipe)
             if os.waitpid(child, 0)[1]:
                 pipe.send_bytes(b"")
 
@@ -143,18 +142,18 @@ def _make(
     status = 1
     with suppress(BaseException):
         die_with_parent()
-        known = set(calls.raised)
+        recorded = set(calls.raised)
         if generators is not None:
             _start_afresh(generators)
         rows = calls.runs(part)
-        if set(calls.raised) <= known:
+        if set(calls.raised) <= recorded:
             pipe.send_bytes(b"+" + rows.tobytes())
             status = 0
     os._exit(status)
 
 
 def _start_afresh(generators: Sequence[Any]) -> None:
-    """Give every generator of this process a state of its own: a fork draws what its parent draws."""
+    """Give every generator a new state: a fork would draw the numbers of its parent."""
     np.random.seed()  # noqa: NPY002
     random.seed()
     for each in generators:
@@ -162,34 +161,35 @@ def _start_afresh(generators: Sequence[Any]) -> None:
             each.bit_generator.state = type(each.bit_generator)().state
         else:
             each.seed()
-    if (torch := sys.modules.get("torch")) is not None:
+    torch = sys.modules.get("torch")
+    if torch is not None:
         torch.seed()
 
 
-_known: ContextVar[Untouched | None] = ContextVar("untouched", default=None)
+_current: ContextVar[Untouched | None] = ContextVar("untouched", default=None)
 
 
 def untouched(mechanism: Mechanism) -> Untouched:
-    """Return the process of a mechanism that is being audited; one that makes no calls where there is none."""
-    known = _known.get()
-    return (
-        known if known is not None and known.mechanism is mechanism else _of(mechanism)
-    )
+    """Return the process of the audited mechanism; for others, one without calls."""
+    current = _current.get()
+    if current is not None and current.mechanism is mechanism:
+        return current
+    return _of(mechanism)
 
 
 def _of(mechanism: Any) -> Untouched:
-    return (
-        UntouchedElsewhere if isinstance(mechanism, MechanismElsewhere) else Untouched
-    )(mechanism)
+    if isinstance(mechanism, MechanismElsewhere):
+        return UntouchedElsewhere(mechanism)
+    return Untouched(mechanism)
 
 
 @contextmanager
 def starting_untouched(mechanism: Mechanism) -> Iterator[None]:
-    """Let all evidence of the block have one untouched process, which the first of it starts."""
+    """Give the block one untouched process, which the first evidence starts."""
     process = _of(mechanism)
-    token = _known.set(process)
+    token = _current.set(process)
     try:
         yield
     finally:
-        _known.reset(token)
+        _current.reset(token)
         process.close()

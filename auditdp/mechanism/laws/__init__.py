@@ -1,8 +1,9 @@
-"""Known output laws, from which exact evidence computes: one file per family, and ball arithmetic.
+"""Laws of outputs that mechanisms state and exact evidence compares; ball arithmetic.
 
-``FiniteLaw`` (finitely many outputs), ``StepLaw`` (a number with a piecewise constant density, and atoms), ``LaplaceLaw``
-and ``GaussianLaw`` (independent noise on a vector), and ``Envelope`` (the least and the most that any input of a whole
-domain gives an output).
+``FiniteLaw`` (finitely many outputs), ``StepLaw`` (a number with a piecewise constant
+density, and atoms), ``LaplaceLaw`` and ``GaussianLaw`` (independent noise on a vector),
+and ``Envelope`` (the least and the most that any input of a whole domain gives an
+output).
 """
 
 from auditdp.mechanism.calls.leaves import row_keys

@@ -11,8 +11,7 @@ from scipy import integrate, stats
 
 from auditdp import GaussianDP, QueryAnswers
 from auditdp.errors import MechanismError
-from auditdp.evidence.loss_of_laws import pair_loss
-from auditdp.evidence.noise_loss import laplace_loss
+from auditdp.evidence.loss_of_laws import laplace_loss, pair_loss
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.mechanism.laws import precision as precision_of

@@ -9,7 +9,7 @@ from scipy import integrate, sparse, stats
 
 from auditdp import Nodes
 from auditdp.errors import MechanismError
-from auditdp.evidence.noise_loss import gaussian_loss
+from auditdp.evidence.loss_of_laws import gaussian_loss
 from mechanisms.graphs import Graph
 from mechanisms.pagerank import DPApprGM, NoisyRows, PublicRows, lazy
 

@@ -8,8 +8,7 @@ from flint import arb
 
 from auditdp import Nodes, Pair, QueryAnswers
 from auditdp.errors import MechanismError
-from auditdp.evidence.loss_of_laws import pair_loss
-from auditdp.evidence.noise_loss import laplace_loss
+from auditdp.evidence.loss_of_laws import laplace_loss, pair_loss
 from auditdp.mechanism.laws import precision
 from mechanisms.graphs import Graph
 from mechanisms.pagerank import (

@@ -9,7 +9,7 @@ from auditdp.claims.statements import PureDP
 from auditdp.evidence.exact_coverage import additive, enclosed, enumerated, searched
 from auditdp.evidence.exact_losses import PairLoss
 from auditdp.evidence.exact_noise import declared_noise
-from auditdp.evidence.stated_laws import stated_by
+from auditdp.evidence.loss_of_laws import stated_by
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import LaplaceLaw
 

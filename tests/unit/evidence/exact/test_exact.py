@@ -12,8 +12,7 @@ from auditdp.adjacency import AnyValues, NeighbourList, Neighbours, Pair
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.exact import exact_evidence, has_exact_law
-from auditdp.evidence.loss_of_laws import delta_curve, pair_loss
-from auditdp.evidence.noise_loss import laplace_loss
+from auditdp.evidence.loss_of_laws import delta_curve, laplace_loss, pair_loss
 from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw, precision
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response

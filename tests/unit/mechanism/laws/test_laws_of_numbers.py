@@ -129,30 +129,6 @@ def test_densities_may_be_balls_or_floats():
         StepLaw([0, 2], [third])
 
 
-def test_laws_agree_with_themselves_alone():
-    laws = [
-        MIXED,
-        StepLaw([0, 1], [1]),
-        GaussianLaw(np.zeros(2), 1.0),
-        LaplaceLaw(np.zeros(2), np.ones(2)),
-    ]
-    others = [
-        StepLaw([0, 2], [HALF]),
-        StepLaw([0, 1.5], [Fraction(2, 3)]),
-        GaussianLaw(np.zeros(2), 1.1),
-    ]
-    others.append(LaplaceLaw(np.zeros(2), np.full(2, 1.1)))
-    for law, other in zip(laws, others, strict=True):
-        assert law.same_as(law)
-        assert not law.same_as(other)
-    assert FiniteLaw(np.arange(2), [HALF, HALF]).same_as(
-        FiniteLaw(np.array([1, 0]), [HALF, HALF])
-    )
-    assert not FiniteLaw(np.arange(2), [HALF, HALF]).same_as(
-        FiniteLaw(np.arange(2), [QUARTER, 1 - QUARTER])
-    )
-
-
 @pytest.mark.parametrize("sigma", [0.0, -1.0, math.inf, math.nan])
 def test_what_is_no_gaussian_law_is_refused(sigma):
     with pytest.raises(MechanismError, match="sigma > 0"):
@@ -273,5 +249,3 @@ def test_an_envelope_loses_as_much_on_every_use():
     assert [loss.lower for loss in envelope_losses(envelope)] == pytest.approx(
         [3 * math.log(2), 0, math.inf]
     )
-    assert envelope.same_as(envelope)
-    assert not envelope.same_as(Envelope(["a"], [QUARTER], [HALF], [(0, 1)]))

@@ -84,7 +84,10 @@ def test_less_noise_is_read_off_told_apart_and_played_more(between):
     assert seen.loss == "ε of its releases, on the pairs looked at, is 3.333 and was 1"
     assert "the claim, 1-DP, is not kept on [1, 2] | [1], where it was" in seen.worse
     assert "the value of the output" in seen.outputs
-    assert found.settings(settings).budget.calls == LIMITS.more_calls * settings.budget.calls
+    assert (
+        found.settings(settings).budget.calls
+        == LIMITS.more_calls * settings.budget.calls
+    )
     assert found.audit(built).claim == built.claim
 
 
