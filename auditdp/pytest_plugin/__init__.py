@@ -158,7 +158,10 @@ def audit_session(config: pytest.Config) -> AuditSession:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Share α between the audits that are left once all have been selected."""
     if _session in session.config.stash:
-        audit_session(session.config).selected(session.items)
+        from auditdp.pytest_plugin.items import AuditItem
+
+        audits = [item.audit for item in session.items if isinstance(item, AuditItem)]
+        audit_session(session.config).selected = audits
 
 
 @pytest.hookimpl(wrapper=True)

@@ -57,7 +57,8 @@ class AuditSession:
         self._alpha = alpha if alpha is not None else self._settings.alpha
         self.fail_on, self.trace = self._settings.fail_on, self._settings.trace
         self.sources: set[str] = set()
-        self._selected: list[str] = []
+        # The audits that will run; they share α.
+        self.selected: list[str] = []
         self._tasks: dict[str, Task] = {}
         self._open = ExitStack()
         self._workers: Workers | None = None
@@ -80,12 +81,6 @@ class AuditSession:
         self.sources |= set(collected.sources)
         return collected
 
-    def selected(self, items: Sequence[pytest.Item]) -> None:
-        """Take notice of the audits that will run, between which α is shared."""
-        from auditdp.pytest_plugin.items import AuditItem
-
-        self._selected = [item.audit for item in items if isinstance(item, AuditItem)]
-
     def run(self, audit: str) -> AuditResult:
         """Run one audit in a process of its own.
 
@@ -105,7 +100,7 @@ class AuditSession:
                     trace=self.trace,
                 )
                 plan = make_plan(
-                    self._selected, options, collect=self._processes().collect
+                    self.selected, options, collect=self._processes().collect
                 )
             except AuditError as error:
                 raise pytest.UsageError(str(error)) from error

@@ -231,6 +231,53 @@ def test_the_rules_have_no_cycle():
     )
 
 
+def circles(graph):
+    """The strongly connected sets of more than one node (Kosaraju's algorithm)."""
+    order, seen = [], set()
+
+    def walk(node, arrows, found):
+        stack = [(node, iter(arrows[node]))]
+        seen.add(node)
+        while stack:
+            here, rest = stack[-1]
+            following = next((n for n in rest if n not in seen), None)
+            if following is None:
+                stack.pop()
+                found.append(here)
+            else:
+                seen.add(following)
+                stack.append((following, iter(arrows[following])))
+
+    for node in graph:
+        if node not in seen:
+            walk(node, graph, order)
+    backwards = {node: [n for n in graph if node in graph[n]] for node in graph}
+    seen.clear()
+    sets = []
+    for node in reversed(order):
+        if node not in seen:
+            sets.append([])
+            walk(node, backwards, sets[-1])
+    return [sorted(found) for found in sets if len(found) > 1]
+
+
+def test_files_of_the_harness_do_not_import_each_other_in_a_circle():
+    """Imports within functions, and those for types alone, count."""
+    files = dict(modules("auditdp"))
+    graph = {
+        name: {imported for imported, _ in imports(name, path)}
+        & files.keys()
+        - {name, name.rpartition(".")[0]}  # a package's own face is no circle
+        for name, path in files.items()
+    }
+    assert circles(graph) == []
+
+
+def test_circles_are_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a", "c"}}
+    assert circles(graph) == [["b", "c"]]
+
+
 def test_the_walk_sees_imports_of_every_form(tmp_path):
     path = tmp_path / "module.py"
     path.write_text(

@@ -1,0 +1,124 @@
+"""The size and the density of the harness: a feature that needs more raises a limit here.
+
+Change a limit only together with a reason in the commit: what the feature is worth, and
+what it makes unnecessary. The limits lie a little above the present figures.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+HARNESS = Path(__file__).resolve().parents[2] / "auditdp"
+FILES = sorted(HARNESS.rglob("*.py"))
+COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
+CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+UNCLEAR = re.compile(
+    r"^(What|Which|How|Where|By|Of|Between|At|And|In|From|After|Beyond|With|To|On|For|As)\b"
+    r"|\bwhat (is|was|it|the|they|a|an|of|this)\b"
+    r"|\b(so|as) (many|much|often)\b"
+)
+"""Beginnings without a subject, "what" as a noun, and numbers without a name."""
+
+
+def is_number(node):
+    if isinstance(node, ast.UnaryOp):
+        return is_number(node.operand)
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left) and is_number(node.right)
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def constants(tree):
+    """The assignments of constants at the top of a module: (target, value)."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            yield target, node.value
+
+
+def first_paragraphs(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            text = ast.get_docstring(node)
+            if text is not None:
+                yield text.split("\n\n")[0].replace("\n", " ")
+
+
+def measure(files):
+    count = Counter()
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        lines = text.splitlines()
+        count["files"] += 1
+        count["lines"] += len(lines)
+        count["comments"] += sum(line.lstrip().startswith("#") for line in lines)
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        count["tokens"] += sum(token.type in COUNTED for token in tokens)
+        for target, value in constants(tree):
+            if isinstance(target, ast.Tuple):
+                count["constants in tuples"] += len(target.elts)
+            elif CONSTANT.fullmatch(ast.unparse(target)) and is_number(value):
+                count["numeric constants"] += 1
+        for paragraph in first_paragraphs(tree):
+            count["docstrings"] += 1
+            count["unclear docstrings"] += UNCLEAR.search(paragraph) is not None
+    return count
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return measure(FILES)
+
+
+LIMITS = {
+    "files": 268,
+    "tokens": 400_000,
+    "numeric constants": 430,
+    "constants in tuples": 90,
+}
+
+
+@pytest.mark.parametrize("figure", LIMITS)
+def test_the_harness_does_not_grow_unnoticed(measured, figure):
+    assert measured[figure] <= LIMITS[figure]
+
+
+def test_a_line_has_few_tokens_and_hard_code_has_comments(measured):
+    assert measured["tokens"] / measured["lines"] <= 5.7
+    assert 1_000 * measured["comments"] / measured["lines"] >= 5
+
+
+def test_docstrings_begin_with_a_subject_and_name_their_quantities(measured):
+    assert measured["unclear docstrings"] / measured["docstrings"] <= 0.15
+
+
+def test_a_file_name_occurs_once():
+    names = Counter(path.stem for path in FILES if path.stem != "__init__")
+    names -= Counter(["__main__"])
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_each_figure_counts_what_it_says(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(
+        '"""What is read."""\nA, B = 1, 2\nC = -3.0\n# Why.\nd = 4\n'
+        'def f():\n    """Return one."""\n    return 1\n'
+    )
+    assert measure([path]) == Counter(
+        {
+            "files": 1,
+            "lines": 8,
+            "comments": 1,
+            "tokens": 23,
+            "constants in tuples": 2,
+            "numeric constants": 1,
+            "docstrings": 2,
+            "unclear docstrings": 1,
+        }
+    )
