@@ -395,8 +395,9 @@ def _unconfirmed(played: _Played, single: Game, streams: Streams) -> Evidence:
     games = odds(-math.log(played.alpha))
     late = " until the time limit" if single.is_late else ""
     statement = (
-        f"after {count(game.refuted_at, 'call')} bets had multiplied their stake by {games}, as they do in at most 1 of "
-        f"{games} games of a true claim; {single.wealth.calls:,} fresh calls, made one by one{late}, did not confirm it "
+        f"after {count(game.refuted_at, 'call')}, bets had turned 1 unit into {games}, "
+        f"which has probability at most 1/{games} if the claim is true; "
+        f"{single.wealth.calls:,} fresh calls, made one by one{late}, did not confirm it "
         f"({_e_value(single)})"
     )
     if together is not None and together.wealth.refuted(alpha):

@@ -73,7 +73,7 @@ BITS = "bits: "
 
 
 def looked_at(forecaster: str) -> str:
-    """Return a phrase for the input of a forecaster, which can follow "looked at".
+    """Return a phrase for the input of a forecaster, which can follow "based on".
 
     >>> looked_at("[1] - [0] in cells, nested")
     'the difference between output[1] and output[0]'
@@ -127,14 +127,15 @@ def explained(fresh: Game) -> Counterexample:
         pair=str(fresh.best.pair),
         python=fresh.best.pair.python,
         explanation=(
-            f"On {played}, bets on which of the two inputs was used multiplied their stake by {stake}; where the claim is "
-            f"true, bets win so much in at most 1 of {stake} games. "
-            + (
-                _raised(fresh)
-                or f"The bets that won most looked at {looked_at(fresh.best_forecaster)}"
-            )
+            f"In {played}, bets on which input was used turned 1 unit into {stake}. "
+            "If the claim were true, this would happen with probability at most "
+            f"1/{stake}. {_raised(fresh) or _best_bets(fresh)}"
         ),
     )
+
+
+def _best_bets(fresh: Game) -> str:
+    return f"The best bets were based on {looked_at(fresh.best_forecaster)}"
 
 
 def _raised(fresh: Game) -> str:

@@ -143,7 +143,7 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
     assert (
-        "their stake by 20, as they do in at most 1 of 20 games of a true claim"
+        "1 unit into 20, which has probability at most 1/20 if the claim is true"
         in found.statement
     )
     assert "refute" not in found.statement
@@ -200,7 +200,7 @@ def test_an_explanation_shows_the_bets_that_were_made():
         assert found.verdict is Verdict.VIOLATED
         confirmation = found.details.confirmation
         assert 0 < confirmation.right <= confirmation.bets <= confirmation.calls
-        assert "multiplied their stake by" in found.counterexample.explanation
+        assert "turned 1 unit into" in found.counterexample.explanation
 
 
 def test_two_inputs_that_are_the_same_are_refused():

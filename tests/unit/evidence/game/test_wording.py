@@ -137,8 +137,8 @@ def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(
     )
     message = found.counterexample.explanation
     assert re.fullmatch(
-        r"On [\d,]+ fresh calls, bets on which of the two inputs was used multiplied their stake by ([\d,]+|10\^\d+); where "
-        r"the claim is true, bets win so much in at most 1 of \1 games\. The bets that won most looked at [^()]+",
+        r"In [\d,]+ fresh calls, bets on which input was used turned 1 unit into ([\d,]+|10\^\d+)\. If the claim were true, "
+        r"this would happen with probability at most 1/\1\. The best bets were based on [^()]+",
         message,
     )
 
