@@ -1,1 +1,1 @@
-"""How good is the auditor? The field's benchmark, with the bound of an oracle that knows the best event."""
+"""The benchmark of the auditor, beside the bound of an oracle that knows the best event."""

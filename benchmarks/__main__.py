@@ -252,7 +252,7 @@ def attempt(key: str, unit: Callable[[], Result]) -> tuple[str, dict[str, Any]]:
 
 
 def section(part: Part, fragment: Fragment) -> Section:
-    """Return what is recorded of a part, ready to be written; a reduced run decides no bar."""
+    """Return the results of a part, ready to be written; a reduced run decides no bar."""
     used = {unit["stamp"] for unit in fragment["units"].values()}
     stamps = [made for k, made in enumerate(fragment["stamps"]) if k in used]
     results = _in_order(part, results_of(fragment), stamps)

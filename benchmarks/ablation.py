@@ -1,4 +1,4 @@
-"""What does each view, estimator and leader gain its place by?
+"""Ablation of the views, estimators and leaders of the game.
 
 Every row is played by a black box on one pair, and for every batch it is written down what each expert won against the
 claim. From that record the calls to refute are computed for the mixture, leaders included, without each view, each
@@ -54,7 +54,8 @@ from benchmarks.record import Fragments, results_of
 
 GAMES = 5
 CALLS = 50_000
-"""A game ends here; what has not refuted the claim by then is left out, or counts as twice as dear."""
+"""Length of a game. A claim that is not refuted by then is left out, or counts as twice as
+expensive."""
 SURE = 1e-6
 """A game goes on until it would refute the claim at this level, so that a mixture without its best part refutes it too."""
 LATER = 2.0
@@ -79,7 +80,7 @@ CONSTANTS = (
     "wealth.plans.RENEWED",
     "wealth.plans.UNTRIED",
 )
-"""Constants of the game that change what it plays, by module; the others are sizes that bound work or memory."""
+"""Constants that change the game, by module; the others limit work or memory."""
 
 BENCHMARK, OTHER = "benchmark", "other shapes"
 
@@ -106,7 +107,7 @@ class Row:
 
 
 def rows(seed: int) -> Iterable[Callable[[], Row]]:
-    """Yield what makes each row: finding the best pair of a benchmark's takes time."""
+    """Yield the makers of the rows; the search for the best pair of a row takes time."""
     for case in calls.cases():
         yield partial(_of_case, case, seed)
     for shape in SHAPES:
@@ -126,7 +127,7 @@ def _of_case(case: calls.Case, seed: int) -> Row:
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """What one game was, with experts of one player whose views are of one kind and whose estimator is the same as one part.
+    """A finished game, with experts of one player grouped by kind of view and estimator.
 
     Attributes:
         calls: Calls after each batch, shape (batches,).
@@ -191,7 +192,7 @@ class Played:
 
 
 def crossing(after: NDArray[np.intp], wealth: Floats, needed: float) -> float:
-    """Return when log wealth reaches what is needed, linear within batches; twice the last call where it never does."""
+    """Return the calls at which log wealth reaches a threshold, linear within batches."""
     reached = np.flatnonzero(wealth >= needed)
     if not len(reached):
         return LATER * float(after[-1])
@@ -201,7 +202,7 @@ def crossing(after: NDArray[np.intp], wealth: Floats, needed: float) -> float:
 
 
 def start_name(start: int) -> str:
-    """Return what the start of a leader is called here."""
+    """Return the name of a leader's start."""
     return f"leader from call {start:,}"
 
 
@@ -345,14 +346,14 @@ def summary(costs: Mapping[tuple[str, str], float]) -> Result:
 
 
 def may_go(found: Result) -> bool:
-    """Return whether so much may be lost."""
+    """Return True if a loss is acceptable."""
     return max(found[BENCHMARK], found[OTHER]) < MOST_IN_MEAN and bool(
         found["worst"] < MOST_IN_ROW
     )
 
 
 def eliminate(costs: Costs, items: Iterable[str]) -> list[tuple[str, Result]]:
-    """Drop what costs least, then what costs least without that, and so on while little is lost altogether."""
+    """Drop the cheapest part again and again, while the total loss is small."""
     gone: list[tuple[str, Result]] = []
     left = set(items)
     while left:

@@ -1,4 +1,4 @@
-"""Are the bounds of DP-SGD on the right side of what peers say, how near together are they, and what do they cost?
+"""Bounds of DP-SGD beside those of other tools: their side, their width, their cost.
 
 Random trainings with Poisson batches. Every tool answers in a process of its own, with a limit on its time and memory, and
 says where ε lies: between a lower and an upper bound, or below an upper bound alone. An interval that has no point in common
@@ -31,7 +31,7 @@ Interval = tuple[float, float]
 SECONDS, MEGABYTES, WIDTH = 2.0, 400.0, 1e-3
 """The bars: for both bounds together, where a peer answers, beyond some 100 MB that are imported."""
 LIMIT_SECONDS, LIMIT_MEGABYTES = 60, 6000
-"""What a tool may use."""
+"""Limits of a tool."""
 OURS = "auditdp"
 
 
@@ -116,7 +116,7 @@ def training(seed: int, number: int) -> Training:
 
 
 def measure(seed: int, number: int) -> Result:
-    """Return what every tool says of one training, with the CPU seconds and the most memory that it takes."""
+    """Return every tool's answer for one training, with CPU seconds and peak memory."""
     found = {
         name: alone(answer, training(seed, number))
         for name, (module, answer) in TOOLS.items()
@@ -127,13 +127,13 @@ def measure(seed: int, number: int) -> Result:
 
 @cache
 def ready(answer: Callable[..., Interval]) -> None:
-    """Have a tool import and compute what it needs once only."""
+    """Let a tool import and compute its caches once."""
     with suppress(Exception):  # what fails will say so when it is measured
         answer(1.0, 0.01, 10, 1e-5)
 
 
 def alone(answer: Callable[..., Interval], parameters: Training) -> Result:
-    """Return what a process of its own answers, and what it takes beyond what has been imported."""
+    """Return the answer of a process of its own, and its cost beyond its imports."""
     ready(answer)
     reading, writing = os.pipe()
     child = os.fork()
@@ -185,7 +185,7 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 
 def answered(found: Result | None) -> bool:
-    """Return whether a tool has said where ε lies."""
+    """Return True if a tool answered with an interval for ε."""
     return (
         found is not None
         and math.isfinite(found.get("high", math.inf))
@@ -194,7 +194,7 @@ def answered(found: Result | None) -> bool:
 
 
 def width(found: Result) -> float:
-    """Return how wide an interval is, relatively."""
+    """Return the relative width of an interval."""
     return (found["high"] - found["low"]) / found["high"] if found["high"] > 0 else 0.0
 
 

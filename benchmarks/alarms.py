@@ -1,4 +1,4 @@
-"""How often is a claim refuted that is true and tight? At most alpha of the time, for every kind of statistical evidence.
+"""False alarms on true and tight claims, for every kind of statistical evidence.
 
 Each case repeats one whole audit at a null that is the least favourable one known for it, and counts the audits that
 refute at ``ALPHA``: an alarm. The games are short because what could go wrong is in how bets are settled, not in how many
@@ -293,12 +293,12 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 
 def required(kind: str) -> int:
-    """Return how many repeats of a kind decide its bar."""
+    """Return the number of repeats that decide the bar of a kind."""
     return REPEATS_OF_WHOLE_AUDITS if kind in WHOLE_AUDITS else REPEATS
 
 
 def _size(kind: str, chunk: int, options: Options) -> int:
-    """Return how many repeats a chunk of a case has, 0 or less beyond the last."""
+    """Return the number of repeats in a chunk of a case, at most 0 beyond the last."""
     repeats = options.repeats or (
         required(kind) // 20 if options.quick else required(kind)
     )

@@ -1,4 +1,4 @@
-"""How many calls does it take to refute a false claim, against a forecaster that knows the true posterior?
+"""Calls to refute a false claim, relative to a forecaster with the true posterior.
 
 For every false claim the same verdict is reached in seven ways, from the one that knows most to the one that knows least:
 the true posterior on the best pair (the reference: one forecaster, no lower bound to pay for), the default forecasters of
@@ -73,13 +73,15 @@ BARS = {
 FACTOR = 20
 MOST_CALLS = 10_000_000
 DEEP = 100_000
-"""A claim whose true posterior needs so many calls is a deep tail, which is as dear to find as to verify."""
+"""Number of calls of the true posterior from which a claim is a deep tail: as expensive to
+find as to verify."""
 CLEAR = 1.5
 """The true level over the claim's from which on a row counts."""
 REPEATS = ((10_000, 31), (100_000, 21), (math.inf, 3))
 """Repeats up to a median of the reference: long games are repeated less."""
 CHEAP = 6
-"""How much more often than the others the reference and the white box are played on one pair: to them a bar is nearest."""
+"""Factor of the repeats for the reference and the white box on one pair, where a bar is
+nearest."""
 FEWEST = 3
 SCORING_DRAWS = 1 << 16
 
@@ -172,7 +174,7 @@ def best_pair(case: Case, seed: int) -> Pair:
 
 
 def posterior_growth(odds: Any, epsilon: float) -> Any:
-    """Return kl(posterior ‖ its clip to the cap) for log-odds >= 0: what a call with that posterior gains, in nats."""
+    """Return kl(posterior ‖ its clip to the cap) for log-odds >= 0, in nats a call."""
     log_q, log_1q = log_cap(epsilon)
     log_p, log_1p = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
     with np.errstate(invalid="ignore"):
@@ -219,7 +221,7 @@ def _searched(case: Case, streams: Streams, cap: int) -> int | None:
 
 
 def looked_at(mechanism: Mechanism, pair: Pair) -> Representation:
-    """Return how the outputs of a mechanism become rows."""
+    """Return the representation of the outputs of a mechanism as rows."""
     calls = Calls(mechanism)
     calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
     return calls.form
@@ -330,7 +332,7 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 
 def counts_for_the_bar(result: Result) -> bool:
-    """Return whether the true level is at least 1.5 times the claim's, and the claim no deep tail."""
+    """Return True if the true level is at least 1.5 claims, and the claim no deep tail."""
     level, reference = as_float(result["true_level"]), as_float(result["reference"])
     assert level is not None  # always recorded
     assert reference is not None

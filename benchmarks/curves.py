@@ -1,4 +1,4 @@
-"""How near does the game come to its limit where a claim has a delta or a whole curve?
+"""The distance of the game from its limit for claims with a delta or a curve.
 
 Three questions: how large the certified level of a tight claim is after a number of calls, how many calls a false claim
 takes compared with the growth of the best bet (no sequential test is faster, see ``auditdp/betting/wealth/regions.py``), and
@@ -51,9 +51,9 @@ from benchmarks.parts import (
 BITS = [Pair(1, 0)]
 WHITE, BLACK = "white box", "black box"
 GAMES = {WHITE: 31, BLACK: 11}
-"""Of a bound."""
+"""Number of games of a bound."""
 PASSAGES = {WHITE: 10, BLACK: 4}
-"""Units of a refutation, each of so many games: their calls differ much."""
+"""Number of units of a refutation, of several games each, since calls vary much."""
 UNIT = 25
 CLAIM = ApproxDP(1.0, 0.01)
 
@@ -94,7 +94,7 @@ class SampledSteps:
 
 @dataclass(frozen=True)
 class Bound:
-    """A tight claim, and what is asked of its certified level.
+    """A tight claim, and the bar of its certified level.
 
     Attributes:
         mechanism: The mechanism.
@@ -275,7 +275,7 @@ SEQUENTIAL = {
 PEER_CALLS = 6_000
 PEER_GAMES = 20
 MOST_CALLS = 10
-"""Games stop at so many times the limit."""
+"""Length of games, as a multiple of the limit."""
 RUNS = 10
 
 

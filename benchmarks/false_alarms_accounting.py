@@ -1,4 +1,4 @@
-"""How often does a cross-check of accountants say what is not true? Never: these verdicts are proofs.
+"""False statements of the cross-check of accountants: none, since its verdicts are proofs.
 
 A mechanism is drawn whose curve is known in closed form, and a claim near its truth; it is judged by a random list of
 accountants of it and of classes around it, in random order. What counts is a wrong VIOLATED, a wrong CERTIFIED, a verdict
@@ -54,7 +54,7 @@ COMPOSITIONS = (
 
 @dataclass(frozen=True)
 class Known:
-    """A mechanism whose curve is known.
+    """A mechanism with a known curve.
 
     Attributes:
         about: Its description.
@@ -221,7 +221,7 @@ def sampled_gaussian(rng: Rng) -> Known:
 
 
 def _is_wrong(known: Known, rng: Rng) -> bool:
-    """Whether a cross-check of a list of accountants said what is not true, or did not say the same twice."""
+    """Return True if a cross-check stated something false, or two different things."""
     listed = [a for a in (*known.own, *known.wider) if rng.random() < 0.5] or list(
         known.own
     )
@@ -254,7 +254,7 @@ def _is_wrong(known: Known, rng: Rng) -> bool:
 
 
 def _claim(known: Known, listed: Sequence[Accountant], rng: Rng) -> ApproxDP:
-    """A claim at the δ of a likely ε, just beside the truth, or beside what an accountant says of it."""
+    """Return a claim at the δ of a likely ε, near the truth or an accountant's answer."""
     delta = (
         float(rng.choice([0.0, 1e-12]))
         if rng.random() < 0.1

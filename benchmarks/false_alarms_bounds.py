@@ -1,4 +1,4 @@
-"""How often do the tests of ``auditdp.bounds`` refute a claim that is true and tight?
+"""False alarms of the tests of ``auditdp.bounds`` on true and tight claims.
 
 ``FALSE_ALARMS`` maps a name to a function of (repeats, rng) that returns how many of so many repeated audits of a tight
 claim refuted it at ``ALPHA``. Each null is the least favourable one that is known for its test, and is named in its
@@ -72,7 +72,7 @@ def _binomial(repeats: int, rng: Rng) -> int:
 
 
 def _leaky_guesses(repeats: int, rng: Rng) -> np.ndarray:
-    """With probability delta all coins are revealed, else each goes through randomised response: (epsilon, delta)-DP."""
+    """Return guesses that are (epsilon, delta)-DP: with probability delta all are right."""
     return np.where(
         rng.random(repeats) < DELTA,
         CANARIES,

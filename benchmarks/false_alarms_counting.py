@@ -1,4 +1,4 @@
-"""How often is a bound that counting gives too low, or a law refuted that is right? At most alpha of the time.
+"""False bounds of counting, and refutations of correct laws: at most alpha of the time.
 
 A bound is wrong where the largest loss of the laws, or their distance, is above it. It has no slack where one event decides;
 where several come near to it, or an output is rarer than what runs can show, the bound is wrong less often.
@@ -30,7 +30,7 @@ RUNS = 400
 
 PAIR = np.array([[0], [1]])
 TIMES = 5.0
-"""The δ that ε is bounded for, in units of what an event may have that never came."""
+"""The δ at which ε is bounded, in units of the probability of an unobserved event."""
 RARE = 1e-3
 
 
@@ -78,7 +78,7 @@ LAWS = {
 def _times(
     wrong: Callable[[Counts], bool], laws: Floats, repeats: int, rng: Rng
 ) -> int:
-    """Draw counts so often, and return how often they are wrong; each different table is judged once."""
+    """Draw counts several times, and return the number of errors."""
     drawn = rng.multinomial(RUNS, laws, size=(repeats, len(laws)))
     tables, times = np.unique(drawn.reshape(repeats, -1), axis=0, return_counts=True)
     return sum(
@@ -131,7 +131,7 @@ def _wrong_delta(name: str, epsilon: float) -> Check:
 
 
 def _no_event(name: str) -> Check:
-    """There is no event that has so much on one input and so little on the other, where the first quarter chooses it."""
+    """Return True if no event has such probabilities, where the first quarter chooses it."""
 
     def check(repeats: int, rng: Rng) -> int:
         (p, q), wrong = LAWS[name], 0

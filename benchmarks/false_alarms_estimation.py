@@ -1,4 +1,4 @@
-"""How often is an estimate judged wrongly that is exactly as good, or exactly as bad, as its promise or its margin?
+"""Wrong judgements of estimates that are exactly at their promise or margin.
 
 ``FALSE_ALARMS`` maps a name to a function of (repeats, rng) that returns how many of so many repeated audits gave a verdict
 that is false at ``ALPHA``: VIOLATED where the promise just holds for all of three inputs, EQUIVALENT where one of three is

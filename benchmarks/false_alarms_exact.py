@@ -1,4 +1,4 @@
-"""Exact evidence on generated laws: how often is CERTIFIED or VIOLATED said of a claim of which the opposite is true? Never.
+"""False verdicts of exact evidence on generated laws: none.
 
 The oracle is by brute force and shares nothing with the evidence: Fractions, and decimals of 60 digits. δ(ε) is the largest
 P(S) - e^ε Q(S) over all sets S of outputs, one by one; neighbours are all pairs of a domain that is small enough to list.
@@ -93,7 +93,7 @@ def true_epsilon(p: Law, q: Law, delta: Fraction = Fraction(0)) -> Decimal:
 
 
 def _wrong(mechanism: Any, adjacency: Adjacency, truth: Decimal, claim: Claim) -> bool:
-    """Whether the evidence says the opposite of the truth."""
+    """Return True if the evidence states the opposite of the truth."""
     said = exact_evidence(mechanism, claim, adjacency).verdict
     return said is (
         Verdict.VIOLATED if truth <= Decimal(claim.level) else Verdict.CERTIFIED
@@ -267,7 +267,7 @@ def _laplace(repeats: int, rng: Rng) -> int:
 
 
 def _cut(repeats: int, rng: Rng) -> int:
-    """Laplace noise of which only the interval that it falls in is released: what is stated is the law before that."""
+    """Return Laplace noise that releases an interval, and states the law before that."""
     wrong = 0
     for _ in range(repeats):
         centres, scale = (
@@ -401,7 +401,7 @@ class Noise(Stated):
     norm: str = "l1"
 
     def query(self, data: Any, rng: Rng) -> Any:
-        """Return what the noise is said to be around."""
+        """Return the stated centre of the noise."""
         return self.answer(data)
 
 
@@ -476,4 +476,4 @@ CHECKS: dict[str, Callable[[int, Rng], int]] = {
 FALSE_ALARMS: Mapping[str, Callable[[int, Rng], int]] = {
     name: partial(_precise, check) for name, check in CHECKS.items()
 }
-"""Wrong verdicts of exact evidence, by what is generated."""
+"""Wrong verdicts of exact evidence, by kind of generated law."""

@@ -1,4 +1,4 @@
-"""False alarms of whole audits by the game, and of games whose forecasters or mechanisms are not what a game assumes.
+"""False alarms of audits by the game, also if its assumptions fail.
 
 Audits of 30,000 calls have everything in them that short games have not: leaders of every start, ranked and thinned views,
 trained scores, the search for pairs, confirmation and shrinking. The other audits are of true claims whose calls depend on
@@ -80,7 +80,7 @@ class Drifting:
 
 
 class OfTheLaw:
-    """Forecasts that are computed from those of the true law; a subclass says how."""
+    """Forecasts that are computed from those of the true law, by a subclass."""
 
     law: Any = None
 
@@ -91,7 +91,7 @@ class OfTheLaw:
         return bound
 
     def fit(self, outputs: Array, labels: Array) -> Self:
-        """Do nothing: the law is known."""
+        """Do nothing, since the law is known."""
         return self
 
 
@@ -106,7 +106,7 @@ class Smoothing(OfTheLaw):
 
 
 class Alternating:
-    """A mechanism whose ``score`` gives 0 and 1 in turns, call by call: it tells the coins that it is asked for in turns."""
+    """A mechanism whose ``score`` alternates between 0 and 1, call by call."""
 
     def __init__(self) -> None:
         self.turn = 0.0
@@ -131,7 +131,7 @@ def _audits(
     *,
     forecasters: Callable[[], list[Any]] | None = None,
 ) -> int:
-    """Return how many of so many audits refute a claim that is true."""
+    """Return the number of audits that refute a true claim."""
     alarms = 0
     for seed in rng.integers(2**62, size=repeats):
         own = None if forecasters is None else forecasters()

@@ -1,4 +1,4 @@
-"""How often does one training with many canaries refute a claim that is true and tight? At most alpha of the time.
+"""False alarms of one training with many canaries on true and tight claims.
 
 Every canary has an atom of the claim's dominating pair drawn for it, which is as much as the claim allows anybody to learn
 of its coin, and its score is that atom's log-odds. Under (ε, δ) all canaries may also be betrayed at once, with probability
@@ -39,7 +39,7 @@ SURE = 50.0
 
 @dataclass(frozen=True)
 class TightCanaries:
-    """Scores of canaries of which each is protected as a claim says, and no more.
+    """Scores of canaries, each protected exactly as the claim states.
 
     Args:
         claim: What holds.
@@ -86,7 +86,7 @@ def refuted(
     trainings: int = 1,
     claimed: Claim | None = None,
 ) -> int:
-    """Return how many audits refute a claim, by default the one that holds.
+    """Return the number of audits that refute a claim, by default the true one.
 
     Args:
         canaries: What is audited.

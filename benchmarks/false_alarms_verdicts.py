@@ -1,4 +1,4 @@
-"""How often is a whole audit of a true and tight claim VIOLATED, where something else than the claim is wrong?
+"""False verdicts VIOLATED of whole audits of true claims with another fault.
 
 ``FALSE_ALARMS`` maps a name to a function of (repeats, rng) that returns how many of so many audits ended VIOLATED. The
 mechanism declares a sensitivity of 1 where two neighbours need 1.25, and its noise is just right for 1.25: the calibration
@@ -37,7 +37,7 @@ class Understated:
     name: str = "Understated"
 
     def query(self, data: float, rng: Rng | None = None) -> float:
-        """Return what the noise is added to."""
+        """Return the numbers without noise."""
         return WEIGHT * data
 
     def __call__(self, data: float, size: int, *, rng: Rng) -> Array:

@@ -82,7 +82,7 @@ def bounds(names: Sequence[str], series: Series, oracles: Sequence[float]) -> Ma
 def factors(
     names: Sequence[str], series: Series, counts: Sequence[bool], most: float
 ) -> Markup:
-    """Draw calls to refute as factors of the reference's; what was cut off stands at the right edge."""
+    """Draw calls to refute as factors of the reference's, with a limit at the right edge."""
     right = 1.15 * most
     low = min(
         [0.7, *(0.9 * value for values in series.values() for value in values if value)]

@@ -1,4 +1,4 @@
-"""What do the trainers cost: an epoch against torch-geometric's plain loop, and the largest graphs in time and memory?
+"""The cost of the trainers: an epoch beside a plain loop, and the largest graphs.
 
 Each measurement has a process of its own, so that its memory is its own. Units need the extra ``torch`` and the data folder
 that AUDITDP_DATA names; without these the part has none.
@@ -78,7 +78,7 @@ MEASUREMENTS = {
 
 
 def measure(name: str, *, quick: bool) -> Result:
-    """Return what a measurement prints.
+    """Return the output of a measurement.
 
     Raises:
         RuntimeError: If its process fails, with the end of what it says.
@@ -103,12 +103,12 @@ def ratios(times: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
 
 
 def dense_gib(nodes: float) -> float:
-    """Return what a dense n × n matrix of float32 takes, in GiB."""
+    """Return the size of a dense n × n matrix of float32, in GiB."""
     return 4 * nodes**2 / 2**30
 
 
 def view(results: Results) -> View:
-    """Return what was measured, and whether each bar was met."""
+    """Return the measurements, and whether each bar was met."""
     return View(
         _bars(results),
         [

@@ -25,7 +25,8 @@ THRESHOLDS = 400
 SPLIT, BEST = "jax-privacy, Split", "privacy-estimates, best event"
 
 Draw = Callable[[int, Rng], tuple[Array, Array]]
-"""So many outputs of either input, as numbers that are larger for what is more like the first."""
+"""Draws outputs of either input, as numbers that are larger if they resemble the first.
+"""
 Bound = Callable[[Array, Array], float]
 
 
@@ -43,7 +44,7 @@ def split(first: Array, second: Array, delta: float) -> float:
 def best_event(
     first: Array, second: Array, delta: float, *, known: tuple[Array, Array]
 ) -> float:
-    """Return privacy-estimates' bound from how often the log odds reach the best threshold, by many draws that are known."""
+    """Return privacy-estimates' bound from the best threshold, known from many draws."""
     package: Any = importlib.import_module("privacy_estimates")
     n = len(first)
     thresholds = np.unique(

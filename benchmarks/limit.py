@@ -1,4 +1,4 @@
-"""How near do first looks come to the limit for every sequential test, ln(1/α) over the growth of the best bet?
+"""The distance of first findings from the limit ln(1/α)/growth of sequential tests.
 
 Ten false claims of ten shapes, each played on one pair that is given, until it is refuted: with the law of the mechanism
 (white box), with nothing but its outputs (black box), and with what a trace of its code replays, where that can be read.
@@ -132,7 +132,7 @@ class Mixed:
         return rows
 
     def log_prob(self, outputs: Array, data: int) -> Array:
-        """Return the log probability of each row, but for what is the same under both inputs."""
+        """Return the log probability of each row, up to a common term."""
         return np.asarray(
             np.log(
                 np.cosh(
@@ -224,7 +224,7 @@ look = cache(lambda name: LOOKS[name]())
 
 
 def growth(found: Look) -> float:
-    """Return what a call gains by the best bet, in nats, over draws of either input."""
+    """Return the growth of the best bet in nats a call, over draws of either input."""
     odds = _odds(found)
     if found.claim.delta == 0:
         return float(
@@ -259,7 +259,7 @@ def limit(name: str) -> float:
 
 
 def ways(name: str) -> dict[str, Callable[[Streams], int | None]]:
-    """Return what plays one game in each way: after how many calls the claim is refuted, None where it is not."""
+    """Return the calls to refute one game in each way; None without a refutation."""
     found, most = look(name), math.ceil(CUT * limit(name))
     black, hidden = [ViewExperts(), Repeating()], BlackBox(found.mechanism)
     traced = ReplayedRatio(Trace(hidden), found.claim, seed=1)
@@ -328,7 +328,7 @@ def measure(name: str, way: str, seed: int, games: range) -> Result:
 
 
 def _in_hindsight(name: str, way: str, rngs: Sequence[Rng]) -> list[int | None]:
-    """Return how many calls a peer of a fixed sample size takes, and none where it cannot be played."""
+    """Return the calls of a peer with a fixed sample size; None if it cannot play."""
     found = look(name)
     epsilon, delta = found.claim.statements()[0]
     if way == hindsight.BEST:
@@ -357,14 +357,14 @@ def _in_hindsight(name: str, way: str, rngs: Sequence[Rng]) -> list[int | None]:
 
 
 def _single(found: Look) -> bool:
-    """Whether outputs are single numbers."""
+    """Return True if outputs are single numbers."""
     return (
         np.ndim(found.mechanism(found.pair.data, 1, rng=np.random.default_rng(0))) == 1
     )
 
 
 def units(options: Options) -> dict[str, partial[Result]]:
-    """One unit for each row and way, and one for so many games of a twin; ``repeats`` are games of all."""
+    """Return one unit for each row and way, and one for several games of a twin."""
     games = options.repeats or (3 if options.quick else GAMES)
     twins = options.repeats or (CHUNK if options.quick else TWINS)
     made = {}
@@ -471,7 +471,7 @@ def _shown(factors: Sequence[float]) -> str:
 
 
 def _alarms(units: Sequence[Result]) -> tuple[int, int]:
-    """Return how many games of twins there were, and how many refuted."""
+    """Return the numbers of games of twins, and of refutations."""
     ends = [calls for unit in units if unit["way"] == TWIN for calls in unit["calls"]]
     return len(ends), sum(calls is not None for calls in ends)
 

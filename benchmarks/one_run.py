@@ -1,4 +1,4 @@
-"""One training with many canaries, or many trainings on two worlds: which certifies more for as many trainings?
+"""One training with many canaries, beside as many trainings on two data sets.
 
 The trainer releases the noised sums of DP-SGD on all records, exactly μ-Gaussian DP for each canary. Either all canaries
 have coins of their own and are scored by the inner product of the sums with their gradients, or one of them has, and bets
@@ -50,7 +50,8 @@ TRAININGS = {ONE_RUN: (1, 3, 10), RERUNS: (1, 10, 100, 1_000, 10_000)}
 REPEATS = 9
 ASSUMING = "assuming"
 MANY_REPEATS = 400
-"""Of what is assumed, which takes little time; certified bounds are of the first nine."""
+"""Number of repeats of assumed bounds, which are fast; certified bounds use the first
+nine."""
 NUMBERS = (1_000, 5_000)
 TRUE_EPSILON, DELTA = 6.9, 1e-5
 SEPARATION = 1.473
@@ -85,7 +86,7 @@ class Scored:
 
 
 def certified(way: str, mu: float, trainings: int, seed: int) -> Result:
-    """Return the part of μ that is certified by so many trainings, and the CPU seconds that it took."""
+    """Return the certified share of μ, and the CPU seconds for it."""
     started, claim, mechanism = time.process_time(), GaussianDP(mu), Scored(mu)
     if way == ONE_RUN:
         evidence = one_run_evidence(
@@ -120,7 +121,7 @@ def _shared(rng: np.random.Generator, canaries: int, place: Array) -> Array:
 
 
 def assumed(kind: str, canaries: int, seed: int, certify: bool) -> Result:
-    """Return what one training shows under the assumption, and what it certifies."""
+    """Return the bound of one training under the assumption, and the certified one."""
     rng = stream(seed, ASSUMING, kind, canaries)
     labels = (rng.random(canaries) < 0.5).astype(np.int8)
     scores = SEPARATION * labels + SCORES[kind](rng, canaries)
@@ -190,7 +191,7 @@ def view(results: Results) -> View:
 
 
 def _assuming(groups: Mapping[str, Sequence[Result]]) -> Table:
-    """Set what is certified beside what is assumed."""
+    """Compare certified bounds with assumed ones."""
     lines = []
     for kind in SCORES:
         for canaries in NUMBERS:

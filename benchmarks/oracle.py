@@ -1,4 +1,4 @@
-"""What an oracle knows that has the exact laws: the true ε of a pair, and the event that bounds it best from counts.
+"""The oracle with exact laws: the true ε of a pair, and the best event for counts.
 
 Everything is computed from the laws that the mechanisms state. An event is scored by the Clopper–Pearson bound
 ln(p_low/q_high) at the expected counts, with half of the error probability on each side; by Neyman and Pearson, sets of

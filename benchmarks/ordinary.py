@@ -96,7 +96,7 @@ def _asserted(case: Case, seed: int) -> AuditResult:
 
 
 def is_found(case: Case, run: Result) -> bool:
-    """Return whether an audit refuted the claim, or refused code whose calls are no runs of their own for that reason."""
+    """Return True if an audit refuted the claim, or refused dependent calls."""
     refused = (
         run["verdict"] == ERROR
         and bool(case.refusal)
@@ -106,7 +106,7 @@ def is_found(case: Case, run: Result) -> bool:
 
 
 def is_accused(run: Result) -> bool:
-    """Return whether an audit says that something is wrong with the claim or its noise."""
+    """Return True if an audit objects to the claim or its noise."""
     return run["verdict"] != ERROR and Verdict(run["verdict"]) in REFUTATIONS
 
 
@@ -133,7 +133,7 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 
 def view(results: Results) -> View:
-    """Count what was found and who was accused, and say what was missed."""
+    """Count findings and accusations, and name the missed cases."""
     groups = grouped(results)
     broken = {case.name: groups[case.name][0] for case in BROKEN if case.name in groups}
     correct = {case.name: groups[case.name] for case in CORRECT if case.name in groups}
@@ -252,7 +252,7 @@ def _asserted_bar(asserted: Mapping[str, Result]) -> Bar:
 
 
 def _ended(run: Result) -> str:
-    """Return how an assertion ends a test."""
+    """Return the outcome of an assertion."""
     return (
         "error"
         if run["verdict"] == ERROR

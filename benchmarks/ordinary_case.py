@@ -1,4 +1,4 @@
-"""What a case of ordinary code is: a function as engineers write it, its claim, and what is true of it."""
+"""A case of ordinary code: a function as engineers write it, its claim, and the truth."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Case:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the claim is false."""
+        """True if the claim is false."""
         return self.level > self.claim.level * (1 + 1e-9)
 
 
@@ -86,7 +86,7 @@ def geometric_noise(epsilon: float, rng: Rng) -> int:
 
 
 def one_row_more(a: Any, b: Any) -> bool:
-    """Return whether one list is the other with one row removed."""
+    """Return True if one list is the other with one row removed."""
     longer, shorter = (a, b) if len(a) > len(b) else (b, a)
     return any(
         [*longer[:k], *longer[k + 1 :]] == list(shorter) for k in range(len(longer))

@@ -1,4 +1,4 @@
-"""Ordinary code that is exactly as private as it says, and no more, whatever it returns.
+"""Ordinary code that is exactly as private as it claims.
 
 Proofs are about the law that numpy's samplers approximate, to some 1e-16. None returns a continuous number with all its
 bits.
@@ -165,7 +165,7 @@ def ticket_number(count: int, rng: Rng) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Survey:
-    """What ``survey`` returns."""
+    """The return type of ``survey``."""
 
     answers: int
     plausible: bool
@@ -184,7 +184,7 @@ def survey(count: int, rng: Rng) -> Survey:
 
 
 def published_with(count: int) -> float:
-    """Return the largest probability of publishing a query that ``count`` people asked: (1, DELTA)-DP.
+    """Return the largest probability of publishing a query of ``count`` people.
 
     Source: Desfontaines, Voss, Gipson & Mandayam (2022), "Differentially Private Partition Selection", PoPETs
     (arXiv:2006.03684), recurrence of Theorem 1.

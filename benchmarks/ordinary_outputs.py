@@ -1,4 +1,4 @@
-"""Broken by what they return: shapes, types, exceptions, keys, text, and numbers that nobody put noise on.
+"""Code that is broken by its outputs: shapes, types, exceptions, keys, and text.
 
 All of them put enough noise on the number that they are about.
 """
@@ -181,7 +181,7 @@ def ranking(votes: dict[str, int], rng: Rng) -> list[str]:
 
 @dataclass(frozen=True)
 class Summary:
-    """What ``summary`` returns."""
+    """The return type of ``summary``."""
 
     people: int
     mean: float

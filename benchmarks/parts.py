@@ -1,4 +1,4 @@
-"""What a part of the benchmark is: units of work that can be run one by one, and a view of their results."""
+"""A part of the benchmark: units of work, and a view of their results."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ALPHA = 0.05
 
 Rng = np.random.Generator
 Check = Callable[[int, Rng], int]
-"""Of repeats and their randomness: how many of them raised a false alarm."""
+"""Returns the number of false alarms among repeats with given randomness."""
 Result = dict[str, Any]
 Results = Mapping[str, Result]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a run was asked for; results with other options are not mixed with its own.
+    """The options of a run; results with other options are not mixed with it.
 
     Attributes:
         seed: Root seed of all randomness.
@@ -62,7 +62,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Plot:
-    """A function that draws, and what stands under the drawing."""
+    """A function that draws, and its caption."""
 
     draw: Callable[[], Markup]
     caption: str
@@ -70,7 +70,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class View:
-    """What a part has to say of its results."""
+    """The presentation of a part's results."""
 
     bars: Sequence[Bar]
     tables: Sequence[Table]
@@ -111,7 +111,7 @@ class BlackBox:
         return name_of(self.mechanism)
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
-        """Return what the mechanism returns."""
+        """Return the output of the mechanism."""
         started = time.process_time()
         outputs = self.mechanism(data, size, rng=rng)
         self.cpu_seconds += time.process_time() - started
@@ -127,7 +127,7 @@ def grouped(results: Results) -> dict[str, list[Result]]:
 
 
 def printed(module: str, *arguments: str) -> Result:
-    """Return what a module prints as JSON, in a process of its own.
+    """Return the JSON output of a module in a process of its own.
 
     Raises:
         RuntimeError: If its process fails, with the end of what it says.

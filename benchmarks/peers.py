@@ -1,4 +1,4 @@
-"""What do other auditors' bounds give on the same outputs, at the same confidence, in the same process?
+"""Bounds of other auditors on the same outputs, at the same confidence.
 
 A task is a pair of laws; every method gets the same independent outputs of both inputs and returns a lower bound on ε at
 confidence 1 - ALPHA. jax-privacy takes outputs as scores; privacy-estimates takes the counts of one event, and is given
@@ -46,7 +46,8 @@ from benchmarks.parts import (
 )
 
 REPEATS = 20
-"""Data sets for tightness, of which the median is shown: a single one may be off by a third."""
+"""Number of data sets for tightness, whose median is reported; a single one may be off by
+a third."""
 ALARM_REPEATS = 1_000
 CHUNK = 100
 ALARM_DRAWS = 100
@@ -285,7 +286,7 @@ def tightness(task: str, auditor: str, seed: int, repeats: int) -> Result:
 
 
 def alarms(task: str, auditor: str, seed: int, chunk: int, repeats: int) -> Result:
-    """Return how often the bound exceeds the truth."""
+    """Return the share of bounds that exceed the truth."""
     spec, method = next(t for t in TASKS if t.name == task), AUDITORS[auditor]
     count = 0
     try:

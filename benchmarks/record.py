@@ -34,7 +34,7 @@ Fragment = dict[str, Any]
 
 
 def environment() -> dict[str, str]:
-    """Return what the figures depend on besides the code: versions, CPU and operating system."""
+    """Return versions, CPU and operating system."""
     found = {"python": platform.python_version(), "auditdp": __version__}
     for name in LIBRARIES:
         try:
@@ -109,7 +109,7 @@ class Fragments:
         return self.folder / "bench" / f"{part.name}.json"
 
     def read(self, part: Part) -> Fragment:
-        """Return what is recorded of a part: its stamps, and its units by key."""
+        """Return the record of a part: its stamps, and its units by key."""
         path = self.path(part)
         return (
             json.loads(path.read_text())
@@ -153,7 +153,7 @@ def results_of(fragment: Fragment) -> dict[str, Result]:
 
 
 def is_current(unit: Mapping[str, Any], fragment: Fragment, options: Options) -> bool:
-    """Return whether a recorded unit succeeded with the same options."""
+    """Return True if a recorded unit succeeded with the same options."""
     return "result" in unit and fragment["stamps"][unit["stamp"]]["options"] == asdict(
         options
     )

@@ -41,7 +41,7 @@ EPSILON = 0.1
 
 @dataclass(frozen=True)
 class Peer:
-    """What another auditor reached on a row.
+    """The result of another auditor on a row.
 
     Attributes:
         bound: Its lower bound on ε; None where it found none.

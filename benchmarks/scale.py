@@ -37,7 +37,7 @@ GIGABYTE = 1e9
 
 
 def generate(edges: int, folder: Path, rng: np.random.Generator) -> None:
-    """Write the neighbour lists of a random graph with exactly so many edges and Orkut's mean degree.
+    """Write the neighbour lists of a random graph with a given number of edges.
 
     Both ends of an edge are drawn in proportion to weights of a power law; loops and repetitions are drawn again.
     """
@@ -56,7 +56,7 @@ def generate(edges: int, folder: Path, rng: np.random.Generator) -> None:
 
 
 def measure(mechanism: str, folder: Path, rng: np.random.Generator) -> dict[str, Any]:
-    """Release the graph that a folder holds once, and return what that took."""
+    """Release the graph of a folder once, and return the cost."""
     lists = PackedLists(np.load(folder / "starts.npy"), np.load(folder / "targets.npy"))
     nodes, arcs = lists.nodes, len(lists.targets)
     graph = None if mechanism == "DPRR" else _graph(lists)
@@ -95,7 +95,7 @@ def _graph(lists: PackedLists) -> Graph:
 
 
 def predicted(rows: list[dict[str, Any]], nodes: int) -> dict[str, float]:
-    """Return what dense randomised response needs on so many nodes, from what it took on the largest graph measured."""
+    """Return the predicted cost of dense randomised response on many nodes."""
     last = max(
         (row for row in rows if row["mechanism"] == "RR"), key=lambda row: row["nodes"]
     )

@@ -1,4 +1,4 @@
-"""What does the harness cost on top of the mechanism?
+"""The cost of the harness in addition to the mechanism.
 
 A mechanism that adds Laplace noise is made to cost a given CPU time a call, by waiting on the thread's CPU clock, and its
 tight claim is played as a black box. What is not spent inside the mechanism is the harness's.
@@ -53,7 +53,7 @@ class Busy:
     microseconds: float
 
     def __call__(self, data: Array, size: int, *, rng: np.random.Generator) -> Array:
-        """Return ``size`` noisy vectors, shape (size, k), not before so many microseconds for each."""
+        """Return ``size`` noisy vectors, shape (size, k), after a minimal time for each."""
         until = time.thread_time() + size * self.microseconds * 1e-6
         outputs = NoisyHistogram1(1.0)(data, size, rng=rng)
         while time.thread_time() < until:

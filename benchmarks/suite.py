@@ -48,7 +48,7 @@ print(result.verdict, result.calls, resource.getrusage(resource.RUSAGE_SELF).ru_
 
 
 def write(folder: Path, *, audits: int, files: int) -> None:
-    """Write so many trivial audits into so many files of a folder."""
+    """Write trivial audits into several files of a folder."""
     (folder / "audits").mkdir()
     for file in range(files):
         numbers = range(file, audits, files)
@@ -73,7 +73,7 @@ def timed(folder: Path, *words: str) -> tuple[float, float]:
 
 
 def suite(audits: int, files: int, workers: str) -> Iterator[str]:
-    """Yield a line for each command of a run of so many audits."""
+    """Yield a line for each command of a run of trivial audits."""
     run = ("run", "--seed", "1", "--budget", "quick", "-n", workers, "-q")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -104,7 +104,7 @@ def suite(audits: int, files: int, workers: str) -> Iterator[str]:
 
 
 def stream(calls: int) -> str:
-    """Return a line for one game of so many calls."""
+    """Return a line for one game of many calls."""
     wall = time.perf_counter()
     command = [sys.executable, "-c", STREAM.format(calls=calls)]
     printed = subprocess.run(

@@ -42,7 +42,7 @@ class Bits:
         return truth ^ (rng.random((size, 4)) > Response(self.epsilon).keep)
 
     def log_prob(self, outputs: Array, data: int) -> Array:
-        """Return the log probability of each row, but for what is the same under both inputs."""
+        """Return the log probability of each row, up to a common term."""
         return np.where(outputs[:, 1] == data, 0.0, -self.epsilon)
 
 
@@ -60,7 +60,7 @@ class Product:
         return rows
 
     def log_prob(self, outputs: Array, data: int) -> Array:
-        """Return the log probability of each row, but for what is the same under both inputs."""
+        """Return the log probability of each row, up to a common term."""
         return np.where((outputs[:, 0] * outputs[:, 2] > 0) == data, 0.0, -self.epsilon)
 
 
@@ -81,7 +81,7 @@ class MostlyNew:
         return np.stack([np.where(new, 9 + rng.random(size), repeated), new], axis=1)
 
     def log_prob(self, outputs: Array, data: int) -> Array:
-        """Return the log probability of each row, but for what is the same under both inputs."""
+        """Return the log probability of each row, up to a common term."""
         repeated = self._repeated.distribution(data).log_prob(
             outputs[:, 0].astype(np.int8)
         )

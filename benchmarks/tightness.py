@@ -1,4 +1,4 @@
-"""How close does the certified lower bound come to that of an oracle, in the field's twelve rows?
+"""The certified lower bound beside that of an oracle, in twelve rows of the field.
 
 Every row is played as a black box, with the same settings: the claim is the field's nominal ε₀ = .1 whatever the truth,
 the pairs are the patterns, in no order of merit, and the forecasters are those that look only at outputs.
@@ -46,7 +46,7 @@ PEERS = ("DP-Sniper", "StatDP", "DP-Auditorium")
 def play(
     name: str, seed: int, *, calls: int = MOST_CALLS, cpu_seconds: float = CPU_SECONDS
 ) -> Result:
-    """Play one row until so many calls or so many CPU seconds of this process, whichever comes first.
+    """Play one row up to a number of calls or of CPU seconds.
 
     Args:
         name: The row.

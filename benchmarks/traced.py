@@ -1,4 +1,4 @@
-"""What does a trace read off code of shapes that it was not written for?
+"""Traces of code with unusual shapes.
 
 Forty functions with one fault each and twenty that are as private as they say: streams of users, tables grouped as SQL
 groups them, trees, synthesizers, federated rounds, loops of DP-SGD, local protocols; and six kinds of faults that
@@ -101,7 +101,7 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
 def _is_right(
     case: TracedCase, read: Sequence[Finding], reason: Finding
 ) -> bool | None:
-    """Return whether one of the findings of that reason is at a marked line; None where no line is to blame or named."""
+    """Return True if a finding of that reason is at a marked line; None without a line."""
     sites = [
         finding.site.line
         for finding in read
@@ -148,7 +148,7 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 
 def view(results: Results) -> View:
-    """Count what was proposed, and for which reason."""
+    """Count proposals, by their reason."""
     broken = {
         name: results[name]
         for name in CASES

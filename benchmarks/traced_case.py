@@ -1,4 +1,4 @@
-"""What a case of a traced function is: its claim, its pairs, and at which line it is broken for which reason."""
+"""A case of a traced function: its claim, its pairs, and the line and reason of its fault."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TracedCase:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
         return self.function.__name__.replace("_", " ")
 
     @property

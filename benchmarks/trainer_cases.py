@@ -54,7 +54,7 @@ TRAINERS: dict[str, Trainer] = {}
 
 
 def people(records: int = RECORDS) -> tuple[Any, Any]:
-    """Return features, shape (records, 2), and labels that they tell with some noise."""
+    """Return features, shape (records, 2), and labels that depend on them with noise."""
     rng = np.random.default_rng(7)
     features = rng.normal(size=(records, 2))
     return features, features @ [1.5, -1.0] + 0.3 * rng.normal(size=records)
@@ -464,7 +464,7 @@ def graph() -> Pair:
 
 
 def _sums(features: Any, edges: Any, most: int | None = None) -> Any:
-    """Return the sums of the features of each node and its neighbours, or of nodes sent to at most so many others."""
+    """Return the sums of features of each node and its neighbours."""
     total, sent = features.copy(), np.zeros(len(features), int)
     for a, b in edges:
         if most is None:

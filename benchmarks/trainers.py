@@ -1,4 +1,4 @@
-"""How near do audits of trainers come to the truth, how many trainings refute a broken one, and how fast are trainings?
+"""Audits of trainers: their bounds, trainings to refute a broken one, and speed.
 
 The trainer is that of ``gnn.ensembles.example``: DP-SGD of a linear classifier on eight examples, and a gradient canary.
 Units need the extra ``torch``; without it the part has none.
@@ -45,7 +45,8 @@ LEAST = {f"{FULL}0.5": 0.90, f"{FULL}1": 0.94, f"{FULL}2": 0.96}
 POISSON, LEAST_POISSON = "Poisson batches, q = .1, 100 steps", 0.85
 NOISE, RATE, STEPS, QUOTED = 2.0, 0.1, 100, 1e-5
 GAMES = {FULL: 15, FINAL: 3, POISSON: 3}
-"""Of a bound: those of full batches differ by a twentieth, and take 15 CPU seconds each."""
+"""Number of games of a bound. Those of full batches differ by a twentieth, and take 15 CPU
+seconds each."""
 CANARY = 10.0
 """Norm of the canary before clipping, over the clipping norm, for twins."""
 TWIN_STEPS = 4

@@ -66,7 +66,7 @@ class Case:
 def noised(
     statistic: Callable[[Any], Any], moves: float, noise: float = 2.0
 ) -> Trained:
-    """Release a statistic that moves by so much in the Euclidean norm, with Gaussian noise: 1/noise-Gaussian DP."""
+    """Release a statistic with Gaussian noise, relative to its Euclidean sensitivity."""
 
     def train(data: Any, rng: np.random.Generator) -> Any:
         value = np.asarray(statistic(data), float)
@@ -76,7 +76,7 @@ def noised(
 
 
 def counted(statistic: Callable[[Any], Any], moves: float) -> Trained:
-    """Release a statistic that moves by so much in the sum of absolute values, with Laplace noise: 1-DP."""
+    """Release a statistic with Laplace noise, relative to its l1 sensitivity: 1-DP."""
 
     def train(data: Any, rng: np.random.Generator) -> Any:
         value = np.asarray(statistic(data), float)
@@ -90,7 +90,7 @@ def descended(
     moves: float,
     finish: Callable[[Any], Any] = lambda all_: all_[-1],
 ) -> Trained:
-    """Descend along a gradient that moves by so much: each step is 1/noise-Gaussian DP, and √steps/noise are all of them."""
+    """Descend along a gradient with known sensitivity; each step is 1/noise-Gaussian DP."""
 
     def train(data: Any, rng: np.random.Generator) -> Any:
         weights = [np.zeros(3)]
@@ -109,7 +109,7 @@ def descended(
 
 
 def beside(trained: Trained, public: Callable[[Any], Any]) -> Trained:
-    """Release beside the model what neighbours have in common."""
+    """Release a common part of both neighbours in addition to the model."""
     train, claim = trained
     return lambda data, rng: [train(data, rng), public(data)], claim
 
@@ -146,7 +146,7 @@ def moments(data: Any) -> Any:
 
 
 def sampled(data: Any, rng: np.random.Generator) -> Any:
-    """Descend by batches of Poisson sampling, as the accountant of ``POISSON`` is told."""
+    """Descend by batches of Poisson sampling, as ``POISSON`` describes them."""
     weights = np.zeros(3)
     for _ in range(STEPS_OF_EPOCHS):
         batch = rng.random(len(data[1])) < SHARE
@@ -193,7 +193,7 @@ def matrix(edges: Any) -> Any:
 
 
 def links(weights: Any, graph: Any) -> Any:
-    """Return the sum of clipped gradients of a regression that tells how alike the ends of each edge are."""
+    """Return the sum of clipped gradients of a regression on the ends of each edge."""
     ends = graph.edges[:, graph.edges[0] < graph.edges[1]]
     return clipped(
         gradients(weights, graph.x[ends[0]] * graph.x[ends[1]], np.ones(len(ends[0])))
@@ -217,7 +217,7 @@ def updates(weights: Any, users: Any) -> Any:
 
 
 def each_user(made: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """Return the statistic that sums what is made of each user, cut to norm 1."""
+    """Return the sum of a function of each user, clipped to norm 1."""
     return lambda users: clipped(np.array([made(*user) for user in users])).sum(0)
 
 
@@ -309,23 +309,23 @@ TEXTS = Pair(SPOKEN, [*SPOKEN[:3], *SPOKEN[4:]])
 
 
 def signs(data: Any) -> Any:
-    """Return how many labels are positive, and how many are not."""
+    """Return the numbers of positive and of other labels."""
     return [np.sum(data[1] > 0), np.sum(data[1] <= 0)]
 
 
 def edges_of(graph: Any) -> float:
-    """Return how many edges an undirected graph has."""
+    """Return the number of edges of an undirected graph."""
     return graph.edges.shape[1] / 2
 
 
 def by_labels(graph: Any) -> Any:
-    """Return how many edges join nodes of each two signs."""
+    """Return the number of edges between nodes of each two signs."""
     ends = graph.y[graph.edges[:, graph.edges[0] < graph.edges[1]]] > 0
     return np.bincount(ends.sum(axis=0), minlength=3)
 
 
 def words(texts: Any) -> Any:
-    """Return how many texts have each word among their first three different ones."""
+    """Return, for each word, the number of texts with it among their first three words."""
     return [
         sum(word in [*dict.fromkeys(text.split())][:3] for text in texts)
         for word in WORDS
@@ -672,7 +672,7 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 
 def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
-    """Count what was accused, by the kind of pair."""
+    """Count accusations, by the kind of pair."""
     found = []
     for kind in KINDS:
         runs = [

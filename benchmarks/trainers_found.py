@@ -58,7 +58,7 @@ def units(options: Options) -> dict[str, partial[Result]]:
 
 
 def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
-    """Count what was found, how soon, and what was accused."""
+    """Count findings, their speed, and accusations."""
     broken = [
         run
         for row, runs in groups.items()
@@ -95,7 +95,7 @@ def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
 
 
 def tables(groups: Mapping[str, list[Result]]) -> list[Table]:
-    """Return what became of each trainer."""
+    """Return the outcome of each trainer."""
     lines = []
     for row, runs in groups.items():
         if row.startswith((BROKEN, CORRECT)):

@@ -1,4 +1,4 @@
-"""How fast are trainings? Ensembles against a plain loop, and how they grow: measured by ``gnn.ensembles.speed``."""
+"""Speed of trainings: ensembles beside a plain loop (``gnn.ensembles.speed``)."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def units(*, quick: bool) -> dict[str, partial[Result]]:
 
 
 def ratios(times: Result, name: str) -> list[float]:
-    """Return how many times as many trainings a second a loop does as the plain one, by rounds."""
+    """Return the ratio of trainings a second of a loop to the plain one, by rounds."""
     return [plain / ours for plain, ours in zip(times[PLAIN], times[name], strict=True)]
 
 
 def bars(groups: Mapping[str, list[Result]]) -> list[Bar]:
-    """Compare the ensembles with what they should be: by torch.func, and by hand in the faster precision."""
+    """Compare the ensembles with their bars: by torch.func, and by hand."""
     found = {
         name: median(ratios(groups[SPEED][0], name))
         for name in (EXAMPLES, LAYERS)

@@ -1,1 +1,1 @@
-"""How much of what makes privacy worse the check of CI catches: changes of twenty small packages."""
+"""Changes of twenty small packages, and the share of harmful ones that CI's check finds."""

@@ -79,7 +79,7 @@ def prepared(folder: Path, package: str) -> None:
 
 
 def checked(folder: Path, change: Change, seed: int) -> dict[str, Any]:
-    """Check a change in the repository of its package; return what was said of it."""
+    """Check a change in the repository of its package; return the statement about it."""
     text = (HERE / f"{change.package}.py").read_text()
     (folder / f"{change.package}.py").write_text(
         text.replace(change.before, change.after)
@@ -110,7 +110,7 @@ def measured(asked: list[tuple[Change, int]]) -> Iterator[dict[str, Any]]:
 
 
 def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Say how many changes fail the check, and what alone says so."""
+    """Return the number of changes that fail the check, by the reason."""
     for what, of in (("worse", True), ("harmless", False)):
         found = [row for row in rows if row["worse"] == of]
         if not found:

@@ -1,4 +1,4 @@
-"""Seventy-three changes of twelve further packages: (package, name, text that is replaced, what it becomes).
+"""Seventy-three changes of twelve further packages, as replacements of text.
 
 They were written before any of them was audited, as teams make them. For each that is worse there are neighbours that the
 changed code tells apart better than the claim allows; each that is harmless keeps the claim.

@@ -1,1 +1,1 @@
-"""A standing set of mechanisms whose privacy is known, by which false statements of the auditor are counted."""
+"""A standing set of mechanisms with known privacy, to count false statements."""

@@ -1,4 +1,4 @@
-"""What a case of the standing set is."""
+"""A case of the standing set."""
 
 from __future__ import annotations
 

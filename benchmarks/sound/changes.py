@@ -41,7 +41,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
         return self.new.name
 
 

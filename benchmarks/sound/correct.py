@@ -1,4 +1,4 @@
-"""Correct mechanisms with exact claims: whatever an auditor says against one of them is false.
+"""Correct mechanisms with exact claims: any objection to one of them is false.
 
 Unless another pair is given, a mechanism gets 0 or 1.
 """

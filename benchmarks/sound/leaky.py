@@ -1,4 +1,4 @@
-"""Leaky mechanisms whose loss is known: a bound that an auditor states below it is false.
+"""Leaky mechanisms with known loss: a stated bound below it is false.
 
 Unless another pair is given, a mechanism gets 0 or 1; unless another claim is given, its authors say that it is 1-DP.
 A loss is infinite where an output, or a set of outputs, has a probability on one input alone.

@@ -1,4 +1,4 @@
-"""What the auditor states about a case, as plain data: the only file of the standing set that knows its interfaces."""
+"""Statements of the auditor about a case, as plain data; only this file uses it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from benchmarks.sound.case import Known
 ALPHA = 1e-6
 """Chance with which an audit of a correct mechanism may refute it, so that no refutation in a run is one of chance."""
 ROUNDING = 1e-6
-"""What a stated bound may lie below the truth, relatively."""
+"""Relative distance by which a stated bound may lie below the truth."""
 
 
 @dataclass(frozen=True)
 class Stated:
-    """What traces of one mechanism state.
+    """The statements of traces about one mechanism.
 
     Attributes:
         bounds: Levels that are stated as bounds ("at most").
@@ -46,7 +46,7 @@ class Stated:
 
 
 def stated(known: Known, seeds: range) -> Stated:
-    """Return what traces state on the pairs of a mechanism, in both orders, once for each seed."""
+    """Return the statements of traces on all pairs, in both orders, for each seed."""
     bounds, certain, hedged = list[float](), list[str](), list[str]()
     with Trace(copy.deepcopy(known.function)) as trace:
         for seed in seeds:
@@ -72,7 +72,7 @@ def stated(known: Known, seeds: range) -> Stated:
 
 @dataclass(frozen=True)
 class Judged:
-    """How an audit ends.
+    """The outcome of an audit.
 
     Attributes:
         verdict: The verdict, or ERROR.
@@ -86,7 +86,7 @@ class Judged:
 
 
 def judged(known: Known, seed: int, calls: int) -> Judged:
-    """Return how an audit of a mechanism ends."""
+    """Return the outcome of an audit of a mechanism."""
     try:
         result = check(
             copy.deepcopy(known.function),
@@ -118,7 +118,7 @@ class OldVersion:
 
 @dataclass(frozen=True)
 class Compared:
-    """What a comparison of two versions states.
+    """The statements of a comparison of two versions.
 
     Attributes:
         accuses: Whether it fails a check ("loses more").
@@ -134,14 +134,14 @@ class Compared:
 
     @property
     def is_caught(self) -> bool:
-        """Whether anything fails the check of the change."""
+        """True if the check of the change fails."""
         return self.accuses or self.refuted
 
 
 def versions(
     old: Known, new: Known, seed: int, calls: int, judged_calls: int
 ) -> Compared:
-    """Return what a comparison states about two versions, and whether an audit refutes the new one."""
+    """Return the statements about two versions, and whether an audit refutes the new one."""
     task = SimpleNamespace(
         root_seed=seed, id=new.name, against=SimpleNamespace(revision="old")
     )

@@ -1,4 +1,4 @@
-"""Does the auditor state anything false about mechanisms whose privacy is known?
+"""False statements of the auditor about mechanisms with known privacy.
 
 Correct mechanisms have exact claims: no bound may lie below one, no sentence may be certain that it fails, and no audit may
 refute it. No bound may lie below the known loss of a leaky mechanism. No harmless change may fail a check, and no right
@@ -54,7 +54,7 @@ def units(options: Options) -> dict[str, Callable[[], Result]]:
 def measured(
     kind: str, name: str, seed: int, seeds: int, *, quick: bool = False
 ) -> Result:
-    """Return what is stated about one case.
+    """Return the statements about one case.
 
     Returns:
         ``bounds`` that are too small, ``certain`` sentences against a correct mechanism, whether an audit or a check
@@ -119,7 +119,7 @@ class FalseStatement:
         return {name: statement for name, statement in found.items() if statement}
 
     def bar(self, results: Results) -> Bar:
-        """Return how many cases have one, and whether these are few enough."""
+        """Return the number of cases with such a statement, and whether it is acceptable."""
         number, made = len(_of_kind(results, self.kind)), len(self.made(results))
         most = int(self.share * number)
         return Bar(f"{self.what}: ≤ {most}", made <= most, f"{made} of {number}")
@@ -181,7 +181,7 @@ def _of_kind(results: Results, kind: str) -> dict[str, Result]:
 
 
 def view(results: Results) -> View:
-    """Count what was stated falsely, and what was found."""
+    """Count false statements and findings."""
     bars = [false.bar(results) for false in FALSE_STATEMENTS]
     tables = [
         Table(false.what, ["Case", "Statement"], [list(row) for row in made.items()])

@@ -1,4 +1,4 @@
-"""Claims about what parameters describe, judged by random lists of accountants: the truth by closed forms and quadrature.
+"""Claims about parameters, judged by random lists of accountants.
 
 Where the worst of a class is not known, the truth lies between that of one pair that the class has and a bound of every
 pair of it.
@@ -73,7 +73,7 @@ from benchmarks.verdicts.truth import (
 
 @dataclass(frozen=True)
 class Known:
-    """A class of mechanisms of which the truth is known, or bounded.
+    """A class of mechanisms with a known or bounded truth.
 
     Attributes:
         own: Accountants of it.
@@ -230,7 +230,7 @@ def fixed_size(case: Case) -> Known:
 
 
 def shuffled(case: Case) -> Known:
-    """Few shuffled batches: between the likelihood ratio of an attained pair and batches of known order."""
+    """Return few shuffled batches with bounds of their loss from both sides."""
     noise, batches, epochs = (
         _between(case, 0.4, 4),
         int(case.pick((1, 2, 2, 3, 100))),
@@ -349,7 +349,7 @@ def accounting(case: Case) -> None:
 
 
 def _claim(case: Case, known: Known, listed: Sequence[Accountant]) -> Any:
-    """A claim beside the truth, or beside what an accountant says, or the curve of an accountant itself."""
+    """Return a claim near the truth or near an answer, or an accountant's curve."""
     one = listed[int(case.rng.integers(len(listed)))]
     if case.rng.random() < 0.15:
         scaled = case.near()
@@ -368,7 +368,7 @@ def _claim(case: Case, known: Known, listed: Sequence[Accountant]) -> Any:
 
 @dataclass(frozen=True)
 class _Said:
-    """What an accountant says, for claims beside it."""
+    """The answer of an accountant, for claims near it."""
 
     accountant: Any
 

@@ -1,4 +1,4 @@
-"""A case: something that is audited, what is true of it, and which of the verdicts on it are wrong."""
+"""A case: an audited object, the truth about it, and the wrong ones of its verdicts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Case:
 
     @cached_property
     def rng(self) -> Rng:
-        """What the case is drawn from."""
+        """The generator of the case."""
         return stream(self.seed, "verdicts", self.number)
 
     @cached_property
@@ -116,7 +116,7 @@ class Case:
         )
 
     def attempt(self, kind: str, about: str, action: Callable[[], Any]) -> Any:
-        """Return what an action returns; an error is recorded, and None returned."""
+        """Return the result of an action; an error is recorded, and None returned."""
         try:
             found = action()
         except Exception as error:  # whatever it is, the input was valid
@@ -135,7 +135,7 @@ class Case:
         calls: int = 0,
         further: tuple[int, ...] = (),
     ) -> None:
-        """Carry an audit out and judge all that it says.
+        """Run an audit and judge all of its statements.
 
         Args:
             built: Makes the audit.
@@ -161,7 +161,7 @@ class Case:
     def judge(
         self, result: AuditResult, claim: Claim, code: Truth, law: Truth | None
     ) -> None:
-        """Say of every kind of evidence, and of the whole, what is wrong."""
+        """Return the errors of each kind of evidence, and of the whole."""
         about = type(claim).__name__
         for evidence in result.evidence:
             truth = law if evidence.kind == "exact" and law is not None else code
@@ -253,7 +253,7 @@ def _wrong_bounds(evidence: Evidence, claim: Claim, truth: Truth) -> list[str]:
 
 
 def claim_near(case: Case, truth: Truth, kinds: Any = ()) -> Claim | None:
-    """Return a claim of some kind beside what is true, or far from it; None where the truth gives no such claim."""
+    """Return a claim near the truth or far from it; None if the truth gives no claim."""
     kind, near = (
         case.pick(
             kinds

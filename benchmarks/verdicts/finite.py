@@ -1,4 +1,4 @@
-"""Mechanisms of finitely many outputs: laws from everyday formulas, outputs of many kinds, and what is stated of them."""
+"""Mechanisms with finitely many outputs, and their stated laws."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _softmax(case: Case) -> Laws:
 
 
 def _ones(case: Case) -> Laws:
-    """How many of n randomised bits are 1, where one bit is 0 or 1."""
+    """Return the number of ones among n randomised bits."""
     n, epsilon = int(case.pick((3, 20, 200, 2_000))), float(case.rng.uniform(0.2, 3))
     keep = 1 / (1 + math.exp(-epsilon))
     lie = 1 - keep
@@ -223,7 +223,7 @@ KINDS: dict[str, Callable[[int], Any]] = {
     "lists of different lengths": lambda k: [1] * min(k, 40) + [k],
     "errors": _raised,
 }
-"""What a function of one call returns, by the number of the output."""
+"""Return values of a function of one call, by the number of the output."""
 ARRAYS = ("ints", "floats", "pairs of numbers")
 """Kinds of outputs that an array holds."""
 
@@ -262,7 +262,7 @@ class Batch(Scalar):
     """A vectorised mechanism."""
 
     def __call__(self, data: int, size: int, *, rng: Rng) -> Any:  # type: ignore[override]
-        """Return so many outputs."""
+        """Return ``size`` outputs."""
         return np.asarray(self.outputs)[self.place(data, rng.random(size))]
 
 
@@ -301,7 +301,7 @@ def _shifted(case: Case, laws: Sequence[Sequence[arb]], by: float) -> list[list[
 def _stated(
     case: Case, laws: Laws, exact: Sequence[Sequence[arb]], off: bool
 ) -> tuple[str, Sequence[Sequence[Any]]]:
-    """Return how the probabilities are written, and them."""
+    """Return the form of the probabilities, and the probabilities."""
     how = case.pick(("as they are", "as they are", "floats", "balls"))
     if how == "balls":
         return how, exact
@@ -380,7 +380,7 @@ def finite(case: Case) -> None:
 
 
 def _gathered(case: Case, stated: bool, claim: Any) -> tuple[list[str] | None, int]:
-    """Return what evidence is asked for and with how many calls: games take most of the time, against curves above all."""
+    """Return the kinds of evidence and their calls; games take most of the time."""
     of_laws = stated and isinstance(claim, PureDP | ApproxDP)
     if of_laws and case.rng.random() < 0.75:
         return ["exact"], 1
@@ -393,7 +393,7 @@ def _gathered(case: Case, stated: bool, claim: Any) -> tuple[list[str] | None, i
 
 
 def _possible(probability: Any) -> bool:
-    """Whether an author lists an output: one of float 0.0 is, of an array, and one of Fraction 0 is not."""
+    """Return True if an author lists an output."""
     return isinstance(probability, float) or bool(probability > 0)
 
 

@@ -148,7 +148,7 @@ def continuous(case: Case) -> None:
 
 @dataclass(frozen=True)
 class _AtMost:
-    """What is lost after rounding: no more than before, and maybe less."""
+    """A truth after rounding: at most the loss before."""
 
     before: Any
 
@@ -191,7 +191,7 @@ class Estimate:
 
 
 def estimates(case: Case) -> None:
-    """Audit a promise about an estimate whose errors are of a known law."""
+    """Audit a promise about an estimate with a known law of its errors."""
     size = int(case.rng.integers(2, 5))
     weights = [int(w) for w in case.rng.integers(1, 12, size)]
     chances = [Fraction(w, sum(weights)) for w in weights]
@@ -258,7 +258,7 @@ class Calibrated:
     name: str
 
     def query(self, data: Any, rng: Rng) -> Any:
-        """Return what the noise is added to."""
+        """Return the numbers without noise."""
         return self.weights * np.asarray(data)
 
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Any:
@@ -269,7 +269,7 @@ class Calibrated:
 
 
 def sensitivity(case: Case) -> None:
-    """Audit the sensitivity of a query of which all neighbours are known."""
+    """Audit the sensitivity of a query with known neighbours."""
     size, norm = int(case.rng.integers(1, 4)), case.pick(("l1", "l2", "linf"))
     weights = case.rng.integers(-8, 9, size) / 4
     values = [tuple(int(x) for x in case.rng.integers(0, 4, size)) for _ in range(5)]
@@ -325,7 +325,7 @@ def sensitivity(case: Case) -> None:
 
 
 def canaries(case: Case) -> None:
-    """Audit one training, or three, whose canaries are each protected as a claim says and no more."""
+    """Audit one training, or three, with canaries protected exactly as claimed."""
     name = case.pick(list(TIGHT))
     tight, factor = TIGHT[name], float(case.pick((1 + 1e-9, 1.0, 1.3, 0.4)))
     holding: Any = (
@@ -418,7 +418,7 @@ def counts(case: Case) -> None:
 
 
 def guesses(case: Case) -> None:
-    """Bound a level from right guesses, each as often right as the level allows, all at once with probability δ."""
+    """Bound a level from right guesses, at the largest rate that the level allows."""
     _, level, delta, claim = _parameter(case)
     number, canary = int(case.pick((20, 100))), int(case.pick((1, 3)))
     right = (

@@ -1,4 +1,4 @@
-"""The part ``verdicts``: cases by number, what was said of them, and how much of that is wrong."""
+"""The part ``verdicts``: cases by number, and the errors in their statements."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ FAMILIES: Mapping[Callable[[Case], None], int] = {
     remembering: 2,
     trainer: 2,
 }
-"""What is generated, and how many of a hundred cases."""
+"""Families of cases, and their numbers in a hundred."""
 RARE: Mapping[int, Callable[[Case], None]] = {7: ensemble, 57: continued}
-"""What takes seconds: one case of ``EVERY`` each, by its number."""
+"""Cases that take seconds: one in ``EVERY`` each, by its number."""
 EVERY = 400
 VERDICTS = (
     "CERTIFIED",
@@ -60,7 +60,7 @@ VERDICTS = (
 
 
 def carried_out(seed: int, number: int) -> Case:
-    """Return one case with what was said of it."""
+    """Return one case with its statements."""
     case = Case(seed, number)
     family = RARE.get(number % EVERY)
     if family is None:
@@ -78,7 +78,7 @@ def carried_out(seed: int, number: int) -> Case:
 
 
 def chunk(seed: int, first: int, cases: int) -> Result:
-    """Carry some cases out and count what was said."""
+    """Run some cases and count their statements."""
     rows: dict[str, Counter[str]] = {}
     wrong = []
     for number in range(first, first + cases):
@@ -156,7 +156,7 @@ def view(results: Results) -> View:
 
 
 def limit(tried: int) -> int:
-    """Return how many errors α explains, but for one time in a thousand."""
+    """Return the number of errors that α explains, except for one time in a thousand."""
     return int(binom.ppf(CONFIDENCE, tried, ALPHA)) if tried else 0
 
 
@@ -231,7 +231,7 @@ def _listed(found: Sequence[Mapping[str, Any]]) -> list[Table]:
 
 
 def replay(seed: int, number: int) -> tuple[str, bool]:
-    """Carry one case out, and return in words what was said and whether some of it is wrong."""
+    """Run one case, and return its statements and errors in words."""
     case = carried_out(seed, number)
     lines = [f"case {number}, seed {seed}: {case.told}"]
     for shown in case.shown:

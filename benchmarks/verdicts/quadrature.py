@@ -1,4 +1,4 @@
-"""What is true of classes of mechanisms: trainings by quadrature, and classes of which only a part is known.
+"""True losses of classes of mechanisms: trainings by quadrature, and bounded classes.
 
 A quadrature is in floats, sums one step after the other, and shares no code with the accountants.
 """
@@ -19,7 +19,7 @@ from benchmarks.verdicts.truth import INFINITE, Limits, floating, inverse
 
 @dataclass(frozen=True)
 class Concentrated:
-    """What ρ-zCDP proves of all that has it, by the conversion at many orders."""
+    """Bounds of ρ-zCDP for all its mechanisms, by the conversion at many orders."""
 
     value: float
 
@@ -83,7 +83,7 @@ PIECES, REACH = 64, 11.0
 
 @dataclass(frozen=True)
 class Mixture:
-    """A step whose output is a mixture of N(m_i, σ²) on one input and N(0, σ²) on the other, and so many steps of it.
+    """Repeated steps with a mixture of N(m_i, σ²) on one input and N(0, σ²) on the other.
 
     Attributes:
         sigma: σ.

@@ -1,4 +1,4 @@
-"""What is true of a pair of laws, by brute force in balls of 100 digits: sums over outputs, and closed forms.
+"""True losses of pairs of laws, by brute force in balls of 100 digits.
 
 Of the auditor only claims are used, for what they state.
 
@@ -38,7 +38,7 @@ Limits = tuple[arb, arb]
 
 
 class Truth(Protocol):
-    """What neighbours lose, each number enclosed between two balls."""
+    """The losses of neighbours, each between two balls."""
 
     def delta(self, epsilon: arb) -> Limits:
         """Return δ(ε)."""
@@ -57,7 +57,7 @@ class Truth(Protocol):
 
 
 def holds(truth: Truth, claim: Claim) -> bool | None:
-    """Return whether a claim is true; None where that is not decided."""
+    """Return True if a claim is true; None if this is not decided."""
     with precision(BITS):
         if isinstance(claim, AccountedDP):
             said = [
@@ -279,7 +279,7 @@ def normal(x: arb) -> arb:
 
 @dataclass(frozen=True)
 class LaplacePair(_Closed):
-    """Two Laplace laws so many scales apart."""
+    """Two Laplace laws at a distance in units of their scale."""
 
     apart: arb
 
@@ -355,7 +355,7 @@ class Worst:
 
 @dataclass(frozen=True)
 class Between:
-    """What lies between two truths: a class of which only bounds are known."""
+    """Bounds between two truths, for a class with bounds only."""
 
     least: Truth
     most: Truth

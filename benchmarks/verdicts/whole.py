@@ -1,4 +1,4 @@
-"""From end to end: trainers, trainings in a batch, and runs of the command line that go on."""
+"""Cases from end to end: trainers, trainings in a batch, and continued runs."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def continued(case: Case) -> None:
 
 
 class _Response(LaplacePair):
-    """The pure ε of randomised response, the one number of it that is asked for."""
+    """The pure ε of randomised response."""
 
 
 def _ran(text: str, case: Case) -> dict[str, Any]:
