@@ -1,12 +1,13 @@
-"""Composition of equal mechanisms: the optimum, and the theorems that are quoted instead.
+"""Composition of equal mechanisms: the optimum, and theorems quoted instead.
 
-All of them are about the k-fold adaptive composition of mechanisms each of which is (ε, δ)-DP,
-whatever else it is. In all closed forms a double stands for the exact rational that it is; they
-are evaluated in ball arithmetic and rounded up. At the ends of a curve, kε and the parts' own
-δ, a double stands for the decimal that people write (``double_above``).
+All of them are about the k-fold adaptive composition of mechanisms each of which is (ε,
+δ)-DP, whatever else it is. In all closed forms a double stands for the exact rational
+that it is; they are evaluated in ball arithmetic and rounded up. At the ends of a
+curve, kε and the parts' own δ, a double stands for the decimal that people write
+(``double_above``).
 
-The quoted theorems are sound and none is tight: ``OptimalComposition`` is the curve that they
-bound. Their statements have a δ̃ that the analyst chooses.
+The quoted theorems are sound and none is tight: ``OptimalComposition`` is the curve
+that they bound. Their statements have a δ̃ that the analyst chooses.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Composition(Description):
         return CompositionPart(self.count, curve)
 
     def includes(self, other: Description) -> bool:
-        """Return whether the other class has at most k parts, each of them (ε, δ)-DP."""
+        """Return True if the other class has at most k parts, each (ε, δ)-DP."""
         part = other.part
         if part is None or part.count > self.count:
             return False
@@ -106,23 +107,23 @@ class Composition(Description):
 class OptimalComposition(Composition, Analysis):
     """The exact curve of k adaptive (ε, δ)-DP mechanisms in the worst case.
 
-    Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input with
-    probability δ and is randomised response with ε otherwise. If nothing is revealed, l of the
-    k answers speak against the input with probability C(k,l) E^(k−l)/(1+E)^k, E = e^ε, with
-    privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 − D), with L the largest l of a loss
-    above ε_g and
+    Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input
+    with probability δ and is randomised response with ε otherwise. If nothing is
+    revealed, l of the k answers speak against the input with probability C(k,l)
+    E^(k−l)/(1+E)^k, E = e^ε, with privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 −
+    D), with L the largest l of a loss above ε_g and
 
         D = Σ_{l<=L} C(k,l) (E^(k−l) − e^(ε_g) E^l)/(1+E)^k
           = P(Bin(k, 1/(1+E)) <= L) − e^(ε_g) P(Bin(k, E/(1+E)) <= L),
 
     two incomplete beta functions, computed with enough bits for their difference.
 
-    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy",
-    arXiv:1311.0776v4, Theorem 3.3.
+    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential
+    Privacy", arXiv:1311.0776v4, Theorem 3.3.
 
     Note:
-        The theorem states the curve at ε_g = (k−2i)ε; between these points it follows from
-        the same extreme pair.
+        The theorem states the curve at ε_g = (k−2i)ε; between these points it follows
+        from the same extreme pair.
 
     >>> round(OptimalComposition(0.1, 0.0, 20).epsilon_at(1e-6), 2)
     1.79
@@ -133,7 +134,7 @@ class OptimalComposition(Composition, Analysis):
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return 1 − (1−δ)^k (1 − D), in terms that are >= 0."""
-        # Fractions, since rounding must not change L.
+        # L is computed in fractions, since rounding must not change it.
         ratio = Fraction(epsilon) / Fraction(self.epsilon)
         most_against = math.ceil((self.count - ratio) / 2) - 1
 
@@ -145,6 +146,7 @@ class OptimalComposition(Composition, Analysis):
 
     def _excess(self, epsilon: arb, most_against: int) -> arb:
         """D, given L."""
+        # No loss is above ε_g.
         if most_against < 0:
             return arb(0)
         against = 1 / (1 + arb(self.epsilon).exp())
@@ -158,7 +160,8 @@ class OptimalComposition(Composition, Analysis):
     ) -> float:
         """Return the largest ε per mechanism that meets a target.
 
-        With it, ``count`` mechanisms of ``delta_each`` are (epsilon, delta)-DP together.
+        With it, ``count`` mechanisms of ``delta_each`` are (epsilon, delta)-DP
+        together.
 
         Raises:
             AccountantError: If the parts' own δ exceed ``delta`` already.
@@ -180,9 +183,9 @@ class BasicComposition(Composition, Analysis):
 
     That is δ(ε_g) = kδ + (1 − kδ)(e^{kε} − e^{ε_g})₊/(1 + e^{kε}).
 
-    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem
-    3.16; the curve below kε is that of the (kε, kδ)-DP pair that every other one is a
-    post-processing of (Kairouz, Oh & Viswanath 2015).
+    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy",
+    Theorem 3.16; the curve below kε is that of the (kε, kδ)-DP pair that every other
+    one is a post-processing of (Kairouz, Oh & Viswanath 2015).
     """
 
     soundness = Soundness.UPPER
@@ -205,14 +208,15 @@ class BasicComposition(Composition, Analysis):
 def responses(
     parts: Iterable[tuple[float, int]], order: float | None
 ) -> tuple[arb, arb]:
-    """Return the largest D_α/α of adaptive ε-DP mechanisms, that of randomised responses.
+    """Return the largest D_α/α of ε-DP mechanisms, that of randomised responses.
 
-    A Rényi divergence falls under post-processing and adds up over independent parts, and no
-    adaptive composition has more than the sum of the parts' largest. For one response it is
-    ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most αε·tanh(ε/2), the divergence of order
-    1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns & Saul (1998, "Large Deviation
-    Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by
-    λ(1 + λ)ε·tanh(ε/2). D_α rises with α, and so the supremum of D_α/α is D_1.
+    A Rényi divergence falls under post-processing and adds up over independent parts,
+    and no adaptive composition has more than the sum of the parts' largest. For one
+    response it is ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most αε·tanh(ε/2),
+    the divergence of order 1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns &
+    Saul (1998, "Large Deviation Methods for Approximate Probabilistic Inference") bound
+    ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises with α, and so the supremum of
+    D_α/α is D_1.
 
     Args:
         parts: Each ε and the number of parts that have it.
@@ -247,8 +251,8 @@ def binomial_cdf(count: int, most: int, probability: arb) -> arb:
 class AdvancedComposition(Composition, Analysis):
     """(kε(e^ε − 1) + ε√(2k ln(1/δ̃)), kδ + δ̃)-DP for every δ̃ in (0, 1).
 
-    Source: Dwork, Rothblum & Vadhan (2010), "Boosting and Differential Privacy", FOCS, Theorem
-    III.3.
+    Source: Dwork, Rothblum & Vadhan (2010), "Boosting and Differential Privacy", FOCS,
+    Theorem III.3.
     """
 
     soundness = Soundness.UPPER
@@ -281,8 +285,8 @@ class KairouzCorollary(Composition, Analysis):
 
         ε̃ = min{ kε, m + ε√(2k ln(e + √k ε/δ̃)), m + ε√(2k ln(1/δ̃)) }.
 
-    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy",
-    arXiv:1311.0776v4, Theorem 3.4.
+    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential
+    Privacy", arXiv:1311.0776v4, Theorem 3.4.
     """
 
     soundness = Soundness.UPPER
@@ -291,8 +295,8 @@ class KairouzCorollary(Composition, Analysis):
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return δ(ε̃); 1 up to m, about which the theorem is silent.
 
-        Solved for δ̃ with x = (ε̃ − m)²/(2kε²), the last two bounds are √k ε/(e^x − e) for
-        x > 1, and e^−x.
+        Solved for δ̃ with x = (ε̃ − m)²/(2kε²), the last two bounds are √k ε/(e^x − e)
+        for x > 1, and e^−x.
         """
         each, root = arb(self.epsilon), arb(self.count).sqrt()
         beyond = arb(epsilon) - self.count * each * (each / 2).tanh()
@@ -309,9 +313,10 @@ class KairouzCorollary(Composition, Analysis):
 def corollary_budget(epsilon: float, delta: float, count: int) -> tuple[float, float]:
     """Return (ε₀, δ₀) per mechanism that is claimed to make k of them (ε, δ)-DP.
 
-    ε₀ = ε/(2√(k ln(e + ε/δ))) and δ₀ = δ/(2k), as the formulas give them in floating point.
-    The corollary is stated for ε in (0, .9] and δ in (0, 1]. For larger ε the budget can be
-    judged by ``OptimalComposition`` at (ε₀, δ₀), the true cost of k such mechanisms.
+    ε₀ = ε/(2√(k ln(e + ε/δ))) and δ₀ = δ/(2k), as the formulas give them in floating
+    point. The corollary is stated for ε in (0, .9] and δ in (0, 1]. For larger ε the
+    budget can be judged by ``OptimalComposition`` at (ε₀, δ₀), the true cost of k such
+    mechanisms.
 
     Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Corollary 4.1.
 

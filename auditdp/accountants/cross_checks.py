@@ -1,17 +1,19 @@
-"""A claim against every accountant that applies, and the accountants against each other.
+"""Comparison of a claim with every accountant, and of the accountants.
 
-A claim is about a class of mechanisms (``Description``): by default the narrowest one that the
-accountants describe, and it has to lie within all the others. An accountant of a class around it
-bounds the claim's class from above and never from below, for the worst of the wider class need not
-lie within it; an accountant of a class within it bounds it from below and never from above.
-``provable`` has the rules by which each kind of claim is certified or refuted. So the verdict rests
-on proofs alone, and to add or to leave out an accountant of a wider class can only turn NOT_REFUTED
-into CERTIFIED or back.
+A claim is about a class of mechanisms (``Description``): by default the narrowest one
+that the accountants describe, and it has to lie within all the others. An accountant of
+a class around it bounds the claim's class from above and never from below, for the
+worst of the wider class need not lie within it; an accountant of a class within it
+bounds it from below and never from above. ``provable`` has the rules by which each kind
+of claim is certified or refuted. So the verdict rests on proofs alone, and to add or to
+leave out an accountant of a wider class can only turn NOT_REFUTED into CERTIFIED or
+back.
 
-Judgements of accountants are kept apart. A number that is no ε, an approximation below the truth, an
-accountant for something else, and two proofs that contradict each other are *findings* about
-accountants. They never count against the mechanism, nor for it. An accountant that raised has
-*failed*: it gave no answer, which is no finding about anything.
+Judgements of accountants are kept apart. A number that is no ε, an approximation below
+the truth, an accountant for something else, and two proofs that contradict each other
+are *findings* about accountants. They never count against the mechanism, nor for it. An
+accountant that raised has *failed*: it gave no answer, which is no finding about
+anything.
 """
 
 from __future__ import annotations
@@ -40,8 +42,6 @@ from auditdp.numerics.balls import above, below
 from auditdp.numerics.rounding import apart
 from auditdp.record.results import Verdict
 
-CONTRADICTION_RTOL = 1e-9
-"""Two numbers whose relative difference is smaller do not contradict each other."""
 TIE = 1 + 4 * ROUNDED_UP
 """Factor of a claimed ε, and of δ, up to which a larger loss is called rounding."""
 
@@ -57,15 +57,15 @@ class AccountantReply:
     sampling: str
     source: str
     value: float | None
-    """ε at the claim's δ, or another requested number; None if the accountant raised."""
+    """ε at the claim's δ, or another number; None if the accountant raised."""
     from_above: bool = False
-    """Whether it describes a class around the claim's, or the claim's own."""
+    """True if it describes a class around the claim's, or the claim's own."""
     from_below: bool = False
-    """Whether it describes a class within the claim's, or the claim's own."""
+    """True if it describes a class within the claim's, or the claim's own."""
     refutes: bool = False
-    """Whether it proves a loss above the claim, rounding aside."""
+    """True if it proves a loss above the claim, rounding aside."""
     certifies: bool = False
-    """Whether it proves the claim."""
+    """True if it proves the claim."""
     finding: str = ""
     """The reason that the number does not count; empty if it does."""
     failed: str = ""
@@ -73,17 +73,17 @@ class AccountantReply:
 
     @property
     def counts(self) -> bool:
-        """Whether it answered with a number to which there is no objection."""
+        """True if it answered with a number to which there is no objection."""
         return not self.finding and not self.failed
 
     @property
     def is_upper(self) -> bool:
-        """Whether it is a proof that bounds the claim's ε from above."""
+        """True if it is a proof that bounds the claim's ε from above."""
         return self.counts and self.from_above and self.soundness.is_proof
 
     @property
     def is_lower(self) -> bool:
-        """Whether it is a proof that bounds the claim's ε from below."""
+        """True if it is a proof that bounds the claim's ε from below."""
         return self.counts and self.from_below and self.soundness.is_attained
 
     @property
@@ -104,7 +104,7 @@ class CrossCheck:
     statement: str
     about: Description
     epsilon: float
-    """The claimed ε that was compared; of a curve, at a point that is broken, else open."""
+    """The compared ε; for a curve, at a point that is violated, else open."""
     delta: float
     answers: tuple[AccountantReply, ...]
     lower: AccountantReply | None
@@ -112,7 +112,7 @@ class CrossCheck:
     upper: AccountantReply | None
     """The smallest upper bound that counts, or None."""
     level: tuple[float | None, float | None] = (None, None)
-    """Bounds on the claim's own parameter that the worst of ``about`` needs, or None."""
+    """Bounds on the claim's parameter that the worst of ``about`` needs."""
 
     @property
     def findings(self) -> list[str]:
@@ -134,22 +134,22 @@ def cross_check(
 ) -> CrossCheck:
     """Compare a claim with the accountants of the mechanisms that it is about.
 
-    A claim that something in its class breaks is VIOLATED, one that a proof for its class covers is
-    CERTIFIED for the model, and other claims are NOT_REFUTED; ``provable`` has the rules for each
-    kind of claim.
+    A claim that something in its class breaks is VIOLATED, one that a proof for its
+    class covers is CERTIFIED for the model, and other claims are NOT_REFUTED;
+    ``provable`` has the rules for each kind of claim.
 
     Args:
         claim: The promise.
         accountants: All that apply. One that raises has failed, and the others answer.
-        about: The class of the claim: a description, or an accountant of it. None for the narrowest
-            class that is described.
-        attained: Whether the worst of ``about`` is among the mechanisms of the claim. If the claim is
-            about one mechanism of the class, which may be a better one, nothing bounds its loss from
-            below.
+        about: The class of the claim: a description, or an accountant of it. None for
+            the narrowest class that is described.
+        attained: Whether the worst of ``about`` is among the mechanisms of the claim.
+            If the claim is about one mechanism of the class, which may be a better one,
+            nothing bounds its loss from below.
 
     Raises:
-        AccountantError: If there are no accountants, or ``about`` is missing and no accountant's
-            description lies within all the others.
+        AccountantError: If there are no accountants, or ``about`` is missing and no
+            accountant's description lies within all the others.
     """
     listed = list(accountants)
     if not listed:
@@ -185,11 +185,12 @@ class _Judge:
     attained: bool
 
     def judge_curve(self, claim: Claim) -> CrossCheck:
-        """Judge a claim of more than one (ε, δ), by its parameter or by points of its curve."""
+        """Judge a claim of many (ε, δ), by its parameter or by its points."""
         points = provable.statements(claim)
         verb = "contains" if isinstance(claim, AccountedDP) else "implies"
         which = f", which {claim} {verb},"
         check = self.judge_point(*points[len(points) // 2], which)
+        # Divergences and Gaussian noise decide before any point does.
         low, high = self._bounds(claim)
         least, most = max(0.0, below(low)), above(high)
         with precision():
@@ -216,6 +217,7 @@ class _Judge:
         which: str,
     ) -> CrossCheck:
         """Judge a claim by all points of its curve, given the check of one of them."""
+        # Accountants to which there is an objection decide nothing.
         pairs = zip(self.accountants, check.answers, strict=True)
         counting = [each for each, answer in pairs if answer.counts]
         proof = provable.own_proof(claim, self.about)
@@ -228,6 +230,7 @@ class _Judge:
                 shown = self.judge_point(*points[standing.index(verdict)], which)
                 if shown.verdict is verdict:
                     return shown
+        # Points prove a function of ε only if it is the curve of a proof.
         certified = set(standing) == {Verdict.CERTIFIED}
         if certified and (proof or claim.is_its_points):
             verdict, text = (
@@ -263,7 +266,8 @@ class _Judge:
     def _bounds(self, claim: Claim) -> tuple[arb, arb]:
         """Return bounds on the claim's parameter.
 
-        They are the largest that is attained within the class, and the least of classes around it.
+        They are the largest that is attained within the class, and the least of classes
+        around it.
         """
         lows, highs = [arb(0)], []
         for each in (self.about, *(each.describes for each in self.accountants)):
@@ -356,7 +360,7 @@ class _Judge:
 
 
 def _between(least: float, most: float) -> str:
-    """Return the bounds that are known, in words; empty if there are none."""
+    """Return bounds in words; empty if there are none."""
     if least > 0 and most <= least * TIE:
         return f"{most:.9g}" if math.isfinite(most) else "∞"
     texts = []
@@ -402,7 +406,7 @@ def _undecided(
 def reply(
     accountant: Accountant, value: float | None, failed: str = ""
 ) -> AccountantReply:
-    """Return the answer of an accountant with a number, or with the reason of a failure."""
+    """Return the answer of an accountant: a number or a reason of failure."""
     return AccountantReply(
         accountant.name,
         accountant.soundness,
@@ -415,13 +419,15 @@ def reply(
 
 
 def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
-    """Add findings about numbers below a proof, and about proofs that contradict each other."""
+    """Add findings about numbers below a proof, and about contradictions."""
     findings: dict[str, str] = {}
+    # A proof from below is compared with every number from above.
     for low in answers:
         for high in answers:
             if not (low.is_lower and high.counts and high.from_above):
                 continue
-            if not high.epsilon < low.epsilon * (1 - CONTRADICTION_RTOL):
+            # A smaller relative difference is no contradiction, but rounding.
+            if not high.epsilon < low.epsilon * (1 - 1e-9):
                 continue
             least, most = apart(low.epsilon, high.epsilon, digits=6)
             if high.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
@@ -441,7 +447,7 @@ def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
 
 
 def _rank(answer: AccountantReply) -> tuple[float, str]:
-    """Order by ε, and by name between equals, so that the order of a list has no effect."""
+    """Order by ε and then by name, so that the order of a list has no effect."""
     return answer.epsilon, answer.name
 
 

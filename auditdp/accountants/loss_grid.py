@@ -1,32 +1,36 @@
 """Privacy losses on a grid that bound the true ones from either side, composed.
 
 Everything here is in doubles, and every rounding is bounded: of probabilities in
-``normal_quantiles``, of the convolution in ``convolution``, of losses by a shift, and of sums by
-``SUMMING``. u = 2^−53 below.
+``normal_quantiles``, of the convolution in ``convolution``, of losses by a shift, and
+of sums by ``SUMMING``. u = 2^−53 below.
 
 **From above** (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, "Connect the Dots",
-arXiv:2207.04380v2): join the outputs whose loss lies between two points a < b of the grid,
-P(cell) = p and Q(cell) = q, and give p to two outputs of loss a and b such that q does not change:
-p_b = (p − q e^a)/(1 − e^(a−b)) and p_a = p − p_b. δ is a convex function of e^ε, and this is the
-polygon through its values at the points, so it lies above it. A pair of laws whose curve lies above
-another's everywhere still does so after adaptive composition (Zhu, Dong & Wang 2022, "Optimal
-Accounting of Differential Privacy via Characteristic Function", arXiv:2106.08567v3, Theorem 10).
-The curve rises with p and falls with q at every ε, so bounds p' >= p and q' <= q give one that lies
-above. An error of p_b moves mass by one step of the grid and makes none: it shifts the mean loss by
-its own size times b − a, so that fine grids stay exact, where differences of δ would not. If losses
-lie up to ξ outside their cell, because its ends are rounded, put them on its ends and keep P: the
-curve moves by ξ a use, and Q(cell) falls by a factor e^−ξ at most.
+arXiv:2207.04380v2): join the outputs whose loss lies between two points a < b of the
+grid, P(cell) = p and Q(cell) = q, and give p to two outputs of loss a and b such that q
+does not change: p_b = (p − q e^a)/(1 − e^(a−b)) and p_a = p − p_b. δ is a convex
+function of e^ε, and this is the polygon through its values at the points, so it lies
+above it. A pair of laws whose curve lies above another's everywhere still does so after
+adaptive composition (Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy
+via Characteristic Function", arXiv:2106.08567v3, Theorem 10). The curve rises with p
+and falls with q at every ε, so bounds p' >= p and q' <= q give one that lies above. An
+error of p_b moves mass by one step of the grid and makes none: it shifts the mean loss
+by its own size times b − a, so that fine grids stay exact, where differences of δ would
+not. If losses lie up to ξ outside their cell, because its ends are rounded, put them on
+its ends and keep P: the curve moves by ξ a use, and Q(cell) falls by a factor e^−ξ at
+most.
 
-**From below**: join outputs into cells, which is post-processing, so that δ can only fall. Keep
-p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and put the loss ln(p_j/q_j) down to the
-largest k_j·w − s that does not exceed it, for any s >= 0. Then, after T uses,
+**From below**: join outputs into cells, which is post-processing, so that δ can only
+fall. Keep p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and put the loss
+ln(p_j/q_j) down to the largest k_j·w − s that does not exceed it, for any s >= 0. Then,
+after T uses,
 
     δ_T(ε) >= Σ_{j₁…j_T} (∏ p_j − e^ε ∏ q_j)₊ >= E[(1 − e^{ε + Ts − Σ k_j w})₊],
 
-which is δ of the loss {k_j w: p_j} at ε + Ts. If cells end half-way between the points of the grid,
-their losses differ from its points by O(w²). A share of a neighbour puts them onto the points (to
-give away shares of an output, left to chance, is post-processing as well), so that a tiny s spares
-nearly all of them the step down; the remaining cost is the spread of losses within a cell.
+which is δ of the loss {k_j w: p_j} at ε + Ts. If cells end half-way between the points
+of the grid, their losses differ from its points by O(w²). A share of a neighbour puts
+them onto the points (to give away shares of an output, left to chance, is
+post-processing as well), so that a tiny s spares nearly all of them the step down; the
+remaining cost is the spread of losses within a cell.
 """
 
 from __future__ import annotations
@@ -49,15 +53,11 @@ from auditdp.mechanism.protocol import Array
 SUMMING = 1e-12
 """Relative error of a sum of terms >= 0, and of an elementary function in the terms.
 
-numpy adds in pairs above blocks of 128, so the sum is off by less than 200u for 2^60 terms, and the
-function by 4 units in the last place.
+numpy adds in pairs above blocks of 128, so the sum is off by less than 200u for 2^60
+terms, and the function by 4 units in the last place.
 """
 DECADES = 3
 """There is one grid for δ down to 1e-3, the next for δ down to 1e-6, and so on."""
-LEVELS = 10
-"""The number of grids."""
-NEGLIGIBLE = 1e-5
-"""The part of δ that may lie beyond a grid."""
 MOVED = 2e-5
 """The approximate part of ε that the distance of the points of a grid may make."""
 BRACKET_RTOL = 0.02
@@ -66,20 +66,20 @@ BRACKET_RTOL = 0.02
 
 @dataclass(frozen=True)
 class GridLimits:
-    """Sizes of grids, in points; those of one use are counted up to its largest loss."""
+    """Sizes of grids, in points; for one use, those up to its largest loss."""
 
     probed: int = 2**10
     """Points for one use on which its deviation is estimated."""
     coarse: int = 2**13
-    """At most, for one use on the grid from which the fine grid's size is chosen."""
+    """Limit for one use on the grid from which the fine grid's size is chosen."""
     coarse_per_deviation: int = 64
     """Points of the coarse grid for a standard deviation of the sum."""
     fewest: int = 2**13
     """Points for all uses below which a grid takes no less time."""
     most: int = 2**19
-    """At most, for all uses."""
+    """Limit for all uses."""
     most_of_one_use: int = 2**21
-    """At most, for one use: 16 MB for each array."""
+    """Limit for one use: 16 MB for each array."""
     refinements: int = 4
     """Grids that are tried, each finer than the one before."""
 
@@ -88,7 +88,7 @@ LIMITS = GridLimits()
 
 
 class OnGrid(NamedTuple):
-    """A privacy loss on a grid; the true one is the grid's minus at least ``shift`` per use."""
+    """A privacy loss on a grid, with the shift that makes it a bound."""
 
     masses: Array
     """The masses under P of the losses ``lowest``·w, (``lowest`` + 1)·w, ..."""
@@ -99,7 +99,7 @@ class OnGrid(NamedTuple):
     unbounded: float
     """The mass of an unbounded loss."""
     shift: float
-    """In nats; negative if the grid's losses are too small."""
+    """The bound on the true loss is the grid's minus this, in nats per use."""
     lost: float = 0.0
     """The approximate decrease of the mean loss, with the shift."""
 
@@ -143,6 +143,7 @@ class Composed:
         if math.isinf(epsilon):
             return self.rest if self.sign > 0 else 0.0
         at = epsilon + self.shift - self.sign * (self._rounding + 2.0**-50 * epsilon)
+        # δ never rises with ε, so that a lower bound at a larger ε holds as well.
         if self.sign < 0:
             at = max(at, self._best)
         mass, beyond, loss = self._from(int(np.searchsorted(self._losses, at)))
@@ -152,10 +153,10 @@ class Composed:
 
     @cached_property
     def _from(self) -> Callable[[int], tuple[float, float, float]]:
-        """For a point, the mass from it on, δ at it, and its loss l.
+        """A function from a point to the mass from it on, δ at it, and its loss l.
 
-        δ at l − x is then (1 − e^−x) mass + e^−x δ. An inversion of the curve ends with many
-        evaluations between the same two points, so the sums are kept.
+        δ at l − x is then (1 − e^−x) mass + e^−x δ. An inversion of the curve ends with
+        many evaluations between the same two points, so the sums are kept.
         """
 
         @cache
@@ -208,8 +209,8 @@ class Composed:
         best = int(np.argmax(above - weighted / lowered - outside))
         if best > 0:
             return float(self._losses[best])
-        # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the distance
-        # from it.
+        # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the
+        # distance from it.
         if slope * outside[0] == 0 or weighted[0] == 0:
             return -math.inf
         distance = math.log(slope * outside[0] / weighted[0]) / (1 + slope)
@@ -223,9 +224,9 @@ def from_above(
 
     Args:
         first: Upper bounds on the probabilities under P of the cells between the points
-            ``lowest``·w, (``lowest`` + 1)·w, .. of the grid, shape (points + 1,). The first cell has
-            all losses below the points, which are put up to the first one; the last has all above
-            them, where the loss is taken to be unbounded.
+            ``lowest``·w, (``lowest`` + 1)·w, .. of the grid, shape (points + 1,). The
+            first cell has all losses below the points, which are put up to the first
+            one; the last has all above them, where the loss is taken to be unbounded.
         second: Lower bounds on them under Q.
         lowest: Number of the first point.
         interval: Distance w of the points of the grid, in nats.
@@ -251,17 +252,18 @@ def from_below(
     """Return a loss on the grid whose curve, shifted, lies below that of two laws.
 
     Args:
-        first: Lower bounds on the probabilities of cells under P, shape (cells,); cells may be left
-            out.
+        first: Lower bounds on the probabilities of cells under P, shape (cells,); cells
+            may be left out.
         second: Upper bounds on them under Q.
         interval: Distance w of the points of the grid, in nats.
-        offset: The points for which cells are meant are multiples of w minus this, >= 0.
+        offset: The distance >= 0 by which the points for which cells are meant lie
+            below multiples of w.
     """
     kept = (first > 1e-300) & (second > 1e-300)
     p, q = first[kept], second[kept]
     nearest = np.rint((np.log(p / q) + offset) / interval).astype(np.int64)
-    # Cells that are nearest to the same point are joined, so that their mean loss is nearer
-    # still. N terms lose Nu.
+    # Cells that are nearest to the same point are joined, so that their mean loss is
+    # nearer still. N terms lose Nu.
     index = nearest - nearest.min()
     lost = 2.0**-52 * float(np.bincount(index).max())
     p = np.bincount(index, weights=p) * (1 - lost)
@@ -276,14 +278,14 @@ def from_below(
     order = np.argsort(above_it)
     stepping_down = mass.sum() - np.cumsum(mass[order])
     shifts = np.maximum(above_it[order], 0.0)
-    # The mean loss falls by s, and by w for each cell whose nearest point lies higher than s
-    # above it. A little is added, so that ties stay in place.
+    # The mean loss falls by s, and by w for each cell whose nearest point lies higher
+    # than s above it. A little is added, so that ties stay in place.
     best = np.argmin(shifts + interval * stepping_down)
     shift = float(shifts[best]) + 1e-6 * interval
     numbers = np.floor((loss + shift) / interval).astype(np.int64)
     lowest = int(numbers.min())
-    # Joined again, with the same error; losses and points are off by a few units in the last
-    # place.
+    # Joined again, with the same error; losses and points are off by a few units in the
+    # last place.
     index = numbers - lowest
     lost = 2.0**-52 * float(np.bincount(index).max())
     masses = np.bincount(index, weights=mass) * (1 - lost)
@@ -294,12 +296,12 @@ def from_below(
 
 
 def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
-    """Move shares of cells to neighbours, so that nearly every cell has the loss of its point.
+    """Move shares of cells to neighbours, so that cells have their points' losses.
 
-    A cell whose loss lies above its point needs a share of the cell below, and the other way round.
-    With t the share that a whole cell needs, the part r that a cell keeps is 1 minus the sum of t·r
-    of those that it gives to; as t is far below 1 that converges quickly when it is repeated. If t
-    is not, the cell takes nothing.
+    A cell whose loss lies above its point needs a share of the cell below, and the
+    other way round. With t the share that a whole cell needs, the part r that a cell
+    keeps is 1 minus the sum of t·r of those that it gives to; as t is far below 1 that
+    converges quickly when it is repeated. If t is not, the cell takes nothing.
     """
     size, cells = len(points), np.arange(len(points))
     kept: Array
@@ -325,11 +327,12 @@ def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
 class GridCurve(Analysis):
     """The curve of T equal uses whose loss is bounded on a grid.
 
-    ``delta_at`` adds the error of the arithmetic for an upper bound, and subtracts it for a lower
-    bound, as ``convolution`` derives. The range of the grid, its step and the tilt of its masses
-    depend on the size of δ: there is one grid for each three decades. From the ε on at which δ on
-    one grid is below its decades, the next one is used, so that the curve falls. Below 1e-30 there
-    is no finer one, and no ε for much smaller δ.
+    ``delta_at`` adds the error of the arithmetic for an upper bound, and subtracts it
+    for a lower bound, as ``convolution`` derives. The range of the grid, its step and
+    the tilt of its masses depend on the size of δ: there is one grid for each three
+    decades. From the ε on at which δ on one grid is below its decades, the next one is
+    used, so that the curve falls. Below 1e-30 there is no finer one, and no ε for much
+    smaller δ.
     """
 
     soundness: ClassVar[Soundness]
@@ -356,7 +359,7 @@ class GridCurve(Analysis):
 
     @cached_property
     def _levels(self) -> list[_Level]:
-        return [_Level(self, 10.0 ** (-DECADES * (k + 1))) for k in range(LEVELS)]
+        return [_Level(self, 10.0 ** (-DECADES * (k + 1))) for k in range(10)]
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), the largest over the pairs."""
@@ -365,6 +368,8 @@ class GridCurve(Analysis):
         # Estimates are good to much less than a factor of ten.
         while len(levels) > 1 and levels[0].estimate(epsilon) < levels[0].least / 10:
             levels = levels[1:]
+        # A grid has no say about δ below its decades, for which the next one is used;
+        # the curve cannot rise there.
         most = 1.0
         for level in levels:
             delta = min(most, level.bound(epsilon))
@@ -413,7 +418,8 @@ def in_both_orders(
 ) -> list[OnGrid]:
     """Return lower bounds on the loss of two laws on cells in both orders.
 
-    ``offset`` is that of ``from_below``, of the first order; it has the other sign in the second.
+    ``offset`` is that of ``from_below``, of the first order; it has the other sign in
+    the second.
     """
     return [
         from_below(first[0], second[1], interval, offset % interval),
@@ -453,7 +459,8 @@ class _Level:
 
     @property
     def _negligible(self) -> float:
-        return NEGLIGIBLE * self.least / self.curve.uses
+        # All uses together lose this part of δ beyond the grid.
+        return 1e-5 * self.least / self.curve.uses
 
     def _losses(self, interval: float) -> list[OnGrid]:
         return self.curve.losses(self._negligible, interval)
@@ -489,14 +496,15 @@ class _Level:
     def _fine(self) -> list[Composed]:
         """The composed losses on a grid whose points move ε by a small part of it.
 
-        Points w apart add at most w²/4 to the variance of a use, or take as much away. If ln δ
-        falls by λ per nat, that moves ln δ by λ²Tw²/8, and ε by λTw²/8.
+        Points w apart add at most w²/4 to the variance of a use, or take as much away.
+        If ln δ falls by λ per nat, that moves ln δ by λ²Tw²/8, and ε by λTw²/8.
         """
         uses, (losses, _, steepest) = self.curve.uses, self._coarse
         epsilon = epsilon_from(self.estimate, self._typical)
         epsilon = max(epsilon, epsilon_from(self.estimate, self.least) / 2)
         epsilon = min(epsilon, 1e300)
         interval = losses[0].interval
+        # The transform should be the most exact about the sums beyond ε.
         tilts = []
         for loss, tilt in zip(losses, steepest, strict=True):
             threshold = (epsilon + uses * loss.right) / interval - loss.lowest * uses
@@ -509,14 +517,15 @@ class _Level:
         # If the curve is 0 from the start, any grid will do.
         epsilon = epsilon or math.inf
         slope = max(math.log(before / after) / (2 * BRACKET_RTOL * epsilon), 1e-300)
-        # Losses of negligible probability take memory while they are computed, and are left
-        # out of a lower bound later.
+        # Losses of negligible probability take memory while they are computed, and are
+        # left out of a lower bound later.
         computed = self.curve.loss_quantile(self._negligible) / interval
         finest = max(longest / LIMITS.most, computed / LIMITS.most_of_one_use)
         finest = min(finest, 1.0)
         finer = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval
         finer = max(min(finer, longest / LIMITS.fewest, 1.0), finest)
         losses = self._losses(interval * finer)
+        # A lower bound also loses by cells that are put down to the next point.
         for _ in range(LIMITS.refinements):
             lost = uses * max(loss.lost for loss in losses)
             if finer == finest or lost <= 2 * MOVED * epsilon:
