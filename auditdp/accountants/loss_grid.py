@@ -36,7 +36,6 @@ remaining cost is the spread of losses within a cell.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import ClassVar, NamedTuple
@@ -44,7 +43,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from auditdp.accountants.accountant import Analysis, Soundness
-from auditdp.accountants.convolution import Sum, Tilt, repeated
+from auditdp.accountants.convolution import Tilt, repeated
 from auditdp.accountants.normal_quantiles import Enclosed
 from auditdp.accountants.parameter_checks import check_delta, check_epsilon
 from auditdp.accountants.root_finding import epsilon_below, epsilon_from
@@ -117,76 +116,57 @@ class OnGrid(NamedTuple):
         return self.interval * math.sqrt(variance)
 
 
-@dataclass(frozen=True, eq=False)
 class Composed:
-    """A composed loss."""
+    """A composed loss, and the bound on δ that it gives.
 
-    sums: Sum
-    """Numbers of the points of the grid, and bounds on their masses."""
-    lowest: int
-    """Number of the point, in all uses, that the sum 0 is."""
-    interval: float
-    """w, in nats."""
-    rest: float
-    """The mass of an unbounded loss."""
-    shift: float
-    """Number to add to ε."""
-    sign: int
-    """1 for an upper bound, −1 for a lower one, 0 for an estimate."""
+    Args:
+        loss: The loss of one use.
+        uses: The number of uses.
+        tilt: The tilt of the transform.
+        sign: 1 for an upper bound, −1 for a lower one, 0 for an estimate.
+    """
+
+    def __init__(self, loss: OnGrid, uses: int, tilt: Tilt, sign: int) -> None:
+        self.sums, self.sign = repeated(loss.masses, uses, tilt), sign
+        self.interval, self.lowest = loss.interval, loss.lowest * uses
+        self.shift = uses * (loss.shift if sign else loss.right)
+        # The probability that any use has an unbounded loss.
+        self.rest = 1.0
+        if loss.unbounded < 1:
+            log_bounded = uses * math.log1p(-loss.unbounded)
+            self.rest = -math.expm1(log_bounded) * (1 + SUMMING)
+        numbers: Array = self.sums.first + np.arange(len(self.sums.masses))
+        self.losses = (self.lowest + numbers) * self.interval
+        # The masses without the tilt, wrong in the direction of the bound on δ.
+        tilted = np.maximum(self.sums.masses + sign * self.sums.each, 0.0)
+        self.masses = tilted * np.exp(self.sums.exponent(numbers))
+        # Losses and ε are off by a unit or two in the last place.
+        largest = max(abs(float(self.losses[0])), abs(float(self.losses[-1])))
+        self.rounding = 2.0**-51 * (largest + abs(self.shift))
+        # δ never rises with ε, so that a lower bound at a larger ε holds as well.
+        self.best = self._best() if sign < 0 else -math.inf
+        # An inversion of the curve ends with many evaluations between the same points.
+        self.from_point = cache(self._from_point)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return a bound on δ(ε).
-
-        A lower bound may be that of a larger ε, if that is larger.
-        """
-        rest = self.rest + 1e-300 if self.sign > 0 else 0.0
+        """Return a bound on δ(ε), or an estimate."""
         if math.isinf(epsilon):
             return self.rest if self.sign > 0 else 0.0
-        at = epsilon + self.shift - self.sign * (self._rounding + 2.0**-50 * epsilon)
-        # δ never rises with ε, so that a lower bound at a larger ε holds as well.
-        if self.sign < 0:
-            at = max(at, self._best)
-        mass, beyond, loss = self._from(int(np.searchsorted(self._losses, at)))
+        at = epsilon + self.shift - self.sign * (self.rounding + 2.0**-50 * epsilon)
+        at = max(at, self.best)
+        mass, beyond, loss = self.from_point(int(np.searchsorted(self.losses, at)))
+        # δ at l − x is (1 − e^−x) times the mass from l on, and e^−x times δ at l.
         delta = mass * -math.expm1(at - loss) + beyond * math.exp(at - loss)
         delta *= 1 + self.sign * (self.sums.relative + SUMMING)
-        return delta + self.sign * float(self._outside(np.array(at))) + rest
+        delta += self.sign * float(self._outside(np.array(at)))
+        return delta + (self.rest + 1e-300) if self.sign > 0 else delta
 
-    @cached_property
-    def _from(self) -> Callable[[int], tuple[float, float, float]]:
-        """A function from a point to the mass from it on, δ at it, and its loss l.
-
-        δ at l − x is then (1 − e^−x) mass + e^−x δ. An inversion of the curve ends with
-        many evaluations between the same two points, so the sums are kept.
-        """
-
-        @cache
-        def from_point(first: int) -> tuple[float, float, float]:
-            masses, losses = self._masses[first:], self._losses[first:]
-            loss = float(losses[0]) if len(losses) else math.inf
-            beyond = (masses * -np.expm1(loss - losses)).sum()
-            return float(masses.sum()), float(beyond), loss
-
-        return from_point
-
-    @cached_property
-    def _numbers(self) -> Array:
-        return self.sums.first + np.arange(len(self.sums.masses))
-
-    @cached_property
-    def _losses(self) -> Array:
-        return (self.lowest + self._numbers) * self.interval
-
-    @cached_property
-    def _rounding(self) -> float:
-        """Losses and ε are off by a unit or two in the last place."""
-        largest = max(abs(float(self._losses[0])), abs(float(self._losses[-1])))
-        return 2.0**-51 * (largest + abs(self.shift))
-
-    @cached_property
-    def _masses(self) -> Array:
-        """Bounds on the masses without the tilt, in the direction of the bound on δ."""
-        tilted = np.maximum(self.sums.masses + self.sign * self.sums.each, 0.0)
-        return tilted * np.exp(self.sums.exponent(self._numbers))
+    def _from_point(self, first: int) -> tuple[float, float, float]:
+        """Return the mass from a point on, δ at it, and its loss."""
+        masses, losses = self.masses[first:], self.losses[first:]
+        loss = float(losses[0]) if len(losses) else math.inf
+        beyond = (masses * -np.expm1(loss - losses)).sum()
+        return float(masses.sum()), float(beyond), loss
 
     def _outside(self, at: Array) -> Array:
         """Bound the mass that lies outside, or has wrapped around and lies inside.
@@ -196,25 +176,24 @@ class Composed:
         sums = np.floor(at / self.interval) - self.lowest
         return 1.01 * self.sums.outside * np.exp(self.sums.exponent(sums))
 
-    @cached_property
     def _best(self) -> float:
-        """About the loss at which a lower bound is the largest.
+        """Return about the loss at which a lower bound is the largest.
 
         Before it the mass that lies outside costs more.
         """
-        lowered = np.exp(np.maximum(self._losses[0] - self._losses, -700.0))
-        above = np.cumsum(self._masses[::-1])[::-1]
-        weighted = np.cumsum((self._masses * lowered)[::-1])[::-1]
-        outside, slope = self._outside(self._losses), self.sums.tilt / self.interval
+        lowered = np.exp(np.maximum(self.losses[0] - self.losses, -700.0))
+        above = np.cumsum(self.masses[::-1])[::-1]
+        weighted = np.cumsum((self.masses * lowered)[::-1])[::-1]
+        outside, slope = self._outside(self.losses), self.sums.tilt / self.interval
         best = int(np.argmax(above - weighted / lowered - outside))
         if best > 0:
-            return float(self._losses[best])
+            return float(self.losses[best])
         # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the
         # distance from it.
         if slope * outside[0] == 0 or weighted[0] == 0:
             return -math.inf
         distance = math.log(slope * outside[0] / weighted[0]) / (1 + slope)
-        return float(self._losses[0]) + min(0.0, distance)
+        return float(self.losses[0]) + min(0.0, distance)
 
 
 def from_above(
@@ -538,15 +517,5 @@ class _Level:
     def _composed(
         self, losses: list[OnGrid], tilts: list[Tilt], *, sign: int
     ) -> list[Composed]:
-        uses, composed = self.curve.uses, []
-        for loss, tilt in zip(losses, tilts, strict=True):
-            rest = 1.0
-            if loss.unbounded < 1:
-                rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING)
-            sums = repeated(loss.masses, uses, tilt)
-            shift = loss.shift if sign else loss.right
-            lowest = loss.lowest * uses
-            composed.append(
-                Composed(sums, lowest, loss.interval, rest, uses * shift, sign)
-            )
-        return composed
+        pairs = zip(losses, tilts, strict=True)
+        return [Composed(loss, self.curve.uses, tilt, sign) for loss, tilt in pairs]
