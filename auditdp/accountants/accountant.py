@@ -152,8 +152,10 @@ class Description:
     @property
     def _types(self) -> dict[str, Any]:
         """The parameters with the names of their types."""
-        own = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
-        return {each.name: getattr(each.type, "__name__", each.type) for each in own}
+        parameters = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {
+            each.name: getattr(each.type, "__name__", each.type) for each in parameters
+        }
 
     @property
     def name(self) -> str:
@@ -167,9 +169,7 @@ class Description:
     @property
     def describes(self) -> Description:
         """The class of mechanisms: the parameters without an analysis of them."""
-        # An analysis has the fields of its family, and perhaps more of its own.
-        # Analyses derive from the dataclass that declares the parameters of their
-        # family.
+        # The last dataclass among the bases declares the parameters of the family.
         kinds = type(self).__mro__
         family: Any = [k for k in kinds if "__dataclass_fields__" in vars(k)][-1]
         if type(self) is family:
@@ -235,7 +235,7 @@ class Analysis(Description):
         return math.inf
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """δ from ``largest_loss`` on, below which no ε suffices."""
         return 0.0
 
@@ -247,7 +247,7 @@ class Analysis(Description):
         """Return δ(ε), rounded up, at most 1."""
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
-            return self.own_delta
+            return self.remaining_delta
         return self._rounded_up(epsilon)
 
     def _rounded_up(self, epsilon: float) -> float:

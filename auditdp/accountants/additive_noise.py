@@ -183,7 +183,7 @@ class ClassicGaussian(GaussianNoise, Analysis):
         return math.inf if self.everywhere else 1.0
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """The δ at 1, or 0 with ``everywhere``."""
         return 0.0 if self.everywhere else self._rounded_up(1.0)
 
@@ -257,7 +257,9 @@ class LaplaceNoise(Description):
     @property
     def epsilon(self) -> float:
         """ε₀ of one release, rounded up."""
-        return double_above(lambda read: read(self.sensitivity) / read(self.scale))
+        return double_above(
+            lambda rational: rational(self.sensitivity) / rational(self.scale)
+        )
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
         """Return D_α/α, attained by numbers that are Δ apart; the supremum is D_1."""
@@ -359,7 +361,9 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
     def largest_loss(self) -> float:
         """kε₀, rounded up."""
         return double_above(
-            lambda read: self.count * read(self.sensitivity) / read(self.scale)
+            lambda rational: (
+                self.count * rational(self.sensitivity) / rational(self.scale)
+            )
         )
 
     def delta_at(self, epsilon: float) -> float:

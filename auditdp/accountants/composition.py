@@ -87,15 +87,17 @@ class Composition(Description):
     @property
     def largest_loss(self) -> float:
         """k·ε, rounded up: beyond it only the parts' own δ remains."""
-        return double_above(lambda read: self.count * read(self.epsilon))
+        return double_above(lambda rational: self.count * rational(self.epsilon))
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """1 − (1−δ)^k, rounded up, below which no ε suffices."""
         # The power of a fraction has k times its digits, which take long for large k.
         if self.count > 64:
             return min(1.0, above(settle(self.any_failure)))
-        return double_above(lambda read: 1 - (1 - read(self.delta)) ** self.count)
+        return double_above(
+            lambda rational: 1 - (1 - rational(self.delta)) ** self.count
+        )
 
     def any_failure(self) -> arb:
         """Return 1 − (1−δ)^k, the probability that any part reveals its input."""
@@ -136,22 +138,24 @@ class OptimalComposition(Composition, Analysis):
         """Return 1 − (1−δ)^k (1 − D), in terms that are >= 0."""
         # L is computed in fractions, since rounding must not change it.
         ratio = Fraction(epsilon) / Fraction(self.epsilon)
-        most_against = math.ceil((self.count - ratio) / 2) - 1
+        max_against = math.ceil((self.count - ratio) / 2) - 1
 
         def curve() -> arb:
-            own = self.any_failure()
-            return own + (1 - own) * self._excess(arb(epsilon), most_against)
+            any_revealed = self.any_failure()
+            return any_revealed + (1 - any_revealed) * self._excess(
+                arb(epsilon), max_against
+            )
 
         return settle(curve)
 
-    def _excess(self, epsilon: arb, most_against: int) -> arb:
+    def _excess(self, epsilon: arb, max_against: int) -> arb:
         """D, given L."""
         # No loss is above ε_g.
-        if most_against < 0:
+        if max_against < 0:
             return arb(0)
         against = 1 / (1 + arb(self.epsilon).exp())
-        likely = binomial_cdf(self.count, most_against, against)
-        unlikely = binomial_cdf(self.count, most_against, 1 - against)
+        likely = binomial_cdf(self.count, max_against, against)
+        unlikely = binomial_cdf(self.count, max_against, 1 - against)
         return likely - epsilon.exp() * unlikely
 
     @classmethod
@@ -192,17 +196,19 @@ class BasicComposition(Composition, Analysis):
     source = "Dwork & Roth (2014), Theorem 3.16"
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """kδ, rounded up, at most 1."""
-        return min(1.0, double_above(lambda read: self.count * read(self.delta)))
+        return min(
+            1.0, double_above(lambda rational: self.count * rational(self.delta))
+        )
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return δ(ε_g) below kε."""
-        own = (arb(self.delta) * self.count).min(arb(1))
+        any_revealed = (arb(self.delta) * self.count).min(arb(1))
         largest = arb(self.epsilon) * self.count
         # The curve of randomised response with loss kε, without overflow.
         revealed = (1 - (arb(epsilon) - largest).exp()) / (1 + (-largest).exp())
-        return own + (1 - own) * revealed
+        return any_revealed + (1 - any_revealed) * revealed
 
 
 def responses(
@@ -239,11 +245,11 @@ def responses(
         return total, total
 
 
-def binomial_cdf(count: int, most: int, probability: arb) -> arb:
+def binomial_cdf(count: int, successes: int, probability: arb) -> arb:
     """Return P(Bin(count, probability) <= most) for 0 <= most < count."""
     # The shorter tail is computed, so that small probabilities keep their digits.
-    more, fewer = arb(most + 1), arb(count - most)
-    if most + 1 > count * probability:
+    more, fewer = arb(successes + 1), arb(count - successes)
+    if successes + 1 > count * probability:
         return 1 - probability.beta_lower(more, fewer, regularized=True)
     return (1 - probability).beta_lower(fewer, more, regularized=True)
 
@@ -264,7 +270,7 @@ class AdvancedComposition(Composition, Analysis):
         return math.inf
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """kδ, rounded up, at most 1."""
         return self._rounded_up(math.inf)
 
@@ -306,8 +312,8 @@ class KairouzCorollary(Composition, Analysis):
         extra = (-x).exp()
         if x > 1:
             extra = extra.min(root * each / (x.exp() - arb(1).exp()))
-        own = self.any_failure()
-        return own + (1 - own) * extra
+        any_revealed = self.any_failure()
+        return any_revealed + (1 - any_revealed) * extra
 
 
 def corollary_budget(epsilon: float, delta: float, count: int) -> tuple[float, float]:

@@ -167,8 +167,8 @@ class Tilt(NamedTuple):
         best = math.inf, self
         for part in (1.0, 0.5, 0.25, 0.1, 0.03, 0.0):
             slope = self.slope * part
-            other = self._cheapest(masses, times, log_tail, threshold, slope)
-            best = min(best, other, key=itemgetter(0))
+            candidate = self._cheapest(masses, times, log_tail, threshold, slope)
+            best = min(best, candidate, key=itemgetter(0))
             if best[0] <= cheap or self.slope == 0:
                 break
         return best[1]
@@ -260,10 +260,10 @@ def _tilted(masses: Floats, tilt: float, centre: int) -> tuple[Floats, float, fl
     log_sum = largest + math.log(float(total))
     scaled = exponents - log_sum
     # Doubles end at e^−745.
-    kept = (masses > 0) & (scaled > -690)
+    significant = (masses > 0) & (scaled > -690)
     tilted = np.zeros(len(masses))
-    tilted[kept] = masses[kept] * np.exp(scaled[kept])
-    parts = float((np.abs(exponents[kept]) + np.abs(scaled[kept])).max())
+    tilted[significant] = masses[significant] * np.exp(scaled[significant])
+    parts = float((np.abs(exponents[significant]) + np.abs(scaled[significant])).max())
     return tilted, log_sum, 2.0**-53 * (parts + 9)
 
 
@@ -290,11 +290,11 @@ def _sums(masses: Floats, times: int, tilt: Tilt) -> tuple[Floats, float]:
     # T·8·2^−53 (1 + |ln a|).
     powers = 1.001 * np.exp(times * np.log(largest))
     # Smaller powers are not computed.
-    kept = powers > 1e-40
-    lost = np.where(kept, powers * relative, powers)
+    significant = powers > 1e-40
+    lost = np.where(significant, powers * relative, powers)
     mean = float(lost[0] + 2 * lost[1:-1].sum() + lost[-1]) / n
     product = np.zeros_like(transform)
-    product[kept] = _power(transform[kept], times)
+    product[significant] = _power(transform[significant], times)
     return np.asarray(fft.irfft(product, n), np.float64), 1.001 * mean
 
 
@@ -399,9 +399,9 @@ class Moments:
         best = reach(start), start
         for step, slack in ((2**-0.5, 1e-3), (2**0.5, -1e-3)):
             for k in range(1, 80):
-                other = start * step**k
-                distance = reach(other)
+                candidate = start * step**k
+                distance = reach(candidate)
                 if distance > best[0] + slack * abs(best[0]):
                     break
-                best = min(best, (distance, other), key=itemgetter(0))
+                best = min(best, (distance, candidate), key=itemgetter(0))
         return best

@@ -178,7 +178,7 @@ def _common(descriptions: list[Description]) -> Description:
 
 @dataclass(frozen=True)
 class _Judge:
-    """The accountants of claims about one class."""
+    """A judge of claims about one class, by the accountants that apply."""
 
     accountants: list[Accountant]
     about: Description
@@ -192,20 +192,20 @@ class _Judge:
         check = self.judge_point(*points[len(points) // 2], which)
         # Divergences and Gaussian noise decide before any point does.
         low, high = self._bounds(claim)
-        least, most = max(0.0, below(low)), above(high)
+        low_level, high_level = max(0.0, below(low)), above(high)
         with precision():
-            known = _between(least, most)
+            bounds = _between(low_level, high_level)
             broken = bool(low > arb(claim.level) * arb(TIE))
-        needs = f"the worst of {self.about.text} has {provable.measure(claim)} {known}"
+        needs = f"the worst of {self.about.text} has {provable.measure(claim)} {bounds}"
         if broken or high <= arb(claim.level):
             verdict = Verdict.VIOLATED if broken else Verdict.CERTIFIED
             statement = f"{claim} is claimed, and {needs}"
         else:
             check = self._judge_points(claim, points, check, which)
             verdict, statement = check.verdict, check.statement
-            if known:
+            if bounds:
                 statement += f"; {needs}"
-        level = (least or None, most if math.isfinite(most) else None)
+        level = (low_level or None, high_level if math.isfinite(high_level) else None)
         statement = _capital(statement)
         return replace(check, verdict=verdict, statement=statement, level=level)
 
@@ -227,21 +227,22 @@ class _Judge:
         # A point that is violated is shown before one that is open.
         for verdict in (Verdict.VIOLATED, Verdict.NOT_REFUTED):
             if verdict in standing:
-                shown = self.judge_point(*points[standing.index(verdict)], which)
-                if shown.verdict is verdict:
-                    return shown
+                example = self.judge_point(*points[standing.index(verdict)], which)
+                if example.verdict is verdict:
+                    return example
         # Points prove a function of ε only if it is the curve of a proof.
         certified = set(standing) == {Verdict.CERTIFIED}
         if certified and (proof or claim.is_its_points):
-            verdict, text = (
-                Verdict.CERTIFIED,
-                f"at each of its {len(points):,} points {claim} is proved of {self.about.text}",
+            verdict = Verdict.CERTIFIED
+            text = (
+                f"at each of its {len(points):,} points {claim} is proved of "
+                f"{self.about.text}"
             )
         else:
-            verdict, text = (
-                Verdict.NOT_REFUTED,
+            verdict = Verdict.NOT_REFUTED
+            text = (
                 f"{claim} is not decided: {len(points):,} statements that it implies were "
-                "compared, and do not imply it",
+                "compared, and do not imply it"
             )
         return replace(check, verdict=verdict, statement=text)
 
@@ -280,8 +281,8 @@ class _Judge:
 
     def judge_point(self, epsilon: float, delta: float, which: str = "") -> CrossCheck:
         """Judge one (ε, δ) statement, which is the claim or a part of it."""
-        asked = [self._ask(each, epsilon, delta) for each in self.accountants]
-        answers = _contradictions(asked)
+        replies = [self._ask(each, epsilon, delta) for each in self.accountants]
+        answers = _contradictions(replies)
         lowers = [each for each in answers if each.is_lower]
         uppers = [each for each in answers if each.is_upper]
         refuting = [each for each in lowers if each.refutes]
@@ -318,10 +319,8 @@ class _Judge:
         self, accountant: Accountant, epsilon: float, delta: float
     ) -> AccountantReply:
         described = accountant.describes
-        from_above, lies_within = (
-            within(self.about, described),
-            within(described, self.about),
-        )
+        from_above = within(self.about, described)
+        lies_within = within(described, self.about)
         answer = reply(accountant, None)
         finding = ""
         try:
@@ -359,15 +358,15 @@ class _Judge:
         return loss > delta * TIE
 
 
-def _between(least: float, most: float) -> str:
+def _between(low_level: float, high_level: float) -> str:
     """Return bounds in words; empty if there are none."""
-    if least > 0 and most <= least * TIE:
-        return f"{most:.9g}" if math.isfinite(most) else "∞"
+    if low_level > 0 and high_level <= low_level * TIE:
+        return f"{high_level:.9g}" if math.isfinite(high_level) else "∞"
     texts = []
-    if least > 0:
-        texts.append(f"no less than {least:.9g}")
-    if math.isfinite(most):
-        texts.append(f"no more than {most:.9g}")
+    if low_level > 0:
+        texts.append(f"no less than {low_level:.9g}")
+    if math.isfinite(high_level):
+        texts.append(f"no more than {high_level:.9g}")
     return " and ".join(texts)
 
 
@@ -383,11 +382,11 @@ def _undecided(
             f"{stated} is that of {upper.name} but for rounding, neither certified nor "
             "violated"
         )
-    known = []
+    bounds = []
     for answer, side in ((lower, "below"), (upper, "above")):
         if answer is not None:
-            known.append(f"{answer.epsilon:.9g} ({answer.name}) from {side}")
-    proved = " and ".join(known) or "nothing"
+            bounds.append(f"{answer.epsilon:.9g} ({answer.name}) from {side}")
+    proved = " and ".join(bounds) or "nothing"
     text = f"{stated} is not decided: what is proved is {proved}"
     unproved = [
         each
@@ -429,15 +428,15 @@ def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
             # A smaller relative difference is no contradiction, but rounding.
             if not high.epsilon < low.epsilon * (1 - 1e-9):
                 continue
-            least, most = apart(low.epsilon, high.epsilon, digits=6)
+            lower_text, upper_text = apart(low.epsilon, high.epsilon, digits=6)
             if high.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
                 findings[high.name] = (
                     f"underestimates: ε = {high.epsilon:.6g}, but {low.name} shows at least "
-                    f"{least}"
+                    f"{lower_text}"
                 )
             elif high.soundness.is_proof:
                 findings[low.name] = findings[high.name] = (
-                    f"contradiction: ε is at most {most} ({high.name}) and at least {least} "
+                    f"contradiction: ε is at most {upper_text} ({high.name}) and at least {lower_text} "
                     f"({low.name}); neither counts"
                 )
     return [

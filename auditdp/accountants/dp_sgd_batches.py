@@ -259,10 +259,10 @@ class ShuffledLower(Shuffled, AttainedPair):
 
         ``mean`` is that of the batch with the record.
         """
-        sigma, others = self.noise_multiplier, self.batches - 1
-        own, each = log_cdf((edges - mean) / sigma), log_cdf(edges / sigma)
-        low = (own[0] + others * each[0]) * (1 + 2.0**-50)
-        high = (own[1] + others * each[1]) * (1 - 2.0**-50)
+        sigma, other_batches = self.noise_multiplier, self.batches - 1
+        with_record_cdf, each = log_cdf((edges - mean) / sigma), log_cdf(edges / sigma)
+        low = (with_record_cdf[0] + other_batches * each[0]) * (1 + 2.0**-50)
+        high = (with_record_cdf[1] + other_batches * each[1]) * (1 - 2.0**-50)
         # Differences of the upper tail if it is the smaller one, so that small
         # probabilities keep their digits.
         tails_low = np.append(-np.expm1(high), 0.0) * (1 - 2.0**-50)
@@ -270,14 +270,14 @@ class ShuffledLower(Shuffled, AttainedPair):
         below_low = np.append(np.exp(low), 1.0) * (1 - 2.0**-50)
         below_high = np.append(np.exp(high) * (1 + 2.0**-50), 1.0)
         upper = tails_high[:-1] < 0.5
-        least = np.where(
+        mass_low = np.where(
             upper, tails_low[:-1] - tails_high[1:], below_low[1:] - below_high[:-1]
         )
-        most = np.where(
+        mass_high = np.where(
             upper, tails_high[:-1] - tails_low[1:], below_high[1:] - below_low[:-1]
         )
-        cells_low = np.maximum(least * (1 - 2.0**-52), 0.0)
-        return cells_low, np.maximum(most * (1 + 2.0**-52), 0.0)
+        cells_low = np.maximum(mass_low * (1 - 2.0**-52), 0.0)
+        return cells_low, np.maximum(mass_high * (1 + 2.0**-52), 0.0)
 
 
 class ShuffledUpper(Shuffled, Analysis):

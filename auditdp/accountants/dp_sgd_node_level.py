@@ -106,17 +106,19 @@ class NodeLevel(Description):
     @cached_property
     def affected(self) -> tuple[Array, Floats]:
         """The possible ρ of a batch, and the probability of each, off by u at most."""
-        others = self.nodes - self.reached
-        fewest = max(0, self.batch - others)
+        unreached = self.nodes - self.reached
+        fewest = max(0, self.batch - unreached)
         counts = np.arange(fewest, min(self.reached, self.batch) + 1)
         total = math.comb(self.nodes, self.batch)
-        ways = math.comb(self.reached, fewest) * math.comb(others, self.batch - fewest)
+        ways = math.comb(self.reached, fewest) * math.comb(
+            unreached, self.batch - fewest
+        )
         weights = []
         for k in counts.tolist():
             weights.append(float(Fraction(ways, total)))
             # The ratio of consecutive hypergeometric probabilities.
             ways *= (self.reached - k) * (self.batch - k)
-            ways //= (k + 1) * (others - self.batch + k + 1)
+            ways //= (k + 1) * (unreached - self.batch + k + 1)
         return counts, np.array(weights)
 
     def loss_quantile(self, negligible: float) -> float:
@@ -161,13 +163,13 @@ class NodeLevelUpper(NodeLevel, GridCurve):
         """Return the loss of the pair, which is the same in both orders."""
         counts, weights = self.affected
         mu = 2 * counts / self.noise
-        kept = (mu > 0) & (weights > negligible / len(mu))
+        relevant = (mu > 0) & (weights > negligible / len(mu))
         largest = self.loss_quantile(negligible)
         last = math.ceil(largest / interval)
         ends = np.arange(-last, last + 1) * interval
         first, second = np.zeros(len(ends) + 1), np.zeros(len(ends) + 1)
         # An output x of N(μ, 1) against N(0, 1) has the loss μx − μ²/2.
-        for each, weight in zip(mu[kept], weights[kept], strict=True):
+        for each, weight in zip(mu[relevant], weights[relevant], strict=True):
             edges = ends / each + each / 2
             first += weight * gaussian_cells(edges, each, 1.0)[1]
             second += weight * gaussian_cells(edges, 0.0, 1.0)[0]
@@ -176,10 +178,10 @@ class NodeLevelUpper(NodeLevel, GridCurve):
         revealing_nothing = float(weights[mu == 0].sum())
         first[last] += revealing_nothing
         second[last] += revealing_nothing
-        first[-1] += float(weights[~kept & (mu > 0)].sum())
+        first[-1] += float(weights[~relevant & (mu > 0)].sum())
         # Each weight and each term of a sum is off by u.
         off = (len(mu) + 4) * 2.0**-52
-        largest_mu = float(np.max(mu[kept], initial=0.0))
+        largest_mu = float(np.max(mu[relevant], initial=0.0))
         rounding = 2.0**-49 * (largest + interval + largest_mu**2)
         first, second = first * (1 + off), second * (1 - off)
         return [from_above(first, second, -last, interval, rounding=rounding)]
@@ -198,13 +200,13 @@ class NodeLevelLower(NodeLevel, AttainedPair):
         """Return bounds on the masses of cells of outputs with and without the node."""
         counts, weights = self.affected
         means = 2.0 * counts
-        kept = weights > negligible / len(means)
+        relevant = weights > negligible / len(means)
         reach = deviations(negligible) * self.noise
-        edges = np.linspace(-reach, float(means[kept].max()) + reach, 100_001)
+        edges = np.linspace(-reach, float(means[relevant].max()) + reach, 100_001)
         low = np.zeros(len(edges) + 1)
-        high = np.full(len(edges) + 1, float(weights[~kept].sum()))
+        high = np.full(len(edges) + 1, float(weights[~relevant].sum()))
         # Numbers ρ that are left out may be in any cell.
-        for weight, mean in zip(weights[kept], means[kept], strict=True):
+        for weight, mean in zip(weights[relevant], means[relevant], strict=True):
             cell_low, cell_high = gaussian_cells(edges, float(mean), self.noise)
             low, high = low + weight * cell_low, high + weight * cell_high
         off = (len(means) + 4) * 2.0**-52

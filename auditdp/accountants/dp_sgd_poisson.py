@@ -328,14 +328,14 @@ class OpacusPRV(Opacus):
         At the limit Opacus takes some 300 MB and 3 CPU seconds; both grow with the
         points, to 13 GB and more.
         """
-        most = 2**22
+        max_points = 2**22
         choose_grid = accountant._get_domain
 
         def bounded(**options: Any) -> Any:
             grid = choose_grid(**options)
-            if grid.size > most:
+            if grid.size > max_points:
                 raise StoppedError(
-                    f"a grid of {grid.size:,} points is needed, and at most {most:,} are "
+                    f"a grid of {grid.size:,} points is needed, and at most {max_points:,} are "
                     "computed"
                 )
             return grid

@@ -73,11 +73,11 @@ class GridLimits:
     """Limit for one use on the grid from which the fine grid's size is chosen."""
     coarse_per_deviation: int = 64
     """Points of the coarse grid for a standard deviation of the sum."""
-    fewest: int = 2**13
+    min_points: int = 2**13
     """Points for all uses below which a grid takes no less time."""
-    most: int = 2**19
+    max_points: int = 2**19
     """Limit for all uses."""
-    most_of_one_use: int = 2**21
+    max_points_of_use: int = 2**21
     """Limit for one use: 16 MB for each array."""
     refinements: int = 4
     """Grids that are tried, each finer than the one before."""
@@ -238,8 +238,8 @@ def from_below(
         offset: The distance >= 0 by which the points for which cells are meant lie
             below multiples of w.
     """
-    kept = (first > 1e-300) & (second > 1e-300)
-    p, q = first[kept], second[kept]
+    occupied = (first > 1e-300) & (second > 1e-300)
+    p, q = first[occupied], second[occupied]
     nearest = np.rint((np.log(p / q) + offset) / interval).astype(np.int64)
     # Cells that are nearest to the same point are joined, so that their mean loss is
     # nearer still. N terms lose Nu.
@@ -251,8 +251,8 @@ def from_below(
     positive = p > 0
     mean = float(np.dot(p[positive], np.log(p[positive] / q[positive])))
     p, q = centred(p, q, points)
-    mass, other = p[p > 0], q[p > 0]
-    loss = np.log(mass / other) + offset
+    mass, mass_q = p[p > 0], q[p > 0]
+    loss = np.log(mass / mass_q) + offset
     above_it = np.rint(loss / interval) * interval - loss
     order = np.argsort(above_it)
     stepping_down = mass.sum() - np.cumsum(mass[order])
@@ -283,7 +283,7 @@ def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
     converges quickly when it is repeated. If t is not, the cell takes nothing.
     """
     size, cells = len(points), np.arange(len(points))
-    kept: Array
+    remaining: Array
     excess = first - np.exp(np.log(np.maximum(second, 1e-300)) + points)
     giver = np.clip(np.where(excess > 0, cells - 1, cells + 1), 0, size - 1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -292,15 +292,15 @@ def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
     share = np.where((share > 0) & (share < 0.4) & (first > 0), share, 0.0)
     taken: Array = share
     for _ in range(60):
-        kept = 1 - np.bincount(giver, weights=taken, minlength=size)
-        change = np.abs(share * kept - taken).max()
-        taken = share * kept
+        remaining = 1 - np.bincount(giver, weights=taken, minlength=size)
+        change = np.abs(share * remaining - taken).max()
+        taken = share * remaining
         if change < 1e-12:
             break
-    kept = 1 - np.bincount(giver, weights=taken, minlength=size)
-    kept = kept * (1 - 2.0**-50)
-    p = (kept * first + taken * first[giver]) * (1 - 2.0**-51)
-    return p, (kept * second + taken * second[giver]) * (1 + 2.0**-51)
+    remaining = 1 - np.bincount(giver, weights=taken, minlength=size)
+    remaining = remaining * (1 - 2.0**-50)
+    p = (remaining * first + taken * first[giver]) * (1 - 2.0**-51)
+    return p, (remaining * second + taken * second[giver]) * (1 + 2.0**-51)
 
 
 class GridCurve(Analysis):
@@ -345,16 +345,18 @@ class GridCurve(Analysis):
         check_epsilon(type(self).__name__, epsilon)
         levels = self._levels
         # Estimates are good to much less than a factor of ten.
-        while len(levels) > 1 and levels[0].estimate(epsilon) < levels[0].least / 10:
+        while (
+            len(levels) > 1 and levels[0].estimate(epsilon) < levels[0].min_delta / 10
+        ):
             levels = levels[1:]
         # A grid has no say about δ below its decades, for which the next one is used;
         # the curve cannot rise there.
-        most = 1.0
+        ceiling = 1.0
         for level in levels:
-            delta = min(most, level.bound(epsilon))
-            if delta >= level.least:
+            delta = min(ceiling, level.bound(epsilon))
+            if delta >= level.min_delta:
                 break
-            most = level.least
+            ceiling = level.min_delta
         return delta
 
     def epsilon_at(self, delta: float) -> float:
@@ -362,7 +364,7 @@ class GridCurve(Analysis):
         check_delta(type(self).__name__, delta)
         level = self._levels[-1]
         for finer in reversed(self._levels):
-            if finer.least <= delta:
+            if finer.min_delta <= delta:
                 level = finer
         near = level.near(delta)
         if self.soundness is Soundness.LOWER:
@@ -411,7 +413,7 @@ class _Level:
     """The part of a curve in which δ has one size."""
 
     curve: GridCurve
-    least: float
+    min_delta: float
     """The smallest δ of this size."""
 
     def estimate(self, epsilon: float) -> float:
@@ -434,12 +436,12 @@ class _Level:
 
     @property
     def _typical(self) -> float:
-        return self.least * 10 ** (DECADES / 2)
+        return self.min_delta * 10 ** (DECADES / 2)
 
     @property
     def _negligible(self) -> float:
         # All uses together lose this part of δ beyond the grid.
-        return 1e-5 * self.least / self.curve.uses
+        return 1e-5 * self.min_delta / self.curve.uses
 
     def _losses(self, interval: float) -> list[OnGrid]:
         return self.curve.losses(self._negligible, interval)
@@ -466,7 +468,7 @@ class _Level:
             longest = max(longest, *(len(loss.sums.masses) for loss in composed))
             delta = self._largest(composed, 0.0)
             unchanged = 0 < delta <= 2 * previous
-            if delta >= self.least or unchanged or longest > LIMITS.most / 8:
+            if delta >= self.min_delta or unchanged or longest > LIMITS.max_points / 8:
                 break
             interval, previous = interval / 8, delta
         return losses, composed, tilts
@@ -480,7 +482,7 @@ class _Level:
         """
         uses, (losses, _, steepest) = self.curve.uses, self._coarse
         epsilon = epsilon_from(self.estimate, self._typical)
-        epsilon = max(epsilon, epsilon_from(self.estimate, self.least) / 2)
+        epsilon = max(epsilon, epsilon_from(self.estimate, self.min_delta) / 2)
         epsilon = min(epsilon, 1e300)
         interval = losses[0].interval
         # The transform should be the most exact about the sums beyond ε.
@@ -499,10 +501,10 @@ class _Level:
         # Losses of negligible probability take memory while they are computed, and are
         # left out of a lower bound later.
         computed = self.curve.loss_quantile(self._negligible) / interval
-        finest = max(longest / LIMITS.most, computed / LIMITS.most_of_one_use)
+        finest = max(longest / LIMITS.max_points, computed / LIMITS.max_points_of_use)
         finest = min(finest, 1.0)
         finer = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval
-        finer = max(min(finer, longest / LIMITS.fewest, 1.0), finest)
+        finer = max(min(finer, longest / LIMITS.min_points, 1.0), finest)
         losses = self._losses(interval * finer)
         # A lower bound also loses by cells that are put down to the next point.
         for _ in range(LIMITS.refinements):

@@ -97,9 +97,9 @@ def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
             if described.gaussian is not None:
                 low = ball(described.gaussian).sqrt()
             squares = [each.gaussian for each in around(described)]
-            known = [square for square in squares if square is not None]
-            if known:
-                high = ball(min(known)).sqrt()
+            finite = [square for square in squares if square is not None]
+            if finite:
+                high = ball(min(finite)).sqrt()
         elif isinstance(claim, RenyiDP | ZeroConcentratedDP):
             order = claim.order if isinstance(claim, RenyiDP) else None
             pairs = [each.concentrated(order) for each in around(described)]

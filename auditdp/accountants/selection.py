@@ -54,7 +54,9 @@ def bounded_range(
     """
     check_positive("bounded_range", scale=scale, sensitivity=sensitivity)
     directions = 1 if monotone else 2
-    return double_above(lambda read: directions * read(sensitivity) / read(scale))
+    return double_above(
+        lambda rational: directions * rational(sensitivity) / rational(scale)
+    )
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class TopK(Description):
     @property
     def largest_loss(self) -> float:
         """kη, rounded up."""
-        return double_above(lambda read: self.count * read(self.eta))
+        return double_above(lambda rational: self.count * rational(self.eta))
 
 
 class TopKPure(TopK, Analysis):
@@ -262,16 +264,18 @@ class TopKNonAdaptive(TopK, Analysis):
         numbers = np.unique(np.linspace(1, self.count, num=512, dtype=int))
         t = (epsilon + numbers * self.eta) / (self.count + 1)
         t = t[(t > 0) & (t < self.eta)]
-        most = np.ceil((self.count * t - epsilon) / self.eta) - 1
-        t, most = t[most >= 0], most[most >= 0]
+        max_lowered = np.ceil((self.count * t - epsilon) / self.eta) - 1
+        t, max_lowered = t[max_lowered >= 0], max_lowered[max_lowered >= 0]
         if not len(t):
             return 0.0
         p_times_exp_t = np.expm1(t - self.eta) / math.expm1(-self.eta)
         # e^ε may overflow where it is multiplied by a probability of 0.
         with np.errstate(over="ignore", invalid="ignore"):
             p = p_times_exp_t * np.exp(-t)
-            unlikely = np.exp(epsilon) * bdtr(most, self.count, 1 - p)
-        curves = bdtr(most, self.count, 1 - p_times_exp_t) - np.nan_to_num(unlikely)
+            unlikely = np.exp(epsilon) * bdtr(max_lowered, self.count, 1 - p)
+        curves = bdtr(max_lowered, self.count, 1 - p_times_exp_t) - np.nan_to_num(
+            unlikely
+        )
         return self._delta(float(t[np.argmax(curves)]), epsilon)
 
     def epsilon_at(self, delta: float) -> float:
@@ -282,14 +286,16 @@ class TopKNonAdaptive(TopK, Analysis):
         """The δ of one t, rounded down."""
         # I is computed in fractions, since rounding must not change it.
         ratio = (self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta)
-        most = math.ceil(ratio) - 1
-        if most < 0:
+        max_lowered = math.ceil(ratio) - 1
+        if max_lowered < 0:
             return 0.0
 
         def curve() -> arb:
             p_times_exp_t = (arb(t) - arb(self.eta)).expm1() / (-arb(self.eta)).expm1()
             p = p_times_exp_t * (-arb(t)).exp()
-            likely = binomial_cdf(self.count, most, 1 - p_times_exp_t)
-            return likely - arb(epsilon).exp() * binomial_cdf(self.count, most, 1 - p)
+            likely = binomial_cdf(self.count, max_lowered, 1 - p_times_exp_t)
+            return likely - arb(epsilon).exp() * binomial_cdf(
+                self.count, max_lowered, 1 - p
+            )
 
         return max(0.0, below(settle(curve)))

@@ -74,9 +74,9 @@ class Subsampled(Analysis):
             return above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """qδ₀, rounded up, below which no ε suffices."""
-        return double_above(lambda read: read(self.rate) * read(self.delta))
+        return double_above(lambda rational: rational(self.rate) * rational(self.delta))
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return q δ₀(ln(1 + (e^ε − 1)/q)), δ₀ being the worst mechanism's curve."""
@@ -150,7 +150,7 @@ class WithReplacementSubsampled(Analysis):
         return -math.expm1(self.batch * math.log1p(-1 / self.records))
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """δ at ε = ∞."""
         return self._rounded_up(math.inf) if self.delta else 0.0
 

@@ -143,10 +143,12 @@ class HeterogeneousComposition(Analysis):
     @cached_property
     def largest_loss(self) -> float:
         """Σ ε_i, rounded up: beyond it only the parts' own δ remain."""
-        return double_above(lambda read: sum(map(read, self.epsilons), Fraction(0)))
+        return double_above(
+            lambda rational: sum(map(rational, self.epsilons), Fraction(0))
+        )
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """1 − ∏(1−δ_i), rounded up."""
         # One δ alone is the decimal that people write, and needs no rounding.
         if sum(map(bool, self.deltas)) <= 1:
@@ -157,14 +159,14 @@ class HeterogeneousComposition(Analysis):
         """Return δ(ε), in terms that are >= 0."""
         # The smallest mass, e^−Σε_i, keeps more bits than a double has.
         with precision(self._bits):
-            own = arb(1)
+            any_revealed = arb(1)
             if max(self.deltas) < 1:
                 log_kept = sum(((-arb(delta)).log1p() for delta in self.deltas), arb(0))
-                own = -log_kept.expm1()
+                any_revealed = -log_kept.expm1()
             excess = arb(0)
             if epsilon < self.largest_loss:
                 excess = self._excess(epsilon)
-            return own + (1 - own) * excess
+            return any_revealed + (1 - any_revealed) * excess
 
     def _excess(self, epsilon: float) -> arb:
         """D, or on the grid an upper bound on D."""

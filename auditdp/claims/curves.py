@@ -107,12 +107,12 @@ class AccountedDP(Claim):
                 "AccountedDP: expected delta >= 0 at every epsilon, got "
                 f"{deltas.tolist()!r:.200}"
             )
-        kept = deltas < 1
-        if not kept.any():
+        informative = deltas < 1
+        if not informative.any():
             raise ClaimError(
                 "AccountedDP: the curve promises nothing: delta is 1 at every epsilon"
             )
-        return np.stack([epsilons[kept], deltas[kept]], axis=1)
+        return np.stack([epsilons[informative], deltas[informative]], axis=1)
 
     @cached_property
     def level(self) -> float:
@@ -250,8 +250,8 @@ def _implied(epsilons: Floats, divergences: Floats, orders: Floats) -> Floats:
         - np.log(orders - 1)
     ).min(axis=1)
     # A point with δ = 1 promises nothing.
-    kept = logs < -1e-9
-    return np.stack([epsilons[kept], np.exp(logs[kept])], axis=1)
+    informative = logs < -1e-9
+    return np.stack([epsilons[informative], np.exp(logs[informative])], axis=1)
 
 
 def _delta_at(curve: Any) -> Callable[[float], float]:

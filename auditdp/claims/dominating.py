@@ -70,8 +70,8 @@ class DominatingPair:
         # Half of the atoms, with the one of q₀ alone; the others are their mirror
         # images.
         half_p, half_q = np.append(0.0, p), np.append(height[0], slope * p)
-        kept = (half_p > 0) | (half_q > 0)
-        half_p, half_q = half_p[kept], half_q[kept]
+        occupied = (half_p > 0) | (half_q > 0)
+        half_p, half_q = half_p[occupied], half_q[occupied]
         return cls(np.append(half_p, half_q[::-1]), np.append(half_q, half_p[::-1]))
 
     def hockey_stick(self, epsilon: float) -> float:

@@ -33,13 +33,13 @@ SAME = 1e-6
 """Relative difference of the same number computed on different processors."""
 
 
-def same_number(one: float, other: float, *, near: float = 0.0) -> bool:
+def same_number(first: float, second: float, *, near: float = 0.0) -> bool:
     """Return True if two numbers are the same but for rounding, or differ by ``near``.
 
     >>> same_number(0.1 + 0.2, 0.3), same_number(1.0, 1.00001)
     (True, False)
     """
-    return math.isclose(one, other, rel_tol=SAME, abs_tol=near)
+    return math.isclose(first, second, rel_tol=SAME, abs_tol=near)
 
 
 NEAR = 1e-12
