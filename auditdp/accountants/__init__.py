@@ -1,10 +1,11 @@
-"""Accountants: privacy curves computed from a mechanism's parameters, with their proofs.
+"""Accountants: privacy curves from a mechanism's parameters, with their proofs.
 
-Each accountant states what its numbers prove (``Soundness``). There is a file for each family of
-mechanisms; ``accountant`` has the interface and the classes of mechanisms that curves are about,
-``cross_checks`` compares a claim with all accountants that apply, and ``calibration`` computes the
-noise for a target. Every public name can be imported from here. It is loaded when it is first used,
-so that a command which needs one accountant does not load the others.
+Each accountant states what its numbers prove (``Soundness``). There is a file for each
+family of mechanisms; ``accountant`` has the interface and the classes of mechanisms
+that curves are about, ``cross_checks`` compares a claim with all accountants that
+apply, and ``calibration`` computes the noise for a target. Every public name can be
+imported from here. It is loaded when it is first used, so that a command which needs
+one accountant does not load the others.
 
 >>> from auditdp.accountants import GaussianCurve
 >>> round(GaussianCurve(2.0).epsilon_at(1e-5), 2)
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 _NAMES = {
     "accountant": "Accountant Description Soundness narrowest within",
     "additive_noise": (
-        "ClassicGaussian GaussianCurve GaussianNoise LaplaceLower LaplaceNoise LaplaceUpper"
+        "ClassicGaussian GaussianCurve GaussianNoise LaplaceLower LaplaceNoise "
+        "LaplaceUpper"
     ),
     "calibration": "Solution solve",
     "composition": (

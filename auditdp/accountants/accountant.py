@@ -1,16 +1,17 @@
 """The interface of accountants, and the classes of mechanisms that they describe.
 
-An accountant is a frozen dataclass of a mechanism's parameters that *is* a privacy curve: it
-converts ε to δ and back. It never receives the mechanism itself. ``delta_at`` computes and
-rounds up; ``epsilon_at`` inverts it and returns an ε at which ``delta_at`` was evaluated and
-is at most δ, so that an inverse is never less sound than the curve that it inverts.
+An accountant is a frozen dataclass of a mechanism's parameters that *is* a privacy
+curve: it converts ε to δ and back. It never receives the mechanism itself. ``delta_at``
+computes and rounds up; ``epsilon_at`` inverts it and returns an ε at which ``delta_at``
+was evaluated and is at most δ, so that an inverse is never less sound than the curve
+that it inverts.
 
 The parameters describe a *class* of mechanisms: all k-fold compositions of (ε, δ)-DP
-mechanisms, for example, or all queries with a sensitivity and Gaussian noise. The true curve
-of a class is that of its worst mechanism, data and neighbours. So a bound from above for a
-class bounds every class within it, and a bound from below bounds every class around it.
-Nothing else follows: the worst composition of (ε, δ)-DP parts is no Gaussian noise, and its
-loss refutes no claim about Gaussian noise.
+mechanisms, for example, or all queries with a sensitivity and Gaussian noise. The true
+curve of a class is that of its worst mechanism, data and neighbours. So a bound from
+above for a class bounds every class within it, and a bound from below bounds every
+class around it. Nothing else follows: the worst composition of (ε, δ)-DP parts is no
+Gaussian noise, and its loss refutes no claim about Gaussian noise.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ ROUNDED_UP = 1e-12
 
 
 class Soundness(StrEnum):
-    """The relation of an accountant's curve to the true curve of the class it describes.
+    """The relation of an accountant's curve to the true curve of its class.
 
-    The first three are proofs, of numbers that were rounded in their own direction: in ball
-    arithmetic, or in floating point with a bound on its error that is derived and not
-    measured.
+    The first three are proofs, of numbers that were rounded in their own direction: in
+    ball arithmetic, or in floating point with a bound on its error that is derived and
+    not measured.
     """
 
     EXACT = "exact"
-    """A proof that is attained: the class is (ε, δ)-DP, and no smaller δ holds for it."""
+    """A proof, attained: the class is (ε, δ)-DP, and no smaller δ holds for it."""
     UPPER = "upper bound"
     """A proof: the class is (ε, δ)-DP. A smaller δ may hold as well."""
     LOWER = "lower bound"
@@ -61,12 +62,12 @@ class Soundness(StrEnum):
 
     @property
     def is_proof(self) -> bool:
-        """Whether the curve is a proof that the whole class is (ε, δ)-DP."""
+        """True if the curve is a proof that the whole class is (ε, δ)-DP."""
         return self in (Soundness.EXACT, Soundness.UPPER)
 
     @property
     def is_attained(self) -> bool:
-        """Whether the curve is a proof that something in the class loses this much."""
+        """True if the curve is a proof that something in the class loses this much."""
         return self in (Soundness.EXACT, Soundness.LOWER)
 
 
@@ -96,10 +97,10 @@ class Accountant(Protocol):
 
     @property
     def source(self) -> str:
-        """The paper, theorem and version, or the library and version, of the analysis."""
+        """The paper, theorem and version of the analysis, or the library."""
 
     def delta_at(self, epsilon: float) -> float:
-        """Return δ in [0, 1] at ``epsilon`` >= 0 nats; δ never rises with ``epsilon``."""
+        """Return δ in [0, 1] at ``epsilon`` >= 0 nats; it never rises."""
 
     def epsilon_at(self, delta: float) -> float:
         """Return ε in nats at ``delta`` in [0, 1], or ``inf`` if no ε suffices.
@@ -122,9 +123,10 @@ class Description:
     """A class of mechanisms; every subclass is a frozen dataclass of the parameters.
 
     Raises:
-        AccountantError: If a parameter is outside its range. Whole numbers are counts and
-            >= 1, a ``delta`` is in [0, 1], a ``rate`` in (0, 1], and other numbers are
-            finite and > 0; a subclass with other parameters has its own ``__post_init__``.
+        AccountantError: If a parameter is outside its range. Whole numbers are counts
+            and >= 1, a ``delta`` is in [0, 1], a ``rate`` in (0, 1], and other numbers
+            are finite and > 0; a subclass with other parameters has its own
+            ``__post_init__``.
     """
 
     adjacency: ClassVar[str]
@@ -150,8 +152,10 @@ class Description:
     @property
     def _types(self) -> dict[str, Any]:
         """The parameters with the names of their types."""
-        own = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
-        return {each.name: getattr(each.type, "__name__", each.type) for each in own}
+        parameters = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {
+            each.name: getattr(each.type, "__name__", each.type) for each in parameters
+        }
 
     @property
     def name(self) -> str:
@@ -165,7 +169,7 @@ class Description:
     @property
     def describes(self) -> Description:
         """The class of mechanisms: the parameters without an analysis of them."""
-        # Analyses derive from the dataclass that declares the parameters of their family.
+        # The last dataclass among the bases declares the parameters of the family.
         kinds = type(self).__mro__
         family: Any = [k for k in kinds if "__dataclass_fields__" in vars(k)][-1]
         if type(self) is family:
@@ -193,8 +197,9 @@ class Description:
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
         """Return bounds on the largest D_α/α, a Rényi divergence over its order.
 
-        The first is a proof that something in the class has this D_α/α (its supremum counts
-        as attained), the second that nothing has more. The default is derived from ``zcdp``.
+        The first is a proof that something in the class has this D_α/α (its supremum
+        counts as attained), the second that nothing has more. The default is derived
+        from ``zcdp``.
 
         Args:
             order: α > 1; None for the supremum over all α > 1, which is the least ρ of
@@ -209,7 +214,7 @@ class Description:
         return None
 
     def includes(self, other: Description) -> bool:
-        """Return whether the parameters prove that another class lies within this one."""
+        """Return True if the parameters prove that a class lies within this one."""
         del other
         return False
 
@@ -230,7 +235,7 @@ class Analysis(Description):
         return math.inf
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """δ from ``largest_loss`` on, below which no ε suffices."""
         return 0.0
 
@@ -242,7 +247,7 @@ class Analysis(Description):
         """Return δ(ε), rounded up, at most 1."""
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
-            return self.own_delta
+            return self.remaining_delta
         return self._rounded_up(epsilon)
 
     def _rounded_up(self, epsilon: float) -> float:
@@ -255,7 +260,7 @@ class Analysis(Description):
 
 
 def within(narrow: Description, wide: Description) -> bool:
-    """Return whether one class is proved to lie within another.
+    """Return True if one class is proved to lie within another.
 
     The classes are equal, or a chain of inclusions leads from one to the other.
 

@@ -1,33 +1,35 @@
 """Gaussian and Laplace noise on queries of a sensitivity, composed.
 
-*Gaussian noise.* The curve of any number of releases is exact, in closed form. The classic formula
-by which its noise is usually chosen is here as well.
+*Gaussian noise.* The curve of any number of releases is exact, in closed form. The
+classic formula by which its noise is usually chosen is here as well.
 
-*Laplace noise.* It is composed as what it is: no composition of (ε, 0)-DP mechanisms loses as
-little. A release adds noise of scale b to a number that neighbours move by Δ at most. With ε₀ = Δ/b,
-the loss of an output x of P = Lap(0, b) against Q = Lap(Δ, b) is ε₀ for x <= 0, −ε₀ for x >= Δ and
-ε₀ − 2x/b between, so that
+*Laplace noise.* It is composed as what it is: no composition of (ε, 0)-DP mechanisms
+loses as little. A release adds noise of scale b to a number that neighbours move by Δ
+at most. With ε₀ = Δ/b, the loss of an output x of P = Lap(0, b) against Q = Lap(Δ, b)
+is ε₀ for x <= 0, −ε₀ for x >= Δ and ε₀ − 2x/b between, so that
 
     δ(ε) = 1 − e^((ε − ε₀)/2) for |ε| <= ε₀,   1 − e^ε below,   0 above.
 
-That rises with ε₀ at every ε of either sign, and is the same in both orders. So numbers that are
-less than Δ apart lose less everywhere, and so do adaptive compositions of them: the pair dominates
-each release, whatever was released before (Zhu, Dong & Wang 2022, "Optimal Accounting of
-Differential Privacy via Characteristic Function", arXiv:2106.08567v3, Theorem 10). It is attained:
-the composed curve is the true one, which grids bound from either side. A grid has a whole number n
-of steps w up to nw, which replaces ε₀: a larger one above, and a smaller one below.
+That rises with ε₀ at every ε of either sign, and is the same in both orders. So numbers
+that are less than Δ apart lose less everywhere, and so do adaptive compositions of
+them: the pair dominates each release, whatever was released before (Zhu, Dong & Wang
+2022, "Optimal Accounting of Differential Privacy via Characteristic Function",
+arXiv:2106.08567v3, Theorem 10). It is attained: the composed curve is the true one,
+which grids bound from either side. A grid has a whole number n of steps w up to nw,
+which replaces ε₀: a larger one above, and a smaller one below.
 
-*zCDP of Laplace noise.* A release is (ε₀ − 1 + e^−ε₀)-zCDP, and no less: that is D_1, and
-D_α <= αD_1 for every α > 1. With t = α − ½,
+*zCDP of Laplace noise.* A release is (ε₀ − 1 + e^−ε₀)-zCDP, and no less: that is D_1,
+and D_α <= αD_1 for every α > 1. With t = α − ½,
 
     (α − 1) D_α = ln(α/(2α−1) e^((α−1)ε₀) + (α−1)/(2α−1) e^(−αε₀)) = ln F(t²) − ε₀/2,
     F(w) = cosh ε₀√w + sinh(ε₀√w)/(2√w),
 
-which is 0 at w = ¼, where α = 1. F is entire and of order ½. Where F(−y²) = 0 for a complex y,
-u(x) = cos xy + sin(xy)/(2y) has −u″ = y²u, u(0) = 1, u′(0) = ½ and u(ε₀) = 0, so that
-y² ∫|u|² = ½ + ∫|u′|² > 0. Hence F(w) = F(0) ∏(1 + w/y_k²) with y_k² > 0 (Hadamard), and ln F is
-concave in w = ¼ + α(α − 1) > 0, below its tangent at ¼, whose rise is α(α − 1) D_1. (The constant is
-that of Harrison & Manurangsi 2025, arXiv:2510.25746.)
+which is 0 at w = ¼, where α = 1. F is entire and of order ½. Where F(−y²) = 0 for a
+complex y, u(x) = cos xy + sin(xy)/(2y) has −u″ = y²u, u(0) = 1, u′(0) = ½ and u(ε₀) =
+0, so that y² ∫|u|² = ½ + ∫|u′|² > 0. Hence F(w) = F(0) ∏(1 + w/y_k²) with y_k² > 0
+(Hadamard), and ln F is concave in w = ¼ + α(α − 1) > 0, below its tangent at ¼, whose
+rise is α(α − 1) D_1. (The constant is that of Harrison & Manurangsi 2025,
+arXiv:2510.25746.)
 """
 
 from __future__ import annotations
@@ -95,7 +97,8 @@ class GaussianNoise(Description):
     def gaussian(self) -> Fraction:
         """μ² = kΔ²/σ².
 
-        Source: Dong, Roth & Su (2022), arXiv:1905.02383v3, Theorem 2.7 and Corollary 3.3.
+        Source: Dong, Roth & Su (2022), arXiv:1905.02383v3, Theorem 2.7 and Corollary
+        3.3.
         """
         return 2 * self.zcdp
 
@@ -115,13 +118,14 @@ class GaussianNoise(Description):
 
 
 class GaussianCurve(GaussianNoise, Analysis):
-    """The exact curve of releases with Gaussian noise, δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ).
+    """The exact curve of releases with Gaussian noise.
 
-    Here μ = √count Δ/σ, which is attained by neighbours whose queries are Δ apart.
+    It is δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) with μ = √count Δ/σ, which is attained
+    by neighbours whose queries are Δ apart.
 
-    Source: Balle & Wang (2018), "Improving the Gaussian Mechanism for Differential Privacy",
-    arXiv:1805.06530v2, Theorem 8; composition: Dong, Roth & Su (2022), arXiv:1905.02383v3,
-    Corollary 3.3.
+    Source: Balle & Wang (2018), "Improving the Gaussian Mechanism for Differential
+    Privacy", arXiv:1805.06530v2, Theorem 8; composition: Dong, Roth & Su (2022),
+    arXiv:1905.02383v3, Corollary 3.3.
 
     >>> round(GaussianCurve(1.0).delta_at(1.0), 6)
     0.126937
@@ -138,9 +142,10 @@ class GaussianCurve(GaussianNoise, Analysis):
     def sigma_for(
         cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1
     ) -> float:
-        """Return the smallest σ, rounded up, for ``count`` (epsilon, delta)-DP releases."""
+        """Return the smallest σ, rounded up, for (epsilon, delta)-DP releases."""
         check_positive("sigma_for", delta=delta, sensitivity=sensitivity)
         check_epsilon("sigma_for", epsilon)
+        # δ rises with 1/σ, so that the largest 1/σ is the smallest σ.
         return 1 / greatest(
             lambda inverse: cls(1 / inverse, sensitivity, count).delta_at(epsilon),
             delta,
@@ -151,16 +156,17 @@ class GaussianCurve(GaussianNoise, Analysis):
 class ClassicGaussian(GaussianNoise, Analysis):
     """(ε, δ)-DP of such releases by σ = Δ√(2k ln(1.25/δ))/ε, which is proved for ε < 1.
 
-    k releases are one of sensitivity √kΔ. Below 1 the curve is an upper bound, and at ε = 1 by
-    continuity, so that above 1 the δ of 1 holds as well. ``everywhere`` uses the formula at every
-    ε, as is common: the noise is then too small for large ε, and the numbers prove nothing.
+    k releases are one of sensitivity √kΔ. Below 1 the curve is an upper bound, and at ε
+    = 1 by continuity, so that above 1 the δ of 1 holds as well. ``everywhere`` uses the
+    formula at every ε, as is common: the noise is then too small for large ε, and the
+    numbers prove nothing.
 
-    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem
-    A.1.
+    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy",
+    Theorem A.1.
 
     Args:
-        everywhere: Whether to use the formula where it is not proved; the other parameters are
-            those of ``GaussianNoise``.
+        everywhere: Whether to use the formula where it is not proved; the other
+            parameters are those of ``GaussianNoise``.
     """
 
     everywhere: bool = False
@@ -177,7 +183,7 @@ class ClassicGaussian(GaussianNoise, Analysis):
         return math.inf if self.everywhere else 1.0
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """The δ at 1, or 0 with ``everywhere``."""
         return 0.0 if self.everywhere else self._rounded_up(1.0)
 
@@ -232,6 +238,7 @@ class LaplaceNoise(Description):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # The quotient of extreme numbers may be 0 or infinite.
         check_positive(type(self).__name__, ratio=self.sensitivity / self.scale)
 
     @property
@@ -250,13 +257,16 @@ class LaplaceNoise(Description):
     @property
     def epsilon(self) -> float:
         """ε₀ of one release, rounded up."""
-        return double_above(lambda read: read(self.sensitivity) / read(self.scale))
+        return double_above(
+            lambda rational: rational(self.sensitivity) / rational(self.scale)
+        )
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α, which numbers that are Δ apart attain; the supremum is at α = 1."""
+        """Return D_α/α, attained by numbers that are Δ apart; the supremum is D_1."""
 
         def of_one_release() -> arb:
             epsilon = arb(self.sensitivity) / arb(self.scale)
+            # D_1 = ε₀ − 1 + e^−ε₀.
             if order is None:
                 return epsilon + (-epsilon).expm1()
             alpha = arb(order)
@@ -290,10 +300,11 @@ class LaplaceNoise(Description):
         return self.epsilon
 
     def _steps(self, interval: float, way: int) -> tuple[int, float]:
-        """Return the number of steps to ε₀, at most ``interval`` long, and their length.
+        """Return the number of steps to ε₀ and their length, at most ``interval``.
 
         The length is rounded up for ``way`` = 1 and down for −1.
         """
+        # The quotient and the division are off by a unit in the last place each.
         ratio = self.sensitivity / self.scale
         steps = math.ceil(ratio / interval)
         return steps, ratio / steps * (1 + way * 2.0**-50)
@@ -301,8 +312,8 @@ class LaplaceNoise(Description):
     def _cells(self, ends: Array, interval: float, steps: int) -> Enclosed:
         """Return bounds on the probabilities under P of the losses between ends.
 
-        The ends are in steps of ``interval``, and steps·interval is ε₀. Those under Q are the
-        same from the other end.
+        The ends are in steps of ``interval``, and steps·interval is ε₀. Those under Q
+        are the same from the other end.
         """
         masses = np.exp((ends[1:] - steps) * (interval / 2))
         masses = masses * -np.expm1(-np.diff(ends) * interval / 2) / 2
@@ -312,7 +323,7 @@ class LaplaceNoise(Description):
         return low, masses * (1 + error) + 1e-300
 
     def _atom(self, reach: float, way: int) -> float:
-        """Bound the probability of the smallest loss under P, from above for ``way`` = 1.
+        """Bound the mass of the smallest loss under P, from above for ``way`` = 1.
 
         The largest loss under Q has the same probability.
         """
@@ -333,14 +344,15 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
     soundness = Soundness.UPPER
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a release, all of it on the grid or between points of it."""
+        """Return the loss of a release, on the grid or between points of it."""
         del negligible
         steps, interval = self._steps(interval, 1)
         low, high = self._cells(np.arange(-steps, steps + 1.0), interval, steps)
         reach = steps * interval
         first = np.concatenate([[self._atom(reach, 1)], high, [0.0]])
         second = np.concatenate([[0.5], low[::-1], [0.0]])
-        # The largest loss is the last point of the last cell, where the polygon leaves it.
+        # The largest loss is the last point of the last cell, where the polygon leaves
+        # it.
         first[-2] = (first[-2] + 0.5) * (1 + 2.0**-52)
         second[-2] = (second[-2] + self._atom(reach, -1)) * (1 - 2.0**-52)
         return [from_above(first, second, -steps, interval, rounding=2.0**-50 * reach)]
@@ -349,7 +361,9 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
     def largest_loss(self) -> float:
         """kε₀, rounded up."""
         return double_above(
-            lambda read: self.count * read(self.sensitivity) / read(self.scale)
+            lambda rational: (
+                self.count * rational(self.sensitivity) / rational(self.scale)
+            )
         )
 
     def delta_at(self, epsilon: float) -> float:

@@ -34,25 +34,25 @@ def solve(
 ) -> Solution:
     """Return the least private decimal for which some proof gives (epsilon, delta)-DP.
 
-    The search is a bisection over decimals of ``DIGITS`` significant digits between 1e-6 and
-    1e6, so that rounding is part of it: the returned value itself was evaluated and meets
-    the target, and the next less private decimal was evaluated and misses it. That no value
-    beyond that one meets the target rests on δ being monotone in the parameter; that the
-    returned value meets it does not.
+    The search is a bisection over decimals of ``DIGITS`` significant digits between
+    1e-6 and 1e6, so that rounding is part of it: the returned value itself was
+    evaluated and meets the target, and the next less private decimal was evaluated and
+    misses it. That no value beyond that one meets the target rests on δ being monotone
+    in the parameter; that the returned value meets it does not.
 
     Args:
         model: The accountants for a value of the parameter; only upper bounds and exact
             curves are evaluated.
         epsilon: The target, >= 0.
         delta: The target, in (0, 1).
-        larger_is_safer: Whether δ falls with the parameter (noise) or rises with it (ε of a
-            part).
+        larger_is_safer: Whether δ falls with the parameter (noise) or rises with it (ε
+            of a part).
 
     Raises:
-        AccountantError: If no value in the range meets the target, or all do, or the target
-            is outside its range.
-        StoppedError: If an accountant fails at a value, and no other one proves the target
-            there.
+        AccountantError: If no value in the range meets the target, or all do, or the
+            target is outside its range.
+        StoppedError: If an accountant fails at a value, and no other one proves the
+            target there.
     """
     check_epsilon("solve", epsilon)
     if not 0 < delta < 1:
@@ -102,7 +102,7 @@ def solve(
 def _bracket(
     meets: Callable[[int], bool], epsilon: float, delta: float, sign: int
 ) -> tuple[int, int]:
-    """Return a place that misses the target and one, a third of a decade on, that meets it.
+    """Return places a third of a decade apart, the second of which meets the target.
 
     The search begins at 1, since accountants of extreme parameters may be slow.
     """

@@ -1,12 +1,13 @@
-"""Composition of equal mechanisms: the optimum, and the theorems that are quoted instead.
+"""Composition of equal mechanisms: the optimum, and theorems quoted instead.
 
-All of them are about the k-fold adaptive composition of mechanisms each of which is (ε, δ)-DP,
-whatever else it is. In all closed forms a double stands for the exact rational that it is; they
-are evaluated in ball arithmetic and rounded up. At the ends of a curve, kε and the parts' own
-δ, a double stands for the decimal that people write (``double_above``).
+All of them are about the k-fold adaptive composition of mechanisms each of which is (ε,
+δ)-DP, whatever else it is. In all closed forms a double stands for the exact rational
+that it is; they are evaluated in ball arithmetic and rounded up. At the ends of a
+curve, kε and the parts' own δ, a double stands for the decimal that people write
+(``double_above``).
 
-The quoted theorems are sound and none is tight: ``OptimalComposition`` is the curve that they
-bound. Their statements have a δ̃ that the analyst chooses.
+The quoted theorems are sound and none is tight: ``OptimalComposition`` is the curve
+that they bound. Their statements have a δ̃ that the analyst chooses.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Composition(Description):
         return CompositionPart(self.count, curve)
 
     def includes(self, other: Description) -> bool:
-        """Return whether the other class has at most k parts, each of them (ε, δ)-DP."""
+        """Return True if the other class has at most k parts, each (ε, δ)-DP."""
         part = other.part
         if part is None or part.count > self.count:
             return False
@@ -86,15 +87,17 @@ class Composition(Description):
     @property
     def largest_loss(self) -> float:
         """k·ε, rounded up: beyond it only the parts' own δ remains."""
-        return double_above(lambda read: self.count * read(self.epsilon))
+        return double_above(lambda rational: self.count * rational(self.epsilon))
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """1 − (1−δ)^k, rounded up, below which no ε suffices."""
         # The power of a fraction has k times its digits, which take long for large k.
         if self.count > 64:
             return min(1.0, above(settle(self.any_failure)))
-        return double_above(lambda read: 1 - (1 - read(self.delta)) ** self.count)
+        return double_above(
+            lambda rational: 1 - (1 - rational(self.delta)) ** self.count
+        )
 
     def any_failure(self) -> arb:
         """Return 1 − (1−δ)^k, the probability that any part reveals its input."""
@@ -106,23 +109,23 @@ class Composition(Description):
 class OptimalComposition(Composition, Analysis):
     """The exact curve of k adaptive (ε, δ)-DP mechanisms in the worst case.
 
-    Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input with
-    probability δ and is randomised response with ε otherwise. If nothing is revealed, l of the
-    k answers speak against the input with probability C(k,l) E^(k−l)/(1+E)^k, E = e^ε, with
-    privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 − D), with L the largest l of a loss
-    above ε_g and
+    Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input
+    with probability δ and is randomised response with ε otherwise. If nothing is
+    revealed, l of the k answers speak against the input with probability C(k,l)
+    E^(k−l)/(1+E)^k, E = e^ε, with privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 −
+    D), with L the largest l of a loss above ε_g and
 
         D = Σ_{l<=L} C(k,l) (E^(k−l) − e^(ε_g) E^l)/(1+E)^k
           = P(Bin(k, 1/(1+E)) <= L) − e^(ε_g) P(Bin(k, E/(1+E)) <= L),
 
     two incomplete beta functions, computed with enough bits for their difference.
 
-    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy",
-    arXiv:1311.0776v4, Theorem 3.3.
+    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential
+    Privacy", arXiv:1311.0776v4, Theorem 3.3.
 
     Note:
-        The theorem states the curve at ε_g = (k−2i)ε; between these points it follows from
-        the same extreme pair.
+        The theorem states the curve at ε_g = (k−2i)ε; between these points it follows
+        from the same extreme pair.
 
     >>> round(OptimalComposition(0.1, 0.0, 20).epsilon_at(1e-6), 2)
     1.79
@@ -133,23 +136,26 @@ class OptimalComposition(Composition, Analysis):
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return 1 − (1−δ)^k (1 − D), in terms that are >= 0."""
-        # Fractions, since rounding must not change L.
+        # L is computed in fractions, since rounding must not change it.
         ratio = Fraction(epsilon) / Fraction(self.epsilon)
-        most_against = math.ceil((self.count - ratio) / 2) - 1
+        max_against = math.ceil((self.count - ratio) / 2) - 1
 
         def curve() -> arb:
-            own = self.any_failure()
-            return own + (1 - own) * self._excess(arb(epsilon), most_against)
+            any_revealed = self.any_failure()
+            return any_revealed + (1 - any_revealed) * self._excess(
+                arb(epsilon), max_against
+            )
 
         return settle(curve)
 
-    def _excess(self, epsilon: arb, most_against: int) -> arb:
+    def _excess(self, epsilon: arb, max_against: int) -> arb:
         """D, given L."""
-        if most_against < 0:
+        # No loss is above ε_g.
+        if max_against < 0:
             return arb(0)
         against = 1 / (1 + arb(self.epsilon).exp())
-        likely = binomial_cdf(self.count, most_against, against)
-        unlikely = binomial_cdf(self.count, most_against, 1 - against)
+        likely = binomial_cdf(self.count, max_against, against)
+        unlikely = binomial_cdf(self.count, max_against, 1 - against)
         return likely - epsilon.exp() * unlikely
 
     @classmethod
@@ -158,7 +164,8 @@ class OptimalComposition(Composition, Analysis):
     ) -> float:
         """Return the largest ε per mechanism that meets a target.
 
-        With it, ``count`` mechanisms of ``delta_each`` are (epsilon, delta)-DP together.
+        With it, ``count`` mechanisms of ``delta_each`` are (epsilon, delta)-DP
+        together.
 
         Raises:
             AccountantError: If the parts' own δ exceed ``delta`` already.
@@ -180,39 +187,42 @@ class BasicComposition(Composition, Analysis):
 
     That is δ(ε_g) = kδ + (1 − kδ)(e^{kε} − e^{ε_g})₊/(1 + e^{kε}).
 
-    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem
-    3.16; the curve below kε is that of the (kε, kδ)-DP pair that every other one is a
-    post-processing of (Kairouz, Oh & Viswanath 2015).
+    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy",
+    Theorem 3.16; the curve below kε is that of the (kε, kδ)-DP pair that every other
+    one is a post-processing of (Kairouz, Oh & Viswanath 2015).
     """
 
     soundness = Soundness.UPPER
     source = "Dwork & Roth (2014), Theorem 3.16"
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """kδ, rounded up, at most 1."""
-        return min(1.0, double_above(lambda read: self.count * read(self.delta)))
+        return min(
+            1.0, double_above(lambda rational: self.count * rational(self.delta))
+        )
 
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return δ(ε_g) below kε."""
-        own = (arb(self.delta) * self.count).min(arb(1))
+        any_revealed = (arb(self.delta) * self.count).min(arb(1))
         largest = arb(self.epsilon) * self.count
         # The curve of randomised response with loss kε, without overflow.
         revealed = (1 - (arb(epsilon) - largest).exp()) / (1 + (-largest).exp())
-        return own + (1 - own) * revealed
+        return any_revealed + (1 - any_revealed) * revealed
 
 
 def responses(
     parts: Iterable[tuple[float, int]], order: float | None
 ) -> tuple[arb, arb]:
-    """Return the largest D_α/α of adaptive ε-DP mechanisms, that of randomised responses.
+    """Return the largest D_α/α of ε-DP mechanisms, that of randomised responses.
 
-    A Rényi divergence falls under post-processing and adds up over independent parts, and no
-    adaptive composition has more than the sum of the parts' largest. For one response it is
-    ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most αε·tanh(ε/2), the divergence of order
-    1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns & Saul (1998, "Large Deviation
-    Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by
-    λ(1 + λ)ε·tanh(ε/2). D_α rises with α, and so the supremum of D_α/α is D_1.
+    A Rényi divergence falls under post-processing and adds up over independent parts,
+    and no adaptive composition has more than the sum of the parts' largest. For one
+    response it is ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most αε·tanh(ε/2),
+    the divergence of order 1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns &
+    Saul (1998, "Large Deviation Methods for Approximate Probabilistic Inference") bound
+    ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises with α, and so the supremum of
+    D_α/α is D_1.
 
     Args:
         parts: Each ε and the number of parts that have it.
@@ -235,11 +245,11 @@ def responses(
         return total, total
 
 
-def binomial_cdf(count: int, most: int, probability: arb) -> arb:
+def binomial_cdf(count: int, successes: int, probability: arb) -> arb:
     """Return P(Bin(count, probability) <= most) for 0 <= most < count."""
     # The shorter tail is computed, so that small probabilities keep their digits.
-    more, fewer = arb(most + 1), arb(count - most)
-    if most + 1 > count * probability:
+    more, fewer = arb(successes + 1), arb(count - successes)
+    if successes + 1 > count * probability:
         return 1 - probability.beta_lower(more, fewer, regularized=True)
     return (1 - probability).beta_lower(fewer, more, regularized=True)
 
@@ -247,8 +257,8 @@ def binomial_cdf(count: int, most: int, probability: arb) -> arb:
 class AdvancedComposition(Composition, Analysis):
     """(kε(e^ε − 1) + ε√(2k ln(1/δ̃)), kδ + δ̃)-DP for every δ̃ in (0, 1).
 
-    Source: Dwork, Rothblum & Vadhan (2010), "Boosting and Differential Privacy", FOCS, Theorem
-    III.3.
+    Source: Dwork, Rothblum & Vadhan (2010), "Boosting and Differential Privacy", FOCS,
+    Theorem III.3.
     """
 
     soundness = Soundness.UPPER
@@ -260,7 +270,7 @@ class AdvancedComposition(Composition, Analysis):
         return math.inf
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """kδ, rounded up, at most 1."""
         return self._rounded_up(math.inf)
 
@@ -281,8 +291,8 @@ class KairouzCorollary(Composition, Analysis):
 
         ε̃ = min{ kε, m + ε√(2k ln(e + √k ε/δ̃)), m + ε√(2k ln(1/δ̃)) }.
 
-    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy",
-    arXiv:1311.0776v4, Theorem 3.4.
+    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential
+    Privacy", arXiv:1311.0776v4, Theorem 3.4.
     """
 
     soundness = Soundness.UPPER
@@ -291,8 +301,8 @@ class KairouzCorollary(Composition, Analysis):
     def enclosed_delta(self, epsilon: float) -> arb:
         """Return δ(ε̃); 1 up to m, about which the theorem is silent.
 
-        Solved for δ̃ with x = (ε̃ − m)²/(2kε²), the last two bounds are √k ε/(e^x − e) for
-        x > 1, and e^−x.
+        Solved for δ̃ with x = (ε̃ − m)²/(2kε²), the last two bounds are √k ε/(e^x − e)
+        for x > 1, and e^−x.
         """
         each, root = arb(self.epsilon), arb(self.count).sqrt()
         beyond = arb(epsilon) - self.count * each * (each / 2).tanh()
@@ -302,16 +312,17 @@ class KairouzCorollary(Composition, Analysis):
         extra = (-x).exp()
         if x > 1:
             extra = extra.min(root * each / (x.exp() - arb(1).exp()))
-        own = self.any_failure()
-        return own + (1 - own) * extra
+        any_revealed = self.any_failure()
+        return any_revealed + (1 - any_revealed) * extra
 
 
 def corollary_budget(epsilon: float, delta: float, count: int) -> tuple[float, float]:
     """Return (ε₀, δ₀) per mechanism that is claimed to make k of them (ε, δ)-DP.
 
-    ε₀ = ε/(2√(k ln(e + ε/δ))) and δ₀ = δ/(2k), as the formulas give them in floating point.
-    The corollary is stated for ε in (0, .9] and δ in (0, 1]. For larger ε the budget can be
-    judged by ``OptimalComposition`` at (ε₀, δ₀), the true cost of k such mechanisms.
+    ε₀ = ε/(2√(k ln(e + ε/δ))) and δ₀ = δ/(2k), as the formulas give them in floating
+    point. The corollary is stated for ε in (0, .9] and δ in (0, 1]. For larger ε the
+    budget can be judged by ``OptimalComposition`` at (ε₀, δ₀), the true cost of k such
+    mechanisms.
 
     Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Corollary 4.1.
 

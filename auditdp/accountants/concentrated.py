@@ -24,9 +24,10 @@ from auditdp.mechanism.protocol import Array
 LOG_MOMENT_ERROR = 1e-12
 """Error added to (α−1) times the divergence of each use.
 
-dp-accounting ends its series at terms of e^−30 = 9e-14, and rounding can make a divergence zero
-or negative, for which it returns ε = 0. That this is enough was measured and is not derived, so
-these curves prove nothing; those of loss distributions are tighter, and do.
+dp-accounting ends its series at terms of e^−30 = 9e-14, and rounding can make a
+divergence zero or negative, for which it returns ε = 0. That this is enough was
+measured and is not derived, so these curves prove nothing; those of loss distributions
+are tighter, and do.
 """
 
 
@@ -48,8 +49,8 @@ class RenyiCurve(Analysis):
 
     For each δ it is the least ε over all orders.
 
-    Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy",
-    arXiv:2004.00010v4, Proposition 12, as implemented in dp-accounting.
+    Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential
+    Privacy", arXiv:2004.00010v4, Proposition 12, as implemented in dp-accounting.
     """
 
     soundness = Soundness.UNPROVED
@@ -57,7 +58,7 @@ class RenyiCurve(Analysis):
     """T, the number of uses."""
 
     def divergences(self) -> tuple[Array, Array]:
-        """Return orders α > 1, and for each an upper bound on the divergence of a use."""
+        """Return orders α > 1 and upper bounds on the divergences of a use."""
         raise NotImplementedError
 
     @cached_property
@@ -95,15 +96,15 @@ class ZCDP(Analysis):
 
     It is δ(ε) = inf over α > 1 of e^{(α−1)(αρ−ε)}/(α−1) · (1 − 1/α)^α.
 
-    Every α gives a valid δ. Its logarithm is convex in α with derivative
-    (2α−1)ρ − ε + ln(1 − 1/α), whose root is computed in floating point; the δ of that α is then
-    evaluated in ball arithmetic and rounded up, so that an error of the root costs nothing but
-    tightness.
+    Every α gives a valid δ. Its logarithm is convex in α with derivative (2α−1)ρ − ε +
+    ln(1 − 1/α), whose root is computed in floating point; the δ of that α is then
+    evaluated in ball arithmetic and rounded up, so that an error of the root costs
+    nothing but tightness.
 
-    Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy",
-    arXiv:2004.00010v3, Proposition 12, for the Rényi curve αρ; composition, ρ = Σ ρ_i: Bun &
-    Steinke (2016), arXiv:1605.02065, Lemma 1.7. A Gaussian release has ρ = Δ²/(2σ²), an ε-DP
-    mechanism ρ = ε²/2 (ibid., Propositions 1.6 and 1.4).
+    Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential
+    Privacy", arXiv:2004.00010v3, Proposition 12, for the Rényi curve αρ; composition, ρ
+    = Σ ρ_i: Bun & Steinke (2016), arXiv:1605.02065, Lemma 1.7. A Gaussian release has ρ
+    = Δ²/(2σ²), an ε-DP mechanism ρ = ε²/2 (ibid., Propositions 1.6 and 1.4).
 
     Args:
         rho: ρ of the whole, finite and > 0.
@@ -126,7 +127,7 @@ class ZCDP(Analysis):
         return arb(self.rho), arb(self.rho)
 
     def includes(self, other: Description) -> bool:
-        """Return whether the other class is ρ-zCDP."""
+        """Return True if the other class is ρ-zCDP."""
         return other.zcdp is not None and other.zcdp <= Fraction(self.rho)
 
     def enclosed_delta(self, epsilon: float) -> arb:
@@ -150,6 +151,7 @@ class ZCDP(Analysis):
                 - math.log1p(2 * math.exp(u))
             )
 
+        # The best order of an extreme ε lies outside, and the nearest end is used.
         if falling(-largest) <= 0 or falling(largest) >= 0:
             return math.copysign(largest, falling(0.0))
         return crossing(falling, -largest, largest)

@@ -1,17 +1,19 @@
-"""A claim against every accountant that applies, and the accountants against each other.
+"""Comparison of a claim with every accountant, and of the accountants.
 
-A claim is about a class of mechanisms (``Description``): by default the narrowest one that the
-accountants describe, and it has to lie within all the others. An accountant of a class around it
-bounds the claim's class from above and never from below, for the worst of the wider class need not
-lie within it; an accountant of a class within it bounds it from below and never from above.
-``provable`` has the rules by which each kind of claim is certified or refuted. So the verdict rests
-on proofs alone, and to add or to leave out an accountant of a wider class can only turn NOT_REFUTED
-into CERTIFIED or back.
+A claim is about a class of mechanisms (``Description``): by default the narrowest one
+that the accountants describe, and it has to lie within all the others. An accountant of
+a class around it bounds the claim's class from above and never from below, for the
+worst of the wider class need not lie within it; an accountant of a class within it
+bounds it from below and never from above. ``provable`` has the rules by which each kind
+of claim is certified or refuted. So the verdict rests on proofs alone, and to add or to
+leave out an accountant of a wider class can only turn NOT_REFUTED into CERTIFIED or
+back.
 
-Judgements of accountants are kept apart. A number that is no ε, an approximation below the truth, an
-accountant for something else, and two proofs that contradict each other are *findings* about
-accountants. They never count against the mechanism, nor for it. An accountant that raised has
-*failed*: it gave no answer, which is no finding about anything.
+Judgements of accountants are kept apart. A number that is no ε, an approximation below
+the truth, an accountant for something else, and two proofs that contradict each other
+are *findings* about accountants. They never count against the mechanism, nor for it. An
+accountant that raised has *failed*: it gave no answer, which is no finding about
+anything.
 """
 
 from __future__ import annotations
@@ -40,8 +42,6 @@ from auditdp.numerics.balls import above, below
 from auditdp.numerics.rounding import apart
 from auditdp.record.results import Verdict
 
-CONTRADICTION_RTOL = 1e-9
-"""Two numbers whose relative difference is smaller do not contradict each other."""
 TIE = 1 + 4 * ROUNDED_UP
 """Factor of a claimed ε, and of δ, up to which a larger loss is called rounding."""
 
@@ -57,15 +57,15 @@ class AccountantReply:
     sampling: str
     source: str
     value: float | None
-    """ε at the claim's δ, or another requested number; None if the accountant raised."""
+    """ε at the claim's δ, or another number; None if the accountant raised."""
     from_above: bool = False
-    """Whether it describes a class around the claim's, or the claim's own."""
+    """True if it describes a class around the claim's, or the claim's own."""
     from_below: bool = False
-    """Whether it describes a class within the claim's, or the claim's own."""
+    """True if it describes a class within the claim's, or the claim's own."""
     refutes: bool = False
-    """Whether it proves a loss above the claim, rounding aside."""
+    """True if it proves a loss above the claim, rounding aside."""
     certifies: bool = False
-    """Whether it proves the claim."""
+    """True if it proves the claim."""
     finding: str = ""
     """The reason that the number does not count; empty if it does."""
     failed: str = ""
@@ -73,17 +73,17 @@ class AccountantReply:
 
     @property
     def counts(self) -> bool:
-        """Whether it answered with a number to which there is no objection."""
+        """True if it answered with a number to which there is no objection."""
         return not self.finding and not self.failed
 
     @property
     def is_upper(self) -> bool:
-        """Whether it is a proof that bounds the claim's ε from above."""
+        """True if it is a proof that bounds the claim's ε from above."""
         return self.counts and self.from_above and self.soundness.is_proof
 
     @property
     def is_lower(self) -> bool:
-        """Whether it is a proof that bounds the claim's ε from below."""
+        """True if it is a proof that bounds the claim's ε from below."""
         return self.counts and self.from_below and self.soundness.is_attained
 
     @property
@@ -104,7 +104,7 @@ class CrossCheck:
     statement: str
     about: Description
     epsilon: float
-    """The claimed ε that was compared; of a curve, at a point that is broken, else open."""
+    """The compared ε; for a curve, at a point that is violated, else open."""
     delta: float
     answers: tuple[AccountantReply, ...]
     lower: AccountantReply | None
@@ -112,7 +112,7 @@ class CrossCheck:
     upper: AccountantReply | None
     """The smallest upper bound that counts, or None."""
     level: tuple[float | None, float | None] = (None, None)
-    """Bounds on the claim's own parameter that the worst of ``about`` needs, or None."""
+    """Bounds on the claim's parameter that the worst of ``about`` needs."""
 
     @property
     def findings(self) -> list[str]:
@@ -134,22 +134,22 @@ def cross_check(
 ) -> CrossCheck:
     """Compare a claim with the accountants of the mechanisms that it is about.
 
-    A claim that something in its class breaks is VIOLATED, one that a proof for its class covers is
-    CERTIFIED for the model, and other claims are NOT_REFUTED; ``provable`` has the rules for each
-    kind of claim.
+    A claim that something in its class breaks is VIOLATED, one that a proof for its
+    class covers is CERTIFIED for the model, and other claims are NOT_REFUTED;
+    ``provable`` has the rules for each kind of claim.
 
     Args:
         claim: The promise.
         accountants: All that apply. One that raises has failed, and the others answer.
-        about: The class of the claim: a description, or an accountant of it. None for the narrowest
-            class that is described.
-        attained: Whether the worst of ``about`` is among the mechanisms of the claim. If the claim is
-            about one mechanism of the class, which may be a better one, nothing bounds its loss from
-            below.
+        about: The class of the claim: a description, or an accountant of it. None for
+            the narrowest class that is described.
+        attained: Whether the worst of ``about`` is among the mechanisms of the claim.
+            If the claim is about one mechanism of the class, which may be a better one,
+            nothing bounds its loss from below.
 
     Raises:
-        AccountantError: If there are no accountants, or ``about`` is missing and no accountant's
-            description lies within all the others.
+        AccountantError: If there are no accountants, or ``about`` is missing and no
+            accountant's description lies within all the others.
     """
     listed = list(accountants)
     if not listed:
@@ -178,33 +178,34 @@ def _common(descriptions: list[Description]) -> Description:
 
 @dataclass(frozen=True)
 class _Judge:
-    """The accountants of claims about one class."""
+    """A judge of claims about one class, by the accountants that apply."""
 
     accountants: list[Accountant]
     about: Description
     attained: bool
 
     def judge_curve(self, claim: Claim) -> CrossCheck:
-        """Judge a claim of more than one (ε, δ), by its parameter or by points of its curve."""
+        """Judge a claim of many (ε, δ), by its parameter or by its points."""
         points = provable.statements(claim)
         verb = "contains" if isinstance(claim, AccountedDP) else "implies"
         which = f", which {claim} {verb},"
         check = self.judge_point(*points[len(points) // 2], which)
+        # Divergences and Gaussian noise decide before any point does.
         low, high = self._bounds(claim)
-        least, most = max(0.0, below(low)), above(high)
+        low_level, high_level = max(0.0, below(low)), above(high)
         with precision():
-            known = _between(least, most)
+            bounds = _between(low_level, high_level)
             broken = bool(low > arb(claim.level) * arb(TIE))
-        needs = f"the worst of {self.about.text} has {provable.measure(claim)} {known}"
+        needs = f"the worst of {self.about.text} has {provable.measure(claim)} {bounds}"
         if broken or high <= arb(claim.level):
             verdict = Verdict.VIOLATED if broken else Verdict.CERTIFIED
             statement = f"{claim} is claimed, and {needs}"
         else:
             check = self._judge_points(claim, points, check, which)
             verdict, statement = check.verdict, check.statement
-            if known:
+            if bounds:
                 statement += f"; {needs}"
-        level = (least or None, most if math.isfinite(most) else None)
+        level = (low_level or None, high_level if math.isfinite(high_level) else None)
         statement = _capital(statement)
         return replace(check, verdict=verdict, statement=statement, level=level)
 
@@ -216,6 +217,7 @@ class _Judge:
         which: str,
     ) -> CrossCheck:
         """Judge a claim by all points of its curve, given the check of one of them."""
+        # Accountants to which there is an objection decide nothing.
         pairs = zip(self.accountants, check.answers, strict=True)
         counting = [each for each, answer in pairs if answer.counts]
         proof = provable.own_proof(claim, self.about)
@@ -225,20 +227,22 @@ class _Judge:
         # A point that is violated is shown before one that is open.
         for verdict in (Verdict.VIOLATED, Verdict.NOT_REFUTED):
             if verdict in standing:
-                shown = self.judge_point(*points[standing.index(verdict)], which)
-                if shown.verdict is verdict:
-                    return shown
+                example = self.judge_point(*points[standing.index(verdict)], which)
+                if example.verdict is verdict:
+                    return example
+        # Points prove a function of ε only if it is the curve of a proof.
         certified = set(standing) == {Verdict.CERTIFIED}
         if certified and (proof or claim.is_its_points):
-            verdict, text = (
-                Verdict.CERTIFIED,
-                f"at each of its {len(points):,} points {claim} is proved of {self.about.text}",
+            verdict = Verdict.CERTIFIED
+            text = (
+                f"at each of its {len(points):,} points {claim} is proved of "
+                f"{self.about.text}"
             )
         else:
-            verdict, text = (
-                Verdict.NOT_REFUTED,
+            verdict = Verdict.NOT_REFUTED
+            text = (
                 f"{claim} is not decided: {len(points):,} statements that it implies were "
-                "compared, and do not imply it",
+                "compared, and do not imply it"
             )
         return replace(check, verdict=verdict, statement=text)
 
@@ -263,7 +267,8 @@ class _Judge:
     def _bounds(self, claim: Claim) -> tuple[arb, arb]:
         """Return bounds on the claim's parameter.
 
-        They are the largest that is attained within the class, and the least of classes around it.
+        They are the largest that is attained within the class, and the least of classes
+        around it.
         """
         lows, highs = [arb(0)], []
         for each in (self.about, *(each.describes for each in self.accountants)):
@@ -276,8 +281,8 @@ class _Judge:
 
     def judge_point(self, epsilon: float, delta: float, which: str = "") -> CrossCheck:
         """Judge one (ε, δ) statement, which is the claim or a part of it."""
-        asked = [self._ask(each, epsilon, delta) for each in self.accountants]
-        answers = _contradictions(asked)
+        replies = [self._ask(each, epsilon, delta) for each in self.accountants]
+        answers = _contradictions(replies)
         lowers = [each for each in answers if each.is_lower]
         uppers = [each for each in answers if each.is_upper]
         refuting = [each for each in lowers if each.refutes]
@@ -314,10 +319,8 @@ class _Judge:
         self, accountant: Accountant, epsilon: float, delta: float
     ) -> AccountantReply:
         described = accountant.describes
-        from_above, lies_within = (
-            within(self.about, described),
-            within(described, self.about),
-        )
+        from_above = within(self.about, described)
+        lies_within = within(described, self.about)
         answer = reply(accountant, None)
         finding = ""
         try:
@@ -355,15 +358,15 @@ class _Judge:
         return loss > delta * TIE
 
 
-def _between(least: float, most: float) -> str:
-    """Return the bounds that are known, in words; empty if there are none."""
-    if least > 0 and most <= least * TIE:
-        return f"{most:.9g}" if math.isfinite(most) else "∞"
+def _between(low_level: float, high_level: float) -> str:
+    """Return bounds in words; empty if there are none."""
+    if low_level > 0 and high_level <= low_level * TIE:
+        return f"{high_level:.9g}" if math.isfinite(high_level) else "∞"
     texts = []
-    if least > 0:
-        texts.append(f"no less than {least:.9g}")
-    if math.isfinite(most):
-        texts.append(f"no more than {most:.9g}")
+    if low_level > 0:
+        texts.append(f"no less than {low_level:.9g}")
+    if math.isfinite(high_level):
+        texts.append(f"no more than {high_level:.9g}")
     return " and ".join(texts)
 
 
@@ -379,11 +382,11 @@ def _undecided(
             f"{stated} is that of {upper.name} but for rounding, neither certified nor "
             "violated"
         )
-    known = []
+    bounds = []
     for answer, side in ((lower, "below"), (upper, "above")):
         if answer is not None:
-            known.append(f"{answer.epsilon:.9g} ({answer.name}) from {side}")
-    proved = " and ".join(known) or "nothing"
+            bounds.append(f"{answer.epsilon:.9g} ({answer.name}) from {side}")
+    proved = " and ".join(bounds) or "nothing"
     text = f"{stated} is not decided: what is proved is {proved}"
     unproved = [
         each
@@ -402,7 +405,7 @@ def _undecided(
 def reply(
     accountant: Accountant, value: float | None, failed: str = ""
 ) -> AccountantReply:
-    """Return the answer of an accountant with a number, or with the reason of a failure."""
+    """Return the answer of an accountant: a number or a reason of failure."""
     return AccountantReply(
         accountant.name,
         accountant.soundness,
@@ -415,23 +418,25 @@ def reply(
 
 
 def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
-    """Add findings about numbers below a proof, and about proofs that contradict each other."""
+    """Add findings about numbers below a proof, and about contradictions."""
     findings: dict[str, str] = {}
+    # A proof from below is compared with every number from above.
     for low in answers:
         for high in answers:
             if not (low.is_lower and high.counts and high.from_above):
                 continue
-            if not high.epsilon < low.epsilon * (1 - CONTRADICTION_RTOL):
+            # A smaller relative difference is no contradiction, but rounding.
+            if not high.epsilon < low.epsilon * (1 - 1e-9):
                 continue
-            least, most = apart(low.epsilon, high.epsilon, digits=6)
+            lower_text, upper_text = apart(low.epsilon, high.epsilon, digits=6)
             if high.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
                 findings[high.name] = (
                     f"underestimates: ε = {high.epsilon:.6g}, but {low.name} shows at least "
-                    f"{least}"
+                    f"{lower_text}"
                 )
             elif high.soundness.is_proof:
                 findings[low.name] = findings[high.name] = (
-                    f"contradiction: ε is at most {most} ({high.name}) and at least {least} "
+                    f"contradiction: ε is at most {upper_text} ({high.name}) and at least {lower_text} "
                     f"({low.name}); neither counts"
                 )
     return [
@@ -441,7 +446,7 @@ def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
 
 
 def _rank(answer: AccountantReply) -> tuple[float, str]:
-    """Order by ε, and by name between equals, so that the order of a list has no effect."""
+    """Order by ε and then by name, so that the order of a list has no effect."""
     return answer.epsilon, answer.name
 
 

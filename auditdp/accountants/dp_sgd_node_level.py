@@ -1,13 +1,14 @@
 """Node-level accounting: one node of a graph is in the gradients of many.
 
-In a graph whose nodes have at most K out-neighbours, the messages of a node reach at most
-N_T = 1 + K + … + K^r nodes in r layers. Adding or removing it can change the gradients of all of
-these, each by up to 2C. A batch of m nodes, drawn without replacement from N, has ρ of them, ρ
-hypergeometric with (N, N_T, m). Accounting for records takes ρ <= 1 and the sensitivity C: the wrong
-neighbours.
+In a graph whose nodes have at most K out-neighbours, the messages of a node reach at
+most N_T = 1 + K + … + K^r nodes in r layers. Adding or removing it can change the
+gradients of all of these, each by up to 2C. A batch of m nodes, drawn without
+replacement from N, has ρ of them, ρ hypergeometric with (N, N_T, m). Accounting for
+records takes ρ <= 1 and the sensitivity C: the wrong neighbours.
 
-*Not* certified here: that the graph's out-degrees are bounded by a sampler that a node's change does
-not spread through, that the gradients are per node and clipped, and that K and N are public.
+*Not* certified here: that the graph's out-degrees are bounded by a sampler that a
+node's change does not spread through, that the gradients are per node and clipped, and
+that K and N are public.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ ORDERS = np.concatenate(
 
 
 def reached_nodes(out_degree: int, layers: int) -> int:
-    """Return N_T = (K^(r+1) − 1)/(K − 1), the number of nodes that a node reaches in r layers.
+    """Return N_T = (K^(r+1) − 1)/(K − 1), the nodes that one reaches in r layers.
 
     The node itself is included.
 
-    Source: Daigavane, Madan, Sinha, Thakurta, Aggarwal & Jain (2021), "Node-Level Differentially
-    Private Graph Neural Networks", arXiv:2111.15521.
+    Source: Daigavane, Madan, Sinha, Thakurta, Aggarwal & Jain (2021), "Node-Level
+    Differentially Private Graph Neural Networks", arXiv:2111.15521.
 
     Note:
-        Replacing a node by one with other edges changes the nodes that either of them reaches: up to
-        2 N_T − 1 gradients.
+        Replacing a node by one with other edges changes the nodes that either of them
+        reaches: up to 2 N_T − 1 gradients.
 
     >>> reached_nodes(4, 2)
     21
@@ -65,11 +66,12 @@ class NodeLevel(Description):
     """DP-SGD over the nodes of a graph.
 
     Args:
-        noise: σ/C: standard deviation of the noise on the sum of clipped gradients, over the clipping
-            norm. (Not over the sensitivity 2 N_T C, as some papers give it.)
+        noise: σ/C: standard deviation of the noise on the sum of clipped gradients,
+            over the clipping norm. (Not over the sensitivity 2 N_T C, as some papers
+            give it.)
         nodes: N, the number of nodes that are trained on.
-        reached: N_T, the number of gradients that one node can change; ``reached_nodes`` for a bounded
-            out-degree.
+        reached: N_T, the number of gradients that one node can change;
+            ``reached_nodes`` for a bounded out-degree.
         batch: m, nodes in a batch, drawn without replacement for each step afresh.
         steps: The number of batches.
     """
@@ -97,24 +99,26 @@ class NodeLevel(Description):
                 )
 
     def wider(self) -> tuple[GaussianNoise]:
-        """Return the steps without sampling, with all gradients that a node reaches reversed."""
+        """Return the steps without sampling, with all reached gradients reversed."""
         sensitivity = 2.0 * min(self.reached, self.batch)
         return (GaussianNoise(self.noise, sensitivity, self.steps),)
 
     @cached_property
     def affected(self) -> tuple[Array, Floats]:
         """The possible ρ of a batch, and the probability of each, off by u at most."""
-        others = self.nodes - self.reached
-        fewest = max(0, self.batch - others)
+        unreached = self.nodes - self.reached
+        fewest = max(0, self.batch - unreached)
         counts = np.arange(fewest, min(self.reached, self.batch) + 1)
         total = math.comb(self.nodes, self.batch)
-        ways = math.comb(self.reached, fewest) * math.comb(others, self.batch - fewest)
+        ways = math.comb(self.reached, fewest) * math.comb(
+            unreached, self.batch - fewest
+        )
         weights = []
         for k in counts.tolist():
             weights.append(float(Fraction(ways, total)))
             # The ratio of consecutive hypergeometric probabilities.
             ways *= (self.reached - k) * (self.batch - k)
-            ways //= (k + 1) * (others - self.batch + k + 1)
+            ways //= (k + 1) * (unreached - self.batch + k + 1)
         return counts, np.array(weights)
 
     def loss_quantile(self, negligible: float) -> float:
@@ -128,7 +132,7 @@ class NodeLevel(Description):
 
 
 class NodeLevelRDP(NodeLevel, RenyiCurve):
-    """The paper's bound: the divergence of a step is at most that of a pair that reveals ρ.
+    """The paper's bound, by the divergence of a pair that reveals ρ.
 
     The pair is N(0, σ²) against N(2ρC, σ²). exp((α−1) D_α) is jointly convex, so that
     exp((α−1) D_α) <= E_ρ exp(α(α−1) 2ρ²C²/σ²).
@@ -147,7 +151,7 @@ class NodeLevelRDP(NodeLevel, RenyiCurve):
 
 
 class NodeLevelUpper(NodeLevel, GridCurve):
-    """The curve of the same pair that reveals ρ, E_ρ δ_Gauss(ε; 2ρC/σ), composed as it is."""
+    """The composed curve of the pair that reveals ρ, E_ρ δ_Gauss(ε; 2ρC/σ)."""
 
     soundness = Soundness.UPPER
     source = (
@@ -156,50 +160,53 @@ class NodeLevelUpper(NodeLevel, GridCurve):
     )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss whose curve is that of the pair, which is the same in both orders."""
+        """Return the loss of the pair, which is the same in both orders."""
         counts, weights = self.affected
         mu = 2 * counts / self.noise
-        kept = (mu > 0) & (weights > negligible / len(mu))
+        relevant = (mu > 0) & (weights > negligible / len(mu))
         largest = self.loss_quantile(negligible)
         last = math.ceil(largest / interval)
         ends = np.arange(-last, last + 1) * interval
         first, second = np.zeros(len(ends) + 1), np.zeros(len(ends) + 1)
-        for each, weight in zip(mu[kept], weights[kept], strict=True):
+        # An output x of N(μ, 1) against N(0, 1) has the loss μx − μ²/2.
+        for each, weight in zip(mu[relevant], weights[relevant], strict=True):
             edges = ends / each + each / 2
             first += weight * gaussian_cells(edges, each, 1.0)[1]
             second += weight * gaussian_cells(edges, 0.0, 1.0)[0]
-        # Batches without the node have no loss; the others that are left out count as revealed.
+        # Batches without the node have no loss; the others that are left out count as
+        # revealed.
         revealing_nothing = float(weights[mu == 0].sum())
         first[last] += revealing_nothing
         second[last] += revealing_nothing
-        first[-1] += float(weights[~kept & (mu > 0)].sum())
-        # Weights and sums of so many terms are off by u each; the loss of an edge x is
-        # μx − μ²/2.
+        first[-1] += float(weights[~relevant & (mu > 0)].sum())
+        # Each weight and each term of a sum is off by u.
         off = (len(mu) + 4) * 2.0**-52
-        largest_mu = float(np.max(mu[kept], initial=0.0))
+        largest_mu = float(np.max(mu[relevant], initial=0.0))
         rounding = 2.0**-49 * (largest + interval + largest_mu**2)
         first, second = first * (1 + off), second * (1 - off)
         return [from_above(first, second, -last, interval, rounding=rounding)]
 
 
 class NodeLevelLower(NodeLevel, AttainedPair):
-    """An attained pair: all ρ gradients change from −C to C at once, and ρ is not revealed.
+    """An attained pair: all ρ gradients change from −C to C, and ρ is hidden.
 
-    The outputs are Σ_ρ w_ρ N(2ρC, σ²) against N(0, σ²) in each step, composed in both orders.
+    The outputs are Σ_ρ w_ρ N(2ρC, σ²) against N(0, σ²) in each step, composed in both
+    orders.
     """
 
     source = "the attained mixture of Gaussians"
 
     def cells(self, negligible: float) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the probabilities of cells of outputs, with and without the node."""
+        """Return bounds on the masses of cells of outputs with and without the node."""
         counts, weights = self.affected
         means = 2.0 * counts
-        kept = weights > negligible / len(means)
+        relevant = weights > negligible / len(means)
         reach = deviations(negligible) * self.noise
-        edges = np.linspace(-reach, float(means[kept].max()) + reach, 100_001)
+        edges = np.linspace(-reach, float(means[relevant].max()) + reach, 100_001)
         low = np.zeros(len(edges) + 1)
-        high = np.full(len(edges) + 1, float(weights[~kept].sum()))
-        for weight, mean in zip(weights[kept], means[kept], strict=True):
+        high = np.full(len(edges) + 1, float(weights[~relevant].sum()))
+        # Numbers ρ that are left out may be in any cell.
+        for weight, mean in zip(weights[relevant], means[relevant], strict=True):
             cell_low, cell_high = gaussian_cells(edges, float(mean), self.noise)
             low, high = low + weight * cell_low, high + weight * cell_high
         off = (len(means) + 4) * 2.0**-52

@@ -1,4 +1,4 @@
-"""The parameters of DP-SGD with Poisson batches, and the names of adjacencies of records."""
+"""The parameters of DP-SGD with Poisson batches, and names of adjacencies."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Poisson(Description):
     """DP-SGD with batches into which each record comes by a coin of its own.
 
     Args:
-        noise_multiplier: σ: standard deviation of the noise on the sum of clipped gradients, over the
-            clipping norm.
+        noise_multiplier: σ: standard deviation of the noise on the sum of clipped
+            gradients, over the clipping norm.
         rate: q: probability of each record to be in a batch.
         steps: T, the number of batches.
     """
@@ -53,20 +53,21 @@ class Poisson(Description):
 
         The supremum is that of the steps without sampling.
 
-        At an integer α, of the attained pair with the record against without it, whose divergence is
-        the larger order (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Theorems 4 and 5, Section
-        3.3), for each step
+        At an integer α, of the attained pair with the record against without it, whose
+        divergence is the larger order (Mironov, Talwar & Zhang 2019,
+        arXiv:1908.10530v1, Theorems 4 and 5, Section 3.3), for each step
 
             D_α = ln(Σ_k C(α,k) (1−q)^{α−k} q^k e^{k(k−1)/(2σ²)})/(α−1).
 
-        Its last term alone has D_α/α >= 1/(2σ²) − ln(1/q)/(α−1), so that the supremum is 1/(2σ²), as
-        without sampling.
+        Its last term alone has D_α/α >= 1/(2σ²) − ln(1/q)/(α−1), so that the supremum
+        is 1/(2σ²), as without sampling.
         """
         if order is None:
             return self.wider()[0].concentrated(None)
         smaller, larger = math.floor(order), math.ceil(order)
         low, high = arb(0), arb.pos_inf()
         with precision():
+            # D_α rises with α, so that the next integers bound it from either side.
             if 1 < smaller <= MAX_ORDER:
                 low = self._divergence(smaller) / arb(order)
             if larger <= MAX_ORDER:

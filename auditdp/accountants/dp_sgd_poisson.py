@@ -1,18 +1,20 @@
-"""Bounds on the curve of DP-SGD with Poisson batches, and other libraries' accountants of it.
+"""DP-SGD with Poisson batches: bounds, and the accountants of other libraries.
 
-One step adds N(0, σ²C²) to a sum of gradients clipped to norm C, over a batch in which each record
-is with probability q. Neighbours differ in one record that is there or not. The worst pair is
-attained: all other gradients zero, that of the record always C. In each step its outputs are
-N(0, σ²) against (1−q) N(0, σ²) + q N(1, σ²), one order when the record is removed and the other when
-it is added, and the truth is the larger of both compositions (Zhu, Dong & Wang 2022, "Optimal
-Accounting of Differential Privacy via Characteristic Function", arXiv:2106.08567v3, Theorem 11).
+One step adds N(0, σ²C²) to a sum of gradients clipped to norm C, over a batch in which
+each record is with probability q. Neighbours differ in one record that is there or not.
+The worst pair is attained: all other gradients zero, that of the record always C. In
+each step its outputs are N(0, σ²) against (1−q) N(0, σ²) + q N(1, σ²), one order when
+the record is removed and the other when it is added, and the truth is the larger of
+both compositions (Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy
+via Characteristic Function", arXiv:2106.08567v3, Theorem 11).
 
-The loss of an output x is ln((1−q) + q e^((2x−1)/(2σ²))), increasing, and never below ln(1−q).
+The loss of an output x is ln((1−q) + q e^((2x−1)/(2σ²))), increasing, and never below
+ln(1−q).
 
-Opacus' three accountants return their own numbers. Nothing is corrected, so that the cross-check can
-show the result that a user of Opacus would get: with Opacus 1.6.0 a negative ε where the true one is
-nearly zero (σ = 5, q = .001, 10 steps, δ = .05), and errors. Opacus is imported when a number is
-computed.
+Opacus' three accountants return their own numbers. Nothing is corrected, so that the
+cross-check can show the result that a user of Opacus would get: with Opacus 1.6.0 a
+negative ε where the true one is nearly zero (σ = 5, q = .001, 10 steps, δ = .05), and
+errors. Opacus is imported when a number is computed.
 """
 
 from __future__ import annotations
@@ -59,9 +61,10 @@ class PLDUpper(SampledStep):
     """The curve of the worst pair, rounded up.
 
     Note:
-        dp-accounting's own distribution connects the same dots by differences of δ, whose rounding is
-        divided by the distance of the points: at q = 1e-6 and less it gives a bound that is many
-        times too large, or none. It does not bound the error of its convolution.
+        dp-accounting's own distribution connects the same dots by differences of δ,
+        whose rounding is divided by the distance of the points: at q = 1e-6 and less it
+        gives a bound that is many times too large, or none. It does not bound the error
+        of its convolution.
     """
 
     soundness = Soundness.UPPER
@@ -71,7 +74,7 @@ class PLDUpper(SampledStep):
     )
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a step when the record is removed, and when it is added."""
+        """Return the loss of a step when the record is removed, and when added."""
         points = self.pair.points(negligible, interval)
         first, last, ends = int(points[0]), int(points[-1]), points * interval
         (low_with, high_with), (low, high) = self.pair.cells(ends)
@@ -86,16 +89,16 @@ class PLDLower(SampledStep):
     """The curve of the worst pair, rounded down.
 
     Note:
-        dp-accounting's optimistic estimate rounds every loss down and so lies half an interval a step
-        below the truth: 1.778 where this bound gives 1.828, for σ = 1, q = .01, 1,000 steps and
-        δ = 1e-5. It also adds 1e-15 to δ, the wrong way.
+        dp-accounting's optimistic estimate rounds every loss down and so lies half an
+        interval a step below the truth: 1.778 where this bound gives 1.828, for σ = 1,
+        q = .01, 1,000 steps and δ = 1e-5. It also adds 1e-15 to δ, the wrong way.
     """
 
     soundness = Soundness.LOWER
     source = "the attained pair (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11)"
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
-        """Return the loss of a step when the record is removed, and when it is added."""
+        """Return the loss of a step when the record is removed, and when added."""
         return self.pair.losses_below(negligible, interval)
 
 
@@ -136,7 +139,7 @@ def deviations(negligible: float) -> float:
 
 
 class SampledPair(NamedTuple):
-    """N(0, σ²) against (1−q) N(0, σ²) + q N(1, σ²): a noisy sum without and with a record."""
+    """N(0, σ²) against (1−q) N(0, σ²) + q N(1, σ²), a sum without and with a record."""
 
     sigma: float
     rate: float
@@ -154,16 +157,17 @@ class SampledPair(NamedTuple):
         if self.rate == 1:
             return 0.5 + self.sigma**2 * losses
         beyond = losses - math.log1p(-self.rate)
-        # 1 + (e^loss − 1)/q = (e^beyond − 1)(1−q)/q, in which nothing cancels.
+        # (2x−1)/(2σ²) is the logarithm of 1 + (e^loss − 1)/q = (e^beyond − 1)(1−q)/q, in
+        # which nothing cancels.
         log_ratio = beyond + np.log(-np.expm1(-beyond)) - logit(self.rate)
         return np.asarray(0.5 + self.sigma**2 * log_ratio)
 
     def loss_quantile(self, negligible: float) -> float:
-        """Return the loss with tail probability ``negligible`` under the larger mean."""
+        """Return the loss of tail probability ``negligible`` under the larger mean."""
         return float(self.loss(1 + deviations(negligible) * self.sigma))
 
     def points(self, negligible: float, interval: float) -> Array:
-        """Return the numbers of the points of a grid, from about the least to the largest loss.
+        """Return the numbers of a grid's points, from the least to the largest loss.
 
         The probability of losses outside is negligible.
         """
@@ -174,8 +178,9 @@ class SampledPair(NamedTuple):
     def half_way(self, negligible: float, interval: float) -> Array:
         """Return ends of cells, half-way between points of a grid.
 
-        The lowest point is the loss of the first cell as a whole: losses end at ln(1−q), and a good
-        part of them lies just above, so that no cell below the first one could make its loss smaller.
+        The lowest point is the loss of the first cell as a whole: losses end at
+        ln(1−q), and a good part of them lies just above, so that no cell below the
+        first one could make its loss smaller.
         """
         reach = deviations(negligible) * self.sigma
 
@@ -185,6 +190,8 @@ class SampledPair(NamedTuple):
             loss_below = math.log1p(self.rate * (share - 1))
             return interval / 2 - float(self.loss(output)) + loss_below
 
+        # The first end lies half an interval above the loss of the first cell as a whole,
+        # if there is such a place.
         points = self.points(negligible, interval)
         first = (float(points[0]) + 0.5) * interval
         if self.rate < 1 and gap(-reach) > 0 >= gap(1 + reach):
@@ -192,12 +199,13 @@ class SampledPair(NamedTuple):
         return first + np.arange(len(points)) * interval
 
     def cells(self, ends: Array) -> tuple[Enclosed, Enclosed]:
-        """Return bounds on the probabilities of cells of losses, with and without the record.
+        """Return bounds on the masses of cells of losses, with and without the record.
 
         Args:
-            ends: The ascending losses between the cells, shape (n,): the first of n + 1 cells has
-                the losses below them, the last those above.
+            ends: The ascending losses between the cells, shape (n,): the first of n + 1
+                cells has the losses below them, the last those above.
         """
+        # Below ln(1−q) there are no outputs.
         edges, possible = np.full(len(ends), -np.inf), self._possible(ends)
         edges[possible] = self.output_of(ends[possible])
         without = gaussian_cells(edges, 0.0, self.sigma)
@@ -206,8 +214,8 @@ class SampledPair(NamedTuple):
         low, high = (
             (1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True)
         )
-        # A rate that is a quotient of counts is off by u, and so is the share of the law
-        # without the record.
+        # A rate that is a quotient of counts is off by u, and so is the share of the
+        # law without the record.
         off = 2.0**-52 * rate * without[1]
         low = np.maximum(low * (1 - 2.0**-50) - off, 0.0)
         return (low, high * (1 + 2.0**-50) + off), without
@@ -215,8 +223,9 @@ class SampledPair(NamedTuple):
     def rounding(self, ends: Array) -> float:
         """Return the largest distance of losses of the cells' outputs beyond the ends.
 
-        The loss of each edge is computed again: its exponent is off by 4u relatively, and the rest
-        by 8u of its terms. The ends may have been multiples of an interval, off by u.
+        The loss of each edge is computed again: its exponent is off by 4u relatively,
+        and the rest by 8u of its terms. The ends may have been multiples of an
+        interval, off by u.
         """
         ends = ends[self._possible(ends)]
         edges = self.output_of(ends)
@@ -269,15 +278,15 @@ class Opacus(Poisson):
     def delta_at(self, epsilon: float) -> float:
         """Return a δ at which Opacus' ε is at most ``epsilon``, or 1.
 
-        It is at least 1e-12, since Opacus refuses smaller ones, and within 1e-9 of the smallest such
-        δ.
+        It is at least 1e-12, since Opacus refuses smaller ones, and within 1e-9 of the
+        smallest such δ.
         """
         check_epsilon(type(self).__name__, epsilon)
         low = math.log(1e-12)
         if self._excess(low, epsilon) <= 0:
             return 1e-12
-        # Opacus takes a second for each evaluation, and interpolation needs a third of those
-        # of bisection.
+        # Opacus takes a second for each evaluation, and interpolation needs a third of
+        # those of bisection.
         root = brentq(self._excess, low, 0.0, args=(epsilon,), xtol=2e-10)
         return math.exp(min(root + 5e-10, 0.0))
 
@@ -304,9 +313,9 @@ class OpacusPRV(Opacus):
     """The end of Opacus' interval for ε.
 
     Note:
-        Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, prove their interval on a domain that Opacus
-        (according to its source) does not quite use, and Opacus composes one order of the pair only.
-        So this proves nothing, good as it usually is.
+        Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, prove their interval on a domain
+        that Opacus (according to its source) does not quite use, and Opacus composes
+        one order of the pair only. So this proves nothing, good as it usually is.
     """
 
     mechanism = "prv"
@@ -316,17 +325,17 @@ class OpacusPRV(Opacus):
     def limit(self, accountant: Any) -> None:
         """Make it raise a ``StoppedError`` instead of using a very large grid.
 
-        At the limit Opacus takes some 300 MB and 3 CPU seconds; both grow with the points, to 13 GB
-        and more.
+        At the limit Opacus takes some 300 MB and 3 CPU seconds; both grow with the
+        points, to 13 GB and more.
         """
-        most = 2**22
+        max_points = 2**22
         choose_grid = accountant._get_domain
 
         def bounded(**options: Any) -> Any:
             grid = choose_grid(**options)
-            if grid.size > most:
+            if grid.size > max_points:
                 raise StoppedError(
-                    f"a grid of {grid.size:,} points is needed, and at most {most:,} are "
+                    f"a grid of {grid.size:,} points is needed, and at most {max_points:,} are "
                     "computed"
                 )
             return grid
@@ -337,8 +346,9 @@ class OpacusPRV(Opacus):
 class OpacusGDP(Opacus):
     """The central limit of many steps, μ = q √(T (e^(1/σ²) − 1)): it underestimates.
 
-    Source: Bu, Dong, Long & Su (2020), "Deep Learning with Gaussian Differential Privacy",
-    arXiv:1911.11607; Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, show that it is no bound.
+    Source: Bu, Dong, Long & Su (2020), "Deep Learning with Gaussian Differential
+    Privacy", arXiv:1911.11607; Gopi, Lee & Wutschitz (2021), arXiv:2106.02848, show
+    that it is no bound.
     """
 
     mechanism = "gdp"

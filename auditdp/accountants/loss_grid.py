@@ -1,38 +1,41 @@
 """Privacy losses on a grid that bound the true ones from either side, composed.
 
 Everything here is in doubles, and every rounding is bounded: of probabilities in
-``normal_quantiles``, of the convolution in ``convolution``, of losses by a shift, and of sums by
-``SUMMING``. u = 2^−53 below.
+``normal_quantiles``, of the convolution in ``convolution``, of losses by a shift, and
+of sums by ``SUMMING``. u = 2^−53 below.
 
 **From above** (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, "Connect the Dots",
-arXiv:2207.04380v2): join the outputs whose loss lies between two points a < b of the grid,
-P(cell) = p and Q(cell) = q, and give p to two outputs of loss a and b such that q does not change:
-p_b = (p − q e^a)/(1 − e^(a−b)) and p_a = p − p_b. δ is a convex function of e^ε, and this is the
-polygon through its values at the points, so it lies above it. A pair of laws whose curve lies above
-another's everywhere still does so after adaptive composition (Zhu, Dong & Wang 2022, "Optimal
-Accounting of Differential Privacy via Characteristic Function", arXiv:2106.08567v3, Theorem 10).
-The curve rises with p and falls with q at every ε, so bounds p' >= p and q' <= q give one that lies
-above. An error of p_b moves mass by one step of the grid and makes none: it shifts the mean loss by
-its own size times b − a, so that fine grids stay exact, where differences of δ would not. If losses
-lie up to ξ outside their cell, because its ends are rounded, put them on its ends and keep P: the
-curve moves by ξ a use, and Q(cell) falls by a factor e^−ξ at most.
+arXiv:2207.04380v2): join the outputs whose loss lies between two points a < b of the
+grid, P(cell) = p and Q(cell) = q, and give p to two outputs of loss a and b such that q
+does not change: p_b = (p − q e^a)/(1 − e^(a−b)) and p_a = p − p_b. δ is a convex
+function of e^ε, and this is the polygon through its values at the points, so it lies
+above it. A pair of laws whose curve lies above another's everywhere still does so after
+adaptive composition (Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy
+via Characteristic Function", arXiv:2106.08567v3, Theorem 10). The curve rises with p
+and falls with q at every ε, so bounds p' >= p and q' <= q give one that lies above. An
+error of p_b moves mass by one step of the grid and makes none: it shifts the mean loss
+by its own size times b − a, so that fine grids stay exact, where differences of δ would
+not. If losses lie up to ξ outside their cell, because its ends are rounded, put them on
+its ends and keep P: the curve moves by ξ a use, and Q(cell) falls by a factor e^−ξ at
+most.
 
-**From below**: join outputs into cells, which is post-processing, so that δ can only fall. Keep
-p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and put the loss ln(p_j/q_j) down to the
-largest k_j·w − s that does not exceed it, for any s >= 0. Then, after T uses,
+**From below**: join outputs into cells, which is post-processing, so that δ can only
+fall. Keep p_j <= P(cell j) and q_j >= Q(cell j), rounded outwards, and put the loss
+ln(p_j/q_j) down to the largest k_j·w − s that does not exceed it, for any s >= 0. Then,
+after T uses,
 
     δ_T(ε) >= Σ_{j₁…j_T} (∏ p_j − e^ε ∏ q_j)₊ >= E[(1 − e^{ε + Ts − Σ k_j w})₊],
 
-which is δ of the loss {k_j w: p_j} at ε + Ts. If cells end half-way between the points of the grid,
-their losses differ from its points by O(w²). A share of a neighbour puts them onto the points (to
-give away shares of an output, left to chance, is post-processing as well), so that a tiny s spares
-nearly all of them the step down; the remaining cost is the spread of losses within a cell.
+which is δ of the loss {k_j w: p_j} at ε + Ts. If cells end half-way between the points
+of the grid, their losses differ from its points by O(w²). A share of a neighbour puts
+them onto the points (to give away shares of an output, left to chance, is
+post-processing as well), so that a tiny s spares nearly all of them the step down; the
+remaining cost is the spread of losses within a cell.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import ClassVar, NamedTuple
@@ -40,7 +43,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from auditdp.accountants.accountant import Analysis, Soundness
-from auditdp.accountants.convolution import Sum, Tilt, repeated
+from auditdp.accountants.convolution import Tilt, repeated
 from auditdp.accountants.normal_quantiles import Enclosed
 from auditdp.accountants.parameter_checks import check_delta, check_epsilon
 from auditdp.accountants.root_finding import epsilon_below, epsilon_from
@@ -49,15 +52,11 @@ from auditdp.mechanism.protocol import Array
 SUMMING = 1e-12
 """Relative error of a sum of terms >= 0, and of an elementary function in the terms.
 
-numpy adds in pairs above blocks of 128, so the sum is off by less than 200u for 2^60 terms, and the
-function by 4 units in the last place.
+numpy adds in pairs above blocks of 128, so the sum is off by less than 200u for 2^60
+terms, and the function by 4 units in the last place.
 """
 DECADES = 3
 """There is one grid for δ down to 1e-3, the next for δ down to 1e-6, and so on."""
-LEVELS = 10
-"""The number of grids."""
-NEGLIGIBLE = 1e-5
-"""The part of δ that may lie beyond a grid."""
 MOVED = 2e-5
 """The approximate part of ε that the distance of the points of a grid may make."""
 BRACKET_RTOL = 0.02
@@ -66,20 +65,20 @@ BRACKET_RTOL = 0.02
 
 @dataclass(frozen=True)
 class GridLimits:
-    """Sizes of grids, in points; those of one use are counted up to its largest loss."""
+    """Sizes of grids, in points; for one use, those up to its largest loss."""
 
     probed: int = 2**10
     """Points for one use on which its deviation is estimated."""
     coarse: int = 2**13
-    """At most, for one use on the grid from which the fine grid's size is chosen."""
+    """Limit for one use on the grid from which the fine grid's size is chosen."""
     coarse_per_deviation: int = 64
     """Points of the coarse grid for a standard deviation of the sum."""
-    fewest: int = 2**13
+    min_points: int = 2**13
     """Points for all uses below which a grid takes no less time."""
-    most: int = 2**19
-    """At most, for all uses."""
-    most_of_one_use: int = 2**21
-    """At most, for one use: 16 MB for each array."""
+    max_points: int = 2**19
+    """Limit for all uses."""
+    max_points_of_use: int = 2**21
+    """Limit for one use: 16 MB for each array."""
     refinements: int = 4
     """Grids that are tried, each finer than the one before."""
 
@@ -88,7 +87,7 @@ LIMITS = GridLimits()
 
 
 class OnGrid(NamedTuple):
-    """A privacy loss on a grid; the true one is the grid's minus at least ``shift`` per use."""
+    """A privacy loss on a grid, with the shift that makes it a bound."""
 
     masses: Array
     """The masses under P of the losses ``lowest``·w, (``lowest`` + 1)·w, ..."""
@@ -99,7 +98,7 @@ class OnGrid(NamedTuple):
     unbounded: float
     """The mass of an unbounded loss."""
     shift: float
-    """In nats; negative if the grid's losses are too small."""
+    """The bound on the true loss is the grid's minus this, in nats per use."""
     lost: float = 0.0
     """The approximate decrease of the mean loss, with the shift."""
 
@@ -117,75 +116,57 @@ class OnGrid(NamedTuple):
         return self.interval * math.sqrt(variance)
 
 
-@dataclass(frozen=True, eq=False)
 class Composed:
-    """A composed loss."""
+    """A composed loss, and the bound on δ that it gives.
 
-    sums: Sum
-    """Numbers of the points of the grid, and bounds on their masses."""
-    lowest: int
-    """Number of the point, in all uses, that the sum 0 is."""
-    interval: float
-    """w, in nats."""
-    rest: float
-    """The mass of an unbounded loss."""
-    shift: float
-    """Number to add to ε."""
-    sign: int
-    """1 for an upper bound, −1 for a lower one, 0 for an estimate."""
+    Args:
+        loss: The loss of one use.
+        uses: The number of uses.
+        tilt: The tilt of the transform.
+        sign: 1 for an upper bound, −1 for a lower one, 0 for an estimate.
+    """
+
+    def __init__(self, loss: OnGrid, uses: int, tilt: Tilt, sign: int) -> None:
+        self.sums, self.sign = repeated(loss.masses, uses, tilt), sign
+        self.interval, self.lowest = loss.interval, loss.lowest * uses
+        self.shift = uses * (loss.shift if sign else loss.right)
+        # The probability that any use has an unbounded loss.
+        self.rest = 1.0
+        if loss.unbounded < 1:
+            log_bounded = uses * math.log1p(-loss.unbounded)
+            self.rest = -math.expm1(log_bounded) * (1 + SUMMING)
+        numbers: Array = self.sums.first + np.arange(len(self.sums.masses))
+        self.losses = (self.lowest + numbers) * self.interval
+        # The masses without the tilt, wrong in the direction of the bound on δ.
+        tilted = np.maximum(self.sums.masses + sign * self.sums.each, 0.0)
+        self.masses = tilted * np.exp(self.sums.exponent(numbers))
+        # Losses and ε are off by a unit or two in the last place.
+        largest = max(abs(float(self.losses[0])), abs(float(self.losses[-1])))
+        self.rounding = 2.0**-51 * (largest + abs(self.shift))
+        # δ never rises with ε, so that a lower bound at a larger ε holds as well.
+        self.best = self._best() if sign < 0 else -math.inf
+        # An inversion of the curve ends with many evaluations between the same points.
+        self.from_point = cache(self._from_point)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return a bound on δ(ε).
-
-        A lower bound may be that of a larger ε, if that is larger.
-        """
-        rest = self.rest + 1e-300 if self.sign > 0 else 0.0
+        """Return a bound on δ(ε), or an estimate."""
         if math.isinf(epsilon):
             return self.rest if self.sign > 0 else 0.0
-        at = epsilon + self.shift - self.sign * (self._rounding + 2.0**-50 * epsilon)
-        if self.sign < 0:
-            at = max(at, self._best)
-        mass, beyond, loss = self._from(int(np.searchsorted(self._losses, at)))
+        at = epsilon + self.shift - self.sign * (self.rounding + 2.0**-50 * epsilon)
+        at = max(at, self.best)
+        mass, beyond, loss = self.from_point(int(np.searchsorted(self.losses, at)))
+        # δ at l − x is (1 − e^−x) times the mass from l on, and e^−x times δ at l.
         delta = mass * -math.expm1(at - loss) + beyond * math.exp(at - loss)
         delta *= 1 + self.sign * (self.sums.relative + SUMMING)
-        return delta + self.sign * float(self._outside(np.array(at))) + rest
+        delta += self.sign * float(self._outside(np.array(at)))
+        return delta + (self.rest + 1e-300) if self.sign > 0 else delta
 
-    @cached_property
-    def _from(self) -> Callable[[int], tuple[float, float, float]]:
-        """For a point, the mass from it on, δ at it, and its loss l.
-
-        δ at l − x is then (1 − e^−x) mass + e^−x δ. An inversion of the curve ends with many
-        evaluations between the same two points, so the sums are kept.
-        """
-
-        @cache
-        def from_point(first: int) -> tuple[float, float, float]:
-            masses, losses = self._masses[first:], self._losses[first:]
-            loss = float(losses[0]) if len(losses) else math.inf
-            beyond = (masses * -np.expm1(loss - losses)).sum()
-            return float(masses.sum()), float(beyond), loss
-
-        return from_point
-
-    @cached_property
-    def _numbers(self) -> Array:
-        return self.sums.first + np.arange(len(self.sums.masses))
-
-    @cached_property
-    def _losses(self) -> Array:
-        return (self.lowest + self._numbers) * self.interval
-
-    @cached_property
-    def _rounding(self) -> float:
-        """Losses and ε are off by a unit or two in the last place."""
-        largest = max(abs(float(self._losses[0])), abs(float(self._losses[-1])))
-        return 2.0**-51 * (largest + abs(self.shift))
-
-    @cached_property
-    def _masses(self) -> Array:
-        """Bounds on the masses without the tilt, in the direction of the bound on δ."""
-        tilted = np.maximum(self.sums.masses + self.sign * self.sums.each, 0.0)
-        return tilted * np.exp(self.sums.exponent(self._numbers))
+    def _from_point(self, first: int) -> tuple[float, float, float]:
+        """Return the mass from a point on, δ at it, and its loss."""
+        masses, losses = self.masses[first:], self.losses[first:]
+        loss = float(losses[0]) if len(losses) else math.inf
+        beyond = (masses * -np.expm1(loss - losses)).sum()
+        return float(masses.sum()), float(beyond), loss
 
     def _outside(self, at: Array) -> Array:
         """Bound the mass that lies outside, or has wrapped around and lies inside.
@@ -195,25 +176,24 @@ class Composed:
         sums = np.floor(at / self.interval) - self.lowest
         return 1.01 * self.sums.outside * np.exp(self.sums.exponent(sums))
 
-    @cached_property
     def _best(self) -> float:
-        """About the loss at which a lower bound is the largest.
+        """Return about the loss at which a lower bound is the largest.
 
         Before it the mass that lies outside costs more.
         """
-        lowered = np.exp(np.maximum(self._losses[0] - self._losses, -700.0))
-        above = np.cumsum(self._masses[::-1])[::-1]
-        weighted = np.cumsum((self._masses * lowered)[::-1])[::-1]
-        outside, slope = self._outside(self._losses), self.sums.tilt / self.interval
+        lowered = np.exp(np.maximum(self.losses[0] - self.losses, -700.0))
+        above = np.cumsum(self.masses[::-1])[::-1]
+        weighted = np.cumsum((self.masses * lowered)[::-1])[::-1]
+        outside, slope = self._outside(self.losses), self.sums.tilt / self.interval
         best = int(np.argmax(above - weighted / lowered - outside))
         if best > 0:
-            return float(self._losses[best])
-        # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the distance
-        # from it.
+            return float(self.losses[best])
+        # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the
+        # distance from it.
         if slope * outside[0] == 0 or weighted[0] == 0:
             return -math.inf
         distance = math.log(slope * outside[0] / weighted[0]) / (1 + slope)
-        return float(self._losses[0]) + min(0.0, distance)
+        return float(self.losses[0]) + min(0.0, distance)
 
 
 def from_above(
@@ -223,9 +203,9 @@ def from_above(
 
     Args:
         first: Upper bounds on the probabilities under P of the cells between the points
-            ``lowest``·w, (``lowest`` + 1)·w, .. of the grid, shape (points + 1,). The first cell has
-            all losses below the points, which are put up to the first one; the last has all above
-            them, where the loss is taken to be unbounded.
+            ``lowest``·w, (``lowest`` + 1)·w, .. of the grid, shape (points + 1,). The
+            first cell has all losses below the points, which are put up to the first
+            one; the last has all above them, where the loss is taken to be unbounded.
         second: Lower bounds on them under Q.
         lowest: Number of the first point.
         interval: Distance w of the points of the grid, in nats.
@@ -251,17 +231,18 @@ def from_below(
     """Return a loss on the grid whose curve, shifted, lies below that of two laws.
 
     Args:
-        first: Lower bounds on the probabilities of cells under P, shape (cells,); cells may be left
-            out.
+        first: Lower bounds on the probabilities of cells under P, shape (cells,); cells
+            may be left out.
         second: Upper bounds on them under Q.
         interval: Distance w of the points of the grid, in nats.
-        offset: The points for which cells are meant are multiples of w minus this, >= 0.
+        offset: The distance >= 0 by which the points for which cells are meant lie
+            below multiples of w.
     """
-    kept = (first > 1e-300) & (second > 1e-300)
-    p, q = first[kept], second[kept]
+    occupied = (first > 1e-300) & (second > 1e-300)
+    p, q = first[occupied], second[occupied]
     nearest = np.rint((np.log(p / q) + offset) / interval).astype(np.int64)
-    # Cells that are nearest to the same point are joined, so that their mean loss is nearer
-    # still. N terms lose Nu.
+    # Cells that are nearest to the same point are joined, so that their mean loss is
+    # nearer still. N terms lose Nu.
     index = nearest - nearest.min()
     lost = 2.0**-52 * float(np.bincount(index).max())
     p = np.bincount(index, weights=p) * (1 - lost)
@@ -270,20 +251,20 @@ def from_below(
     positive = p > 0
     mean = float(np.dot(p[positive], np.log(p[positive] / q[positive])))
     p, q = centred(p, q, points)
-    mass, other = p[p > 0], q[p > 0]
-    loss = np.log(mass / other) + offset
+    mass, mass_q = p[p > 0], q[p > 0]
+    loss = np.log(mass / mass_q) + offset
     above_it = np.rint(loss / interval) * interval - loss
     order = np.argsort(above_it)
     stepping_down = mass.sum() - np.cumsum(mass[order])
     shifts = np.maximum(above_it[order], 0.0)
-    # The mean loss falls by s, and by w for each cell whose nearest point lies higher than s
-    # above it. A little is added, so that ties stay in place.
+    # The mean loss falls by s, and by w for each cell whose nearest point lies higher
+    # than s above it. A little is added, so that ties stay in place.
     best = np.argmin(shifts + interval * stepping_down)
     shift = float(shifts[best]) + 1e-6 * interval
     numbers = np.floor((loss + shift) / interval).astype(np.int64)
     lowest = int(numbers.min())
-    # Joined again, with the same error; losses and points are off by a few units in the last
-    # place.
+    # Joined again, with the same error; losses and points are off by a few units in the
+    # last place.
     index = numbers - lowest
     lost = 2.0**-52 * float(np.bincount(index).max())
     masses = np.bincount(index, weights=mass) * (1 - lost)
@@ -294,15 +275,15 @@ def from_below(
 
 
 def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
-    """Move shares of cells to neighbours, so that nearly every cell has the loss of its point.
+    """Move shares of cells to neighbours, so that cells have their points' losses.
 
-    A cell whose loss lies above its point needs a share of the cell below, and the other way round.
-    With t the share that a whole cell needs, the part r that a cell keeps is 1 minus the sum of t·r
-    of those that it gives to; as t is far below 1 that converges quickly when it is repeated. If t
-    is not, the cell takes nothing.
+    A cell whose loss lies above its point needs a share of the cell below, and the
+    other way round. With t the share that a whole cell needs, the part r that a cell
+    keeps is 1 minus the sum of t·r of those that it gives to; as t is far below 1 that
+    converges quickly when it is repeated. If t is not, the cell takes nothing.
     """
     size, cells = len(points), np.arange(len(points))
-    kept: Array
+    remaining: Array
     excess = first - np.exp(np.log(np.maximum(second, 1e-300)) + points)
     giver = np.clip(np.where(excess > 0, cells - 1, cells + 1), 0, size - 1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -311,25 +292,26 @@ def centred(first: Array, second: Array, points: Array) -> tuple[Array, Array]:
     share = np.where((share > 0) & (share < 0.4) & (first > 0), share, 0.0)
     taken: Array = share
     for _ in range(60):
-        kept = 1 - np.bincount(giver, weights=taken, minlength=size)
-        change = np.abs(share * kept - taken).max()
-        taken = share * kept
+        remaining = 1 - np.bincount(giver, weights=taken, minlength=size)
+        change = np.abs(share * remaining - taken).max()
+        taken = share * remaining
         if change < 1e-12:
             break
-    kept = 1 - np.bincount(giver, weights=taken, minlength=size)
-    kept = kept * (1 - 2.0**-50)
-    p = (kept * first + taken * first[giver]) * (1 - 2.0**-51)
-    return p, (kept * second + taken * second[giver]) * (1 + 2.0**-51)
+    remaining = 1 - np.bincount(giver, weights=taken, minlength=size)
+    remaining = remaining * (1 - 2.0**-50)
+    p = (remaining * first + taken * first[giver]) * (1 - 2.0**-51)
+    return p, (remaining * second + taken * second[giver]) * (1 + 2.0**-51)
 
 
 class GridCurve(Analysis):
     """The curve of T equal uses whose loss is bounded on a grid.
 
-    ``delta_at`` adds the error of the arithmetic for an upper bound, and subtracts it for a lower
-    bound, as ``convolution`` derives. The range of the grid, its step and the tilt of its masses
-    depend on the size of δ: there is one grid for each three decades. From the ε on at which δ on
-    one grid is below its decades, the next one is used, so that the curve falls. Below 1e-30 there
-    is no finer one, and no ε for much smaller δ.
+    ``delta_at`` adds the error of the arithmetic for an upper bound, and subtracts it
+    for a lower bound, as ``convolution`` derives. The range of the grid, its step and
+    the tilt of its masses depend on the size of δ: there is one grid for each three
+    decades. From the ε on at which δ on one grid is below its decades, the next one is
+    used, so that the curve falls. Below 1e-30 there is no finer one, and no ε for much
+    smaller δ.
     """
 
     soundness: ClassVar[Soundness]
@@ -356,21 +338,25 @@ class GridCurve(Analysis):
 
     @cached_property
     def _levels(self) -> list[_Level]:
-        return [_Level(self, 10.0 ** (-DECADES * (k + 1))) for k in range(LEVELS)]
+        return [_Level(self, 10.0 ** (-DECADES * (k + 1))) for k in range(10)]
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), the largest over the pairs."""
         check_epsilon(type(self).__name__, epsilon)
         levels = self._levels
         # Estimates are good to much less than a factor of ten.
-        while len(levels) > 1 and levels[0].estimate(epsilon) < levels[0].least / 10:
+        while (
+            len(levels) > 1 and levels[0].estimate(epsilon) < levels[0].min_delta / 10
+        ):
             levels = levels[1:]
-        most = 1.0
+        # A grid has no say about δ below its decades, for which the next one is used;
+        # the curve cannot rise there.
+        ceiling = 1.0
         for level in levels:
-            delta = min(most, level.bound(epsilon))
-            if delta >= level.least:
+            delta = min(ceiling, level.bound(epsilon))
+            if delta >= level.min_delta:
                 break
-            most = level.least
+            ceiling = level.min_delta
         return delta
 
     def epsilon_at(self, delta: float) -> float:
@@ -378,7 +364,7 @@ class GridCurve(Analysis):
         check_delta(type(self).__name__, delta)
         level = self._levels[-1]
         for finer in reversed(self._levels):
-            if finer.least <= delta:
+            if finer.min_delta <= delta:
                 level = finer
         near = level.near(delta)
         if self.soundness is Soundness.LOWER:
@@ -413,7 +399,8 @@ def in_both_orders(
 ) -> list[OnGrid]:
     """Return lower bounds on the loss of two laws on cells in both orders.
 
-    ``offset`` is that of ``from_below``, of the first order; it has the other sign in the second.
+    ``offset`` is that of ``from_below``, of the first order; it has the other sign in
+    the second.
     """
     return [
         from_below(first[0], second[1], interval, offset % interval),
@@ -426,7 +413,7 @@ class _Level:
     """The part of a curve in which δ has one size."""
 
     curve: GridCurve
-    least: float
+    min_delta: float
     """The smallest δ of this size."""
 
     def estimate(self, epsilon: float) -> float:
@@ -449,11 +436,12 @@ class _Level:
 
     @property
     def _typical(self) -> float:
-        return self.least * 10 ** (DECADES / 2)
+        return self.min_delta * 10 ** (DECADES / 2)
 
     @property
     def _negligible(self) -> float:
-        return NEGLIGIBLE * self.least / self.curve.uses
+        # All uses together lose this part of δ beyond the grid.
+        return 1e-5 * self.min_delta / self.curve.uses
 
     def _losses(self, interval: float) -> list[OnGrid]:
         return self.curve.losses(self._negligible, interval)
@@ -480,7 +468,7 @@ class _Level:
             longest = max(longest, *(len(loss.sums.masses) for loss in composed))
             delta = self._largest(composed, 0.0)
             unchanged = 0 < delta <= 2 * previous
-            if delta >= self.least or unchanged or longest > LIMITS.most / 8:
+            if delta >= self.min_delta or unchanged or longest > LIMITS.max_points / 8:
                 break
             interval, previous = interval / 8, delta
         return losses, composed, tilts
@@ -489,14 +477,15 @@ class _Level:
     def _fine(self) -> list[Composed]:
         """The composed losses on a grid whose points move ε by a small part of it.
 
-        Points w apart add at most w²/4 to the variance of a use, or take as much away. If ln δ
-        falls by λ per nat, that moves ln δ by λ²Tw²/8, and ε by λTw²/8.
+        Points w apart add at most w²/4 to the variance of a use, or take as much away.
+        If ln δ falls by λ per nat, that moves ln δ by λ²Tw²/8, and ε by λTw²/8.
         """
         uses, (losses, _, steepest) = self.curve.uses, self._coarse
         epsilon = epsilon_from(self.estimate, self._typical)
-        epsilon = max(epsilon, epsilon_from(self.estimate, self.least) / 2)
+        epsilon = max(epsilon, epsilon_from(self.estimate, self.min_delta) / 2)
         epsilon = min(epsilon, 1e300)
         interval = losses[0].interval
+        # The transform should be the most exact about the sums beyond ε.
         tilts = []
         for loss, tilt in zip(losses, steepest, strict=True):
             threshold = (epsilon + uses * loss.right) / interval - loss.lowest * uses
@@ -509,14 +498,15 @@ class _Level:
         # If the curve is 0 from the start, any grid will do.
         epsilon = epsilon or math.inf
         slope = max(math.log(before / after) / (2 * BRACKET_RTOL * epsilon), 1e-300)
-        # Losses of negligible probability take memory while they are computed, and are left
-        # out of a lower bound later.
+        # Losses of negligible probability take memory while they are computed, and are
+        # left out of a lower bound later.
         computed = self.curve.loss_quantile(self._negligible) / interval
-        finest = max(longest / LIMITS.most, computed / LIMITS.most_of_one_use)
+        finest = max(longest / LIMITS.max_points, computed / LIMITS.max_points_of_use)
         finest = min(finest, 1.0)
         finer = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval
-        finer = max(min(finer, longest / LIMITS.fewest, 1.0), finest)
+        finer = max(min(finer, longest / LIMITS.min_points, 1.0), finest)
         losses = self._losses(interval * finer)
+        # A lower bound also loses by cells that are put down to the next point.
         for _ in range(LIMITS.refinements):
             lost = uses * max(loss.lost for loss in losses)
             if finer == finest or lost <= 2 * MOVED * epsilon:
@@ -529,15 +519,5 @@ class _Level:
     def _composed(
         self, losses: list[OnGrid], tilts: list[Tilt], *, sign: int
     ) -> list[Composed]:
-        uses, composed = self.curve.uses, []
-        for loss, tilt in zip(losses, tilts, strict=True):
-            rest = 1.0
-            if loss.unbounded < 1:
-                rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING)
-            sums = repeated(loss.masses, uses, tilt)
-            shift = loss.shift if sign else loss.right
-            lowest = loss.lowest * uses
-            composed.append(
-                Composed(sums, lowest, loss.interval, rest, uses * shift, sign)
-            )
-        return composed
+        pairs = zip(losses, tilts, strict=True)
+        return [Composed(loss, self.curve.uses, tilt, sign) for loss, tilt in pairs]

@@ -1,8 +1,8 @@
 """Normal probabilities in doubles, enclosed by bounds that are proved.
 
-Two facts are assumed: doubles round to nearest (IEEE 754), so that an operation is off by
-u = 2^−53 relatively, and the elementary functions of numpy are off by 4 units in the last place at
-most, as it documents.
+Two facts are assumed: doubles round to nearest (IEEE 754), so that an operation is off
+by u = 2^−53 relatively, and the elementary functions of numpy are off by 4 units in the
+last place at most, as it documents.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Enclosed = tuple[Floats, Floats]
 
 NODES_PER_DEVIATION = 128
 LAST_NODE = 37
-"""In standard deviations; 6e-300 of the probability lies beyond it."""
+"""The last node in standard deviations; beyond it the probability is 6e-300."""
 
 
 @cache
@@ -44,12 +44,12 @@ def upper_tail(z: Floats) -> Enclosed:
 
         P(N > c + h) = P(N > c) − φ(c) ∫₀^h e^{−cs − s²/2} ds,
 
-    whose series Σ a_n s^n has (n+1) a_{n+1} = −c a_n − a_{n−1}. It is cut after 10 terms, and |a_n|
-    is at most that of e^{cs + s²/2}, so with c|h| <= .15 the rest is below
-    |h| .151^10/10! e^.151 < 2e-15 |h|, and the sum is rounded by 30u·1.2|h| at most. As
-    φ(c) <= (c + 1) P(N > c) and P(N > c + h) > .85 P(N > c), both are less than 12u relatively, and
-    with the nodes' own errors less than 2^−48. Moving z by 3u·z changes the probability by
-    (z + 1)·3u·z relatively.
+    whose series Σ a_n s^n has (n+1) a_{n+1} = −c a_n − a_{n−1}. It is cut after 10
+    terms, and |a_n| is at most that of e^{cs + s²/2}, so with c|h| <= .15 the rest is
+    below |h| .151^10/10! e^.151 < 2e-15 |h|, and the sum is rounded by 30u·1.2|h| at
+    most. As φ(c) <= (c + 1) P(N > c) and P(N > c + h) > .85 P(N > c), both are less
+    than 12u relatively, and with the nodes' own errors less than 2^−48. Moving z by
+    3u·z changes the probability by (z + 1)·3u·z relatively.
 
     Args:
         z: Standard deviations, of any shape; ``inf`` is allowed.
@@ -84,10 +84,10 @@ def log_cdf(z: Floats) -> Enclosed:
 
 
 def gaussian_cells(edges: Floats, mean: float, sigma: float) -> Enclosed:
-    """Return bounds on the mass of N(mean, sigma²) in the cells of the line between ``edges``.
+    """Return bounds on the masses of N(mean, sigma²) in cells between ``edges``.
 
-    The masses are differences of the smaller tail. Standardising an edge moves it by 3u relatively
-    at most.
+    The masses are differences of the smaller tail. Standardising an edge moves it by 3u
+    relatively at most.
 
     The edges ascend, shape (cells − 1,); the first and last cell have no end.
     """
@@ -105,7 +105,7 @@ def gaussian_cells(edges: Floats, mean: float, sigma: float) -> Enclosed:
 
 
 def _nearer_first(right: Booleans, tails: Floats) -> Enclosed:
-    """Return the tails at the end of each cell nearer to the mean, and at the other end."""
+    """Return the tails at each cell's end nearer to the mean, and at the other."""
     left_end, right_end = tails[:-1], tails[1:]
     nearer = np.where(right, left_end, right_end)
     return nearer, np.where(right, right_end, left_end)

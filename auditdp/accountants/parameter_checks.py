@@ -1,4 +1,4 @@
-"""Checks of parameters: each error names the value that was given and the allowed range."""
+"""Checks of parameters, whose errors name the value and the allowed range."""
 
 from __future__ import annotations
 

@@ -1,32 +1,33 @@
 """Rules by which accounting proves or refutes a claim, for each kind of claim.
 
-A claim is about all mechanisms of a class. A *proof* is an exact curve or an upper bound for a class
-around that class, a *loss* an exact curve or a lower bound for a class within it; an approximation
-or an unproved bound decides nothing.
+A claim is about all mechanisms of a class. A *proof* is an exact curve or an upper
+bound for a class around that class, a *loss* an exact curve or a lower bound for a
+class within it; an approximation or an unproved bound decides nothing.
 
 - *ε-DP and (ε, δ)-DP* hold if a proof has at most δ at ε; they fail if a loss has more.
-- *A curve that is given by points* holds if at each of them some proof, not always the same, has at
-  most its δ; it fails if at any of them a loss has more.
-- *A curve that is a function of ε* holds if it is itself the curve of a proof; it fails if at any of
-  the points that are compared a loss has more.
-- *μ-Gaussian DP* holds if the class is within μ′-Gaussian DP for a μ′ <= μ; it fails if a loss has
-  more at any point, or if something in the class has μ′ > μ.
-- *(α, ε)-Rényi DP* and *ρ-zCDP* hold if a bound on D_α of the class is at most ε, on D_α/α at most ρ
-  at all α > 1; they fail if something in the class has more, or a loss has more than the claim
-  implies at any point.
+- *A curve that is given by points* holds if at each of them some proof, not always the
+  same, has at most its δ; it fails if at any of them a loss has more.
+- *A curve that is a function of ε* holds if it is itself the curve of a proof; it fails
+  if at any of the points that are compared a loss has more.
+- *μ-Gaussian DP* holds if the class is within μ′-Gaussian DP for a μ′ <= μ; it fails if
+  a loss has more at any point, or if something in the class has μ′ > μ.
+- *(α, ε)-Rényi DP* and *ρ-zCDP* hold if a bound on D_α of the class is at most ε, on
+  D_α/α at most ρ at all α > 1; they fail if something in the class has more, or a loss
+  has more than the claim implies at any point.
 
-*Why.* A proof bounds δ(ε) of everything in the class, and something in the class has a loss, so at one
-ε they prove the claim, or its negation. A curve is a claim at every ε: one point above it refutes it,
-and it holds if every one of its statements is proved. Nothing is proved between points: a δ(ε) below
-the curve at some ε may be above it at the next. Hence points do not certify a function of ε; but the
-curve of an accountant that is a proof for a class around states no more than that proof. (α, ε)-Rényi
-DP implies δ(ε′) <= e^{(α−1)(ε−ε′)} (1 − 1/α)^α/(α−1), and ρ-zCDP the infimum of that over α at ε = αρ
-(Canonne, Kamath & Steinke 2020, arXiv:2004.00010v3, Proposition 12): a loss above it has a larger
-divergence. The converse is false: a mechanism below the implied curve may have a larger divergence,
-even an infinite one. So these claims are certified by divergences alone
-(``Description.concentrated``), whatever the curves are. Gaussian DP is a curve with a statement at
-every ε, and is certified by the Gaussian noise that a mechanism is a post-processing of
-(``Description.gaussian``).
+*Why.* A proof bounds δ(ε) of everything in the class, and something in the class has a
+loss, so at one ε they prove the claim, or its negation. A curve is a claim at every ε:
+one point above it refutes it, and it holds if every one of its statements is proved.
+Nothing is proved between points: a δ(ε) below the curve at some ε may be above it at
+the next. Hence points do not certify a function of ε; but the curve of an accountant
+that is a proof for a class around states no more than that proof. (α, ε)-Rényi DP
+implies δ(ε′) <= e^{(α−1)(ε−ε′)} (1 − 1/α)^α/(α−1), and ρ-zCDP the infimum of that over
+α at ε = αρ (Canonne, Kamath & Steinke 2020, arXiv:2004.00010v3, Proposition 12): a loss
+above it has a larger divergence. The converse is false: a mechanism below the implied
+curve may have a larger divergence, even an infinite one. So these claims are certified
+by divergences alone (``Description.concentrated``), whatever the curves are. Gaussian
+DP is a curve with a statement at every ε, and is certified by the Gaussian noise that a
+mechanism is a post-processing of (``Description.gaussian``).
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ def own_proof(claim: Claim, about: Description) -> Accountant | None:
 def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
     """Return bounds on the parameter of a claim that the worst of a class needs.
 
-    The first is attained, the second suffices. They are 0 and infinite if nothing is known, and for
-    claims that consist of (ε, δ) statements.
+    The first is attained, the second suffices. They are 0 and infinite if nothing is
+    known, and for claims that consist of (ε, δ) statements.
     """
     low, high = arb(0), arb.pos_inf()
     with precision():
@@ -96,9 +97,9 @@ def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
             if described.gaussian is not None:
                 low = ball(described.gaussian).sqrt()
             squares = [each.gaussian for each in around(described)]
-            known = [square for square in squares if square is not None]
-            if known:
-                high = ball(min(known)).sqrt()
+            finite = [square for square in squares if square is not None]
+            if finite:
+                high = ball(min(finite)).sqrt()
         elif isinstance(claim, RenyiDP | ZeroConcentratedDP):
             order = claim.order if isinstance(claim, RenyiDP) else None
             pairs = [each.concentrated(order) for each in around(described)]
@@ -112,7 +113,7 @@ def bounds(claim: Claim, described: Description) -> tuple[arb, arb]:
 
 
 def measure(claim: Claim) -> str:
-    """Return the quantity that a claim's parameter bounds, in words that follow 'has'."""
+    """Return the quantity that a claim's parameter bounds, in words after 'has'."""
     if isinstance(claim, RenyiDP):
         return f"a Rényi divergence of order {claim.order:.6g} of"
     return "a ρ of" if isinstance(claim, ZeroConcentratedDP) else "a μ of"

@@ -1,7 +1,7 @@
-"""Inverses of monotone functions, and numbers that are evaluated until they are exact enough.
+"""Inverses of monotone functions, and evaluation to a wanted precision.
 
-Every inverse is evaluated: the argument that is returned satisfies the inequality as it was
-computed. So an ε that is the inverse of a curve is never less sound than the curve.
+Every inverse is evaluated: the argument that is returned satisfies the inequality as it
+was computed. So an ε that is the inverse of a curve is never less sound than the curve.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flint import arb
 from auditdp.accountants.parameter_checks import AccountantError, check_delta
 from auditdp.mechanism.laws import precision
 
-SMALLEST_DOUBLE = 5e-324
+SMALLEST_DOUBLE = math.ulp(0.0)
 HUGE = 1e300
 """Searches without an upper end stop here, and downward searches at its inverse."""
 
@@ -30,10 +30,10 @@ def least(
 ) -> float:
     """Return the smallest x in [low, high] with ``function(x) <= target``.
 
-    This is the inverse of a decreasing function. The returned x satisfies the inequality
-    as computed, and lies at most 1e-13 (relative) above the smallest such x. Only signs are
-    trusted, so a function that is not quite monotone still gives an x that satisfies the
-    inequality.
+    This is the inverse of a decreasing function. The returned x satisfies the
+    inequality as computed, and lies at most 1e-13 (relative) above the smallest such x.
+    Only signs are trusted, so a function that is not quite monotone still gives an x
+    that satisfies the inequality.
 
     Args:
         function: Decreasing and >= 0.
@@ -77,9 +77,10 @@ def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
     ``gap`` is > 0 at a and <= 0 at b and at x, and x is exact to 2e-15·b.
 
     Interpolate, truncate and project (Oliveira & Takahashi 2020, "An Enhancement of the
-    Bisection Method Average Performance Preserving Minmax Optimality"): secants that are
-    kept near enough to the middle that no function takes a step more than bisection. The
-    root finders of SciPy take longer to load than all else that a calculator does.
+    Bisection Method Average Performance Preserving Minmax Optimality"): secants that
+    are kept near enough to the middle that no function takes a step more than
+    bisection. The root finders of SciPy take longer to load than all else that a
+    calculator does.
     """
     left, right, width = gap(a), gap(b), b - a
     resolution = 2e-15 * max(abs(a), abs(b))
@@ -108,7 +109,8 @@ def greatest(function: Callable[[float], float], target: float) -> float:
     """Return the largest x > 0 with ``function(x) <= target``.
 
     This is the inverse of an increasing function that is >= 0, for a target > 0. The
-    returned x satisfies the inequality as computed; it is 0.0 if no x down to 1e-300 does.
+    returned x satisfies the inequality as computed; it is 0.0 if no x down to 1e-300
+    does.
     """
     x = 1.0
     while function(x) <= target:

@@ -1,16 +1,17 @@
 """Analyses of the selection of the k largest of n scores by Gumbel noise.
 
-Adding independent Gumbel(β) noise to every score q_i and taking the k largest, in order, is the
-same as k selections without replacement, each with probability proportional to e^{q_i/β} among the
-remaining candidates (Durfee & Rogers 2019, Lemma 4.2). Let a neighbour change every score by at
-most Δ. In one selection all log weights change by at most Δ/β in either direction, so that the
-losses ln P(i)/P′(i) = (q_i − q′_i)/β − ln(W/W′) of one pair lie in an interval of length
+Adding independent Gumbel(β) noise to every score q_i and taking the k largest, in
+order, is the same as k selections without replacement, each with probability
+proportional to e^{q_i/β} among the remaining candidates (Durfee & Rogers 2019, Lemma
+4.2). Let a neighbour change every score by at most Δ. In one selection all log weights
+change by at most Δ/β in either direction, so that the losses ln P(i)/P′(i) = (q_i −
+q′_i)/β − ln(W/W′) of one pair lie in an interval of length
 
     η = 2Δ/β, or η = Δ/β where all scores move the same way (monotone),
 
-that contains 0: the selection has *bounded range* η, and is η-DP. Each analysis here is about k
-adaptive selections of bounded range η, for any scores and any number of them. The set of the
-selected candidates is a post-processing of their order.
+that contains 0: the selection has *bounded range* η, and is η-DP. Each analysis here is
+about k adaptive selections of bounded range η, for any scores and any number of them.
+The set of the selected candidates is a post-processing of their order.
 """
 
 from __future__ import annotations
@@ -46,13 +47,16 @@ def bounded_range(
 
     Args:
         scale: The scale β of the noise, finite and > 0.
-        sensitivity: Δ, the largest change of a score between neighbours, finite and > 0.
-        monotone: Whether a neighbour moves all scores in the same direction, as adding a record
-            to counts does.
+        sensitivity: Δ, the largest change of a score between neighbours, finite and >
+            0.
+        monotone: Whether a neighbour moves all scores in the same direction, as adding
+            a record to counts does.
     """
     check_positive("bounded_range", scale=scale, sensitivity=sensitivity)
     directions = 1 if monotone else 2
-    return double_above(lambda read: directions * read(sensitivity) / read(scale))
+    return double_above(
+        lambda rational: directions * rational(sensitivity) / rational(scale)
+    )
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ class TopK(Description):
 
     Args:
         count: k, the number of selections.
-        eta: Bounded range of each selection in nats, finite and > 0; see ``bounded_range``.
+        eta: Bounded range of each selection in nats, finite and > 0; see
+            ``bounded_range``.
     """
 
     count: int
@@ -75,23 +80,23 @@ class TopK(Description):
         return self.count * Fraction(self.eta) ** 2 / 8
 
     def wider(self) -> tuple[Composition]:
-        """Return the compositions of η-DP mechanisms, since a selection of range η is one."""
+        """Return the compositions of η-DP mechanisms."""
         return (Composition(self.eta, 0.0, self.count),)
 
     @property
     def largest_loss(self) -> float:
         """kη, rounded up."""
-        return double_above(lambda read: self.count * read(self.eta))
+        return double_above(lambda rational: self.count * rational(self.eta))
 
 
 class TopKPure(TopK, Analysis):
     """kη-DP, which is attained in the limit.
 
-    Raise k scores that are hopelessly small and lower all the others. Below kη it is the curve of
-    the worst pair that is kη-DP, far above that of any selection.
+    Raise k scores that are hopelessly small and lower all the others. Below kη it is
+    the curve of the worst pair that is kη-DP, far above that of any selection.
 
-    Source: McSherry & Talwar (2007), "Mechanism Design via Differential Privacy", FOCS, Theorem 6;
-    basic composition.
+    Source: McSherry & Talwar (2007), "Mechanism Design via Differential Privacy", FOCS,
+    Theorem 6; basic composition.
     """
 
     soundness = Soundness.UPPER
@@ -119,11 +124,11 @@ class TopKOptimalComposition(TopK, Analysis):
 
 
 class TopKZCDP(TopK, Analysis):
-    """Bounded range η implies η²/8-zCDP, and ρ adds up: the smallest sound bound for small δ.
+    """Bounded range η implies η²/8-zCDP, and ρ adds up.
 
-    By Hoeffding's lemma ln E_P[e^{λZ}] <= λ E_P[Z] + λ²η²/8 for the loss Z; λ = −1, where
-    E_P[e^{−Z}] = 1, bounds E_P[Z] by η²/8, so that ln E_P[e^{λZ}] <= λ(λ+1)η²/8, which is ρ-zCDP
-    with ρ = η²/8.
+    It is the smallest sound bound for small δ. By Hoeffding's lemma ln E_P[e^{λZ}] <= λ
+    E_P[Z] + λ²η²/8 for the loss Z; λ = −1, where E_P[e^{−Z}] = 1, bounds E_P[Z] by
+    η²/8, so that ln E_P[e^{λZ}] <= λ(λ+1)η²/8, which is ρ-zCDP with ρ = η²/8.
 
     Source: Cesar & Rogers (2021), "Bounding, Concentrating, and Truncating", ALT,
     arXiv:2004.07223.
@@ -149,15 +154,16 @@ class TopKZCDP(TopK, Analysis):
 class _Azuma(TopK, Analysis):
     """P(total loss > ε) <= e^{−x} for ε = k·mean + spread·√(2kx).
 
-    That is Azuma's and Hoeffding's inequality for a martingale with a bounded mean and range
-    2·spread, here the losses of adaptive mechanisms given the earlier outputs. A loss that exceeds
-    ε with probability at most δ implies (ε, δ)-DP. No loss exceeds kη.
+    That is Azuma's and Hoeffding's inequality for a martingale with a bounded mean and
+    range 2·spread, here the losses of adaptive mechanisms given the earlier outputs. A
+    loss that exceeds ε with probability at most δ implies (ε, δ)-DP. No loss exceeds
+    kη.
     """
 
     soundness = Soundness.UPPER
 
     def _mean(self) -> arb:
-        """The mean loss of an η-DP mechanism in the worst case, η(e^η − 1)/(e^η + 1)."""
+        """The largest mean loss of an η-DP mechanism, η(e^η − 1)/(e^η + 1)."""
         return arb(self.eta) * (arb(self.eta) / 2).tanh()
 
     def _spread(self) -> arb:
@@ -172,14 +178,14 @@ class _Azuma(TopK, Analysis):
 
 
 class TopKAdvanced(_Azuma):
-    """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(2k ln(1/δ))}: each selection is η-DP, its range 2η.
+    """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(2k ln(1/δ))}.
 
-    With η = 2ε it is Corollary 1 of DPAR, 2 min{kε, kε(e^{2ε} − 1)/(e^{2ε} + 1) + ε√(2k ln(1/δ))},
-    for Gumbel(Δ/ε). True, but twice the deviation that bounded range allows
-    (``TopKDurfeeRogers``).
+    Each selection is η-DP, and so has a range of 2η. With η = 2ε it is Corollary 1 of
+    DPAR, 2 min{kε, kε(e^{2ε} − 1)/(e^{2ε} + 1) + ε√(2k ln(1/δ))}, for Gumbel(Δ/ε).
+    True, but twice the deviation that bounded range allows (``TopKDurfeeRogers``).
 
-    Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.4; Zhang et al. (2024),
-    "DPAR", WWW, arXiv:2210.04442v3, Corollary 1.
+    Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.4; Zhang et al.
+    (2024), "DPAR", WWW, arXiv:2210.04442v3, Corollary 1.
     """
 
     source = "Zhang et al. (2024), arXiv:2210.04442v3, Corollary 1"
@@ -189,10 +195,13 @@ class TopKAdvanced(_Azuma):
 
 
 class TopKDurfeeRogers(_Azuma):
-    """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(k ln(1/δ)/2)}: as above, with the true range η.
+    """ε = min{kη, kη(e^η − 1)/(e^η + 1) + η√(k ln(1/δ)/2)}.
 
-    Source: Durfee & Rogers (2019), "Practical Differentially Private Top-k Selection with
-    Pay-what-you-get Composition", NeurIPS, arXiv:1905.04273, the composition of bounded range.
+    That is ``TopKAdvanced`` with the true range η of each selection.
+
+    Source: Durfee & Rogers (2019), "Practical Differentially Private Top-k Selection
+    with Pay-what-you-get Composition", NeurIPS, arXiv:1905.04273, the composition of
+    bounded range.
     """
 
     source = "Durfee & Rogers (2019), arXiv:1905.04273"
@@ -201,13 +210,13 @@ class TopKDurfeeRogers(_Azuma):
 class TopKBoundedRange(_Azuma):
     """ε = min{kη, k(a − 1 − ln a) + η√(k ln(1/δ)/2)} with a = η/(1 − e^−η).
 
-    a − 1 − ln a is the largest mean loss of bounded range η. The loss Z of a pair lies in some
-    [t − η, t], and r = e^Z has mean 1 under Q. As r ln r is convex, E_P[Z] = E_Q[r ln r] is largest
-    with r at the two ends: E_P[Z] <= t − η(e^t − 1)/(e^η − 1), largest at
-    e^t = (e^η − 1)/η = e^η/a.
+    a − 1 − ln a is the largest mean loss of bounded range η. The loss Z of a pair lies
+    in some [t − η, t], and r = e^Z has mean 1 under Q. As r ln r is convex, E_P[Z] =
+    E_Q[r ln r] is largest with r at the two ends: E_P[Z] <= t − η(e^t − 1)/(e^η − 1),
+    largest at e^t = (e^η − 1)/η = e^η/a.
 
-    Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for Exponential
-    Mechanisms", ICML, arXiv:1909.13830, Proposition 4.
+    Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for
+    Exponential Mechanisms", ICML, arXiv:1909.13830, Proposition 4.
     """
 
     source = "Dong, Durfee & Rogers (2020), ICML, Proposition 4"
@@ -218,23 +227,24 @@ class TopKBoundedRange(_Azuma):
 
 
 class TopKNonAdaptive(TopK, Analysis):
-    """The worst loss of k independent selections of bounded range η between scores fixed before.
+    """The worst loss of k independent selections of bounded range η.
 
-    A lower bound of the worst top-k selection with η over all scores and numbers of candidates,
-    hence of every analysis of the kind above. A share of the candidates is raised and the rest
-    lowered, so that the loss of a draw is t with probability p = (e^−t − e^−η)/(1 − e^−η) under Q,
-    and t − η otherwise. With ever more candidates of equal score, the shares no longer change while
-    k of them are taken away, and the k draws become independent: for every t
+    The scores do not depend on earlier selections. A lower bound of the worst top-k
+    selection with η over all scores and numbers of candidates, hence of every analysis
+    of the kind above. A share of the candidates is raised and the rest lowered, so that
+    the loss of a draw is t with probability p = (e^−t − e^−η)/(1 − e^−η) under Q, and t
+    − η otherwise. With ever more candidates of equal score, the shares no longer change
+    while k of them are taken away, and the k draws become independent: for every t
 
         δ(ε) >= Σ_i C(k,i) p^{k−i} (1−p)^i (e^{kt − iη} − e^ε)₊
               = P(Bin(k, 1−p e^t) <= I) − e^ε P(Bin(k, 1−p) <= I)
 
-    with I the largest i of a loss kt − iη above ε. The optimum over t is one of
-    t = (ε + (l+1)η)/(k+1), l = 0..k−1; it is chosen in floating point, which costs nothing but
+    with I the largest i of a loss kt − iη above ε. The optimum over t is one of t = (ε
+    + (l+1)η)/(k+1), l = 0..k−1; it is chosen in floating point, which costs nothing but
     tightness, and evaluated in ball arithmetic, rounded down.
 
-    Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for Exponential
-    Mechanisms", ICML, arXiv:1909.13830, Theorem 3.
+    Source: Dong, Durfee & Rogers (2020), "Optimal Differential Privacy Composition for
+    Exponential Mechanisms", ICML, arXiv:1909.13830, Theorem 3.
 
     Note:
         With few candidates a release may lose less than this.
@@ -248,20 +258,24 @@ class TopKNonAdaptive(TopK, Analysis):
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
             return 0.0
-        # Every l gives a bound; above 512 of them, evenly spread ones are tried, to save time.
+        # Every l gives a bound; above 512 of them, evenly spread ones are tried, to
+        # save time.
+        # The optimum is chosen in floating point; ``_delta`` evaluates it rigorously.
         numbers = np.unique(np.linspace(1, self.count, num=512, dtype=int))
         t = (epsilon + numbers * self.eta) / (self.count + 1)
         t = t[(t > 0) & (t < self.eta)]
-        most = np.ceil((self.count * t - epsilon) / self.eta) - 1
-        t, most = t[most >= 0], most[most >= 0]
+        max_lowered = np.ceil((self.count * t - epsilon) / self.eta) - 1
+        t, max_lowered = t[max_lowered >= 0], max_lowered[max_lowered >= 0]
         if not len(t):
             return 0.0
         p_times_exp_t = np.expm1(t - self.eta) / math.expm1(-self.eta)
         # e^ε may overflow where it is multiplied by a probability of 0.
         with np.errstate(over="ignore", invalid="ignore"):
             p = p_times_exp_t * np.exp(-t)
-            unlikely = np.exp(epsilon) * bdtr(most, self.count, 1 - p)
-        curves = bdtr(most, self.count, 1 - p_times_exp_t) - np.nan_to_num(unlikely)
+            unlikely = np.exp(epsilon) * bdtr(max_lowered, self.count, 1 - p)
+        curves = bdtr(max_lowered, self.count, 1 - p_times_exp_t) - np.nan_to_num(
+            unlikely
+        )
         return self._delta(float(t[np.argmax(curves)]), epsilon)
 
     def epsilon_at(self, delta: float) -> float:
@@ -270,15 +284,18 @@ class TopKNonAdaptive(TopK, Analysis):
 
     def _delta(self, t: float, epsilon: float) -> float:
         """The δ of one t, rounded down."""
+        # I is computed in fractions, since rounding must not change it.
         ratio = (self.count * Fraction(t) - Fraction(epsilon)) / Fraction(self.eta)
-        most = math.ceil(ratio) - 1
-        if most < 0:
+        max_lowered = math.ceil(ratio) - 1
+        if max_lowered < 0:
             return 0.0
 
         def curve() -> arb:
             p_times_exp_t = (arb(t) - arb(self.eta)).expm1() / (-arb(self.eta)).expm1()
             p = p_times_exp_t * (-arb(t)).exp()
-            likely = binomial_cdf(self.count, most, 1 - p_times_exp_t)
-            return likely - arb(epsilon).exp() * binomial_cdf(self.count, most, 1 - p)
+            likely = binomial_cdf(self.count, max_lowered, 1 - p_times_exp_t)
+            return likely - arb(epsilon).exp() * binomial_cdf(
+                self.count, max_lowered, 1 - p
+            )
 
         return max(0.0, below(settle(curve)))

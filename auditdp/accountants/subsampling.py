@@ -1,19 +1,22 @@
 """Privacy amplification of any mechanism by drawing a sample of the dataset first.
 
-With ε = ln(1 + q(e^ε₀ − 1)) and δ the curve of the sampled mechanism, δ₀ that of the mechanism
-itself (Balle, Barthe & Gaboardi 2018, "Privacy Amplification by Subsampling", arXiv:1807.01647v2):
+With ε = ln(1 + q(e^ε₀ − 1)) and δ the curve of the sampled mechanism, δ₀ that of the
+mechanism itself (Balle, Barthe & Gaboardi 2018, "Privacy Amplification by Subsampling",
+arXiv:1807.01647v2):
 
-- Theorem 8: each record by a coin with probability q, neighbours add or remove a record:
-  δ(ε) = q δ₀(ε₀);
-- Theorem 9: m of N without replacement, q = m/N, neighbours replace a record: δ(ε) = q δ₀(ε₀);
+- Theorem 8: each record by a coin with probability q, neighbours add or remove a
+  record: δ(ε) = q δ₀(ε₀);
+- Theorem 9: m of N without replacement, q = m/N, neighbours replace a record: δ(ε) = q
+  δ₀(ε₀);
 - Theorem 10: m of N with replacement, q = 1 − (1 − 1/N)^m, neighbours replace a record:
   δ(ε) <= Σ_k P(Bin(m, 1/N) = k) δ_k(ε₀), with δ_k the curve for k records that differ.
 
-The first two are attained by randomised response on whether the record is in the sample, mixed
-with revealing it. (The first is due to Li, Qardaji & Su 2012, "On Sampling, Anonymization, and
-Differential Privacy", for an (ε₀, δ₀) alone.) A common claim is (qε₀, qδ₀). ln(1 + q(e^ε₀ − 1)) is
-strictly concave in q, 0 at q = 0 and ε₀ at q = 1, so above its chord qε₀ between them: the claim is
-false for every 0 < q < 1, and a cross-check refutes it.
+The first two are attained by randomised response on whether the record is in the
+sample, mixed with revealing it. (The first is due to Li, Qardaji & Su 2012, "On
+Sampling, Anonymization, and Differential Privacy", for an (ε₀, δ₀) alone.) A common
+claim is (qε₀, qδ₀). ln(1 + q(e^ε₀ − 1)) is strictly concave in q, 0 at q = 0 and ε₀ at
+q = 1, so above its chord qε₀ between them: the claim is false for every 0 < q < 1, and
+a cross-check refutes it.
 """
 
 from __future__ import annotations
@@ -71,12 +74,12 @@ class Subsampled(Analysis):
             return above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """qδ₀, rounded up, below which no ε suffices."""
-        return double_above(lambda read: read(self.rate) * read(self.delta))
+        return double_above(lambda rational: rational(self.rate) * rational(self.delta))
 
     def enclosed_delta(self, epsilon: float) -> arb:
-        """Return q δ₀(ln(1 + (e^ε − 1)/q)), where δ₀ is the curve of the worst mechanism."""
+        """Return q δ₀(ln(1 + (e^ε − 1)/q)), δ₀ being the worst mechanism's curve."""
         rate = arb(self.rate)
         return rate * worst_delta(
             arb(self.epsilon), arb(self.delta), arb(epsilon), rate
@@ -91,7 +94,7 @@ class PoissonSubsampled(Subsampled):
     source = f"{BALLE}, Theorem 8"
 
     def includes(self, other: Description) -> bool:
-        """Return whether the other class is one step of DP-SGD that lies within this one.
+        """Return True if the other class is a step of DP-SGD within this one.
 
         It has to sample at this rate, with noise that makes it (ε₀, δ₀)-DP.
         """
@@ -113,11 +116,11 @@ class FixedSizeSubsampled(Subsampled):
 
 @dataclass(frozen=True)
 class WithReplacementSubsampled(Analysis):
-    """Any (epsilon, delta)-DP mechanism on records that are drawn one by one (Theorem 10).
+    """Any (epsilon, delta)-DP mechanism on records drawn one by one (Theorem 10).
 
-    The record may be drawn k times, and k records that differ have group privacy
-    (kε₀, δ₀ (e^(kε₀) − 1)/(e^ε₀ − 1)) (Vadhan 2017, "The Complexity of Differential Privacy", Lemma
-    2.2), of which the worst curve is taken for each k.
+    The record may be drawn k times, and k records that differ have group privacy (kε₀,
+    δ₀ (e^(kε₀) − 1)/(e^ε₀ − 1)) (Vadhan 2017, "The Complexity of Differential Privacy",
+    Lemma 2.2), of which the worst curve is taken for each k.
 
     Args:
         epsilon: ε₀ of the mechanism in nats, finite and > 0.
@@ -147,7 +150,7 @@ class WithReplacementSubsampled(Analysis):
         return -math.expm1(self.batch * math.log1p(-1 / self.records))
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """δ at ε = ∞."""
         return self._rounded_up(math.inf) if self.delta else 0.0
 
@@ -202,9 +205,9 @@ def unamplified(epsilon: float, rate: float) -> float:
 def worst_delta(epsilon: arb, delta: arb, at: arb, rate: arb) -> arb:
     """Enclose δ₀(ln(1 + (e^at − 1)/q)) of the worst (epsilon, delta)-DP mechanism.
 
-    It reveals its input with probability δ and is randomised response otherwise (Kairouz, Oh &
-    Viswanath 2015, arXiv:1311.0776v4, proof of Theorem 3.3):
-    δ₀ = δ + (1 − δ)(e^ε − 1 − (e^at − 1)/q)₊/(1 + e^ε).
+    It reveals its input with probability δ and is randomised response otherwise
+    (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776v4, proof of Theorem 3.3): δ₀ = δ + (1
+    − δ)(e^ε − 1 − (e^at − 1)/q)₊/(1 + e^ε).
     """
     if not at.is_finite():
         return delta

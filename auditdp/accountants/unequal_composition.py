@@ -1,4 +1,4 @@
-"""Composition of unequal mechanisms: exact while the losses can be listed, else a bound."""
+"""Composition of unequal mechanisms: exact if losses can be listed, else bounded."""
 
 from __future__ import annotations
 
@@ -34,37 +34,39 @@ from auditdp.numerics.arrays import Floats
 from auditdp.numerics.balls import PRECISION_BITS, double_above
 
 MAX_LISTED_LOSSES = 2**14
-"""Largest list of privacy losses of one half: enough for 28 mechanisms that all differ."""
+"""Largest list of losses of one half: enough for 28 mechanisms that all differ."""
 CELLS = 2**15
 """Cells of the grid of losses, if the losses cannot be listed."""
 
 
 @dataclass(frozen=True)
 class HeterogeneousComposition(Analysis):
-    """The curve of the adaptive composition of (ε_i, δ_i)-DP mechanisms in the worst case.
+    """The worst curve of the adaptive composition of (ε_i, δ_i)-DP mechanisms.
 
     δ(ε) = 1 − ∏(1−δ_i) (1 − D) with
 
         D = Σ_S (e^{Σ_{i∈S} ε_i} − e^{ε + Σ_{i∉S} ε_i})₊ / ∏(1 + e^{ε_i}),
 
-    the curve of independent randomised responses, each with one ε_i. It is exact while they can be
-    listed as two halves of at most 16,384 privacy losses each (equal ε_i count once per
-    multiplicity): with a half's losses a, and with the curve h of the other half,
-    D(ε) = Σ_a P(a) h(ε − a). Losses are compared as exact rationals; the rest is ball arithmetic.
+    the curve of independent randomised responses, each with one ε_i. It is exact while
+    they can be listed as two halves of at most 16,384 privacy losses each (equal ε_i
+    count once per multiplicity): with a half's losses a, and with the curve h of the
+    other half, D(ε) = Σ_a P(a) h(ε − a). Losses are compared as exact rationals; the
+    rest is ball arithmetic.
 
-    Beyond that it is an upper bound: every loss is split between its two neighbours on a grid,
-    preserving its probability under both inputs. The randomised responses are post-processings of
-    the split ones (merge the two), so they are no less private. Losses above the grid count as
-    revealing the input and losses below it as its lowest, which can only raise δ. That is computed
-    in floating point, with positive terms only, in which elementary functions are off by 4 units in
-    the last place at most. Each of k parts multiplies a mass twice and adds twice, so that δ is off
-    by a relative 16k·2^−53 at most; it is raised by 1e-14 k. The share of the upper neighbour is
-    off by 2^−49 at most and moves mass by one step of the grid, which is less than Σ ε_i/1000, so
-    the losses are off by k·2^−49 Σ ε_i/1000 and by 2^−50 Σ ε_i for rounding of their own; ε is
-    lowered by (1e-13 + 1e-17 k) Σ ε_i.
+    Beyond that it is an upper bound: every loss is split between its two neighbours on
+    a grid, preserving its probability under both inputs. The randomised responses are
+    post-processings of the split ones (merge the two), so they are no less private.
+    Losses above the grid count as revealing the input and losses below it as its
+    lowest, which can only raise δ. That is computed in floating point, with positive
+    terms only, in which elementary functions are off by 4 units in the last place at
+    most. Each of k parts multiplies a mass twice and adds twice, so that δ is off by a
+    relative 16k·2^−53 at most; it is raised by 1e-14 k. The share of the upper
+    neighbour is off by 2^−49 at most and moves mass by one step of the grid, which is
+    less than Σ ε_i/1000, so the losses are off by k·2^−49 Σ ε_i/1000 and by 2^−50 Σ ε_i
+    for rounding of their own; ε is lowered by (1e-13 + 1e-17 k) Σ ε_i.
 
-    Source: Murtagh & Vadhan (2016), "The Complexity of Computing the Optimal Composition of
-    Differential Privacy", TCC 2016-A, arXiv:1507.03113, Theorem 1.5.
+    Source: Murtagh & Vadhan (2016), "The Complexity of Computing the Optimal
+    Composition of Differential Privacy", TCC 2016-A, arXiv:1507.03113, Theorem 1.5.
 
     Args:
         epsilons: ε_i in nats, each finite and > 0.
@@ -116,7 +118,7 @@ class HeterogeneousComposition(Analysis):
         return sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
 
     def concentrated(self, order: float | None) -> tuple[arb, arb]:
-        """Return D_α/α of the randomised responses; ∞ if a part may reveal its input."""
+        """Return D_α/α of randomised responses; ∞ if a part may reveal its input."""
         if any(self.deltas):
             return arb.pos_inf(), arb.pos_inf()
         return responses(self._groups, order)
@@ -128,7 +130,7 @@ class HeterogeneousComposition(Analysis):
         return CompositionPart(len(self.epsilons), curve)
 
     def includes(self, other: Description) -> bool:
-        """Return whether the other class has no more parts, as private as the best here."""
+        """Return True if the other class has no more parts, each as private."""
         smallest = min(self.epsilons), min(self.deltas)
         return Composition(*smallest, len(self.epsilons)).includes(other)
 
@@ -141,11 +143,14 @@ class HeterogeneousComposition(Analysis):
     @cached_property
     def largest_loss(self) -> float:
         """Σ ε_i, rounded up: beyond it only the parts' own δ remain."""
-        return double_above(lambda read: sum(map(read, self.epsilons), Fraction(0)))
+        return double_above(
+            lambda rational: sum(map(rational, self.epsilons), Fraction(0))
+        )
 
     @property
-    def own_delta(self) -> float:
+    def remaining_delta(self) -> float:
         """1 − ∏(1−δ_i), rounded up."""
+        # One δ alone is the decimal that people write, and needs no rounding.
         if sum(map(bool, self.deltas)) <= 1:
             return max(self.deltas)
         return self._rounded_up(self.largest_loss)
@@ -154,14 +159,14 @@ class HeterogeneousComposition(Analysis):
         """Return δ(ε), in terms that are >= 0."""
         # The smallest mass, e^−Σε_i, keeps more bits than a double has.
         with precision(self._bits):
-            own = arb(1)
+            any_revealed = arb(1)
             if max(self.deltas) < 1:
                 log_kept = sum(((-arb(delta)).log1p() for delta in self.deltas), arb(0))
-                own = -log_kept.expm1()
+                any_revealed = -log_kept.expm1()
             excess = arb(0)
             if epsilon < self.largest_loss:
                 excess = self._excess(epsilon)
-            return own + (1 - own) * excess
+            return any_revealed + (1 - any_revealed) * excess
 
     def _excess(self, epsilon: float) -> arb:
         """D, or on the grid an upper bound on D."""
@@ -171,6 +176,7 @@ class HeterogeneousComposition(Analysis):
         if self._halves is None:
             return arb(min(1.0, self._grid.delta_at(epsilon)))
         ours, theirs = self._halves
+        # D(ε) = Σ_a P(a) h(ε − a), with the curve h of the other half by its tails.
         total_p = total_q = arb(0)
         threshold = math.floor(Fraction(epsilon) * self._unit)
         for loss, p, q in zip(ours.losses, ours.p, ours.q, strict=True):
@@ -190,7 +196,7 @@ class HeterogeneousComposition(Analysis):
 
     @cached_property
     def _unit(self) -> int:
-        """A number whose inverse divides every ε_i: doubles are multiples of powers of 2."""
+        """A number whose inverse divides every ε_i, since doubles are dyadic."""
         return max(Fraction(epsilon).denominator for epsilon in self.epsilons)
 
     @property
@@ -200,6 +206,7 @@ class HeterogeneousComposition(Analysis):
     @cached_property
     def _halves(self) -> tuple[_Half, _Half] | None:
         """The losses in two halves of similar size, or None if there are too many."""
+        # Each group goes to the half that has fewer losses so far.
         halves: tuple[list[tuple[float, int]], list[tuple[float, int]]] = ([], [])
         sizes = [1, 1]
         for group in self._groups:
@@ -267,7 +274,8 @@ class _Grid(NamedTuple):
         """Compose randomised responses of the given ε and multiplicities."""
         each = [epsilon for epsilon, count in groups for _ in range(count)]
         mean = math.fsum(e * math.tanh(e / 2) for e in each)
-        # The grid reaches twelve of the largest standard deviations beyond 0 and the mean.
+        # The grid reaches twelve of the largest standard deviations beyond 0 and the
+        # mean.
         reach = 12 * math.sqrt(math.fsum(e * e for e in each))
         step = (mean + 2 * reach) / CELLS
         origin = int(reach / step)
@@ -296,8 +304,8 @@ class _Grid(NamedTuple):
 def _add_shifted(fresh: Floats, masses: Floats, offset: int) -> float:
     """Add masses moved by ``offset`` cells.
 
-    Mass that is moved below the lowest cell stays in it; mass that is moved above the highest
-    is returned.
+    Mass that is moved below the lowest cell stays in it; mass that is moved above the
+    highest is returned.
     """
     offset = max(min(offset, CELLS), -CELLS)
     if offset >= 0:

@@ -1,1 +1,1 @@
-"""Claims: notions of differential privacy, curves, dominating pairs, and promises about estimates."""
+"""Claims of privacy, their curves and dominating pairs, and of estimates."""

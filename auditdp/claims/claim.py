@@ -1,14 +1,17 @@
-"""The interface of claims of privacy, so that no auditor depends on the notion it audits.
+"""The interface of claims of privacy, the same for every notion.
 
-- ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian DP), and
-  ``at(level)``, the same claim with another number;
-- ``statements()``, the (epsilon, delta) statements of the claim, which the game is played against,
-  and ``tangents()``, at most six of them, for evidence that tests one at a time;
-- ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at that epsilon;
-- ``posterior_cap()``, the largest posterior probability of a fair coin that chose between two
-  neighbours.
+- ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian
+  DP), and ``at(level)``, the same claim with another number;
+- ``statements()``, the (epsilon, delta) statements of the claim, which the game is
+  played against, and ``tangents()``, at most six of them, for evidence that tests one
+  at a time;
+- ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at
+  that epsilon;
+- ``posterior_cap()``, the largest posterior probability of a fair coin that chose
+  between two neighbours.
 
-A new claim is a subclass, in a file of its own, and a line in ``CLAIMS`` of ``statements.py``.
+A new claim is a subclass, in a file of its own, and a line in ``CLAIMS`` of
+``statements.py``.
 """
 
 from __future__ import annotations
@@ -36,11 +39,11 @@ class Claim:
     bounds: ClassVar[str] = "loss"
     """The quantity that its level bounds."""
     recorded_by: ClassVar[tuple[str, ...]] = ()
-    """The parameters from which a record restores it, in order; empty if none suffice."""
+    """The parameters from which a record restores it, in order, if they suffice."""
     is_point: ClassVar[bool] = False
-    """Whether it consists of one (epsilon, delta)."""
+    """True if it consists of one (epsilon, delta)."""
     of_curve: ClassVar[bool] = True
-    """Whether it is about a whole curve, too much for exact comparison by one number."""
+    """True if it is about a whole curve, which one number does not represent."""
     levels: Sequence[float] | None = None
     """The only possible levels, ascending; None if any number is one."""
 
@@ -56,7 +59,7 @@ class Claim:
 
     @property
     def is_its_points(self) -> bool:
-        """Whether a proof of its ``statements`` proves it, as it promises no more."""
+        """True if a proof of its ``statements`` proves it, as it promises no more."""
         return self.is_point
 
     @property
@@ -70,7 +73,7 @@ class Claim:
         return replace(self, **changed)  # type: ignore[type-var]  # it is a dataclass
 
     def statements(self) -> Floats:
-        """Return the (epsilon, delta) statements of the claim, shape (statements, 2)."""
+        """Return its (epsilon, delta) statements, shape (statements, 2)."""
         raise NotImplementedError
 
     @cached_property
@@ -86,7 +89,7 @@ class Claim:
         return 1.0
 
     def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return six of the statements, spread over the curve, or all if they are fewer."""
+        """Return six of the statements, spread over the curve, or fewer."""
         points = self.statements()
         spread = np.unique(np.linspace(0, len(points) - 1, 6).astype(int))
         return tuple((epsilon, delta) for epsilon, delta in points[spread].tolist())
@@ -104,7 +107,7 @@ class PointClaim(Claim):
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a real number, of Python or of NumPy."""
+    """Return True if a value is a real number, of Python or of NumPy."""
     return isinstance(value, int | float | np.floating | np.integer)
 
 

@@ -1,8 +1,8 @@
-"""Promises of a whole curve δ(ε): of an accountant, and those that Rényi and zCDP imply.
+"""Promises of a whole curve δ(ε): of an accountant, of Rényi DP and of zCDP.
 
-The game bets against all statements of a curve at once (`auditdp/betting/wealth/regions.py`): a
-refutation of such a claim refutes the curve, and not necessarily the one (ε, δ) that is quoted from
-it.
+The game bets against all statements of a curve at once
+(`auditdp/betting/wealth/regions.py`): a refutation of such a claim refutes the curve,
+and not necessarily the one (ε, δ) that is quoted from it.
 """
 
 from __future__ import annotations
@@ -34,23 +34,25 @@ ORDERS = 1 + np.geomspace(1e-3, 1e4, 150)
 class AccountedDP(Claim):
     """The whole privacy curve of an accountant, which bounds delta at every epsilon.
 
-    It holds in both orders of the neighbours. Levels are members of a family of curves, in which the
-    noise is multiplied by a factor, by their epsilon at the quoted delta; without a family, the
-    claim's is the only one. A level is refuted if its curve is exceeded somewhere, so it is no bound
-    on the mechanism's epsilon at the quoted delta.
+    It holds in both orders of the neighbours. Levels are members of a family of curves,
+    in which the noise is multiplied by a factor, by their epsilon at the quoted delta;
+    without a family, the claim's is the only one. A level is refuted if its curve is
+    exceeded somewhere, so it is no bound on the mechanism's epsilon at the quoted
+    delta.
 
     Args:
-        curve: A privacy curve: an accountant of this project (anything with ``delta_at(epsilon)``), a
-            privacy loss distribution of dp-accounting (with ``get_delta_for_epsilon``), a function of
-            epsilon, or a sequence of points (epsilon, delta).
+        curve: A privacy curve: an accountant of this project (anything with
+            ``delta_at(epsilon)``), a privacy loss distribution of dp-accounting (with
+            ``get_delta_for_epsilon``), a function of epsilon, or a sequence of points
+            (epsilon, delta).
         quoted: The delta at which epsilon is quoted.
-        family: A function that returns, for a factor, the curve of the same mechanism with its noise
-            multiplied by that factor; more noise allows less.
+        family: A function that returns, for a factor, the curve of the same mechanism
+            with its noise multiplied by that factor; more noise allows less.
         source: The paper, theorem and version that states the claim.
 
     Raises:
-        ClaimError: If the curve is none, never falls to the quoted delta, or has values that are no
-            probabilities.
+        ClaimError: If the curve is none, never falls to the quoted delta, or has values
+            that are no probabilities.
 
     >>> claim = AccountedDP([(0.0, 0.4), (1.0, 0.1), (2.0, 1e-3)], quoted=0.1)
     >>> round(claim.level, 6)
@@ -78,11 +80,11 @@ class AccountedDP(Claim):
 
     @property
     def is_its_points(self) -> bool:
-        """Whether the curve is given by points, so that it has no statement between them."""
+        """True if the curve is given by points, with no statement between them."""
         return isinstance(self.curve, Sequence | np.ndarray)
 
     def statements(self) -> Floats:
-        """Return points of the curve, shape (points, 2): the only promises that are tested."""
+        """Return points of the curve, the tested promises, shape (points, 2)."""
         return self._points
 
     @cached_property
@@ -105,16 +107,17 @@ class AccountedDP(Claim):
                 "AccountedDP: expected delta >= 0 at every epsilon, got "
                 f"{deltas.tolist()!r:.200}"
             )
-        kept = deltas < 1
-        if not kept.any():
+        informative = deltas < 1
+        if not informative.any():
             raise ClaimError(
                 "AccountedDP: the curve promises nothing: delta is 1 at every epsilon"
             )
-        return np.stack([epsilons[kept], deltas[kept]], axis=1)
+        return np.stack([epsilons[informative], deltas[informative]], axis=1)
 
     @cached_property
     def level(self) -> float:
-        """The smallest epsilon at which the statements allow no more than the quoted delta."""
+        """The smallest epsilon at which the statements allow the quoted delta."""
+        # Beyond the largest log-odds δ is constant.
         log_odds = self._pair.log_odds
         low, high = 0.0, float(log_odds[np.isfinite(log_odds)].max()) + 1e-9
         if self.delta_at(high) > self.quoted:
@@ -160,11 +163,11 @@ class AccountedDP(Claim):
 
 @dataclass(frozen=True)
 class ZeroConcentratedDP(Claim):
-    """rho-zero-concentrated differential privacy, through the best known curve that it implies.
+    """rho-zero-concentrated differential privacy, through the curve it implies.
 
-    The tested curve is δ(ε) = inf over α > 1 of e^((α-1)(αρ-ε)) (1-1/α)^α/(α-1), Proposition 12 of
-    Canonne, Kamath & Steinke (2020, arXiv:2004.00010). A pair may satisfy it and not be rho-zCDP, so
-    not every violation of the claim can be refuted.
+    The tested curve is δ(ε) = inf over α > 1 of e^((α-1)(αρ-ε)) (1-1/α)^α/(α-1),
+    Proposition 12 of Canonne, Kamath & Steinke (2020, arXiv:2004.00010). A pair may
+    satisfy it and not be rho-zCDP, so not every violation of the claim can be refuted.
 
     Args:
         rho: The claimed rho; finite and positive.
@@ -185,7 +188,8 @@ class ZeroConcentratedDP(Claim):
         check_positive("ZeroConcentratedDP", "rho", self.rho)
 
     def statements(self) -> Floats:
-        """Return points of the implied curve, from epsilon = 0 on, shape (points, 2)."""
+        """Return points of the implied curve from epsilon = 0 on, shape (points, 2)."""
+        # Gaussian noise of this ρ has losses with this standard deviation around ρ.
         spread = math.sqrt(2 * self.rho)
         epsilons = self.rho + np.linspace(-self.rho, 6.5 * spread, POINTS)
         return _implied(epsilons, ORDERS * self.rho, ORDERS)
@@ -196,19 +200,22 @@ class ZeroConcentratedDP(Claim):
 
 @dataclass(frozen=True)
 class RenyiDP(Claim):
-    """(order, epsilon)-Rényi differential privacy, through the best known curve that it implies.
+    """(order, epsilon)-Rényi differential privacy, through the curve it implies.
 
-    The tested curve is δ(ε') = e^((α-1)(ε-ε')) (1-1/α)^α/(α-1) for this one order α (Canonne, Kamath &
-    Steinke 2020, arXiv:2004.00010, Proposition 12). A pair may satisfy it and not be (α, ε)-RDP, so
-    not every violation of the claim can be refuted.
+    The tested curve is δ(ε') = e^((α-1)(ε-ε')) (1-1/α)^α/(α-1) for this one order α
+    (Canonne, Kamath & Steinke 2020, arXiv:2004.00010, Proposition 12). A pair may
+    satisfy it and not be (α, ε)-RDP, so not every violation of the claim can be
+    refuted.
 
     Args:
         order: The order alpha, above 1.
-        epsilon: The claimed Rényi divergence of that order, in nats; finite and positive.
+        epsilon: The claimed Rényi divergence of that order, in nats; finite and
+            positive.
         source: The paper, theorem and version that states the claim.
 
     Raises:
-        ClaimError: If the order is not above 1, or epsilon is not a positive finite number.
+        ClaimError: If the order is not above 1, or epsilon is not a positive finite
+            number.
     """
 
     order: float
@@ -226,7 +233,7 @@ class RenyiDP(Claim):
             )
 
     def statements(self) -> Floats:
-        """Return points of the implied curve, from epsilon = 0 on, shape (points, 2)."""
+        """Return points of the implied curve from epsilon = 0 on, shape (points, 2)."""
         end = self.epsilon + math.log(1 / FLOOR) / (self.order - 1)
         epsilons = np.linspace(0.0, end, POINTS)
         return _implied(epsilons, np.array([self.epsilon]), np.array([self.order]))
@@ -236,14 +243,15 @@ class RenyiDP(Claim):
 
 
 def _implied(epsilons: Floats, divergences: Floats, orders: Floats) -> Floats:
-    """Return the points (ε, δ) with the smallest δ over some orders, if it is below 1."""
+    """Return points (ε, δ) with the smallest δ over some orders, if below 1."""
     logs = (
         (orders - 1) * (divergences - epsilons[:, None])
         + orders * np.log1p(-1 / orders)
         - np.log(orders - 1)
     ).min(axis=1)
-    kept = logs < -1e-9
-    return np.stack([epsilons[kept], np.exp(logs[kept])], axis=1)
+    # A point with δ = 1 promises nothing.
+    informative = logs < -1e-9
+    return np.stack([epsilons[informative], np.exp(logs[informative])], axis=1)
 
 
 def _delta_at(curve: Any) -> Callable[[float], float]:

@@ -1,19 +1,24 @@
-"""Dominating pairs: two laws that are at most as hard to distinguish as any pair a claim allows.
+"""Dominating pairs: two laws as easy to distinguish as a claim allows.
 
-A claim is a list of statements (ε, δ), each meant in both orders of the neighbours. A pair of laws (P, Q) satisfies all of
-them exactly if for every event A
+A claim is a list of statements (ε, δ), each meant in both orders of the neighbours. A
+pair of laws (P, Q) satisfies all of them exactly if for every event A
 
-    Q(A) <= T(P(A)),   T(a) = min over the statements of  δ + e^ε a  and  1 - (1 - δ - a)/e^ε,
+    Q(A) <= T(P(A)),   T(a) = min over the statements of  δ + e^ε a  and  1 - (1 - δ -
+    a)/e^ε,
 
-where the second line is the first one for the complement and the other order. T is concave and piecewise linear, and equal
-to its own mirror image in the line a + b = 1. Its segments, from the steepest to the flattest, are a pair of laws on
-finitely many atoms: an atom has the width of its segment under p₀ and the height under q₀ (what T(0) leaves at a = 0 is an
-atom of q₀ alone). By construction the event "the k steepest atoms" attains T, so that (p₀, q₀) is allowed by the claim
-and dominates all others: by Blackwell's theorem (for privacy: Dong, Roth & Su 2022, arXiv:1905.02383v3,
-Theorem 2.10; Zhu, Dong & Wang 2022, arXiv:2106.08567v3) every pair that satisfies the claim is (p₀, q₀) sent
-through one channel. For one statement (ε, 0) the atoms are randomised response, for (ε, δ) the four outputs of Kairouz, Oh
-& Viswanath (2015, arXiv:1311.0776v4, Theorem 3.3). A curve that is given by some of its points is replaced by the promises
-of these points alone, which are weaker: a refutation of them refutes the curve.
+where the second line is the first one for the complement and the other order. T is
+concave and piecewise linear, and equal to its own mirror image in the line a + b = 1.
+Its segments, from the steepest to the flattest, are a pair of laws on finitely many
+atoms: an atom has the width of its segment under p₀ and the height under q₀ (what T(0)
+leaves at a = 0 is an atom of q₀ alone). By construction the event "the k steepest
+atoms" attains T, so that (p₀, q₀) is allowed by the claim and dominates all others: by
+Blackwell's theorem (for privacy: Dong, Roth & Su 2022, arXiv:1905.02383v3, Theorem
+2.10; Zhu, Dong & Wang 2022, arXiv:2106.08567v3) every pair that satisfies the claim is
+(p₀, q₀) sent through one channel. For one statement (ε, 0) the atoms are randomised
+response, for (ε, δ) the four outputs of Kairouz, Oh & Viswanath (2015,
+arXiv:1311.0776v4, Theorem 3.3). A curve that is given by some of its points is replaced
+by the promises of these points alone, which are weaker: a refutation of them refutes
+the curve.
 """
 
 from __future__ import annotations
@@ -36,7 +41,8 @@ class DominatingPair:
 
     Args:
         p: Probabilities under the first law, shape (atoms,).
-        q: Probabilities under the second, shape (atoms,); q/p decreases along the atoms.
+        q: Probabilities under the second, shape (atoms,); q/p decreases along the
+            atoms.
     """
 
     p: Floats
@@ -44,24 +50,28 @@ class DominatingPair:
 
     @classmethod
     def of(cls, statements: Floats) -> DominatingPair:
-        """Return the pair that dominates all pairs for which statements hold in both orders.
+        """Return the pair that dominates all for which statements hold in both orders.
 
         Args:
-            statements: Their epsilon and delta, shape (statements, 2), with epsilon >= 0 and 0 <= delta <= 1.
+            statements: Their epsilon and delta, shape (statements, 2), with epsilon >=
+                0 and 0 <= delta <= 1.
 
         Raises:
             ClaimError: If an epsilon or a delta is out of range.
         """
         points = _corners(statements)
-        slope, height = np.exp(points[:, 0])[::-1], points[:, 1][::-1]  # steepest first
+        # The steepest line comes first.
+        slope, height = np.exp(points[:, 0])[::-1], points[:, 1][::-1]
         crossing = np.diff(height) / -np.diff(slope)
         # Each line meets a + b = 1 here; from there on T is the mirror image.
         axis = (1 - height) / (1 + slope)
         start, end = np.append(0.0, crossing), np.append(crossing, np.inf)
         p = np.maximum(np.minimum(end, axis) - start, 0.0)
+        # Half of the atoms, with the one of q₀ alone; the others are their mirror
+        # images.
         half_p, half_q = np.append(0.0, p), np.append(height[0], slope * p)
-        kept = (half_p > 0) | (half_q > 0)
-        half_p, half_q = half_p[kept], half_q[kept]
+        occupied = (half_p > 0) | (half_q > 0)
+        half_p, half_q = half_p[occupied], half_q[occupied]
         return cls(np.append(half_p, half_q[::-1]), np.append(half_q, half_p[::-1]))
 
     def hockey_stick(self, epsilon: float) -> float:
@@ -70,7 +80,7 @@ class DominatingPair:
 
     @cached_property
     def log_odds(self) -> Floats:
-        """The log-odds ln q₀/p₀ of every atom, infinite if one of the laws excludes it."""
+        """The log-odds ln q₀/p₀ of every atom, infinite if a law excludes it."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.q) - np.log(self.p))
 

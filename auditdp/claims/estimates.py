@@ -19,12 +19,13 @@ class Unbiased:
 
     Args:
         truth: The quantity that is estimated, as a function of the input.
-        margin: The largest bias that counts as equivalent to none, in the units of the estimate.
-        almost: Whether the promise itself is only "almost unbiased": then a bias within the margin
-            refutes nothing.
-        range: (low, high) between which every estimate lies, or a function of the input that returns
-            it; not needed if the mechanism has a method ``output_range(data)``. Without either, the
-            tests are asymptotic.
+        margin: The largest bias that counts as equivalent to none, in the units of the
+            estimate.
+        almost: Whether the promise itself is only "almost unbiased": then a bias within
+            the margin refutes nothing.
+        range: (low, high) between which every estimate lies, or a function of the input
+            that returns it; not needed if the mechanism has a method
+            ``output_range(data)``. Without either, the tests are asymptotic.
         source: The paper, theorem and version that states the promise.
 
     Raises:
@@ -52,16 +53,20 @@ class VarianceAtMost:
 
     Args:
         bound: The bound, in squared units of the estimate.
-        truth: The quantity that is estimated, as a function of the input (for the report).
-        range: (low, high) between which every estimate lies, or a function of the input that returns
-            it; not needed if the mechanism has a method ``output_range(data)``.
-        kurtosis: The largest E[(X − μ)⁴]/σ⁴ of any input (3 for normal noise, 6 for Laplace noise).
-            It replaces the range in the proof that the bound holds, and is better if the range is
-            many standard deviations wide. Without either, that test is asymptotic.
+        truth: The quantity that is estimated, as a function of the input (for the
+            report).
+        range: (low, high) between which every estimate lies, or a function of the input
+            that returns it; not needed if the mechanism has a method
+            ``output_range(data)``.
+        kurtosis: The largest E[(X − μ)⁴]/σ⁴ of any input (3 for normal noise, 6 for
+            Laplace noise). It replaces the range in the proof that the bound holds, and
+            is better if the range is many standard deviations wide. Without either,
+            that test is asymptotic.
         source: The paper, theorem and version that states the promise.
 
     Raises:
-        ClaimError: If the bound is not positive, the kurtosis is below 1, or the range is empty or infinite.
+        ClaimError: If the bound is not positive, the kurtosis is below 1, or the range
+            is empty or infinite.
     """
 
     bound: float

@@ -20,8 +20,8 @@ class PureDP(PointClaim):
     It holds in both orders of the neighbours.
 
     Args:
-        epsilon: The claimed epsilon, in nats; finite and not negative. 0 is the claim that outputs do
-            not depend on the input.
+        epsilon: The claimed epsilon, in nats; finite and not negative. 0 is the claim
+            that outputs do not depend on the input.
         source: The paper, theorem and version that states the claim.
 
     Raises:
@@ -45,16 +45,17 @@ class PureDP(PointClaim):
 
         No eps0-DP pair exceeds it.
 
-        Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy",
-        proof of Theorem 3.3: every eps0-DP pair is a post-processing of randomised response with
-        eps0.
+        Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for
+        Differential Privacy", proof of Theorem 3.3: every eps0-DP pair is a
+        post-processing of randomised response with eps0.
         """
         if epsilon >= self.epsilon:
             return 0.0
+        # Divided by e^eps0, so that nothing overflows.
         return -math.expm1(epsilon - self.epsilon) / (1 + math.exp(-self.epsilon))
 
     def posterior_cap(self) -> float:
-        """Return e^epsilon/(1 + e^epsilon), the largest posterior of a side of a fair coin."""
+        """Return e^epsilon/(1 + e^epsilon), the largest posterior of a fair coin."""
         return 1 / (1 + math.exp(-self.epsilon))
 
     def __str__(self) -> str:
@@ -63,13 +64,13 @@ class PureDP(PointClaim):
 
 @dataclass(frozen=True)
 class ApproxDP(PointClaim):
-    """(epsilon, delta)-differential privacy: P(A) <= e^epsilon Q(A) + delta for every event A.
+    """(epsilon, delta)-differential privacy: P(A) <= e^epsilon Q(A) + delta for all A.
 
     It holds in both orders of the neighbours.
 
     Args:
-        epsilon: The claimed epsilon, in nats; finite and not negative. With 0, delta bounds the total
-            variation distance.
+        epsilon: The claimed epsilon, in nats; finite and not negative. With 0, delta
+            bounds the total variation distance.
         delta: The claimed delta, in [0, 1). With delta = 0 this is ``PureDP``.
         source: The paper, theorem and version that states the claim.
 
@@ -98,15 +99,15 @@ class ApproxDP(PointClaim):
     def delta_at(self, epsilon: float) -> float:
         """Return the largest delta that an (eps0, delta0)-DP pair can have at epsilon.
 
-        The extreme pair reveals the input with probability delta0 and is randomised response with eps0
-        otherwise (Kairouz, Oh & Viswanath 2015, proof of Theorem 3.3), so its curve is
-        delta0 + (1 - delta0) times that of ``PureDP``.
+        The extreme pair reveals the input with probability delta0 and is randomised
+        response with eps0 otherwise (Kairouz, Oh & Viswanath 2015, proof of Theorem
+        3.3), so its curve is delta0 + (1 - delta0) times that of ``PureDP``.
         """
         pure = PureDP(self.epsilon).delta_at(epsilon)
         return float(self.delta + (1 - self.delta) * pure)
 
     def posterior_cap(self) -> float:
-        """Return the cap on the posterior: 1 if delta > 0, since the input may be revealed."""
+        """Return the cap on the posterior: 1 if delta > 0, for revealed inputs."""
         return PureDP(self.epsilon).posterior_cap() if self.delta == 0 else 1.0
 
     def __str__(self) -> str:
@@ -117,12 +118,12 @@ class ApproxDP(PointClaim):
 class GaussianDP(Claim):
     """mu-Gaussian differential privacy.
 
-    Neighbours are at least as hard to distinguish as N(0, 1) and N(mu, 1). A refutation refutes the
-    whole curve, not any single (epsilon, delta) statement derived from it.
+    Neighbours are at least as hard to distinguish as N(0, 1) and N(mu, 1). A refutation
+    refutes the whole curve, not any single (epsilon, delta) statement derived from it.
 
     Args:
-        mu: The claimed mu (sensitivity over noise standard deviation for one Gaussian release); finite
-            and positive.
+        mu: The claimed mu (sensitivity over noise standard deviation for one Gaussian
+            release); finite and positive.
         source: The paper, theorem and version that states the claim.
 
     Raises:
@@ -143,19 +144,23 @@ class GaussianDP(Claim):
     def delta_at(self, epsilon: float) -> float:
         """Return Φ(-epsilon/mu + mu/2) - e^epsilon Φ(-epsilon/mu - mu/2).
 
-        Source: Dong, Roth & Su (2022), "Gaussian Differential Privacy", Corollary 2.13 (arXiv:1905.02383v3).
+        Source: Dong, Roth & Su (2022), "Gaussian Differential Privacy", Corollary 2.13
+        (arXiv:1905.02383v3).
         """
         return float(self._delta(np.array(epsilon)))
 
     def statements(self) -> Floats:
         """Return dense statements (epsilon, delta) of the curve.
 
-        Under N(mu, 1) the privacy loss is N(mu²/2, mu²). The statements are a twentieth of a standard
-        deviation apart, and a fifth beyond three of them above the mean, up to six: that costs less
-        than .1 % of mu.
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²). The statements are a twentieth
+        of a standard deviation apart, and a fifth beyond three of them above the mean,
+        up to six: that costs less than .1 % of mu.
         """
-        far = self.mu / 2 + 3
-        near_part, far_part = np.arange(0, far, 0.05), np.arange(far, far + 3.01, 0.2)
+        sparse_from = self.mu / 2 + 3
+        near_part, far_part = (
+            np.arange(0, sparse_from, 0.05),
+            np.arange(sparse_from, sparse_from + 3.01, 0.2),
+        )
         epsilons = np.append(near_part, far_part) * self.mu
         return np.stack([epsilons, self._delta(epsilons)], axis=1)
 
@@ -163,6 +168,7 @@ class GaussianDP(Claim):
         # SciPy is slow to load.
         from scipy.special import log_ndtr
 
+        # The difference of logarithms keeps the digits of a small δ.
         upper = log_ndtr(-epsilons / self.mu + self.mu / 2)
         lower = epsilons + log_ndtr(-epsilons / self.mu - self.mu / 2)
         return np.asarray(np.exp(upper) * -np.expm1(np.fmin(0.0, lower - upper)))
@@ -170,8 +176,9 @@ class GaussianDP(Claim):
     def tangents(self) -> tuple[tuple[float, float], ...]:
         """Return six statements, for evidence that tests one at a time.
 
-        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements are at the likely losses, from
-        their mean up to three standard deviations, and at epsilon = 0 (total variation).
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements are at the
+        likely losses, from their mean up to three standard deviations, and at epsilon =
+        0 (total variation).
         """
         deviations = (0.0, 0.5, 1.0, 2.0, 3.0)
         epsilons = [0.0, *(self.mu**2 / 2 + k * self.mu for k in deviations)]

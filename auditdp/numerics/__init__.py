@@ -1,1 +1,1 @@
-"""Numbers that several rooms share: confidence limits, outward rounding, keyed randomness, threads."""
+"""Numbers that several rooms share: limits, rounding, random streams, threads."""

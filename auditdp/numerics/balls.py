@@ -1,13 +1,15 @@
 """Ball arithmetic: numbers with rigorous error bounds (python-flint's arb).
 
-Probabilities are exact (``fractions.Fraction``, int) or rigorous enclosures (``flint.arb`` balls), or floats.
+Probabilities are exact (``fractions.Fraction``, int) or rigorous enclosures
+(``flint.arb`` balls), or floats.
 
-A float p is taken for some number between p - r and p + r, where r = 1e-9 p + 1e-12. The first
-term is the error of logarithms of large numbers (the scores of a softmax, ``gammaln``); the second is
-the error of large numbers that cancel (differences of a distribution function), are summed up
-(convolutions) or underflow. A float of 0.0 is therefore not the number 0. So floats can prove a
-violation of more probability than that, and certify a claim that is neither tight nor about outputs of
-less probability. Numbers of fewer bits than a double (``numpy.float32``) are taken to be off by 1,000
+A float p is taken for some number between p - r and p + r, where r = 1e-9 p + 1e-12.
+The first term is the error of logarithms of large numbers (the scores of a softmax,
+``gammaln``); the second is the error of large numbers that cancel (differences of a
+distribution function), are summed up (convolutions) or underflow. A float of 0.0 is
+therefore not the number 0. So floats can prove a violation of more probability than
+that, and certify a claim that is neither tight nor about outputs of less probability.
+Numbers of fewer bits than a double (``numpy.float32``) are taken to be off by 1,000
 units of their last place.
 """
 
@@ -40,10 +42,10 @@ def precision(bits: int = PRECISION_BITS) -> Iterator[None]:
 
 
 def ball(value: Any, unit: float = 1.0) -> arb:
-    """Return a ball that contains ``value``: tight for int and Fraction, wide for a float.
+    """Return a ball that contains ``value``, tight unless it is a float.
 
-    An arb ball is returned as it is. The absolute error of a float is multiplied by ``unit``, which is
-    1 for a probability.
+    An arb ball is returned as it is. The absolute error of a float is multiplied by
+    ``unit``, which is 1 for a probability.
     """
     if isinstance(value, arb):
         return value
@@ -78,7 +80,7 @@ def below(value: arb) -> float:
 
 
 def as_written(value: float) -> Fraction:
-    """Return the shortest decimal that is read as this double, the one that people write.
+    """Return the shortest decimal that is read as this double.
 
     >>> as_written(0.1) * as_written(1e-6) == as_written(1e-7)
     True
@@ -91,9 +93,10 @@ def as_written(value: float) -> Fraction:
 def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> float:
     """Return a double that is at least a number that is computed from doubles.
 
-    Doubles of few digits stand for decimals. If the number computed from these is a decimal of at most
-    15 digits, one double alone stands for it, and it is returned: rounding up the rational would refuse
-    that double for the place where it was cut off. Otherwise doubles are the rationals that they are.
+    Doubles of few digits stand for decimals. If the number computed from these is a
+    decimal of at most 15 digits, one double alone stands for it, and it is returned:
+    rounding up the rational would refuse that double for the place where it was cut
+    off. Otherwise doubles are the rationals that they are.
 
     Args:
         compute: The number, given a function that converts each double to a rational.
@@ -108,7 +111,7 @@ def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> 
 
 
 def middle(value: Any) -> float:
-    """Return a probability as a float: the middle of a ball, or a float that is at least 0."""
+    """Return a probability as a float >= 0; of a ball, its middle."""
     return max(0.0, float(value.mid() if isinstance(value, arb) else value))
 
 
@@ -117,18 +120,18 @@ class LeftOut:
     """The probability that a list of probabilities leaves out."""
 
     most: arb
-    """The largest possible one, 1 minus the smallest sum; an exact number, 0 for Fractions."""
+    """The largest possible one, 1 minus the smallest sum; exact, 0 for Fractions."""
     floats: bool = False
-    """Whether any is a float, so that outputs may be missing: code drops underflows."""
+    """True if any is a float, so that outputs may be missing: code drops underflows."""
     lacks: bool = False
-    """Whether outputs certainly are missing: floats sum to less than 1, beyond rounding."""
+    """True if outputs certainly are missing: floats sum to clearly less than 1."""
 
 
 def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
     """Return the probability that is left out, or None if they are no law.
 
-    Fractions have to sum to 1 exactly, and balls, which floats are taken for, to contain 1; no
-    probability may certainly be negative.
+    Fractions have to sum to 1 exactly, and balls, which floats are taken for, to
+    contain 1; no probability may certainly be negative.
     """
     # A ball of 256 bits would hide 1e-80.
     if all(isinstance(p, Fraction | int | np.integer) for p in probabilities):
@@ -153,5 +156,5 @@ def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
 
 
 def is_float(value: Any) -> bool:
-    """Return whether a probability is a plain float, whose error is only assumed."""
+    """Return True if a probability is a plain float, whose error is only assumed."""
     return not isinstance(value, arb | Fraction | int | np.integer)

@@ -1,9 +1,10 @@
 """Confidence limits on the probability of an event, from the number of its occurrences.
 
-Source: Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of
-the binomial", Biometrika 26: the lowest p at which the observed number of successes or more is not
-rarer than the error probability, and the highest at which that number or fewer is not. Each limit
-alone is wrong with at most that probability, whatever p is.
+Source: Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated
+in the case of the binomial", Biometrika 26: the lowest p at which the observed number
+of successes or more is not rarer than the error probability, and the highest at which
+that number or fewer is not. Each limit alone is wrong with at most that probability,
+whatever p is.
 """
 
 from __future__ import annotations
@@ -15,23 +16,24 @@ from scipy.special import betainccinv, betaincinv
 from auditdp.numerics.arrays import Floats
 
 NOT_ZERO = 1e-300
-"""Replaces a count of 0, for which the quantile is not defined and the limit is 0 or 1."""
+"""Replaces a count of 0, for which the quantile is not defined."""
 
 
 def lower_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Floats:
-    """Return, elementwise, the lower limit of a binomial probability; 0 without a success.
+    """Return the lower limits of binomial probabilities; 0 without a success.
 
     >>> round(float(lower_limit(5, 5, 0.05)), 6)  # p⁵ = .05
     0.54928
     """
     successes = np.asarray(successes, dtype=np.float64)
     trials = np.asarray(trials, dtype=np.float64)
+    # The limit is a quantile of a beta distribution.
     limit = betaincinv(np.maximum(successes, NOT_ZERO), trials - successes + 1, error)
     return np.where(successes > 0, limit, 0.0)
 
 
 def upper_limit(successes: ArrayLike, trials: ArrayLike, error: ArrayLike) -> Floats:
-    """Return, elementwise, the upper limit of a binomial probability; 1 without a failure.
+    """Return the upper limits of binomial probabilities; 1 without a failure.
 
     >>> round(float(upper_limit(0, 5, 0.05)), 6)  # (1-p)⁵ = .05
     0.45072

@@ -1,4 +1,4 @@
-"""Decimals of bounds, rounded so that the written bound still holds, and equality of numbers."""
+"""Decimals of bounds, rounded so that they still hold, and equal numbers."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def count(value: int, noun: str, plural: str = "") -> str:
 
 
 SAME = 1e-6
-"""Relative difference up to which numbers are the same: processors compute other digits."""
+"""Relative difference of the same number computed on different processors."""
 
 
-def same_number(one: float, other: float, *, near: float = 0.0) -> bool:
-    """Return whether two numbers are the same but for rounding, or differ by ``near``.
+def same_number(first: float, second: float, *, near: float = 0.0) -> bool:
+    """Return True if two numbers are the same but for rounding, or differ by ``near``.
 
     >>> same_number(0.1 + 0.2, 0.3), same_number(1.0, 1.00001)
     (True, False)
     """
-    return math.isclose(one, other, rel_tol=SAME, abs_tol=near)
+    return math.isclose(first, second, rel_tol=SAME, abs_tol=near)
 
 
 NEAR = 1e-12
-"""Relative difference from a short decimal up to which a bound is written as that decimal."""
+"""Relative difference up to which a bound is written as a short decimal."""
 MAX_PLAIN_DIGITS = 9
 """Digits before the point up to which a number is written without an exponent."""
 MAX_DIGITS = 13
@@ -76,11 +76,12 @@ def outward(
     near: float = NEAR,
     against: float | None = None,
 ) -> Decimal:
-    """Return a finite bound to ``digits`` significant digits, rounded so that it still holds.
+    """Return a finite bound to ``digits`` significant digits, rounded outwards.
 
-    An upper bound is rounded ``up``, a lower one down. A relative difference from such a decimal of at
-    most ``near`` is called rounding; 0 allows none. Digits are added until the written bound lies on
-    the same side of ``against``, such as a claim, as the bound.
+    An upper bound is rounded ``up``, a lower one down. A relative difference from such
+    a decimal of at most ``near`` is called rounding; 0 allows none. Digits are added
+    until the written bound lies on the same side of ``against``, such as a claim, as
+    the bound.
 
     >>> outward(1.03456, up=False, digits=4), outward(1.0 + 1e-13, up=True, digits=4)
     (Decimal('1.034'), Decimal('1.000'))
@@ -89,6 +90,7 @@ def outward(
     >>> outward(1.00003, up=False, digits=4, against=1.0)
     Decimal('1.00003')
     """
+    # A bound that is a short decimal but for rounding is written as that decimal.
     written = Decimal(0)
     for places in range(digits, MAX_DIGITS + 1):
         written = significant(bound, places)
@@ -124,7 +126,7 @@ def outwards(
 
 
 def at_least(bound: float, claimed: float, *, digits: int = 4) -> str:
-    """Return a lower bound on the true value with its sign, ≥, or > if it is the claimed level.
+    """Return a lower bound with its sign, ≥, or > if it is the claimed level.
 
     A bound that refutes the level and equals it is exceeded.
 
@@ -141,6 +143,7 @@ def apart(lower: float, upper: float, *, digits: int = 4) -> tuple[str, str]:
     >>> apart(2.5, 1.0), apart(1.00049, 1.00041)
     (('2.5', '1'), ('1.00049', '1.00041'))
     """
+    # Rounded outwards, the bounds may look equal with few digits.
     for places in range(digits, MAX_DIGITS):
         low = outwards(lower, up=False, digits=places)
         high = outwards(upper, up=True, digits=places)

@@ -1,7 +1,7 @@
-"""Random streams keyed by the computation and not by its process, and single-threaded libraries.
+"""Random streams keyed by the computation, and single-threaded libraries.
 
-Numerical libraries get one thread: small problems lose on many, and the runner uses the cores
-already.
+Numerical libraries get one thread: small problems lose on many, and the runner uses the
+cores already.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 Streams = Callable[[str, int], np.random.Generator]
-"""A function that returns a fresh generator for (purpose, number), the same one each time."""
+"""A function that returns a fresh generator, the same for one (purpose, number)."""
 
 
 def prefixed(streams: Streams, prefix: str) -> Streams:
-    """Return streams in which each purpose has a prefix, so that they are independent."""
+    """Return independent streams, in which each purpose has a prefix."""
     return lambda purpose, number: streams(f"{prefix} {purpose}", number)
 
 
 def position(rng: np.random.Generator) -> Any:
-    """Return the state of a generator, which changes with each draw and each spawned child."""
+    """Return the state of a generator, which changes with each draw and child."""
     bits: Any = rng.bit_generator
     return bits.state, bits.seed_seq.n_children_spawned
 
@@ -36,14 +36,15 @@ def position(rng: np.random.Generator) -> Any:
 def stream(root: int, *key: str | int) -> np.random.Generator:
     """Return the generator that belongs to ``key`` under the root seed.
 
-    Two calls with the same root and key give the same stream on any machine and in any process;
-    different keys give streams that are independent for all practical purposes (the key is hashed into
-    a ``SeedSequence`` spawn key).
+    Two calls with the same root and key give the same stream on any machine and in any
+    process; different keys give streams that are independent for all practical purposes
+    (the key is hashed into a ``SeedSequence`` spawn key).
 
     Args:
         root: The root seed of a run, >= 0.
         key: For example ``"audit_edges.py::dprr", "game", 3``.
     """
+    # The type is part of the key, so that 1 and "1" differ.
     text = "\x1f".join(f"{type(part).__name__}:{part}" for part in key)
     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
     words = tuple(np.frombuffer(digest, dtype="<u4").tolist())
@@ -53,9 +54,10 @@ def stream(root: int, *key: str | int) -> np.random.Generator:
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context in which OpenMP and BLAS run on one thread.
 
-    It limits the libraries that are imported when the context is made, so that no sum depends on the
-    number of threads. In a container that has fewer cores than the machine, threads that wait for each
-    other make fitting a few small trees take a minute.
+    It limits the libraries that are imported when the context is made, so that no sum
+    depends on the number of threads. In a container that has fewer cores than the
+    machine, threads that wait for each other make fitting a few small trees take a
+    minute.
     """
     native = 0
     for module in list(sys.modules.values()):
@@ -68,6 +70,6 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @lru_cache(maxsize=1)
 def _controller(native: int) -> ThreadpoolController:
-    # The search for libraries takes tens of milliseconds. It is repeated if native modules
-    # were imported, and not in every fork.
+    # The search for libraries takes tens of milliseconds. It is repeated if native
+    # modules were imported, and not in every fork.
     return ThreadpoolController()
