@@ -1,12 +1,12 @@
 """Pairs of neighbouring inputs, and the interface of an adjacency.
 
 ``Adjacency`` is the protocol that every adjacency follows. Its optional methods are
-described there, and ``offers`` looks them up and checks them: a method that is missing or
-None is not offered, and one that is no such method, or returns a wrong type, is refused
-with its name.
+described there, and ``offers`` looks them up and checks them: a method that is missing
+or None is not offered, and one that is no such method, or returns a wrong type, is
+refused with its name.
 
-``Pair.python`` writes a pair as Python source to paste. It complements the short text of a
-pair, which leaves parts of long inputs out.
+``Pair.python`` writes a pair as Python source to paste. It complements the short text
+of a pair, which leaves parts of long inputs out.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from auditdp.mechanism.protocol import (
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of this package. They bound the time of an audit and the length of texts."""
+    """Limits of this package, which bound the time of an audit and texts."""
 
     exhaustive_pairs: int = 20_000
     """Pairs that an adjacency enumerates."""
     unlabelled_nodes: int = 7
-    """Nodes of a graph whose node orders are all tried, to enumerate up to the order."""
+    """Nodes of a graph whose node orders are all tried for an enumeration."""
     replaced_ids: int = 4
-    """Ids of ``Nodes`` with edges replaced, for an enumeration of at most that number."""
+    """Ids of ``Nodes`` with edges replaced; five have over 30,000 pairs."""
     removed_ids: int = 5
-    """Ids of ``Nodes`` with a node removed, for an enumeration of at most that number."""
+    """Ids of ``Nodes`` with a node removed; six have over 100,000 pairs."""
     changed_places: int = 24
     """Entries, or rows, each of which changes in a corner case of its own."""
     listed_values: int = 8
     """Values of a list without structure that count as corner cases."""
     crossed_parts: int = 8
-    """Parts of a value each of which is at the other end in a corner case of its own."""
+    """Parts of a value that are each at the other end in a corner case of its own."""
     long_sequence: int = 16
     """Entries of a long list or text, if the strategy allows longer ones."""
     distinct_rows: int = 6
     """Rows of a listed collection of different rows."""
     drawn_rows: int = 12
-    """Rows of a generated collection that are drawn; a longer collection repeats them."""
+    """Rows of a generated collection that are drawn; a longer one repeats them."""
     row_values: int = 24
     """Corner cases of a row, each of which is tried alone."""
     copied_rows: int = 4
@@ -83,7 +83,7 @@ class Limits:
     range_corners: int = 8
     """Corners of the ranges of given data that are tried."""
     regression_columns: int = 64
-    """Columns of a record whose last one is compared with a linear fit of the others."""
+    """Columns of a record whose last one is compared with a fit of the others."""
     random_bytes: int = 1 << 16
     """Random bytes from which a value is drawn, if choices cannot be given."""
     nested_strategies: int = 100
@@ -113,11 +113,11 @@ LEAVES = (ast.Constant, ast.expr_context, ast.operator, ast.unaryop)
 
 
 def as_python(data: Any, neighbour: Any) -> str:
-    """Return two assignments, to ``data`` and ``neighbour``, with a comment on the change.
+    """Return assignments to ``data`` and ``neighbour``, with a comment on the change.
 
     Returns:
-        The source, or '' if the short text contains all of both inputs, or if an input is
-        too long or of a type that cannot be written.
+        The source, or '' if the short text contains all of both inputs, or if an input
+        is too long or of a type that cannot be written.
 
     >>> people = [{"age": 40, "city": "Ulm"}] * 2
     >>> print(as_python([*people, {"age": 7, "city": "Bonn"}], people))
@@ -135,14 +135,16 @@ def as_python(data: Any, neighbour: Any) -> str:
         return ""
     comments = _comments(*map(_as_rows, inputs))
     text = f"data = {first}{comments[0]}\nneighbour = {second}{comments[1]}"
-    return text if len(text) <= LIMITS.source and is_data(text) else ""
+    if len(text) <= LIMITS.source and is_data(text):
+        return text
+    return ""
 
 
 def is_data(text: str) -> bool:
-    """Return whether source assigns nothing but data to ``data`` and ``neighbour``.
+    """Return True if source assigns nothing but data to ``data`` and ``neighbour``.
 
-    Data are containers, numbers, texts, and instances of classes whose names begin with a
-    capital letter.
+    Data are containers, numbers, texts, and instances of classes whose names begin with
+    a capital letter.
     """
     try:
         body = ast.parse(text).body
@@ -191,7 +193,9 @@ def _source(value: Any) -> str:
         inner = ", ".join(map(_source, sorted(value, key=repr)))
         if not inner:
             return f"{kind}()"
-        return f"{{{inner}}}" if kind == "set" else f"{kind}([{inner}])"
+        if kind == "set":
+            return f"{{{inner}}}"
+        return f"{kind}([{inner}])"
     if isinstance(value, np.ndarray):
         dtype = _source(np.lib.format.dtype_to_descr(value.dtype))
         return f"np.array({_source(value.tolist())}, dtype={dtype})"
@@ -218,6 +222,7 @@ def _sequence_source(value: list[Any] | tuple[Any, ...]) -> str:
             parts.append(f"{start}{', '.join(single)}{last}{end}")
             single.clear()
 
+    # Equal neighbours in a long sequence are common, such as rows that are copies.
     for text, group in itertools.groupby(map(_source, value)):
         count = len(list(group))
         if count == 1:
@@ -232,7 +237,9 @@ def _sequence_source(value: list[Any] | tuple[Any, ...]) -> str:
 def _as_rows(value: Any) -> Any:
     if is_table(value):
         return rows_of(value)
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value
 
 
 def _comments(data: Any, neighbour: Any) -> tuple[str, str]:
@@ -250,6 +257,7 @@ def _comments(data: Any, neighbour: Any) -> tuple[str, str]:
     if isinstance(data, list | tuple) and isinstance(neighbour, list | tuple):
         shorter, longer = sorted((neighbour, data), key=len)
         if len(shorter) < len(longer):
+            # The first item that differs is the additional one.
             place = 0
             while place < len(shorter) and (
                 identity_key(shorter[place]) == identity_key(longer[place])
@@ -257,7 +265,9 @@ def _comments(data: Any, neighbour: Any) -> tuple[str, str]:
                 place += 1
             name = "data" if longer is data else "neighbour"
             text = f"  # without {name}[{place}], which is {brief(longer[place])}"
-            return ("", text) if longer is data else (text, "")
+            if longer is data:
+                return ("", text)
+            return (text, "")
     where = difference(data, neighbour)
     return "", f"  # differs in {where}" if where else ""
 
@@ -277,11 +287,13 @@ class Pair:
         if first == second or " of shape (" in first:
             where = _changed_part(self.data, self.neighbour)
             text += f" ({where})" if where else ""
-        return f"{self.name}: {text}" if self.name else text
+        if self.name:
+            return f"{self.name}: {text}"
+        return text
 
     @property
     def python(self) -> str:
-        """Python that makes both inputs; empty if the text of the pair has all of it."""
+        """Python that makes both inputs, or '' if the text of the pair suffices."""
         return as_python(self.data, self.neighbour)
 
     def swapped(self) -> Pair:
@@ -307,7 +319,9 @@ def _changed_part(data: Any, neighbour: Any) -> str:
             start += 1
         where, first, second = f"{where}[{start}:]", first[start:], second[start:]
     cut = LIMITS.changed_part
-    return f"{where} is {brief(first, cut)} | {brief(second, cut)}" if where else ""
+    if where:
+        return f"{where} is {brief(first, cut)} | {brief(second, cut)}"
+    return ""
 
 
 def _is_array(value: Any) -> bool:
@@ -315,7 +329,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _changed_row(first: Any, second: Any, where: str) -> str:
-    """Return the row in which two arrays differ, or that only one of them has, or ''."""
+    """Return the one row that differs between two arrays, or is in one alone, or ''."""
     shorter, longer = sorted((len(first), len(second)))
     if (
         first.shape[1:] != second.shape[1:]
@@ -343,9 +357,10 @@ class Adjacency(Protocol):
     - ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates:
       evidence that rests on a statement about all inputs searches there for a
       counterexample.
-    - ``corner_cases()``, a list of pairs at which code is known to break: at the ends of
-      the domain, at the limits of integers, with the fewest and the most records, with
-      ties. They are not played as listed pairs are, but tried with a few calls each.
+    - ``corner_cases()``, a list of pairs at which code is known to break: at the ends
+      of the domain, at the limits of integers, with the fewest and the most records,
+      with ties. They are not played as listed pairs are, but tried with a few calls
+      each.
     - ``remedy``, the declaration that would allow all pairs to be enumerated.
     """
 
@@ -371,7 +386,7 @@ class UpToOrder(Protocol):
     """An adjacency that can enumerate one pair of every orbit of the node orders."""
 
     unlabelled: bool
-    """Whether ``exhaustive`` does so."""
+    """True if ``exhaustive`` does so."""
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return a pair in another node order, with change number ``number``."""
@@ -387,6 +402,15 @@ class GivenPairs:
 
     given: Sequence[Pair]
     change: str | None = None
+
+    def __post_init__(self) -> None:
+        # A pair that does not differ by the change is refused at once.
+        _ = self._change
+
+    @cached_property
+    def _change(self) -> Any:
+        """The value of the reading by which other pairs are made."""
+        return self.readings[self.reading]
 
     @property
     def readings(self) -> Mapping[str, Any]:
@@ -452,7 +476,7 @@ def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
 
 
 def require_integer(adjacency: Any, name: str, least: int) -> None:
-    """Raise ``AdjacencyError`` unless an argument is an integer of at least ``least``."""
+    """Raise ``AdjacencyError`` unless an argument is an integer >= ``least``."""
     value = getattr(adjacency, name)
     if not isinstance(value, int | np.integer) or value < least:
         raise AdjacencyError(
@@ -488,7 +512,7 @@ class Offers:
 
     @cached_property
     def corner_cases(self) -> Sequence[Pair] | None:
-        """Pairs at which code is known to break, or None if the adjacency lists none."""
+        """Pairs at which code tends to break, or None if the adjacency lists none."""
         found = self._result("corner_cases")
         are_pairs = isinstance(found, list | tuple) and all(
             isinstance(pair, Pair) for pair in found
@@ -499,7 +523,7 @@ class Offers:
 
     @property
     def lists_corner_cases(self) -> bool:
-        """Whether there is a method ``corner_cases``, which is not called for this."""
+        """True if there is a method ``corner_cases``, which is not called for this."""
         return self._method("corner_cases") is not None
 
     @property
@@ -516,7 +540,9 @@ class Offers:
 
     def _result(self, name: str) -> Any:
         method = self._method(name)
-        return None if method is None else method()
+        if method is None:
+            return None
+        return method()
 
     def _method(self, name: str) -> Any:
         method = getattr(self.adjacency, name, None)
@@ -542,7 +568,7 @@ def offers(adjacency: Adjacency) -> Offers:
 
 
 def is_adjacency(given: Any) -> bool:
-    """Return whether an object has all that every adjacency has.
+    """Return True if an object has all that every adjacency has.
 
     Raises:
         AdjacencyError: If it has ``check()`` and ``pairs()``, and so is meant to be an

@@ -1,7 +1,8 @@
 """Corner cases of strategies: values at which code breaks.
 
-These are the ends of a domain, powers of two and their roots, zeros, and numbers with a sum
-just below a power of two. ``values`` lists those of any strategy, from its structure.
+These are the ends of a domain, powers of two and their roots, zeros, and numbers with a
+sum just below a power of two. ``values`` lists those of any strategy, from its
+structure.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
 
     For values with several parts: all parts at one end, each part at the other end by
     itself, the k-th values of all parts together, and each value of one part alone. For
-    lists and texts: the shortest, the longest of different elements and of equal ones, and
-    single elements. For a choice of strategies, the values of each are interleaved.
+    lists and texts: the shortest, the longest of different elements and of equal ones,
+    and single elements. For a choice of strategies, the values of each are interleaved.
 
     >>> values(st.tuples(st.integers(0, 9), st.booleans()))[:4]
     [(0, False), (9, True), (9, False), (0, True)]
@@ -119,6 +120,7 @@ def _structured(part: StrategyPart) -> Iterable[Any]:
     match part:
         case Tuples(parts=parts):
             return _crossed(map(values, parts), tuple)
+        # A class may refuse some combinations of its arguments, which are left out.
         case FixedKeys(fields=fields):
             return _crossed(
                 map(values, fields.values()),
@@ -168,6 +170,8 @@ def _crossed(
     low = [part[0] for part in parts]
     high = [part[:2][-1] for part in parts]
     rows = [low, high]
+    # Code often compares one part with the others, so each part is the only low or high
+    # one. Later values come together first, since few cases then cover all of them.
     for place in range(len(parts))[: LIMITS.crossed_parts]:
         rows.append(_with(low, place, high[place]))
         rows.append(_with(high, place, low[place]))
@@ -197,6 +201,7 @@ def _lists(part: Lists) -> Iterator[list[Any]]:
         yield from _crossed([elements] * part.least, list)
         return
     long = int(min(part.most, max(part.least, LIMITS.long_sequence)))
+    # Few values of the elements break code; simple elements fill up a long list.
     candidates = list(elements)
     if len(elements) < long:
         candidates += first_values(part.element, long)
@@ -239,6 +244,7 @@ def leaf_values(part: StrategyPart) -> list[Any]:
         case Floats(low=low, high=high, smallest=smallest, allow_nan=allow_nan):
             found = numbers(low, high, whole=False)
             found = [x for x in found if x == 0 or abs(x) >= smallest]
+            # The two ends stay in front.
             return [*found[:2], *[math.nan] * allow_nan, *found[2:]]
         case Booleans():
             return [False, True]
@@ -311,7 +317,9 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
                 unique_by=tuple(keys) or None,
             )
             found = values(strategy)
-            return st.one_of(strategy, st.sampled_from(found)) if found else strategy
+            if found:
+                return st.one_of(strategy, st.sampled_from(found))
+            return strategy
         case part:
             found = leaf_values(part)
             if not found:
@@ -351,9 +359,9 @@ class Domain:
 
     @classmethod
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
-        """Return the numbers that a strategy generates, or None if they are no numbers."""
-        match part := _part_of(strategy):
-            case Integers() | Floats():
+        """Return the numbers that a strategy generates, or None for other values."""
+        match _part_of(strategy):
+            case Integers() | Floats() as part:
                 both_ends = leaf_values(part)[:2]
                 is_whole = isinstance(part, Integers)
                 return cls(min(both_ends), max(both_ends), is_whole)
@@ -391,6 +399,7 @@ class Domain:
         The sum is as near to the total as the domain allows.
         """
         found: list[float] = []
+        # Every number leaves room for the smallest sum of the numbers after it.
         for remaining in reversed(range(count)):
             found.append(self.at_most(total - remaining * self.low))
             total -= found[-1]

@@ -3,12 +3,12 @@
 The name of an adjacency is a short text for a reader. A baseline compares this digest
 instead, so that it notices every change of a domain, of a given pair or of a relation.
 
-The digest is the same in every process, with every seed of hashes, and on every processor:
-no address enters it, sets have no order, and numbers have six digits. Code of the user counts
-by its source without comments, together with the variables that it reads; code of a library
-counts by its name. An object that has neither attributes nor a text of its own cannot be
-compared: the digest names its type, and a comparison reports that a change of this object
-cannot be noticed.
+The digest is the same in every process, with every seed of hashes, and on every
+processor: no address enters it, sets have no order, and numbers have six digits. Code
+of the user counts by its source without comments, together with the variables that it
+reads; code of a library counts by its name. An object that has neither attributes nor a
+text of its own cannot be compared: the digest names its type, and a comparison reports
+that a change of this object cannot be noticed.
 """
 
 from __future__ import annotations
@@ -115,7 +115,11 @@ class _StableText:
                 yield from self._object(value)
 
     def _object(self, value: Any) -> Iterator[str]:
-        """Yield the class of an object, its attributes other than defaults, its pairs."""
+        """Yield the class of an object, its attributes, and the pairs of an adjacency.
+
+        Attributes with default values are left out, so that a new option with a default
+        does not change the digest.
+        """
         kind = type(value)
         yield from self._code(kind)
         fields: Any = {}
@@ -140,11 +144,12 @@ class _StableText:
                 yield self.of(stored)
             except TypeError:
                 yield self._repr(value, kind.__name__)
+        # The source of a user's adjacency may not contain all that its pairs depend on.
         if _is_own(kind) and callable(getattr(value, "pairs", None)):
             yield self.of(value.pairs())
 
     def _strategy(self, strategy: Any) -> Iterator[str]:
-        """Yield the parts of a strategy, or its own text if its parts are not known."""
+        """Yield the parts of a strategy, or its text if its structure is unknown."""
         from auditdp.adjacency.hypothesis_internals import part_of
 
         part = part_of(strategy)
@@ -195,7 +200,7 @@ def _rounded(array: Any) -> Any:
 
 
 def _is_own(code: Any) -> bool:
-    """Return whether a function or class is Python code of the user."""
+    """Return True if a function or class is Python code of the user."""
     try:
         return not inspect.getfile(code).startswith(ELSEWHERE)
     except TypeError:
@@ -206,8 +211,8 @@ def _is_own(code: Any) -> bool:
 def _source(code: Any) -> str:
     """Return the source of a function or class without comments, or '' if not found.
 
-    The source of a lambda is found by its first line and its arguments, so it includes all
-    lambdas on that line with these arguments.
+    The source of a lambda is found by its first line and its arguments, so it includes
+    all lambdas on that line with these arguments.
     """
     try:
         if code.__name__ != "<lambda>":

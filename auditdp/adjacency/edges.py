@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -63,7 +63,7 @@ class Flips:
         return matrix
 
     def pair(self, rest: Sequence[Place], place: Place, name: str = "") -> Pair:
-        """Return the matrix with ones at the rest and the place, and without the place."""
+        """Return the matrix with ones at the rest and a place, and without it."""
         return Pair(self._matrix([*rest, place]), self._matrix(rest), name)
 
     def exhaustive(self, ones: str) -> list[Pair] | None:
@@ -86,10 +86,11 @@ class Flips:
     def unlabelled(self, ones: str) -> list[Pair] | None:
         """Return one pair of every orbit of the node orders, fewest edges first.
 
-        The orders map the nodes of changing edges to themselves. All places are edges of an
-        undirected graph. A set of edges is a number with one bit per edge; the smallest
-        number in its orbit represents the orbit. Up to the order, every graph is a smaller
-        representative with an added edge, so only representatives are extended.
+        The orders map the nodes of changing edges to themselves. All places are edges
+        of an undirected graph. A set of edges is a number with one bit per edge; the
+        smallest number in its orbit represents the orbit. Up to the order, every graph
+        is a smaller representative with an added edge, so only representatives are
+        extended.
 
         Returns:
             The pairs, or None if there are too many nodes.
@@ -115,12 +116,14 @@ class Flips:
             for graph in sorted(graphs):
                 present = [k for k in range(count) if graph >> k & 1]
                 rest = [self.places[k] for k in present]
+                # The numbers of the graph in all orders.
                 images = bits[:, present].sum(axis=1)
                 listed = set()
                 # Which pair represents an orbit depends on the order of this set.
                 for k in {*range(count)}.difference(present):
                     place = self.places[k]
                     larger.add(int((images + bits[:, k]).min()))
+                    # A pair is a graph and an edge: the graph is the higher digit.
                     orbit = int((images * count + moved[:, k]).min())
                     if place in self.changing and orbit not in listed:
                         listed.add(orbit)
@@ -132,7 +135,9 @@ class Flips:
     def _flipped(self, ones: Sequence[Place], flipped: Place) -> Pair:
         """Return the matrix with some ones, and the one with a place flipped."""
         pair = self.pair([place for place in ones if place != flipped], flipped)
-        return pair if flipped in ones else pair.swapped()
+        if flipped in ones:
+            return pair
+        return pair.swapped()
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs of any matrix and the same with any changing place flipped."""
@@ -167,12 +172,12 @@ class Flips:
 class NeighbourList:
     """Edge local DP: two neighbour lists of one user that differ in one bit.
 
-    An input is the user's neighbour list without the diagonal, an int8 array of nodes - 1
-    zeros and ones.
+    An input is the user's neighbour list without the diagonal, an int8 array of nodes -
+    1 zeros and ones.
 
-    Source: Qin et al. (2017), "Generating Synthetic Decentralized Social Graphs with Local
-    Differential Privacy", Definition 2, as used by Hidano & Murakami (arXiv:2202.10209),
-    Section III-B.
+    Source: Qin et al. (2017), "Generating Synthetic Decentralized Social Graphs with
+    Local Differential Privacy", Definition 2, as used by Hidano & Murakami
+    (arXiv:2202.10209), Section III-B.
     """
 
     nodes: int
@@ -196,12 +201,9 @@ class NeighbourList:
             )
 
     def _pair(self, low: Sequence[int] | NDArray[Any], place: int) -> Pair:
-        """Return the pair of a list with a bit set to 1, and the list."""
-        neighbour = np.array(low, np.int8)
-        data = neighbour.copy()
-        data[place] = 1
-        degree = neighbour.sum()
-        return Pair(data, neighbour, f"degree {degree + 1} | {degree}")
+        """Return the pair of a list in which a bit is 0 and one in which it is 1."""
+        pair, degree = _flip(low, place), sum(low)
+        return replace(pair, name=f"degree {degree + 1} | {degree}")
 
     def pairs(self) -> list[Pair]:
         """Return the pairs of the smallest, the middle and the largest degree.
@@ -256,9 +258,10 @@ def _flip(low: Sequence[int] | NDArray[Any], place: int) -> Pair:
 class NeighbourLists:
     """Edge local DP with the lists of all users, of which one protected list changes.
 
-    The lists differ in one bit of one protected user's list. An input is an int8 matrix of
-    shape (nodes, nodes) with a zero diagonal; row i is the list of user i, so it need not be
-    symmetric. It is ``NeighbourList`` for mechanisms that take everybody's lists at once.
+    The lists differ in one bit of one protected user's list. An input is an int8 matrix
+    of shape (nodes, nodes) with a zero diagonal; row i is the list of user i, so it
+    need not be symmetric. It is ``NeighbourList`` for mechanisms that take everybody's
+    lists at once.
 
     Args:
         nodes: Number of users.
@@ -279,7 +282,9 @@ class NeighbourLists:
     @property
     def users(self) -> tuple[int, ...]:
         """The protected users."""
-        return tuple(range(self.nodes)) if self.protected is None else self.protected
+        if self.protected is None:
+            return tuple(range(self.nodes))
+        return self.protected
 
     @property
     def name(self) -> str:
@@ -290,7 +295,7 @@ class NeighbourLists:
         return f"edge LDP (one bit of the list of {whose}), {self.nodes} nodes"
 
     def check(self, pair: Pair) -> None:
-        """Raise unless the lists differ in one bit, off the diagonal, of such a user."""
+        """Raise unless the lists differ in one off-diagonal bit of a protected user."""
         a, b = _bits_of(self.name, pair, (self.nodes, self.nodes))
         changed = np.argwhere(a != b)
         if len(changed) != 1 or a.diagonal().any() or b.diagonal().any():
@@ -339,21 +344,22 @@ class Edges:
     """Edge DP in the central model: two undirected graphs that differ in one edge.
 
     An input is a symmetric int8 adjacency matrix of shape (nodes, nodes) with a zero
-    diagonal. When every user releases a function of their own row, the same pairs are the
-    relationship adjacency: one edge is one bit of *two* rows.
+    diagonal. When every user releases a function of their own row, the same pairs are
+    the relationship adjacency: one edge is one bit of *two* rows.
 
-    Source: Hay et al. (2009), "Accurate Estimation of the Degree Distribution of Private
-    Networks", Section II; for relationship DP, Imola, Murakami & Chaudhuri (2021), "Locally
-    Differentially Private Analysis of Graph Statistics", Definition 3.
+    Source: Hay et al. (2009), "Accurate Estimation of the Degree Distribution of
+    Private Networks", Section II; for relationship DP, Imola, Murakami & Chaudhuri
+    (2021), "Locally Differentially Private Analysis of Graph Statistics", Definition 3.
 
     Args:
         nodes: Number of nodes.
         label: The name in reports.
         among: If given, only edges between these nodes change.
-        unlabelled: Whether ``exhaustive`` returns one pair of every set of pairs that differ
-            only in the order of the nodes. That is for mechanisms that treat nodes alike
-            (those of ``among``, and the others), so that they lose the same on all of these.
-            Exact evidence tries this on some pairs, and names it as an assumption.
+        unlabelled: Whether ``exhaustive`` returns one pair of every set of pairs that
+            differ only in the order of the nodes. That is for mechanisms that treat
+            nodes alike (those of ``among``, and the others), so that they lose the same
+            on all of these. Exact evidence tries this on some pairs, and names it as an
+            assumption.
     """
 
     nodes: int
@@ -381,7 +387,9 @@ class Edges:
         if self.among is not None:
             text += f", between nodes {', '.join(map(str, self.among))}"
         text += f", {self.nodes} nodes"
-        return f"{text} up to their order" if self.unlabelled else text
+        if self.unlabelled:
+            return f"{text} up to their order"
+        return text
 
     @property
     def _flips(self) -> Flips:
@@ -429,15 +437,15 @@ class Edges:
         With ``unlabelled``, it is one pair of every set of pairs up to the node order.
         """
         flips = self._flips
-        return (
-            flips.unlabelled("edges") if self.unlabelled else flips.exhaustive("edges")
-        )
+        if self.unlabelled:
+            return flips.unlabelled("edges")
+        return flips.exhaustive("edges")
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return the pair with its nodes in another random order.
 
-        The edge number ``number`` of those that may change is the one that differs. Nodes of
-        ``among`` stay among themselves.
+        The edge number ``number`` of those that may change is the one that differs.
+        Nodes of ``among`` stay among themselves.
         """
         changing = self._flips.changing
         target = np.array(changing[number % len(changing)])
@@ -446,6 +454,8 @@ class Edges:
         inner = np.array(sorted(self._inner))
         new_place = nodes.copy()
         new_place[source] = rng.permutation(target)
+        # The ends of the changed edge go to the ends of the wanted one. All other nodes
+        # are permuted, those of ``among`` and the rest each among themselves.
         for group in (inner, np.setdiff1d(nodes, inner)):
             rest, places = (np.setdiff1d(group, ends) for ends in (source, target))
             new_place[rest] = rng.permutation(places)

@@ -1,16 +1,16 @@
 """Graphs like a given pair: the same change, of a node or an edge, in other graphs.
 
-A graph is a tuple of features, labels or both, with the edges last; or a dict or any object
-that has edges called ``edge_index`` or ``edges`` beside features, labels and masks of nodes,
-such as those of torch_geometric. Edges are an array of integers of shape (2, edges), or a
-list of pairs. If every edge comes in both directions, or no edge has the larger end first,
-the graph is undirected, and so are the generated ones. If every node has an edge to itself,
-so has every node of a generated graph.
+A graph is a tuple of features, labels or both, with the edges last; or a dict or any
+object that has edges called ``edge_index`` or ``edges`` beside features, labels and
+masks of nodes, such as those of torch_geometric. Edges are an array of integers of
+shape (2, edges), or a list of pairs. If every edge comes in both directions, or no edge
+has the larger end first, the graph is undirected, and so are the generated ones. If
+every node has an edge to itself, so has every node of a generated graph.
 
 - Every generated graph has the number of nodes of the given one.
-- No pair changes more kinds of things than the given one. For example, if the features are
-  the same in both inputs, only edges differ, and the features are the given ones. The
-  readings of a pair (``AlikeGraph.readings``) name its change.
+- No pair changes more kinds of things than the given one. For example, if the features
+  are the same in both inputs, only edges differ, and the features are the given ones.
+  The readings of a pair (``AlikeGraph.readings``) name its change.
 - No node has more edges than a node of the given graphs.
 
 A node has the largest effect on the sums of its neighbours' features, and on those that
@@ -83,8 +83,8 @@ class _Change(NamedTuple):
     Attributes:
         edges: How edges differ: a constant of this module.
         node: The node that changes, or an end of the edge that does.
-        records: How the record of the node differs, as a reading of ``Alike``, or None if
-            it does not differ or the node is missing in one graph.
+        records: How the record of the node differs, as a reading of ``Alike``, or None
+            if it does not differ or the node is missing in one graph.
     """
 
     edges: str
@@ -93,7 +93,7 @@ class _Change(NamedTuple):
 
     @property
     def is_of_nodes(self) -> bool:
-        """Whether one of the graphs has a node more."""
+        """True if one of the graphs has a node more."""
         return self.edges in (NODE_ADDED, ISOLATED_ADDED)
 
 
@@ -120,18 +120,15 @@ class AlikeGraph(GivenPairs):
     The module describes the form of a graph and the limits of the generated ones.
 
     Args:
-        given: The pairs to play. The first one states how neighbours differ, and the form
-            of a node.
+        given: The pairs to play. The first one states how neighbours differ, and the
+            form of a node.
         change: How neighbours differ, such as 'one edge added or removed, features
             unchanged': one of ``readings``, by default the narrowest.
 
     Raises:
-        AdjacencyError: If the first pair does not differ in one node or one edge, or not by
-            that change.
+        AdjacencyError: If the first pair does not differ in one node or one edge, or
+            not by that change.
     """
-
-    def __post_init__(self) -> None:
-        _ = self._change
 
     @property
     def name(self) -> str:
@@ -160,13 +157,13 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _comes_both_ways(self) -> bool:
-        """Whether every edge comes in both directions."""
+        """True if every edge comes in both directions."""
         arcs = [graph.arcs for graph in self._sides]
         return all(_edges_of(each) == _edges_of(each[::-1]) for each in arcs)
 
     @cached_property
     def _is_undirected(self) -> bool:
-        """Whether each edge comes in both directions, or with the smaller end first."""
+        """True if each edge comes in both directions, or with the smaller end first."""
         are_sorted = (graph.arcs[0] <= graph.arcs[1] for graph in self._sides)
         return self._comes_both_ways or all(map(np.all, are_sorted))
 
@@ -180,7 +177,7 @@ class AlikeGraph(GivenPairs):
 
     @cached_property
     def _is_single(self) -> bool:
-        """Whether no two nodes have edges in both directions, of a directed graph."""
+        """True if no two nodes have edges in both directions, of a directed graph."""
         return not any(
             a != b and (b, a) in edges for edges in self._edges for a, b in edges
         )
@@ -234,13 +231,13 @@ class AlikeGraph(GivenPairs):
             for node in nodes
             if any(_without(edges, node) == edges for edges in self._edges)
         ]
-        kinds = {EDGES_REPLACED: nodes}
-        if changed:
-            kinds = {EDGES_ADDED: isolated} | kinds
-            if len(changed) == 1:
-                kinds = {EDGE_ADDED: nodes} | kinds
-        else:
-            kinds = {EDGES_UNCHANGED: nodes} | kinds
+        # Each change of edges, the nodes that explain it, and whether it is possible.
+        kinds = [
+            (EDGES_UNCHANGED, nodes, not changed),
+            (EDGE_ADDED, nodes, len(changed) == 1),
+            (EDGES_ADDED, isolated, bool(changed)),
+            (EDGES_REPLACED, nodes, True),
+        ]
         of_records: dict[str, str | None] = {
             "features unchanged": None,
             f"and of the features {RECORD_REPLACED}": RECORD_REPLACED,
@@ -250,15 +247,11 @@ class AlikeGraph(GivenPairs):
             names = Alike([Pair(made(rows), made(others))]).readings
             of_records = {f"and of the features {name}": name for name in names}
         found = {}
-        for kind, places in kinds.items():
+        for kind, places, is_possible in kinds:
             for text, name in of_records.items():
-                if places:
+                if is_possible and places:
                     found[f"{kind}, {text}"] = _Change(kind, places[0], name)
         return found
-
-    @cached_property
-    def _change(self) -> _Change:
-        return self.readings[self.reading]
 
     @cached_property
     def _nodes(self) -> Alike:
@@ -267,6 +260,7 @@ class AlikeGraph(GivenPairs):
         change = self._change.records
         is_same = np.array_equal(rows, others, equal_nan=True)
         if is_same or len(rows) > len(others):
+            # Without a change of records, any record may be the node's.
             others, change = np.delete(rows, self._change.node, axis=0), None
         made = self._sides[0].records.made
         return Alike([Pair(made(rows), made(others))], change)
@@ -274,7 +268,8 @@ class AlikeGraph(GivenPairs):
     def _degrees(self, edges: Iterable[Edge]) -> Counter[tuple[str, int]]:
         """Return the number of edges of each node, from it, to it and in all.
 
-        If nodes have edges in both directions, the number in all has no limit of its own.
+        If nodes have edges in both directions, the number in all has no limit of its
+        own.
         """
         degrees: Counter[tuple[str, int]] = Counter()
         for source, target in edges:
@@ -343,6 +338,8 @@ class AlikeGraph(GivenPairs):
         others = [other for other in self._by_length if other != node]
         rest, half = _without(given, node), len(others) // 2
         found = []
+        # A star moves the sums of its leaves; a tree, in which each leaf has one other
+        # edge, also those at a distance of two.
         for way in self._directions or [1]:
             star = [(node, other)[::way] for other in others]
             count = min([half, *self._max_degrees.values()])
@@ -378,6 +375,7 @@ class AlikeGraph(GivenPairs):
         order, rows = self._by_length, self._both_rows[0]
         longest = order[0]
         unlike = int(np.argmax(np.linalg.norm(rows - rows[longest], axis=1)))
+        # The other end has the next longest, the most different or the shortest record.
         targets = (order[:2][-1], unlike, order[-1])
         ends = [given, *((longest, target) for target in targets)]
         found = []
@@ -419,10 +417,11 @@ class AlikeGraph(GivenPairs):
 
     @property
     def _has_given_records(self) -> bool:
-        """Whether only edges differ, so that all pairs have the given records."""
+        """True if only edges differ, so that all pairs have the given records."""
         return not self._change.is_of_nodes and self._change.records is None
 
     def _graph(self, rows: Floats, edges: Edges) -> Any:
+        # Each edge is held once, and written in the way of the given graphs.
         if self._comes_both_ways:
             edges |= {(b, a) for a, b in edges if a != b}
         arcs = np.array(sorted(edges), np.int64).reshape(-1, 2).T
@@ -444,7 +443,7 @@ class AlikeGraph(GivenPairs):
         )
 
     def _pair_of_roles(self, shape: _Shape, roles: Iterable[Floats]) -> Pair:
-        """Return the pair of a shape, with records of the node, neighbours, and others."""
+        """Return the pair of a shape in which the records follow from the roles."""
         node, neighbour, rest = roles
         rows = np.tile(rest, (len(self._both_rows[0]), 1))
         touching = shape.edges - _without(shape.edges, shape.node)
@@ -487,7 +486,9 @@ class AlikeGraph(GivenPairs):
                     edge = draw(nodes), draw(nodes)
                     shape = self._with_edge(shape.name, shape.others, edge)
                 made = self._pair(rows, shape)
-            return made if different([made]) else st.reject()
+            if different([made]):
+                return made
+            return st.reject()
 
         return pairs()
 
@@ -537,6 +538,8 @@ def graph_of(data: Any) -> GraphData | None:
         size == arcs.shape[1] for name, size in sizes.items() if name not in names
     )
     is_whole = not isinstance(data, tuple) or len(names) == len(data) - 1
+    # There are no weights or labels for other edges than the given ones, and the
+    # meaning of a part of another size, such as an index of a batch, is unknown.
     is_inside = not arcs.size or 0 <= arcs.min() <= arcs.max() < nodes
     if not nodes or has_edge_data or not is_whole or not is_inside:
         return None
@@ -557,9 +560,10 @@ def graph_of(data: Any) -> GraphData | None:
 
 
 def may_be_edges(data: Any) -> bool:
-    """Return whether records may be the edges of a graph.
+    """Return True if records may be the edges of a graph.
 
-    They are different pairs of different numbers, and some numbers occur in both places.
+    They are different pairs of different numbers, and some numbers occur in both
+    places.
     """
     read = _arcs(data.T if isinstance(data, np.ndarray) else data)
     if read is None:

@@ -1,10 +1,11 @@
 """All uses of Hypothesis' private modules, each with a documented fallback.
 
-The private modules give the structure of a strategy, draw a value from given choices, and
-isolate a search from its process. Hypothesis does not guarantee any of them in its next
-version. If the structure of a strategy cannot be read, values are only drawn from it; if
-choices cannot be given, bytes are given to ``fuzz_one_input``, which is documented. No other
-module of the package imports a private module. Tests cover both ways.
+The private modules give the structure of a strategy, draw a value from given choices,
+and isolate a search from its process. Hypothesis does not guarantee any of them in its
+next version. If the structure of a strategy cannot be read, values are only drawn from
+it; if choices cannot be given, bytes are given to ``fuzz_one_input``, which is
+documented. No other module of the package imports a private module. Tests cover both
+ways.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def drawn_by(
 
 @cache
 def knows_choices() -> bool:
-    """Return whether ``_drawn_by_choices`` works with this version of Hypothesis."""
+    """Return True if ``_drawn_by_choices`` works with this version of Hypothesis."""
     strategy = st.integers(0, 999)
     with suppress(Exception):
         kept = _drawn_by_choices(strategy, Random(0), (7,))
@@ -174,7 +175,7 @@ class _ChoicesAlone(_Data):  # type: ignore[misc]
     """
 
     anew: tuple[int, Callable[[], None]] | None = None
-    """Place of a given choice that is drawn all the same, and a function called then."""
+    """Place of a given choice that is drawn anew, and a function called then."""
 
     def draw(
         self, strategy: Strategy, label: Any = None, observe_as: Any = None
@@ -215,6 +216,8 @@ def _drawn_by_choices(
     own = Random(random.getrandbits(64))
     data = _ChoicesAlone(random=own, prefix=tuple(prefix))
     if anew is not None:
+        # The generator is seeded again after the new choice, so that the choices after
+        # it do not depend on the randomness that it used.
         data.anew = anew, partial(own.seed, random.getrandbits(64))
     try:
         with (
@@ -234,7 +237,9 @@ def _drawn_by_bytes(
     with undisturbed(_quiet()):
         draw, drawn = _by_bytes(strategy)
         used = draw(bytes(prefix) + random.randbytes(LIMITS.random_bytes))
-    return None if used is None else (drawn.pop(), tuple(used))
+    if used is None:
+        return None
+    return (drawn.pop(), tuple(used))
 
 
 @cache
@@ -265,8 +270,9 @@ def _by_bytes(strategy: Strategy) -> tuple[Callable[[bytes], bytes | None], list
 def undisturbed(quiet: settings) -> Iterator[None]:
     """Isolate draws from the constants of local modules and from a surrounding test.
 
-    Hypothesis prefers numbers that occur in modules that happen to be loaded, so that draws
-    would differ between processes. A surrounding test has settings and health checks.
+    Hypothesis prefers numbers that occur in modules that happen to be loaded, so that
+    draws would differ between processes. A surrounding test has settings and health
+    checks.
     """
     no_constants = SimpleNamespace(set_for_type=lambda kind: ())
     if len(_constants) > LIMITS.cached_constants:

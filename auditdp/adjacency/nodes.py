@@ -31,17 +31,18 @@ class Nodes:
     """Node DP over a public universe of node ids: graphs that differ in one node.
 
     An input is a symmetric int8 adjacency matrix of shape (nodes, nodes). With change
-    "replaced", any edges of one node are replaced by any others. With "removed", one graph
-    is the other without one node: its row and column are zero there. So every "removed" pair
-    is a "replaced" pair of matrices, if the diagonal is left aside.
+    "replaced", any edges of one node are replaced by any others. With "removed", one
+    graph is the other without one node: its row and column are zero there. So every
+    "removed" pair is a "replaced" pair of matrices, if the diagonal is left aside.
 
     Without loops the diagonal is zero, and an id without edges is an absent node: an
-    isolated node cannot be distinguished from it. With loops every node that is present has
-    a one on the diagonal, and other ids have none; with "replaced", all nodes are present.
+    isolated node cannot be distinguished from it. With loops every node that is present
+    has a one on the diagonal, and other ids have none; with "replaced", all nodes are
+    present.
 
-    Source: Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013), "Analyzing Graphs with
-    Node Differential Privacy", Definition 2.1 (add or remove); for rewiring, Raskhodnikova &
-    Smith (2016), "Differential Privacy for Graphs".
+    Source: Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013), "Analyzing Graphs
+    with Node Differential Privacy", Definition 2.1 (add or remove); for rewiring,
+    Raskhodnikova & Smith (2016), "Differential Privacy for Graphs".
 
     Args:
         nodes: Number of ids, >= 2; with "removed" and loops, >= 1.
@@ -66,7 +67,7 @@ class Nodes:
 
     @property
     def _may_be_empty(self) -> bool:
-        """Whether an isolated node differs from an absent one."""
+        """True if an isolated node differs from an absent one."""
         return self.loops and self._is_removed
 
     @property
@@ -159,8 +160,8 @@ class Nodes:
     def pairs(self) -> list[Pair]:
         """Return hubs, a node that joins a clique, a leaf, and a change of hub.
 
-        Node 0 changes from hub to hub if edges are replaced; in all other pairs the last
-        node has no edges in one graph.
+        Node 0 changes from hub to hub if edges are replaced; in all other pairs the
+        last node has no edges in one graph.
         """
         last = self.nodes - 1
         rest = range(last)
@@ -247,7 +248,9 @@ class Nodes:
                 if not first and not self.loops:
                     first = others[:1]
                 pair = self._pair(rest, node, first, None, present)
-                return pair.swapped() if draw(st.booleans()) else pair
+                if draw(st.booleans()):
+                    return pair.swapped()
+                return pair
             second = subset(others)
             if first == second:
                 second = [*({*second} ^ {others[0]})]
@@ -274,9 +277,9 @@ class Canaries:
     """Records each of which is in the data or not; neighbours differ in one of them.
 
     The data hold other records too, which are always there. An input is a bool array of
-    shape (count,). The mechanism defines the canaries: a record, a node with its edges, an
-    edge. Adding or removing one of them, whichever others are in the data, has to be a step
-    between neighbours in the claim's sense.
+    shape (count,). The mechanism defines the canaries: a record, a node with its edges,
+    an edge. Adding or removing one of them, whichever others are in the data, has to be
+    a step between neighbours in the claim's sense.
 
     Source: Steinke, Nasr & Jagielski (2023), arXiv:2305.08846v1, Section 2.
 
@@ -352,7 +355,9 @@ class Canaries:
 
         def build(rest: list[bool], place: int) -> Pair:
             pair = self._pair(rest, place)
-            return pair.swapped() if rest[place] else pair
+            if rest[place]:
+                return pair.swapped()
+            return pair
 
         flags = st.lists(st.booleans(), min_size=self.count, max_size=self.count)
         return st.builds(build, flags, st.integers(0, self.count - 1))

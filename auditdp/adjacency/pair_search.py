@@ -1,14 +1,14 @@
-"""Search for the value with the largest score, and for the simplest value with a property.
+"""Search for the value with the largest score, or the simplest with a property.
 
-Both searches run on Hypothesis and are deterministic: the same strategy, functions, numbers
-and seed give the same answer in any process. Hypothesis runs without its database, deadlines
-and health checks, and without the constants that it otherwise collects from local modules
-that happen to be loaded. Nothing is printed. Nothing is written either, except that a
-strategy of text keeps a table of characters in the folder of Hypothesis. Each function
-imports Hypothesis when it is called.
+Both searches run on Hypothesis and are deterministic: the same strategy, functions,
+numbers and seed give the same answer in any process. Hypothesis runs without its
+database, deadlines and health checks, and without the constants that it otherwise
+collects from local modules that happen to be loaded. Nothing is printed. Nothing is
+written either, except that a strategy of text keeps a table of characters in the folder
+of Hypothesis. Each function imports Hypothesis when it is called.
 
-A score or property has to be a function of the value. Randomness belongs inside the value, as
-a seed.
+A score or property has to be a function of the value. Randomness belongs inside the
+value, as a seed.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Drawn(Generic[Value]):
 def draws(strategy: st.SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value]]:
     """Yield independently drawn values, without end unless nearly all are refused.
 
-    The values of Hypothesis' ``find`` are mostly simple, and many repeat parts of earlier
-    values: a place in a list is the first one in a third of them.
+    The values of Hypothesis' ``find`` are mostly simple, and many repeat parts of
+    earlier values: a place in a list is the first one in a third of them.
     """
     from auditdp.adjacency.hypothesis_internals import drawn_by
 
@@ -90,7 +90,9 @@ def _drawn(
     except Exception:
         # A function that a user maps over a strategy may raise any exception.
         return None
-    return None if found is None else Drawn(*found)
+    if found is None:
+        return None
+    return Drawn(*found)
 
 
 def first_values(strategy: st.SearchStrategy[Value], count: int) -> list[Value]:
@@ -121,7 +123,7 @@ def walk(
     visits: int,
     seed: int,
 ) -> None:
-    """Call ``visit`` with generated values until it returns true, and shrink that value.
+    """Call ``visit`` with generated values until one returns true, and shrink it.
 
     Args:
         strategy: The strategy of values.
@@ -146,6 +148,7 @@ def walk(
     @st.composite
     def counted(draw: st.DrawFn) -> Any:
         nonlocal drawn
+        # Hypothesis retries refused draws without a limit of its own.
         if drawn == DRAWS_PER_VALUE * visits:
             raise _Stop
         drawn += 1
@@ -193,8 +196,8 @@ def maximise(
 ) -> list[tuple[float, Value]]:
     """Return the distinct values that a search for a large score visited, best first.
 
-    Half of the examples are generated. The others vary the choices of the best value one by
-    one (``hypothesis.target``).
+    Half of the examples are generated. The others vary the choices of the best value
+    one by one (``hypothesis.target``).
 
     An infinite score is the largest; a value is left out if its score is NaN or minus
     infinity, or if ``score`` raises an ``AuditError``.
@@ -233,13 +236,13 @@ def smallest(
 ) -> Value | None:
     """Return the simplest value for which ``holds`` is true, in the strategy's order.
 
-    The search finds any such value first, and then shrinks it. If such values are rare, a
-    score that is larger near them directs the search; with the strategy, score, examples and
-    seed of an earlier ``maximise`` it visits the same values. NaN and minus infinity as a
-    score give no direction.
+    The search finds any such value first, and then shrinks it. If such values are rare,
+    a score that is larger near them directs the search; with the strategy, score,
+    examples and seed of an earlier ``maximise`` it visits the same values. NaN and
+    minus infinity as a score give no direction.
 
-    ``holds`` is called at most ``2 * examples`` times: for ``examples`` values until one
-    holds, and for that number of values again to shrink it.
+    ``holds`` is called at most ``2 * examples`` times: for ``examples`` values until
+    one holds, and for that number of values again to shrink it.
 
     Returns:
         The value, or ``start`` if none holds. The start cannot be shrunk itself, since

@@ -1,7 +1,7 @@
 """Adjacencies and pairs of an audit in another process, which has the inputs.
 
-The process that judges an audit has numbers and texts for the pairs. It sends requests over
-the channel, and the process of the mechanism answers them.
+The process that judges an audit has numbers and texts for the pairs. It sends requests
+over the channel, and the process of the mechanism answers them.
 """
 
 from __future__ import annotations
@@ -50,9 +50,12 @@ class PairElsewhere(Pair):
 
     @property
     def python(self) -> str:
-        """Python that makes both inputs, or '' if the received text does anything else."""
+        """Python that makes both inputs, or '' if the received text is other code."""
+        # A user may paste the text, so the other process must not choose what it does.
         text = shaped(_TEXT, self.data.ask("python"))
-        return text if not text or is_data(text) else ""
+        if not text or is_data(text):
+            return text
+        return ""
 
 
 @dataclass(frozen=True)
@@ -72,14 +75,15 @@ class TraceElsewhere:
 
     Attributes:
         calls: The calls of the mechanism.
-        proposed: The pairs to play beside the listed ones, with promises, the best first.
+        proposed: The pairs to play beside the listed ones, with promises, the best
+            first.
     """
 
     calls: CallsElsewhere
     proposed: Sequence[tuple[Pair, float]]
 
     def reads(self) -> bool:
-        """Return whether the trace contains laws, which may propose other pairs.
+        """Return True if the trace contains laws, which may propose other pairs.
 
         The representation of outputs has to be fixed before.
         """
@@ -107,6 +111,7 @@ def _pair(channel: Channel, held: PairHeld) -> Pair:
     return PairElsewhere(data, neighbour, text=text)
 
 
+# Types of the replies. A reply of another type or size is an error of the audit.
 _PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(
     Annotated[list[PairHeld], Field(min_length=1)]
 )
@@ -144,10 +149,12 @@ class AdjacencyElsewhere:
     def exhaustive(self) -> list[Pair] | None:
         """Return a placeholder for every pair, or None if there are too many."""
         count = shaped(_EXHAUSTIVE, self._channel.ask("exhaustive")[0])
-        return None if count is None else [Pair(None, None)] * count
+        if count is None:
+            return None
+        return [Pair(None, None)] * count
 
     def can_search(self) -> bool:
-        """Return whether the adjacency generates pairs beside those that it lists."""
+        """Return True if the adjacency generates pairs beside those that it lists."""
         return shaped(_TRUTH, self._channel.ask("can_search")[0])
 
     def traced(
@@ -175,7 +182,9 @@ class AdjacencyElsewhere:
         """Return the smallest pair that refutes the claim like a given one, or None."""
         reply = self._ask("smaller", calls, calls.number, pair, refuted_at, alpha)
         held = shaped(_SMALLER, reply)
-        return None if held is None else _pair(self._channel, held)
+        if held is None:
+            return None
+        return _pair(self._channel, held)
 
     def _ask(self, request: str, calls: Any, *arguments: Any) -> Any:
         """Send a request about a mechanism, with the numbers of pairs for the pairs."""

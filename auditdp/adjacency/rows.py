@@ -1,4 +1,4 @@
-"""Neighbouring collections of rows of any kind: one row is added or removed, or replaced.
+"""Neighbouring collections of rows of any kind: one row is added or replaced.
 
 Corner cases are collections at which code breaks: a special row alone or among copies,
 ties, all sizes, and sums just below a limit of integers.
@@ -32,7 +32,7 @@ from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key, is_table, rows_of
 
 Keyed = dict[Any, Any]
-"""Rows by their keys. The key is the place of a row, unless the collection is a dict."""
+"""Rows by their keys: the keys of a dict, and places in any other collection."""
 Corner = tuple[list[Any], int, Any]
 """Rows, the place of the row that changes, and the row that may replace it."""
 
@@ -45,9 +45,9 @@ CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", *TABLES)
 class Rows:
     """Collections of rows, of which two neighbours differ in one row.
 
-    The row is added or removed, or it is replaced by another one. The choice decides what
-    a claim says: a replaced row is one removed and another one added, and changes a
-    histogram in two places. The name states it, and so do claims and reports. In a
+    The row is added or removed, or it is replaced by another one. The choice decides
+    what a claim says: a replaced row is one removed and another one added, and changes
+    a histogram in two places. The name states it, and so do claims and reports. In a
     sequence the row may be at any place.
 
     Args:
@@ -58,10 +58,10 @@ class Rows:
         least: Fewest rows of an input.
         most: Most rows of an input, >= 1.
         into: Type of an input: ``list``, ``tuple``, ``np.ndarray`` (one entry, or one
-            line, a row), ``str`` (a row is one character), or ``dict`` (from the numbers
-            0, 1, ... to rows). If rows are dicts of the same keys, 'table' is a structured
-            array of numpy with a column for each key, and 'pandas' or 'polars' a
-            DataFrame.
+            line, a row), ``str`` (a row is one character), or ``dict`` (from the
+            numbers 0, 1, ... to rows). If rows are dicts of the same keys, 'table' is a
+            structured array of numpy with a column for each key, and 'pandas' or
+            'polars' a DataFrame.
         called: Noun for a row, such as 'record' or 'word'.
 
     Raises:
@@ -100,7 +100,9 @@ class Rows:
     @property
     def _fewest(self) -> int:
         """Fewest rows of the larger input of a pair."""
-        return self.least + 1 if self._is_added else max(self.least, 1)
+        if self._is_added:
+            return self.least + 1
+        return max(self.least, 1)
 
     @property
     def name(self) -> str:
@@ -144,13 +146,14 @@ class Rows:
         shorter, longer = sorted(([*a.values()], [*b.values()]), key=len)
         if not self._is_added:
             return int(sum(map(ne, shorter, longer)))
+        # After the first difference, the longer sequence is compared without that row.
         place = 0
         while place < len(shorter) and shorter[place] == longer[place]:
             place += 1
         return 1 + int(sum(map(ne, shorter[place:], longer[place + 1 :])))
 
     def _keyed(self, which: str, data: Any) -> Keyed:
-        """Return the identity keys of the rows of an input, after a check of its type."""
+        """Return the identity keys of the rows of an input, after a check of it."""
         if not self._is_collection(data) or not self.least <= len(data) <= self.most:
             raise AdjacencyError(
                 f"{self.name}: {which} is not such a {_type_name(self.into)}: "
@@ -223,7 +226,7 @@ class Rows:
     def _pair(
         self, rows: Sequence[Any], place: int, other: Any, name: str = ""
     ) -> Pair:
-        """Return the pair in which the row at a place is removed, or was another one."""
+        """Return the pair in which the row at a place is removed, or is replaced."""
         first = dict(enumerate(rows))
         second = dict(first)
         if self._is_added:
@@ -270,7 +273,9 @@ class Rows:
 
     def _changing(self, added: Any, replaced: Any) -> Any:
         """Return the first row if the change is an addition, else the second."""
-        return added if self._is_added else replaced
+        if self._is_added:
+            return added
+        return replaced
 
     def exhaustive(self) -> None:
         """Return None, because the rows of a strategy cannot be counted."""
@@ -304,7 +309,7 @@ class Rows:
             yield self._sums(domain)
 
     def _allows(self, size: int) -> bool:
-        """Return whether the larger input of a pair may have ``size`` rows."""
+        """Return True if the larger input of a pair may have ``size`` rows."""
         return self._fewest <= size <= self.most
 
     def _alone(self, special: Sequence[Any]) -> Iterator[Corner]:
@@ -377,7 +382,7 @@ class Rows:
                     yield [changed, *others], 0, row
 
     def _one_of_several(self) -> Iterator[Corner]:
-        """Yield a change at every place of equal rows, and of some of different rows."""
+        """Yield changes at every place of equal rows, and at some of different rows."""
         low, high = self._ends
         several = self._several
         equal = [low] * len(several)
@@ -397,6 +402,7 @@ class Rows:
         for limit in domain.limits(self.most):
             sizes = range(self._fewest, self.most + 1)
             enough = next(n for n in sizes if limit <= n * high)
+            # The smallest collection that reaches the limit has room for one row more.
             for count in dict.fromkeys((min(enough + 1, self.most), self.most)):
                 if self._is_added:
                     rows = domain.summing(limit - 1, count - 1)
@@ -432,12 +438,14 @@ class Rows:
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             size = draw(sizes)
+            # Half of the collections may have duplicates.
             fewest = 1 if draw(either) else min(size, LIMITS.drawn_rows)
             several, any_place = parts(size, fewest)
             drawn = draw(several)
             rows = [drawn[k % len(drawn)] for k in range(size)]
             place = draw(any_place)
             other = draw(row)
+            # The changed row is a copy of another one, or one of its own.
             if self._is_added:
                 if draw(either):
                     rows[place] = other
@@ -453,15 +461,19 @@ class Rows:
 
 
 def _type_name(kind: Any) -> str:
-    return kind if isinstance(kind, str) else str(kind.__name__)
+    if isinstance(kind, str):
+        return kind
+    return str(kind.__name__)
 
 
 def _number_type(values: list[Any]) -> np.dtype[Any] | None:
     """Return the type of an array of values, or None if they are no numbers."""
     dtype = np.array(values).dtype
-    return dtype if dtype.kind in "biufc" else None
+    if dtype.kind in "biufc":
+        return dtype
+    return None
 
 
 def differ(first: Any, second: Any) -> bool:
-    """Return whether two rows are not certainly equal."""
+    """Return True if two rows are not certainly equal."""
     return bool(identity_key(first) != identity_key(second))

@@ -13,7 +13,7 @@ Strategy: TypeAlias = "st.SearchStrategy[Any]"
 
 @dataclass(frozen=True)
 class StrategyPart:
-    """A strategy, of no known structure unless it is of a subclass."""
+    """A strategy. Its structure is unknown unless the part is of a subclass."""
 
     strategy: Strategy
 

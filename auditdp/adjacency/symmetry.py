@@ -2,15 +2,16 @@
 
 An audit of a trainer is usually given one pair, such as the data with and without a
 record. Another record, or other data beside it, may move every training step as far as
-clipping allows. The given pair states how neighbours differ, and its data state the form of
-a record. All generated pairs stay within that:
+clipping allows. The given pair states how neighbours differ, and its data state the
+form of a record. All generated pairs stay within that:
 
-- No pair changes more kinds of things than the given one: parts of a replaced record that
-  are the same in both given inputs, such as features beside a changed label, are the same in
-  both inputs of every pair, unless a user names a wider change.
-- The number of records is the given one, since an accountant's sampling rate may rest on it.
-- Every number is within its range in the data, and every record (of features and labels,
-  each) is no longer than the longest.
+- No pair changes more kinds of things than the given one: parts of a replaced record
+  that are the same in both given inputs, such as features beside a changed label, are
+  the same in both inputs of every pair, unless a user names a wider change.
+- The number of records is the given one, since an accountant's sampling rate may rest
+  on it.
+- Every number is within its range in the data, and every record (of features and
+  labels, each) is no longer than the longest.
 - The record that changes is no shorter than the shortest, since code may divide by its
   length.
 - Whole numbers, such as labels, are values that occur in the data.
@@ -56,10 +57,10 @@ class _Change(NamedTuple):
     Attributes:
         place: The place of the record.
         stays: Bools, one per part of the record: whether it is the same in both inputs.
-        absent: The row that stands for an absent record, or None if the record is removed
-            or replaced.
-        zeros: Bools, one per number of the record: whether both inputs have the number of
-            the absent record.
+        absent: The row that stands for an absent record, or None if the record is
+            removed or replaced.
+        zeros: Bools, one per number of the record: whether both inputs have the number
+            of the absent record.
     """
 
     place: int
@@ -75,13 +76,14 @@ class Alike(GivenPairs):
     The module describes the ranges.
 
     Args:
-        given: The pairs to play. The first one states how neighbours differ, and the form
-            of a record. An input is a sequence of records, which are numbers or sequences
-            of numbers; or of any kind, such as documents or users with examples, which are
-            replaced by others of the data; an array or a tensor of them; or a tuple, a dict
-            or a ``TensorDataset`` of arrays of one length, such as features and labels.
-        change: How neighbours differ, such as 'one record replaced': one of ``readings``,
-            by default the narrowest.
+        given: The pairs to play. The first one states how neighbours differ, and the
+            form of a record. An input is a sequence of records, which are numbers or
+            sequences of numbers; or of any kind, such as documents or users with
+            examples, which are replaced by others of the data; an array or a tensor of
+            them; or a tuple, a dict or a ``TensorDataset`` of arrays of one length,
+            such as features and labels.
+        change: How neighbours differ, such as 'one record replaced': one of
+            ``readings``, by default the narrowest.
         wider: Factor by which ranges and lengths are wider, >= 1.
 
     Raises:
@@ -96,7 +98,7 @@ class Alike(GivenPairs):
             raise AdjacencyError(
                 f"Alike: expected wider >= 1, got wider={self.wider!r}"
             )
-        _ = self._change
+        super().__post_init__()
 
     @property
     def name(self) -> str:
@@ -129,10 +131,6 @@ class Alike(GivenPairs):
         return self._sides[0]
 
     @cached_property
-    def _change(self) -> _Change:
-        return self.readings[self.reading]
-
-    @cached_property
     def readings(self) -> dict[str, _Change]:
         """The changes that explain how the first pair differs, the narrowest first."""
         first, second = (side.rows for side in self._sides)
@@ -159,8 +157,8 @@ class Alike(GivenPairs):
         found: dict[str, _Change] = {}
         stays = self._form.stays(first, second)
         equal = same_entries(first, second)
-        # Features alone may be put to 0, so that a label which is the same in both inputs
-        # belongs to no absent record.
+        # Features alone may be put to 0, so that a label which is the same in both
+        # inputs belongs to no absent record.
         labels = equal & self._labels & (not self._labels.all())
         absent = [
             row
@@ -203,14 +201,14 @@ class Alike(GivenPairs):
 
     @cached_property
     def _labels(self) -> Any:
-        """Bools, one per column: whether its values are labels, all of them in the data."""
+        """Bools, one per column: whether its values are labels."""
         is_short = [len(np.unique(column)) <= MAX_LABELS for column in self._rows.T]
         is_whole = (self._rows == np.round(self._rows)).all(axis=0)
         return self._form.whole | (np.array(is_short) & is_whole)
 
     @cached_property
     def _length_limits(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest length of each part of a record, with rounding."""
+        """The smallest and the largest allowed length of each part of a record."""
         lengths = self._lengths(self._rows)
         shortest = lengths.min(axis=0) / self.wider * (1 - LENGTH_RTOL)
         return shortest, lengths.max(axis=0) * self.wider * (1 + LENGTH_RTOL)
@@ -229,6 +227,7 @@ class Alike(GivenPairs):
         row = row.copy()
         lengths = self._lengths(row[None])[0]
         limits = self._length_limits[1] / (1 + LENGTH_RTOL)
+        # Labels are no numbers that could be shortened.
         for part, length, longest in zip(
             self._form.parts, lengths, limits, strict=True
         ):
@@ -238,29 +237,33 @@ class Alike(GivenPairs):
         is_inside = (row >= low - LENGTH_RTOL * np.abs(low)) & (
             row <= high + LENGTH_RTOL * np.abs(high)
         )
-        return row if is_inside.all() and self._has_length(row[None])[0] else None
+        if is_inside.all() and self._has_length(row[None])[0]:
+            return row
+        return None
 
     def _has_length(self, rows: Floats) -> Any:
-        """Return bools, one per row: whether the lengths of all its parts are allowed."""
+        """Return bools, one per row: whether the lengths of its parts are allowed."""
         shortest, longest = self._length_limits
         lengths = self._lengths(rows)
         return ((lengths >= shortest) & (lengths <= longest)).all(axis=1)
 
     @cached_property
     def candidates(self) -> list[Floats]:
-        """Records to change: the longest, the shortest, corners of ranges, and others."""
+        """Records to change: long and short ones, corners of the ranges, and others."""
         rows = self._rows
         columns = rows.shape[1]
         low, high = self._ranges
         longest = self._by_length[0]
         has_ranges = columns > 1 or not self._labels.all()
+        # Single labels have no ranges, so the records of the data are all there are.
         count = LIMITS.long_records if has_ranges else LIMITS.known_records
         found = [*self._by_length[:count], self._by_length[-1]]
         if self._stays_by_record:
+            # Few records of the data have parts in common with another one.
             found += [side.rows[self._change.place] for side in self._sides]
         if 1 < columns <= LIMITS.regression_columns:
-            # The last number of a record, such as its label, may follow from the others.
-            # The record that deviates most from a linear fit moves a model most.
+            # The last number of a record, such as its label, may follow from the
+            # others. The record with the largest residual moves a model most.
             others = np.column_stack([rows[:, :-1], np.ones(len(rows))])
             fit = np.linalg.lstsq(others, rows[:, -1], rcond=None)[0]
             found.append(rows[int(np.argmax(np.abs(others @ fit - rows[:, -1])))])
@@ -277,21 +280,21 @@ class Alike(GivenPairs):
         return list(distinct.values())
 
     def _is_changed(self, row: Floats) -> bool:
-        """Return whether another record of the data with the same parts can replace it."""
+        """Return True if another record, with the same parts, can replace a record."""
         if not self._stays_by_record:
             return True
         return not np.array_equal(self.opposite(row, self._change.stays), row)
 
     @property
     def _stays_by_record(self) -> bool:
-        """Whether parts of records that are no columns are the same in both inputs."""
+        """True if parts of records that are no columns are the same in both inputs."""
         return bool(self._change.stays.any()) and not self._form.is_in_columns
 
     def _corners(self) -> list[Any]:
         """Return corners of the ranges: for each, bools that are true for a high end.
 
-        With many columns these are all high or all low, the last column against the others,
-        alternating ends, and random corners.
+        With many columns these are all high or all low, the last column against the
+        others, alternating ends, and random corners.
         """
         columns = self._rows.shape[1]
         if 2**columns <= LIMITS.range_corners:
@@ -300,7 +303,7 @@ class Alike(GivenPairs):
         is_last = np.arange(columns) == columns - 1
         is_even = np.arange(columns) % 2 == 0
         fixed = [is_high, ~is_high, ~is_last, is_last, is_even]
-        # The record of an audit depends on how many numbers this generator draws.
+        # The generator is fixed, so that an audit is reproducible.
         shape = (LIMITS.range_corners - 4, columns)
         drawn = np.random.default_rng(0).random(shape) < 0.5
         return [*fixed, *drawn][: LIMITS.range_corners]
@@ -309,9 +312,9 @@ class Alike(GivenPairs):
         """Return other data beside a record.
 
         They are the given data; zeros or short records; copies of the record, of one
-        against it, of both by turns; and copies of the opposite record. A record with the
-        opposite last number, such as a label, has the opposite gradient if a model begins
-        at 0.
+        against it, of both by turns; and copies of the opposite record. A record with
+        the opposite last number, such as a label, has the opposite gradient if a model
+        begins at 0.
         """
         longer = max(self._sides, key=lambda side: len(side.rows)).rows
         rest = np.delete(longer, self._change.place, axis=0)
@@ -355,7 +358,9 @@ class Alike(GivenPairs):
         """
         low, high = self._ranges
         zeros = np.where(self._labels, self.shortest, 0.0)
-        return zeros if ((low <= zeros) & (zeros <= high)).all() else self.shortest
+        if ((low <= zeros) & (zeros <= high)).all():
+            return zeros
+        return self.shortest
 
     def opposite(self, row: Floats, stays: Any = FREE) -> Floats:
         """Return the negated record, or else the record of the data farthest from it.
@@ -369,6 +374,7 @@ class Alike(GivenPairs):
             turned = self._within(np.where(self._labels | stays, row, -row))
             if turned is not None and not np.array_equal(turned, row):
                 return np.where(stays, row, turned)
+            # Parts of other records replace those that may change.
             mixed = np.where(stays, row, rows)
             rows = mixed[self._has_length(mixed)]
         elif stays.any():
@@ -378,7 +384,7 @@ class Alike(GivenPairs):
         return farthest
 
     def _keeps(self, row: Floats, other: Floats, stays: Any) -> bool:
-        """Return whether two records have all parts in common that have to stay."""
+        """Return True if two records have all parts in common that have to stay."""
         same = self._form.stays(row, other)
         return len(same) == len(stays) and bool((same | ~stays).all())
 
@@ -430,12 +436,15 @@ class Alike(GivenPairs):
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
+            # Every draw gives a pair: a record outside the limits becomes a candidate.
             row = self._within(np.array(draw(st.tuples(*columns)), float))
             if row is None or not self._is_changed(row):
                 row = draw(st.sampled_from(self.candidates))
             turn, rest = draw(st.sampled_from([*enumerate(self._rests(row))]))
             made = self._pair(row, rest, draw(st.integers(0, size - 1)), turn)
-            return made if different([made]) else st.reject()
+            if different([made]):
+                return made
+            return st.reject()
 
         return pairs()
 

@@ -1,4 +1,4 @@
-"""Neighbouring matrices of a finite domain, and neighbouring records of named fields."""
+"""Neighbouring matrices of a finite domain, and records of named fields."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ Record = dict[str, Any]
 class Records:
     """Matrices of shape (users, dimension), of which one row is replaced.
 
-    Each entry is one of a list of values. A matrix is float64 if the values are numbers,
-    and an array of text if they are texts.
+    Each entry is one of a list of values. A matrix is float64 if the values are
+    numbers, and an array of text if they are texts.
 
     Args:
         users: Number of rows, >= 1.
@@ -126,7 +126,7 @@ class Records:
         return Pair(data, neighbour, name)
 
     def pairs(self) -> list[Pair]:
-        """Return the last row moved from end to end, among rows in the middle, or ends."""
+        """Return changes of the last row from end to end, among rows of one value."""
         values = self._domain
         rests = [values[len(values) // 2], values[0], values[-1]]
         if self.users == 1:
@@ -152,6 +152,7 @@ class Records:
             for rest, other in product((low, high), special[: LIMITS.named_values]):
                 cases.append(([rest] * size, place, other))
         cases += [([low] * size, size - 1, other) for other in special]
+        # Integers overflow where the sum of all entries crosses a limit.
         domain = Domain.listing(self.values)
         if domain is not None:
             for limit in domain.limits(size * self.dimension):
@@ -176,7 +177,7 @@ class Records:
         ]
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return matrices that differ in one row; the simplest have the least values."""
+        """Return matrices that differ in one row; the simplest have low values."""
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
@@ -185,6 +186,7 @@ class Records:
             rows = [draw(record) for _ in range(self.users)]
             place = draw(st.integers(0, self.users - 1))
             other = draw(record)
+            # The next value keeps the draw, which would otherwise be rejected.
             if other == rows[place]:
                 other = [(other[0] + 1) % len(self.values), *other[1:]]
             first = [*rows[:place], other, *rows[place + 1 :]]
@@ -201,11 +203,11 @@ class Fields:
     each field by itself, which is less. The name states the change.
 
     Args:
-        fields: A Hypothesis strategy for every field, such as
-            ``{"age": st.integers(0, 120), "city": st.text()}``.
+        fields: A Hypothesis strategy for every field, such as ``{"age": st.integers(0,
+            120), "city": st.text()}``.
         change: "one" or "any".
-        into: Type of an input: ``dict``, or a class that takes the fields by name and has
-            them as attributes, such as a dataclass.
+        into: Type of an input: ``dict``, or a class that takes the fields by name and
+            has them as attributes, such as a dataclass.
 
     Raises:
         AdjacencyError: If an argument is out of range.
@@ -280,7 +282,7 @@ class Fields:
         return low, high
 
     def pairs(self) -> list[Pair]:
-        """Return a change of some fields from end to end, or of all and of the first."""
+        """Return changes of fields from end to end: one, or all of them."""
         low, high = self._ends
         found = [self._pair(low, {name: high[name]}, name) for name in self.fields]
         if self.change == "one":

@@ -1,4 +1,4 @@
-"""Data as a matrix of numbers, one row for each record, and the way back to its type."""
+"""Data as a matrix of numbers, one row per record, and the way back to its type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from auditdp.numerics.arrays import Floats
 
 
 def same_entries(first: Floats, second: Floats) -> Any:
-    """Return an array of bools: the entries that are equal in both rows, or both NaN."""
+    """Return bools: whether an entry is equal in both rows, or NaN in both."""
     return (first == second) | (np.isnan(first) & np.isnan(second))
 
 
@@ -44,15 +44,16 @@ class Tabular:
 
     @property
     def is_in_columns(self) -> bool:
-        """Whether the columns are the parts of a record."""
+        """True if the columns are the parts of a record."""
         return self.stays is same_entries
 
 
 def tabular(data: Any) -> Tabular:
     """Return the records of data as rows.
 
-    The data are a sequence of records, each a number or a sequence of numbers; an array or
-    tensor of them; or a tuple, a dict or a ``TensorDataset`` of such arrays, of one length.
+    The data are a sequence of records, each a number or a sequence of numbers; an array
+    or tensor of them; or a tuple, a dict or a ``TensorDataset`` of such arrays, of one
+    length.
 
     Raises:
         AdjacencyError: If the data are none of these.
@@ -61,7 +62,9 @@ def tabular(data: Any) -> Tabular:
         parts = _parts(data)
         if parts:
             return _joined([tabular(part) for part in parts], partial(remade, data))
-        return _of_array(data) if _is_array(data) else _of_sequence(data)
+        if _is_array(data):
+            return _of_array(data)
+        return _of_sequence(data)
     except (TypeError, ValueError) as error:
         raise AdjacencyError(
             "expected records of numbers: a sequence or array of them, or features and "
@@ -70,7 +73,7 @@ def tabular(data: Any) -> Tabular:
 
 
 def _parts(data: Any) -> list[Any] | None:
-    """Return the arrays of a dict, a ``TensorDataset`` or a tuple of arrays, or None."""
+    """Return the arrays of a dict, ``TensorDataset`` or tuple of arrays, or None."""
     if isinstance(data, Mapping):
         return [*data.values()]
     tensors = getattr(data, "tensors", None)
@@ -89,18 +92,21 @@ def number_of_records(data: Any) -> int | None:
     except TypeError:
         # A part has no length.
         return None
-    return sizes.pop() if len(sizes) == 1 else None
+    if len(sizes) == 1:
+        return sizes.pop()
+    return None
 
 
 def by_number(*inputs: Any) -> list[Tabular]:
     """Return inputs with records of any kind as rows of one number, an index.
 
-    The records of all inputs, such as documents or users with examples, are sorted by the
-    length of their numbers and texts. The smallest has index 0 if it is empty, else 1.
+    The records of all inputs, such as documents or users with examples, are sorted by
+    the length of their numbers and texts. The smallest has index 0 if it is empty, else
+    1.
 
     Args:
-        inputs: Sequences of records; or tuples or dicts of sequences, one for each part of
-            the records, such as texts and labels.
+        inputs: Sequences of records; or tuples or dicts of sequences, one for each part
+            of the records, such as texts and labels.
 
     Raises:
         AdjacencyError: If an input is neither, or its records have something other than
@@ -126,6 +132,7 @@ def by_number(*inputs: Any) -> list[Tabular]:
         raise AdjacencyError(
             f"expected records of numbers and texts: {error}"
         ) from error
+    # The order makes the index of a record grow with its length, as a number does.
     keys = sorted(lengths, key=lambda key: lengths[key][0])
     start = int(bool(keys) and lengths[keys[0]][0] > 0)
     index = {key: place for place, key in enumerate(keys, start)}
@@ -151,8 +158,8 @@ def _same_parts(first: Any, second: Any) -> list[bool]:
     """Return, for each part of two records, whether it is the same in both.
 
     The parts of tuples and dicts are their fields, and those of a text its words. Two
-    sequences that differ in more than one item have no parts in common, since a word or a
-    number may be the same in both by chance.
+    sequences that differ in more than one item have no parts in common, since a word or
+    a number may be the same in both by chance.
     """
     if identity_key(first) == identity_key(second):
         return [True]
@@ -187,7 +194,7 @@ def _items(record: Any) -> list[Any]:
 
 
 def _is_mixed(data: Any) -> bool:
-    """Return whether a tuple has arrays of several forms, such as features and edges."""
+    """Return True if a tuple has arrays of several forms, as features and edges."""
     forms = {
         (type(item), getattr(item, "dtype", None), getattr(item, "shape", ())[1:])
         for item in data
@@ -201,7 +208,9 @@ def remade(like: Any, parts: Sequence[Any]) -> Any:
         return copy.copy(like) | dict(zip(like, parts, strict=True))  # type: ignore[operator]
     if hasattr(like, "_make"):
         return like._make(parts)
-    return type(like)(*parts) if hasattr(like, "tensors") else type(like)(parts)
+    if hasattr(like, "tensors"):
+        return type(like)(*parts)
+    return type(like)(parts)
 
 
 def with_attributes(like: Any, **values: Any) -> Any:
@@ -226,11 +235,13 @@ def with_attributes(like: Any, **values: Any) -> Any:
 
 def _sequences(data: Any) -> list[Any]:
     """Return the values of a dict, or the items of a tuple."""
-    return [*data.values()] if isinstance(data, Mapping) else [*data]
+    if isinstance(data, Mapping):
+        return [*data.values()]
+    return [*data]
 
 
 def _is_in_parts(data: Any) -> bool:
-    """Return whether data are several sequences of one length."""
+    """Return True if data are several sequences of one length."""
     if not isinstance(data, Mapping | tuple):
         return False
     parts = _sequences(data)
@@ -243,7 +254,7 @@ def _is_in_parts(data: Any) -> bool:
 def _in_parts(
     inputs: Sequence[Any], made: Callable[[Floats], Any], rows: Floats
 ) -> Any:
-    """Return records in the form of inputs, which are tuples or dicts of their parts."""
+    """Return records as inputs have them, in tuples or dicts of their parts."""
     records = made(rows)
     parts = []
     for k, sequences in enumerate(zip(*map(_sequences, inputs), strict=True)):
@@ -256,6 +267,7 @@ def _like(sequences: Sequence[Any], items: list[Any]) -> Any:
     first = sequences[0]
     if not isinstance(first, np.ndarray):
         return remade(first, items)
+    # A text of another input may be longer than those of the first.
     dtype = np.dtype((np.result_type(*sequences), first.shape[1:]))
     return np.fromiter(items, dtype, len(items))
 
@@ -303,7 +315,9 @@ def _of_array(data: Any) -> Tabular:
 
     def made(rows: Floats) -> Any:
         found = rows.reshape(-1, *array.shape[1:]).astype(array.dtype)
-        return found if array is data else data.new_tensor(found)
+        if array is data:
+            return found
+        return data.new_tensor(found)
 
     whole = np.full(columns, array.dtype.kind in "biu")
     return Tabular(rows, [slice(0, columns)], whole, made)
@@ -323,8 +337,11 @@ def _of_sequence(data: Any) -> Tabular:
     whole = np.array([issubclass(kind, bool | int | np.integer) for kind in kinds])
 
     def record(row: Floats) -> Any:
+        # The numbers of a record may have several types, which an array cannot keep.
         values = [kind(value) for kind, value in zip(kinds, row.tolist(), strict=True)]
-        return remade(first, values) if is_sequence else values[0]
+        if is_sequence:
+            return remade(first, values)
+        return values[0]
 
     def made(rows: Floats) -> Any:
         return remade(data, [*map(record, rows)])

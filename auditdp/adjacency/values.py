@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -29,28 +30,29 @@ class AnyValues:
     """Local DP over a value: any two different values of a domain are neighbours.
 
     Args:
-        values: The values that the audit plays: those of a finite domain, or a grid of a
-            larger one.
-        finite: Whether ``values`` is the whole domain; only then are all of its pairs all
-            neighbours. Values that hold floating-point numbers are by default points of a
-            continuum; others, such as labels and bits, are by default the whole domain.
+        values: The values that the audit plays: those of a finite domain, or a grid of
+            a larger one.
+        finite: Whether ``values`` is the whole domain; only then are all of its pairs
+            all neighbours. Values that hold floating-point numbers are by default
+            points of a continuum; others, such as labels and bits, are by default the
+            whole domain.
         label: The name in reports, such as 'label LDP'.
     """
 
     values: Sequence[Any]
     finite: bool | None = None
     label: str = "value LDP (any two values)"
-    _by_key: dict[Any, Any] = field(
-        init=False, repr=False, compare=False, default_factory=dict
-    )
 
     def __post_init__(self) -> None:
-        self._by_key.update({identity_key(value): value for value in self.values})
         if len(self._by_key) < 2:
             raise AdjacencyError(
                 "AnyValues: expected at least two different values, "
                 f"got {list(self.values)!r}"
             )
+
+    @cached_property
+    def _by_key(self) -> dict[Any, Any]:
+        return {identity_key(value): value for value in self.values}
 
     @property
     def name(self) -> str:
@@ -59,7 +61,7 @@ class AnyValues:
 
     @property
     def whole(self) -> bool:
-        """Whether the values are the whole domain."""
+        """True if the values are the whole domain."""
         if self.finite is not None:
             return self.finite
         return not any(map(_holds_floats, self.values))
@@ -100,6 +102,7 @@ class AnyValues:
         numbers = [x for x in self.values if isinstance(x, int | float | np.number)]
         if not 3 <= len(numbers) == len(self.values):
             return []
+        # Other values than numbers have no order, and no limits at which code breaks.
         numbers.sort()
         ends = numbers[0], numbers[-1]
         places = sorted({numbers.index(x) for x in at_limits(numbers)})
@@ -134,12 +137,13 @@ class Neighbours:
 
     Args:
         given: The pairs (data, neighbour) to play.
-        relation: ``relation(a, b) -> bool``, the user's test of adjacency. Without it the
-            user vouches for the pairs, and reports state that.
+        relation: ``relation(a, b) -> bool``, the user's test of adjacency. Without it
+            the user vouches for the pairs, and reports state that.
         label: The name in reports.
-        search: A Hypothesis strategy of further pairs (data, neighbour). An audit searches
-            them for a pair with a larger loss than the given ones, and for a smaller pair
-            that refutes the claim. Pairs that the relation refuses are left out.
+        search: A Hypothesis strategy of further pairs (data, neighbour). An audit
+            searches them for a pair with a larger loss than the given ones, and for a
+            smaller pair that refutes the claim. Pairs that the relation refuses are
+            left out.
         unsearched: The reason why no others are searched, if a search was requested.
 
     Raises:
@@ -193,7 +197,7 @@ class Neighbours:
         return different(first_values(pairs, LIMITS.searched_corners))
 
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return further pairs, or without ``search`` the given pairs in either order."""
+        """Return further pairs, or else the given pairs in either order."""
         if self.search is not None:
             return self.search.map(_as_pair)
         pairs = self.pairs()
@@ -271,7 +275,9 @@ class OfSize:
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair of that size, or None if there are too many."""
         every = self.whole.exhaustive()
-        return None if every is None else [*filter(self._fits, every)]
+        if every is None:
+            return None
+        return [*filter(self._fits, every)]
 
     def corner_cases(self) -> list[Pair]:
         """Return the corner cases of that size."""
@@ -280,12 +286,16 @@ class OfSize:
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return a strategy of pairs of that size."""
         generated = offers(self.whole).generated
-        return st.nothing() if generated is None else generated.filter(self._fits)
+        if generated is None:
+            return st.nothing()
+        return generated.filter(self._fits)
 
     def wide(self) -> st.SearchStrategy[Pair]:
         """Return pairs of that size which ``strategy()`` seldom or never generates."""
         wide = offers(self.whole).wide
-        return self.strategy() if wide is None else wide.filter(self._fits)
+        if wide is None:
+            return self.strategy()
+        return wide.filter(self._fits)
 
     def _fits(self, pair: Pair) -> bool:
         return records(pair) == self.size

@@ -30,7 +30,10 @@ Steps = Sequence[float] | Vector
 """A vector of answers in units of the sensitivity."""
 
 MAX_CORNER_ANSWER = 2**52
-"""Largest answer of a corner case, in sensitivities: doubles hold all integers to 2^53."""
+"""Largest answer of a corner case, in sensitivities.
+
+A double holds all integers up to 2^53, so that a step of one is exact.
+"""
 REACH = 10
 """Largest absolute value of a generated answer, in sensitivities."""
 GRID_STEPS = 16
@@ -60,7 +63,9 @@ class _VectorsOfLengths:
 
     @property
     def _shortest(self) -> int:
-        return self._longest if self.shortest is None else self.shortest
+        if self.shortest is None:
+            return self._longest
+        return self.shortest
 
     def _vectors(self, pair: Pair) -> list[Vector]:
         """Return both inputs of a pair as float64, after a check of their lengths."""
@@ -82,7 +87,8 @@ class _VectorsOfLengths:
             raise AdjacencyError(
                 f"{self.name}: {which} is not such a vector of numbers: {brief(data)}"
             )
-        if problem := self._problem(array):
+        problem = self._problem(array)
+        if problem:
             raise AdjacencyError(f"{self.name}: {which} {problem}: {brief(data)}")
         return array.astype(np.float64)
 
@@ -92,9 +98,6 @@ class _VectorsOfLengths:
 
     def _length(self) -> st.SearchStrategy[int]:
         return st.integers(self._shortest, self._longest)
-
-    def _one_place(self, length: int) -> st.SearchStrategy[int]:
-        return st.integers(0, length - 1)
 
     def _draw(self, draw: st.DrawFn, number: st.SearchStrategy[float]) -> Vector:
         """Draw a vector whose entries are all equal, or are drawn one by one."""
@@ -114,9 +117,9 @@ class QueryAnswers(_VectorsOfLengths):
     direction: arbitrary queries of that sensitivity. Every "one" pair is also an "all"
     pair.
 
-    Source: Ding, Wang, Wang, Zhang & Kifer (2018), "Detecting Violations of Differential
-    Privacy", CCS (arXiv:1805.10277): the patterns that ``pairs`` lists, in units of the
-    sensitivity.
+    Source: Ding, Wang, Wang, Zhang & Kifer (2018), "Detecting Violations of
+    Differential Privacy", CCS (arXiv:1805.10277): the patterns that ``pairs`` lists, in
+    units of the sensitivity.
 
     Args:
         length: Number of answers, >= 1.
@@ -165,7 +168,9 @@ class QueryAnswers(_VectorsOfLengths):
 
     @property
     def _highest(self) -> float:
-        return math.inf if self.largest is None else self.largest
+        if self.largest is None:
+            return math.inf
+        return self.largest
 
     @property
     def name(self) -> str:
@@ -280,6 +285,8 @@ class QueryAnswers(_VectorsOfLengths):
         ordered_pairs = 2 * self.length * len(values) ** self.length
         if self.change == "all":
             ordered_pairs = (3 * len(values) - 2) ** self.length
+        # Each unordered pair counts twice. With "all", a coordinate has 3 values - 2
+        # combinations of itself and its neighbours in the domain.
         if ordered_pairs > 2 * LIMITS.exhaustive_pairs:
             return None
         return [
@@ -313,11 +320,12 @@ class QueryAnswers(_VectorsOfLengths):
         def pairs(draw: st.DrawFn) -> Pair:
             k = draw(self._length())
             base = draw(st.lists(st.integers(low, high), min_size=k, max_size=k))
+            # With "all", the steps are arbitrary, but at least one answer changes.
             step = [0] * k
             if self.change == "all":
                 any_step = st.sampled_from((0, 1, -1))
                 step = draw(st.lists(any_step, min_size=k, max_size=k))
-            step[draw(self._one_place(k))] = draw(st.sampled_from((1, -1)))
+            step[draw(st.integers(0, k - 1))] = draw(st.sampled_from((1, -1)))
             moved = []
             for answer, change in zip(base, step, strict=True):
                 # A step out of the domain is reversed. The domain has two values or
@@ -346,7 +354,7 @@ class QueryAnswers(_VectorsOfLengths):
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             base = self._draw(draw, number)
-            place = self._one_place(len(base))
+            place = st.integers(0, len(base) - 1)
             base[draw(place)] = draw(number)
             moved = base.copy()
             if self.change == "one" or draw(st.booleans()):
@@ -427,7 +435,9 @@ class Box(_VectorsOfLengths):
 
     def _problem(self, array: Vector) -> str:
         is_inside = ((array >= self.low) & (array <= self.high)).all()
-        return "" if is_inside else "has coordinates outside the box"
+        if is_inside:
+            return ""
+        return "has coordinates outside the box"
 
     def pairs(self) -> list[Pair]:
         """Return pairs of corners first, then pairs with the middle of the box."""
@@ -490,6 +500,7 @@ class Box(_VectorsOfLengths):
             k = draw(self._length())
             steps = st.lists(st.integers(0, GRID_STEPS), min_size=k, max_size=k)
             base, other = draw(steps), draw(steps)
+            # Another step keeps the draw, which would otherwise be rejected.
             if base == other:
                 other[0] = (other[0] + 1) % (GRID_STEPS + 1)
             return Pair(self._at(other), self._at(base))
@@ -507,7 +518,7 @@ class Box(_VectorsOfLengths):
             value = draw(number)
             place: Any = slice(None)
             if draw(st.booleans()):
-                place = draw(self._one_place(len(base)))
+                place = draw(st.integers(0, len(base) - 1))
             other[place] = value
             st.assume(bool((base != other).any()))
             return Pair(other, base)
