@@ -337,6 +337,7 @@ def _changed_row(first: Any, second: Any, where: str) -> str:
         or first.dtype == object
     ):
         return ""
+    # Without a change among the common rows, the additional row is the last one.
     is_changed = (first[:shorter] != second[:shorter]).reshape(shorter, -1).any(axis=1)
     row = int(np.argmax(is_changed)) if is_changed.any() else shorter
     if row == longer:
@@ -453,6 +454,7 @@ class GivenPairs:
 
 def different(pairs: Iterable[Pair]) -> list[Pair]:
     """Return the unordered pairs of two different inputs, each once."""
+    # The first of several equal pairs is kept, in its own order.
     found: dict[Any, Pair] = {}
     for pair in pairs:
         data, neighbour = identity_key(pair.data), identity_key(pair.neighbour)

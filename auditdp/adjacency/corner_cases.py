@@ -288,8 +288,8 @@ def at_limits(values: Sequence[Any]) -> list[Any]:
 def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy that generates any values and corner cases.
 
-    A third of the values of every part are arbitrary, a third are corner cases, and a
-    third are one of its two ends.
+    A part without structure of its own is an arbitrary value, a corner case or one of
+    its two ends, each with equal probability.
     """
     match _part_of(strategy):
         case Tuples(parts=parts):

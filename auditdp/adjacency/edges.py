@@ -152,6 +152,8 @@ class Flips:
 
     def wide(self) -> st.SearchStrategy[Pair]:
         """Return pairs with few ones, few zeros, or full rows of some nodes."""
+        # Code may treat sparse graphs, dense graphs and hubs in different ways, and
+        # independent bits give none of them.
         exceptions = st.lists(st.sampled_from(self.places), max_size=4, unique=True)
         node = st.integers(0, self.nodes - 1)
         hubs = st.lists(node, max_size=self.nodes, unique=True)
@@ -218,6 +220,7 @@ class NeighbourList:
 
     def exhaustive(self) -> list[Pair] | None:
         """Return all (nodes - 1) 2^(nodes - 2) pairs, or None if there are too many."""
+        # A power of a numpy integer could overflow and hide the size.
         bits = int(self.nodes) - 1
         if bits * 2 ** (bits - 1) > LIMITS.exhaustive_pairs:
             return None

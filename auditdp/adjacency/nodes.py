@@ -82,6 +82,7 @@ class Nodes:
     def check(self, pair: Pair) -> None:
         """Raise unless both are such graphs and differ in one node."""
         a, b = (self._graph(which, data) for which, data in sides(pair))
+        # The changed node is an end of every edge that differs.
         changed_edges = np.argwhere(a != b)
         if not len(changed_edges):
             raise AdjacencyError(f"{self.name}: the two graphs are equal: {brief(a)}")
@@ -148,6 +149,7 @@ class Nodes:
             others: The other nodes that are present.
             name: The name of the pair.
         """
+        # An absent node has no edges and, with loops, no one on the diagonal.
         graphs = []
         for neighbours in (first, second):
             edges, present = [*rest], {*others}
@@ -252,6 +254,7 @@ class Nodes:
                     return pair.swapped()
                 return pair
             second = subset(others)
+            # One edge more keeps the draw, which would otherwise be rejected.
             if first == second:
                 second = [*({*second} ^ {others[0]})]
             return self._pair(rest, node, first, second, others)
@@ -340,6 +343,7 @@ class Canaries:
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair, or None if there are too many."""
+        # A power of a numpy integer could overflow and hide the size.
         count = int(self.count)
         if count * 2 ** (count - 1) > LIMITS.exhaustive_pairs:
             return None

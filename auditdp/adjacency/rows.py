@@ -297,6 +297,7 @@ class Rows:
 
     def _corner_kinds(self) -> Iterator[Iterator[Corner]]:
         domain = Domain.of(self.row)
+        # The two ends of the row come first, so each kind takes the first ones.
         special = values(self.row)[: LIMITS.row_values]
         yield self._alone(special)
         yield self._among_copies(special[: LIMITS.copied_rows])
@@ -369,6 +370,7 @@ class Rows:
             if isinstance(row, Collection) and not isinstance(row, str)
         ]
         for row in sorted(containers, key=len, reverse=True)[:2]:
+            # The row has the elements of these rows, and they have no others.
             singles = [
                 single
                 for single in containers

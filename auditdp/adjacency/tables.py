@@ -307,6 +307,7 @@ class Fields:
         for name, field in self.fields.items():
             text = f"corner case: {name}"
             to_high = {name: high[name]}
+            # All other fields are high here, and low in the listed pairs.
             found.append(self._pair(high | {name: low[name]}, to_high, text))
             for other, field_of_other in self.fields.items():
                 if other == name:
@@ -316,6 +317,7 @@ class Fields:
                     changed = base | {name: low[name], other: value}
                     crossed.append(self._pair(changed, to_high, f"{text}, {other}"))
             special = values(field)[: LIMITS.field_values]
+            # Each special value is compared with the end, and with the one before it.
             for base in self._ends:
                 for before, value in zip([base[name], *special], special, strict=False):
                     change = {name: value}
@@ -345,6 +347,7 @@ class Fields:
             if self.change == "one" or not draw(st.booleans()):
                 names = [draw(st.sampled_from(names))]
             changes = {name: draw(fields[name]) for name in names}
+            # The drawn changes may equal the values that they replace.
             if identity_key(base | changes) == identity_key(base):
                 st.reject()
             return self._pair(base, changes)

@@ -195,6 +195,7 @@ def _items(record: Any) -> list[Any]:
 
 def _is_mixed(data: Any) -> bool:
     """Return True if a tuple has arrays of several forms, as features and edges."""
+    # Arrays of records of one kind share a type and the shape of a record.
     forms = {
         (type(item), getattr(item, "dtype", None), getattr(item, "shape", ())[1:])
         for item in data

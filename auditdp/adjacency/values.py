@@ -119,6 +119,7 @@ class AnyValues:
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return any two different values."""
         values = list(self._by_key.values())
+        # Places are drawn, because the values need not be hashable.
         place = st.integers(0, len(values) - 1)
         both = st.lists(place, min_size=2, max_size=2, unique=True)
         return both.map(lambda places: Pair(*(values[place] for place in places)))
@@ -166,6 +167,7 @@ class Neighbours:
                 "Neighbours: expected search, a Hypothesis strategy of pairs "
                 f"(data, neighbour), got {brief(self.search)}"
             )
+        # An item that is no pair is refused at once.
         self.pairs()
 
     @property
@@ -193,6 +195,7 @@ class Neighbours:
         """Return the first pairs of the strategy of further pairs, if there is one."""
         if self.search is None:
             return []
+        # Two of three parts of such a pair are values at which code breaks.
         pairs = with_extremes(self.search).map(_as_pair)
         return different(first_values(pairs, LIMITS.searched_corners))
 
