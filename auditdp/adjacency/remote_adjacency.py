@@ -122,9 +122,9 @@ _SMALLER: TypeAdapter[PairHeld | None] = TypeAdapter(PairHeld | None)
 _EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(
     Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None
 )
-_TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
+_TRACE = TypeAdapter(TraceHeld)
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
-_TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
+_TRUTH = TypeAdapter(bool)
 
 
 class AdjacencyElsewhere:

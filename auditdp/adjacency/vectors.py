@@ -215,30 +215,28 @@ class QueryAnswers(_VectorsOfLengths):
 
     def pairs(self) -> list[Pair]:
         """Return the paper's patterns that belong to the adjacency, "one" first."""
-        k, half = self.length, self.length // 2
-        ones = [1] * k
-        patterns = [
-            ("one below", ones, [0, *ones[1:]]),
-            ("one above", ones, [2, *ones[1:]]),
-        ]
+        k = self.length
+        half = k // 2
+        # Each pattern compares ones with some equal answers, followed by equal others.
+        patterns = [("one below", 0, 1, 1), ("one above", 2, 1, 1)]
         if self.change == "all" and k > 1:
             patterns += [
-                ("one above, rest below", ones, [2] + [0] * (k - 1)),
-                ("one below, rest above", ones, [0] + [2] * (k - 1)),
-                ("half above, half below", ones, [2] * half + [0] * (k - half)),
-                ("all above", ones, [2] * k),
-                ("all below", ones, [0] * k),
-                (
-                    "halves swapped",
-                    [1] * half + [0] * (k - half),
-                    [0] * half + [1] * (k - half),
-                ),
+                ("one above, rest below", 2, 0, 1),
+                ("one below, rest above", 0, 2, 1),
+                ("half above, half below", 2, 0, half),
+                ("all above", 2, 2, k),
+                ("all below", 0, 0, k),
             ]
-        return [
-            self._pair(a, b, name)
-            for name, a, b in patterns
-            if max(a + b) <= self._highest
-        ]
+        found = []
+        for name, first, rest, count in patterns:
+            answers = [first] * count + [rest] * (k - count)
+            if max(answers) <= self._highest:
+                found.append(self._pair([1] * k, answers, name))
+        if self.change == "all" and k > 1:
+            swapped = [0] * half + [1] * (k - half)
+            answers = [1 - answer for answer in swapped]
+            found.append(self._pair(answers, swapped, "halves swapped"))
+        return found
 
     def corner_cases(self) -> list[Pair]:
         """Return steps of every answer, and steps from values at which code breaks.
